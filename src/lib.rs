@@ -1,0 +1,1 @@
+//! Tintype: a self-hosted server that turns prompts into pictures asynchronously.
