@@ -1,0 +1,183 @@
+//! Recomputes every invariant from the records alone, trusting no total.
+
+use crate::domain::amount::Amount;
+use crate::domain::ids::{AccountId, JobId, KeyId};
+use crate::domain::job::{Job, JobState};
+use crate::domain::ledger::{Books, EntryKind};
+use crate::store::{Store, StoreError};
+use std::collections::HashMap;
+
+/// What an audit has looked at, and what it found wrong.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Accounts.
+    pub accounts: u64,
+    /// Jobs that are not terminal.
+    pub live_jobs: u64,
+    /// Jobs that are.
+    pub ended_jobs: u64,
+    /// Ledger entries.
+    pub entries: u64,
+    /// Sentences, one for each rule that is broken somewhere; no more than [`MAX_FAULTS`].
+    pub faults: Vec<String>,
+}
+
+/// Faults that a report lists at the most: past these, more of them say nothing new.
+pub const MAX_FAULTS: usize = 1_000;
+
+#[derive(Default)]
+struct Sums {
+    reserved: Amount,
+    done: Amount,
+    /// Prices of done jobs whose charge has not been met yet.
+    uncharged: HashMap<JobId, Amount>,
+}
+
+impl Report {
+    fn fault(&mut self, text: String) {
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(text);
+        }
+    }
+}
+
+/// Audits a store that nobody writes to. `visit_done` is called for each done job, to check its picture elsewhere.
+pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, StoreError> {
+    let mut report = Report::default();
+    let mut sums: HashMap<AccountId, Sums> = HashMap::new();
+    let mut spent: HashMap<KeyId, Amount> = HashMap::new();
+    store.each_live_job(|job| {
+        report.live_jobs += 1;
+        if job.state.is_terminal() {
+            report.fault(format!(
+                "job {} is {} but still among the live ones",
+                job.id,
+                job.state.word()
+            ));
+        }
+        add(
+            &mut report,
+            &mut sums.entry(job.account).or_default().reserved,
+            job.price,
+        );
+        Ok(())
+    })?;
+    store.each_ended_job(|job| {
+        report.ended_jobs += 1;
+        if store.live_job_exists(job.account, job.id)? {
+            report.fault(format!("job {} is both live and ended", job.id));
+        }
+        match &job.state {
+            JobState::Done { .. } => {
+                let of_account = sums.entry(job.account).or_default();
+                add(&mut report, &mut of_account.done, job.price);
+                of_account.uncharged.insert(job.id, job.price);
+                add(&mut report, spent.entry(job.key).or_default(), job.price);
+                visit_done(&job);
+            }
+            JobState::Failed { .. } => {}
+            JobState::Queued | JobState::Processing { .. } => {
+                report.fault(format!(
+                    "job {} is {} but among the ended ones",
+                    job.id,
+                    job.state.word()
+                ));
+            }
+        }
+        Ok(())
+    })?;
+    store.each_account(|account| {
+        report.accounts += 1;
+        audit_account(
+            store,
+            account.id,
+            &account.books,
+            sums.remove(&account.id).unwrap_or_default(),
+            &mut report,
+        )
+    })?;
+    for account in sums.keys() {
+        report.fault(format!(
+            "there are jobs of account {account}, which does not exist"
+        ));
+    }
+    store.each_key(|key| {
+        let (recorded, computed) = (
+            store.key_spent(key.id)?,
+            spent.get(&key.id).copied().unwrap_or_default(),
+        );
+        if recorded != computed {
+            report.fault(format!(
+                "key {} has spent {recorded} by its record, {computed} by its jobs",
+                key.id
+            ));
+        }
+        Ok(())
+    })?;
+    Ok(report)
+}
+
+fn audit_account(
+    store: &Store,
+    id: AccountId,
+    books: &Books,
+    mut sums: Sums,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    if let Some(fault) = books.fault() {
+        report.fault(format!("account {id}: {fault}"));
+    }
+    if books.reserved != sums.reserved {
+        report.fault(format!(
+            "account {id}: reserved is {}, the holds of its live jobs are {}",
+            books.reserved, sums.reserved
+        ));
+    }
+    let (mut balance, mut charged) = (Amount::ZERO, Amount::ZERO);
+    store.each_ledger_entry(id, |entry| {
+        report.entries += 1;
+        add(report, &mut balance, entry.amount);
+        if entry.balance_after != balance {
+            report.fault(format!(
+                "account {id}: entry {} says balance {}, the entries so far give {balance}",
+                entry.id, entry.balance_after
+            ));
+        }
+        if entry.kind == EntryKind::Charge {
+            add(report, &mut charged, entry.amount.negated());
+            let price = entry.job.and_then(|job| sums.uncharged.remove(&job));
+            if price != Some(entry.amount.negated()) {
+                report.fault(format!(
+                    "account {id}: charge {} does not belong to exactly one done job of that price",
+                    entry.id
+                ));
+            }
+        }
+        Ok(())
+    })?;
+    for job in sums.uncharged.keys() {
+        report.fault(format!(
+            "account {id}: job {job} is done but was not charged"
+        ));
+    }
+    if books.balance != balance {
+        report.fault(format!(
+            "account {id}: balance is {}, its entries give {balance}",
+            books.balance
+        ));
+    }
+    if books.charged != charged || charged != sums.done {
+        report.fault(format!(
+            "account {id}: charged is {}, its charges are {charged}, its done jobs cost {}",
+            books.charged, sums.done
+        ));
+    }
+    Ok(())
+}
+
+fn add(report: &mut Report, sum: &mut Amount, amount: Amount) {
+    match sum.plus(amount) {
+        Ok(total) => *sum = total,
+        Err(error) => report.fault(format!("a sum cannot be formed: {error}")),
+    }
+}

@@ -1,0 +1,245 @@
+//! What every engine must do, as one list of cases that each engine's tests run whole.
+
+use crate::engine::{
+    Commit, Direction, Engine, EngineError, Key, KeyRange, MAX_VALUE_BYTES, Value, commit_and_wait,
+};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// One case: a name for reports, and a function that panics where the engine does not keep the contract.
+pub type Case = (&'static str, fn(&dyn Engine));
+
+/// All cases. Each is given an empty engine.
+pub const CASES: &[Case] = &[
+    ("reads back what was written", reads_back),
+    ("removes", removes),
+    ("a commit is whole", a_commit_is_whole),
+    ("scans in order, both ways, within the range", scans),
+    ("a scan stops at its limit", scan_limit),
+    ("commits appear in the order of submission", ordered),
+    ("every commit is answered, from many threads", many_threads),
+    ("an empty commit is answered", empty_commit),
+    (
+        "a value at the bound fits, one past it is refused and changes nothing",
+        value_bound,
+    ),
+    ("after close nothing is taken", closed),
+];
+
+fn put(key: &str, value: &str) -> (Key, Option<Value>) {
+    (key.as_bytes().to_vec(), Some(value.as_bytes().to_vec()))
+}
+
+fn write(engine: &dyn Engine, pairs: &[(&str, &str)]) {
+    commit_and_wait(
+        engine,
+        pairs.iter().map(|(key, value)| put(key, value)).collect(),
+    )
+    .expect("commit");
+}
+
+fn get(engine: &dyn Engine, key: &str) -> Option<String> {
+    engine
+        .get(key.as_bytes())
+        .expect("get")
+        .map(|value| String::from_utf8(value).expect("text"))
+}
+
+fn scan(engine: &dyn Engine, range: KeyRange, direction: Direction, limit: usize) -> Vec<String> {
+    let pairs = engine.scan(&range, direction, limit).expect("scan");
+    pairs
+        .into_iter()
+        .map(|(key, _)| String::from_utf8(key).expect("text"))
+        .collect()
+}
+
+fn reads_back(engine: &dyn Engine) {
+    assert_eq!(get(engine, "a"), None);
+    write(engine, &[("a", "1")]);
+    assert_eq!(get(engine, "a").as_deref(), Some("1"));
+    write(engine, &[("a", "2")]);
+    assert_eq!(get(engine, "a").as_deref(), Some("2"));
+    write(engine, &[("b", "")]);
+    assert_eq!(get(engine, "b").as_deref(), Some(""));
+}
+
+fn removes(engine: &dyn Engine) {
+    write(engine, &[("a", "1"), ("b", "1")]);
+    commit_and_wait(
+        engine,
+        vec![(b"a".to_vec(), None), (b"never".to_vec(), None)],
+    )
+    .expect("commit");
+    assert_eq!(
+        (get(engine, "a"), get(engine, "b").as_deref()),
+        (None, Some("1"))
+    );
+}
+
+fn a_commit_is_whole(engine: &dyn Engine) {
+    write(engine, &[("from", "10"), ("to", "0")]);
+    commit_and_wait(
+        engine,
+        vec![
+            (b"from".to_vec(), None),
+            put("to", "10"),
+            put("log", "moved"),
+        ],
+    )
+    .expect("commit");
+    assert_eq!(
+        (
+            get(engine, "from"),
+            get(engine, "to").as_deref(),
+            get(engine, "log").as_deref()
+        ),
+        (None, Some("10"), Some("moved"))
+    );
+}
+
+fn scans(engine: &dyn Engine) {
+    write(
+        engine,
+        &[
+            ("p1", ""),
+            ("p3", ""),
+            ("p2", ""),
+            ("o", ""),
+            ("q", ""),
+            ("p\u{7f}", ""),
+        ],
+    );
+    let prefix = || KeyRange::prefix(b"p");
+    assert_eq!(
+        scan(engine, prefix(), Direction::Rising, 10),
+        ["p1", "p2", "p3", "p\u{7f}"]
+    );
+    assert_eq!(
+        scan(engine, prefix(), Direction::Falling, 10),
+        ["p\u{7f}", "p3", "p2", "p1"]
+    );
+    assert_eq!(
+        scan(
+            engine,
+            prefix().above(b"p1".to_vec()),
+            Direction::Rising,
+            10
+        ),
+        ["p2", "p3", "p\u{7f}"]
+    );
+    assert_eq!(
+        scan(
+            engine,
+            prefix().below(b"p3".to_vec()),
+            Direction::Falling,
+            10
+        ),
+        ["p2", "p1"]
+    );
+    assert_eq!(
+        scan(
+            engine,
+            prefix().above(b"p3".to_vec()).below(b"p2".to_vec()),
+            Direction::Rising,
+            10
+        ),
+        Vec::<String>::new()
+    );
+    assert_eq!(
+        scan(
+            engine,
+            KeyRange::prefix(&[0xff, 0xff]),
+            Direction::Rising,
+            10
+        ),
+        Vec::<String>::new()
+    );
+}
+
+fn scan_limit(engine: &dyn Engine) {
+    write(engine, &[("k1", ""), ("k2", ""), ("k3", "")]);
+    assert_eq!(
+        scan(engine, KeyRange::prefix(b"k"), Direction::Rising, 2),
+        ["k1", "k2"]
+    );
+    assert_eq!(
+        scan(engine, KeyRange::prefix(b"k"), Direction::Falling, 1),
+        ["k3"]
+    );
+}
+
+fn ordered(engine: &dyn Engine) {
+    let (sender, receiver) = crossbeam_channel::unbounded();
+    for number in 0..500u32 {
+        let sender = sender.clone();
+        engine.submit(Commit {
+            writes: vec![put("last", &number.to_string())],
+            done: Box::new(move |outcome| {
+                sender
+                    .send((number, outcome.is_ok()))
+                    .expect("the test listens")
+            }),
+        });
+    }
+    drop(sender);
+    let answered: Vec<_> = receiver.iter().collect();
+    assert_eq!(
+        answered,
+        (0..500).map(|number| (number, true)).collect::<Vec<_>>()
+    );
+    assert_eq!(get(engine, "last").as_deref(), Some("499"));
+}
+
+fn many_threads(engine: &dyn Engine) {
+    let answered = Arc::new(AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        for thread in 0..8 {
+            let answered = Arc::clone(&answered);
+            scope.spawn(move || {
+                for number in 0..50 {
+                    let key = format!("{thread}-{number}");
+                    commit_and_wait(engine, vec![put(&key, "x")]).expect("commit");
+                    assert_eq!(
+                        get(engine, &key).as_deref(),
+                        Some("x"),
+                        "a commit is seen once it is answered"
+                    );
+                    answered.fetch_add(1, Ordering::SeqCst);
+                }
+            });
+        }
+    });
+    assert_eq!(answered.load(Ordering::SeqCst), 400);
+    assert!(engine.stats().commits >= 400);
+}
+
+fn empty_commit(engine: &dyn Engine) {
+    commit_and_wait(engine, Vec::new()).expect("commit");
+}
+
+fn value_bound(engine: &dyn Engine) {
+    let large = |bytes: usize| Some(vec![b'x'; bytes]);
+    commit_and_wait(engine, vec![(b"fits".to_vec(), large(MAX_VALUE_BYTES))]).expect("commit");
+    let refused = commit_and_wait(
+        engine,
+        vec![
+            put("beside", "x"),
+            (b"large".to_vec(), large(MAX_VALUE_BYTES + 1)),
+        ],
+    );
+    assert!(
+        matches!(refused, Err(EngineError::TooLarge { .. })),
+        "{refused:?}"
+    );
+    assert_eq!(get(engine, "beside"), None);
+    write(engine, &[("next", "1")]);
+}
+
+fn closed(engine: &dyn Engine) {
+    write(engine, &[("a", "1")]);
+    engine.close();
+    assert!(matches!(
+        commit_and_wait(engine, vec![put("b", "1")]),
+        Err(EngineError::Stopped)
+    ));
+}

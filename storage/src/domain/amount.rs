@@ -1,0 +1,216 @@
+//! Money: exact decimals, never floats.
+
+use rust_decimal::{Decimal, RoundingStrategy};
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error as _};
+use std::fmt;
+use std::str::FromStr;
+
+/// Digits after the point that an amount may have.
+pub const SCALE: u32 = 6;
+/// No single amount or sum may pass this, so that no sum of two can overflow.
+const LIMIT: i128 = 1_000_000_000_000_000;
+
+/// An amount of money, signed, with at most six digits after the point. The currency is a label of the configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Amount(Decimal);
+
+/// Why a text or a number is no amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AmountError {
+    /// It is not written as digits with an optional sign and point.
+    #[error("must be a decimal number in a string, such as \"12.50\"")]
+    Malformed,
+    /// It has more than six digits after the point.
+    #[error("must have at most 6 digits after the point")]
+    TooFine,
+    /// It is beyond what an account can hold.
+    #[error("must be below 1,000,000,000,000,000")]
+    TooLarge,
+}
+
+impl Amount {
+    /// Nothing.
+    pub const ZERO: Self = Self(Decimal::ZERO);
+
+    /// An amount from a decimal; refuses what is too fine or too large.
+    pub fn new(value: Decimal) -> Result<Self, AmountError> {
+        let value = value.normalize();
+        if value.scale() > SCALE {
+            return Err(AmountError::TooFine);
+        }
+        if value.abs() >= Decimal::from_i128_with_scale(LIMIT, 0) {
+            return Err(AmountError::TooLarge);
+        }
+        Ok(Self(value))
+    }
+
+    /// The sum, or `TooLarge`.
+    pub fn plus(self, other: Self) -> Result<Self, AmountError> {
+        Self::new(self.0.checked_add(other.0).ok_or(AmountError::TooLarge)?)
+    }
+
+    /// The difference, or `TooLarge`.
+    pub fn minus(self, other: Self) -> Result<Self, AmountError> {
+        Self::new(self.0.checked_sub(other.0).ok_or(AmountError::TooLarge)?)
+    }
+
+    /// The same amount with the other sign.
+    pub fn negated(self) -> Self {
+        Self(-self.0)
+    }
+
+    /// Below nothing?
+    pub fn is_negative(self) -> bool {
+        self.0 < Decimal::ZERO
+    }
+
+    /// Exactly nothing?
+    pub fn is_zero(self) -> bool {
+        self.0.is_zero()
+    }
+
+    /// Millionths, the form on the disk.
+    fn to_millionths(self) -> i128 {
+        let mut value = self.0;
+        value.rescale(SCALE);
+        value.mantissa()
+    }
+
+    fn from_millionths(millionths: i128) -> Result<Self, AmountError> {
+        Self::new(
+            Decimal::try_from_i128_with_scale(millionths, SCALE)
+                .map_err(|_| AmountError::TooLarge)?,
+        )
+    }
+}
+
+impl fmt::Display for Amount {
+    /// At least two digits after the point, at most six: `12.00`, `0.039`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut value = self
+            .0
+            .round_dp_with_strategy(SCALE, RoundingStrategy::MidpointAwayFromZero)
+            .normalize();
+        if value.scale() < 2 {
+            value.rescale(2);
+        }
+        value.fmt(f)
+    }
+}
+
+impl FromStr for Amount {
+    type Err = AmountError;
+
+    /// Plain decimal notation only: no exponent, no separators, no blanks.
+    fn from_str(text: &str) -> Result<Self, AmountError> {
+        let digits = text.strip_prefix('-').unwrap_or(text);
+        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
+        let all_digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+        if !all_digits(whole) || !all_digits(fraction) {
+            return Err(AmountError::Malformed);
+        }
+        if fraction.trim_end_matches('0').len() > SCALE as usize {
+            return Err(AmountError::TooFine);
+        }
+        if whole.trim_start_matches('0').len() > 15 {
+            return Err(AmountError::TooLarge);
+        }
+        let fraction = &fraction[..fraction.len().min(SCALE as usize)];
+        let sign = if digits.len() < text.len() { "-" } else { "" };
+        let value = Decimal::from_str_exact(&format!("{sign}{whole}.{fraction}"))
+            .map_err(|_| AmountError::Malformed)?;
+        Self::new(value)
+    }
+}
+
+impl Serialize for Amount {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            serializer.serialize_i128(self.to_millionths())
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Amount {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?
+                .parse()
+                .map_err(D::Error::custom)
+        } else {
+            Self::from_millionths(i128::deserialize(deserializer)?).map_err(D::Error::custom)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn money_is_written_with_two_to_six_decimals() {
+        for (input, output) in [
+            ("12", "12.00"),
+            ("12.0", "12.00"),
+            ("0.039", "0.039"),
+            ("0.1", "0.10"),
+            ("-5.5", "-5.50"),
+            ("0.0000010", "0.000001"),
+            ("-0", "0.00"),
+            ("007.5", "7.50"),
+        ] {
+            assert_eq!(amount(input).to_string(), output, "{input}");
+        }
+    }
+
+    #[test]
+    fn hostile_40_decimals() {
+        assert_eq!(amount("0.1").plus(amount("0.2")).unwrap(), amount("0.3"));
+        for bad in [
+            "", "-", ".", "1.", ".5", "1e3", "+1", " 1", "1 ", "1,000", "1_000", "NaN", "0x1",
+            "１", "--1", "1.2.3",
+        ] {
+            assert_eq!(
+                bad.parse::<Amount>(),
+                Err(AmountError::Malformed),
+                "{bad:?}"
+            );
+        }
+        assert_eq!("0.0000001".parse::<Amount>(), Err(AmountError::TooFine));
+        assert_eq!(
+            "0.123456789012345678".parse::<Amount>(),
+            Err(AmountError::TooFine)
+        );
+        assert_eq!(
+            "1000000000000000".parse::<Amount>(),
+            Err(AmountError::TooLarge)
+        );
+        assert_eq!(
+            "9".repeat(5_000).parse::<Amount>(),
+            Err(AmountError::TooLarge)
+        );
+        let most = amount("999999999999999.999999");
+        assert_eq!(most.plus(amount("0.000001")), Err(AmountError::TooLarge));
+        assert_eq!(
+            most.negated().minus(amount("1")),
+            Err(AmountError::TooLarge)
+        );
+    }
+
+    #[test]
+    fn the_disk_form_keeps_every_digit() {
+        for text in ["0", "0.000001", "-999999999999999.999999", "123.45"] {
+            let bytes = postcard::to_stdvec(&amount(text)).unwrap();
+            assert_eq!(
+                postcard::from_bytes::<Amount>(&bytes).unwrap(),
+                amount(text)
+            );
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! API keys: how they look, what of them is kept, and what they allow.
+
+use super::amount::Amount;
+use super::ids::{AccountId, KeyId};
+use super::tier::Tier;
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// What every key begins with.
+pub const PREFIX: &str = "tt_";
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const BODY: usize = 43;
+const CHECK: usize = 6;
+
+/// SHA-256 of a key's text: all that is kept of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct KeyHash(pub [u8; 32]);
+
+/// What is known about a key.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ApiKey {
+    /// Its id, which is no secret.
+    pub id: KeyId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// The name given at creation.
+    pub name: String,
+    /// Models that it may ask for; `None` for all.
+    pub models: Option<Vec<Tier>>,
+    /// Switched on?
+    pub active: bool,
+    /// Invalid from this moment on.
+    pub expires_at: Option<Timestamp>,
+    /// The most that this key may spend, over all its life.
+    pub spend_limit: Option<Amount>,
+    /// Requests per second, with burst.
+    pub rate_limit: Option<RateLimit>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// How often a key may call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RateLimit {
+    /// Requests a second in the long run, at least 1.
+    pub per_second: u32,
+    /// Requests at once, at least 1.
+    pub burst: u32,
+}
+
+/// Why a known key does not open the door.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyRefusal {
+    /// Switched off.
+    #[error("the API key is inactive")]
+    Inactive,
+    /// Past its end.
+    #[error("the API key has expired")]
+    Expired,
+}
+
+impl ApiKey {
+    /// May this key be used at `now`?
+    pub fn admit(&self, now: Timestamp) -> Result<(), KeyRefusal> {
+        if !self.active {
+            return Err(KeyRefusal::Inactive);
+        }
+        if self.expires_at.is_some_and(|end| end <= now) {
+            return Err(KeyRefusal::Expired);
+        }
+        Ok(())
+    }
+
+    /// Is the model within this key's scope?
+    pub fn allows(&self, tier: Tier) -> bool {
+        self.models
+            .as_ref()
+            .is_none_or(|models| models.contains(&tier))
+    }
+}
+
+/// The text of a key from 256 random bits: `tt_`, 43 base62 characters, 6 characters of checksum.
+///
+/// The checksum lets a mistyped or cut-off key, or one found by a secret scanner, be told from a wrong one without a look-up.
+pub fn text(random: &[u8; 32]) -> String {
+    let mut body = base62(random, BODY);
+    body.push_str(&checksum(&body));
+    format!("{PREFIX}{body}")
+}
+
+/// Does the text have the form of a key, checksum included?
+pub fn is_well_formed(text: &str) -> bool {
+    let Some(rest) = text
+        .strip_prefix(PREFIX)
+        .filter(|rest| rest.len() == BODY + CHECK && rest.is_ascii())
+    else {
+        return false;
+    };
+    let (body, check) = rest.split_at(BODY);
+    checksum(body) == check
+}
+
+/// The hash under which a key is kept.
+pub fn hash(text: &str) -> KeyHash {
+    KeyHash(Sha256::digest(text.as_bytes()).into())
+}
+
+fn checksum(body: &str) -> String {
+    let digest = Sha256::digest([PREFIX.as_bytes(), body.as_bytes()].concat());
+    base62(&digest[..4], CHECK)
+}
+
+/// Base 62, most significant digit first, exactly `digits` long: 43 digits hold 256 bits, 6 hold 32.
+fn base62(bytes: &[u8], digits: usize) -> String {
+    let mut number = bytes.to_vec();
+    let mut text = vec![b'0'; digits];
+    for place in text.iter_mut().rev() {
+        let mut rest = 0u32;
+        for byte in &mut number {
+            let value = rest * 256 + u32::from(*byte);
+            *byte = (value / 62) as u8;
+            rest = value % 62;
+        }
+        *place = ALPHABET[rest as usize];
+    }
+    text.into_iter().map(char::from).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_52_characters_with_a_checksum() {
+        let key = text(&[0xff; 32]);
+        assert_eq!(key.len(), 3 + 43 + 6);
+        assert!(is_well_formed(&key));
+        assert_eq!(
+            text(&[0; 32]),
+            format!("tt_{}{}", "0".repeat(43), checksum(&"0".repeat(43)))
+        );
+        assert_ne!(text(&[1; 32]), text(&[2; 32]));
+    }
+
+    #[test]
+    fn a_changed_or_cut_key_is_malformed() {
+        let key = text(&[7; 32]);
+        for at in 0..key.len() {
+            let mut bytes = key.clone().into_bytes();
+            bytes[at] = if bytes[at] == b'x' { b'y' } else { b'x' };
+            assert!(
+                !is_well_formed(&String::from_utf8(bytes).unwrap()),
+                "changed at {at}"
+            );
+            assert!(!is_well_formed(&key[..at]), "cut at {at}");
+        }
+        assert!(!is_well_formed(&format!("{key} ")));
+        assert!(!is_well_formed(&"é".repeat(30)));
+    }
+
+    #[test]
+    fn an_end_is_exclusive() {
+        let end = Timestamp::from_millis(1_000);
+        let id = uuid::Uuid::nil();
+        let key = ApiKey {
+            id: KeyId(id),
+            account: AccountId(id),
+            name: "k".into(),
+            models: Some(vec![Tier::Fast]),
+            active: true,
+            expires_at: Some(end),
+            spend_limit: None,
+            rate_limit: None,
+            created_at: Timestamp::from_millis(0),
+        };
+        assert_eq!(key.admit(Timestamp::from_millis(999)), Ok(()));
+        assert_eq!(key.admit(end), Err(KeyRefusal::Expired));
+        assert!(key.allows(Tier::Fast) && !key.allows(Tier::Pro));
+    }
+}

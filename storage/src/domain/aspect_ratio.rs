@@ -1,0 +1,212 @@
+//! Shapes of pictures, and how many pixels each has.
+
+use super::tier::{Resolution, Tier};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// One of the supported shapes, width to height. `auto` is no shape: see [`AspectChoice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct AspectRatio {
+    width: u8,
+    height: u8,
+}
+
+const fn ratio(width: u8, height: u8) -> AspectRatio {
+    AspectRatio { width, height }
+}
+
+/// The text is none of the supported ratios.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown aspect ratio")]
+pub struct UnknownRatio;
+
+impl AspectRatio {
+    /// The square.
+    pub const SQUARE: Self = ratio(1, 1);
+
+    /// Every ratio that a tier may offer.
+    pub const ALL: [Self; 14] = [
+        ratio(1, 1),
+        ratio(2, 3),
+        ratio(3, 2),
+        ratio(3, 4),
+        ratio(4, 3),
+        ratio(4, 5),
+        ratio(5, 4),
+        ratio(9, 16),
+        ratio(16, 9),
+        ratio(21, 9),
+        ratio(1, 4),
+        ratio(4, 1),
+        ratio(1, 8),
+        ratio(8, 1),
+    ];
+
+    /// Width over height.
+    pub fn value(self) -> f64 {
+        f64::from(self.width) / f64::from(self.height)
+    }
+
+    /// The offered ratio nearest to `width` by `height`, compared in log space so that too wide counts like too tall.
+    ///
+    /// Of two equally near ones the first offered is taken; `None` when none is offered or a side is 0.
+    pub fn nearest(offered: &[Self], width: u32, height: u32) -> Option<Self> {
+        if width == 0 || height == 0 {
+            return None;
+        }
+        let wanted = (f64::from(width) / f64::from(height)).ln();
+        offered.iter().copied().min_by(|a, b| {
+            (a.value().ln() - wanted)
+                .abs()
+                .total_cmp(&(b.value().ln() - wanted).abs())
+        })
+    }
+
+    /// Pixels of a picture, width by height, as the published sizes of the tier's model have them.
+    pub fn pixels(self, tier: Tier, resolution: Resolution) -> (u32, u32) {
+        let (width, height) = match tier {
+            Tier::Fast => self.fast_pixels(),
+            Tier::Quality | Tier::Pro => self.large_pixels(),
+        };
+        (width * resolution.factor(), height * resolution.factor())
+    }
+
+    /// Sizes of the model behind `fast`; ratios that it lacks get the area of 1:1 with sides in steps of 16.
+    fn fast_pixels(self) -> (u32, u32) {
+        match (self.width, self.height) {
+            (1, 1) => (1024, 1024),
+            (2, 3) => (832, 1248),
+            (3, 2) => (1248, 832),
+            (3, 4) => (864, 1184),
+            (4, 3) => (1184, 864),
+            (4, 5) => (896, 1152),
+            (5, 4) => (1152, 896),
+            (9, 16) => (768, 1344),
+            (16, 9) => (1344, 768),
+            (21, 9) => (1536, 672),
+            _ => self.same_area(),
+        }
+    }
+
+    /// Sizes of the models behind `quality` and `pro`, at 1K.
+    fn large_pixels(self) -> (u32, u32) {
+        match (self.width, self.height) {
+            (1, 1) => (1024, 1024),
+            (2, 3) => (848, 1264),
+            (3, 2) => (1264, 848),
+            (3, 4) => (896, 1200),
+            (4, 3) => (1200, 896),
+            (4, 5) => (928, 1152),
+            (5, 4) => (1152, 928),
+            (9, 16) => (768, 1376),
+            (16, 9) => (1376, 768),
+            (21, 9) => (1584, 672),
+            (1, 4) => (512, 2048),
+            (4, 1) => (2048, 512),
+            (1, 8) => (384, 3072),
+            (8, 1) => (3072, 384),
+            _ => self.same_area(),
+        }
+    }
+
+    fn same_area(self) -> (u32, u32) {
+        let side = |value: f64| ((1024.0 * value / 16.0).round() as u32).max(1) * 16;
+        (side(self.value().sqrt()), side((1.0 / self.value()).sqrt()))
+    }
+}
+
+impl fmt::Display for AspectRatio {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.width, self.height)
+    }
+}
+
+impl FromStr for AspectRatio {
+    type Err = UnknownRatio;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRatio> {
+        let (width, height) = text.split_once(':').ok_or(UnknownRatio)?;
+        let wanted = Self::ALL.into_iter().find(|it| {
+            text.len() < 6 && width.parse() == Ok(it.width) && height.parse() == Ok(it.height)
+        });
+        wanted
+            .filter(|it| it.to_string() == text)
+            .ok_or(UnknownRatio)
+    }
+}
+
+/// What a caller asks for: a shape, or the shape of the first input image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AspectChoice {
+    /// This shape.
+    Fixed(AspectRatio),
+    /// The offered shape nearest to the first input image's, after its EXIF orientation.
+    Auto,
+}
+
+impl fmt::Display for AspectChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fixed(ratio) => ratio.fmt(f),
+            Self::Auto => f.write_str("auto"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ratios_read_back_and_nothing_else_is_one() {
+        assert!(
+            AspectRatio::ALL
+                .iter()
+                .all(|it| it.to_string().parse::<AspectRatio>().unwrap() == *it)
+        );
+        for bad in [
+            "16:9 ",
+            "１６:９",
+            "0:0",
+            "16 : 9",
+            "016:9",
+            "+16:9",
+            "16:9:1",
+            "",
+            ":",
+            "7:5",
+            "auto",
+        ] {
+            assert!(bad.parse::<AspectRatio>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn auto_takes_the_nearest_in_log_space() {
+        let all = &AspectRatio::ALL;
+        let nearest = |w, h| AspectRatio::nearest(all, w, h).unwrap().to_string();
+        assert_eq!(nearest(1920, 1080), "16:9");
+        assert_eq!(nearest(1080, 1920), "9:16");
+        assert_eq!(nearest(1000, 1001), "1:1");
+        assert_eq!(nearest(100, 5_000), "1:8");
+        assert_eq!(nearest(5_000, 100), "8:1");
+        assert_eq!(nearest(2_500, 1_000), "21:9");
+        assert_eq!(AspectRatio::nearest(&[], 1, 1), None);
+        assert_eq!(AspectRatio::nearest(all, 0, 1), None);
+    }
+
+    #[test]
+    fn every_size_is_the_published_one() {
+        let sizes: String = Tier::ALL
+            .iter()
+            .flat_map(|tier| AspectRatio::ALL.map(|it| (tier, it)))
+            .map(|(tier, it)| {
+                let [one, four] =
+                    [Resolution::K1, Resolution::K4].map(|resolution| it.pixels(*tier, resolution));
+                format!("{tier} {it} {}x{} {}x{}\n", one.0, one.1, four.0, four.1)
+            })
+            .collect();
+        insta::assert_snapshot!(sizes);
+    }
+}

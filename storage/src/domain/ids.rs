@@ -1,0 +1,138 @@
+//! Names of things: UUIDs with a type each, so that a key's id is never taken for a job's.
+
+use super::time::Timestamp;
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use uuid::{ContextV7, Uuid};
+
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub struct $name(pub Uuid);
+
+        impl $name {
+            /// The 16 bytes, most significant first: their order is the order of creation.
+            pub fn as_bytes(&self) -> &[u8; 16] {
+                self.0.as_bytes()
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.hyphenated().fmt(f)
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = NotAnId;
+
+            /// Takes the hyphenated form only: a path with braces or without hyphens names nothing.
+            fn from_str(text: &str) -> Result<Self, NotAnId> {
+                if text.len() != 36 {
+                    return Err(NotAnId);
+                }
+                Uuid::try_parse(text).map(Self).map_err(|_| NotAnId)
+            }
+        }
+    };
+}
+
+/// The text is no UUID in hyphenated form.
+#[derive(Debug, thiserror::Error)]
+#[error("not a UUID in hyphenated form")]
+pub struct NotAnId;
+
+id!(
+    /// An account: who pays.
+    AccountId
+);
+id!(
+    /// An API key of an account. Not the key itself, which is a secret.
+    KeyId
+);
+id!(
+    /// A job. UUID version 7, so ids sort by the moment of acceptance.
+    JobId
+);
+id!(
+    /// A ledger entry.
+    TransactionId
+);
+
+/// Makes version 7 ids that only ever rise, even when the clock is set back.
+pub struct IdSource {
+    context: ContextV7,
+    floor: Mutex<i64>,
+}
+
+impl IdSource {
+    /// `floor` is the moment of the newest id that is already in use, so that new ones sort after it.
+    pub fn new(floor: Timestamp) -> Self {
+        Self {
+            context: ContextV7::new(),
+            floor: Mutex::new(floor.millis()),
+        }
+    }
+
+    /// The next id at the moment `now`, or at the newest moment seen if the clock went back.
+    pub fn next(&self, now: Timestamp) -> Uuid {
+        // The lock is held while the id is made: two callers in one millisecond are told apart by the context's counter,
+        // which has to see their moments in order.
+        let mut floor = self.floor.lock();
+        *floor = (*floor).max(now.millis());
+        let (seconds, millis) = (floor.div_euclid(1000), floor.rem_euclid(1000));
+        let moment =
+            uuid::Timestamp::from_unix(&self.context, seconds as u64, (millis * 1_000_000) as u32);
+        Uuid::new_v7(moment)
+    }
+}
+
+/// The moment that a version 7 id carries; `None` for another version.
+pub fn moment_of(id: &Uuid) -> Option<Timestamp> {
+    let (seconds, nanos) = id
+        .get_timestamp()
+        .filter(|_| id.get_version_num() == 7)?
+        .to_unix();
+    Some(Timestamp::from_millis(
+        seconds as i64 * 1000 + i64::from(nanos / 1_000_000),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_rise_though_the_clock_goes_back() {
+        let source = IdSource::new(Timestamp::from_millis(5_000));
+        let mut last = source.next(Timestamp::from_millis(1_000));
+        for millis in [9_000, 9_000, 3_000, 0, 9_001, 8_999, 9_001] {
+            for _ in 0..10_000 {
+                let next = source.next(Timestamp::from_millis(millis));
+                assert!(next > last);
+                last = next;
+            }
+        }
+        assert_eq!(last.get_version_num(), 7);
+        assert!(moment_of(&last).unwrap() >= Timestamp::from_millis(9_001));
+    }
+
+    #[test]
+    fn hostile_36_names_that_are_no_hyphenated_uuid() {
+        let good = "01890a5d-ac96-774b-bcce-b302099a8057";
+        assert!(good.parse::<JobId>().is_ok());
+        assert!(good.to_uppercase().parse::<JobId>().is_ok());
+        for bad in [
+            "",
+            "x",
+            "01890a5dac96774bbcceb302099a8057",
+            "{01890a5d-ac96-774b-bcce-b302099a8057}",
+            "urn:uuid:01890a5d-ac96-774b-bcce-b302099a8057",
+        ] {
+            assert!(bad.parse::<JobId>().is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,391 @@
+//! A job's life as one total function.
+
+use super::amount::Amount;
+use super::aspect_ratio::{AspectChoice, AspectRatio};
+use super::ids::{AccountId, JobId, KeyId};
+use super::tier::{Mode, Resolution, Tier};
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// The `error` of a canceled job.
+pub const CANCELED: &str = "canceled";
+/// The `error` of a job whose every run was cut off.
+pub const INTERRUPTED: &str = "interrupted";
+/// Characters that an `error` may have; a longer one is cut.
+const MAX_ERROR_CHARS: usize = 500;
+
+/// One accepted generation request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Job {
+    /// Its id; sorts by acceptance.
+    pub id: JobId,
+    /// Who pays.
+    pub account: AccountId,
+    /// The key that asked.
+    pub key: KeyId,
+    /// The model.
+    pub tier: Tier,
+    /// With input images or without.
+    pub mode: Mode,
+    /// The shape as it was asked for.
+    pub aspect: AspectChoice,
+    /// The shape to make.
+    pub ratio: AspectRatio,
+    /// The size to make.
+    pub resolution: Resolution,
+    /// What to show.
+    pub brief: Brief,
+    /// The input images, in the order given.
+    pub inputs: Vec<InputImage>,
+    /// Fixed at acceptance, whatever the configuration says later.
+    pub price: Amount,
+    /// When it was accepted.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub state: JobState,
+}
+
+/// The words of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Brief {
+    /// In the record itself.
+    Inline(Words),
+    /// Too large for a record: in the object store under this key, encoded as [`Words`].
+    Stored(String),
+}
+
+/// Prompt, metadata and callback.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Words {
+    /// The prompt.
+    pub prompt: String,
+    /// The caller's object as compact JSON, `_` keys included.
+    pub metadata: Option<String>,
+    /// The registered webhook asked for.
+    pub callback_url: Option<String>,
+}
+
+/// An input image in the object store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InputImage {
+    /// Where it lies.
+    pub key: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Pixels, after EXIF orientation.
+    pub width: u32,
+    /// Pixels, after EXIF orientation.
+    pub height: u32,
+}
+
+/// A finished picture in the object store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultImage {
+    /// Where it lies.
+    pub key: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// Pixels.
+    pub width: u32,
+    /// Pixels.
+    pub height: u32,
+}
+
+/// Where a job stands, with what is known only there: an impossible job cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JobState {
+    /// Waiting.
+    Queued,
+    /// Being generated, or to be generated again after a restart.
+    Processing {
+        /// When the first run began.
+        started_at: Timestamp,
+        /// Runs begun and not cut off by an orderly stop.
+        runs: u32,
+    },
+    /// A picture exists and has been paid.
+    Done {
+        /// When the first run began.
+        started_at: Timestamp,
+        /// When the picture was there.
+        finished_at: Timestamp,
+        /// The picture.
+        image: ResultImage,
+    },
+    /// No picture, and nothing paid.
+    Failed {
+        /// When the first run began; `None` when it was canceled before.
+        started_at: Option<Timestamp>,
+        /// When it failed.
+        finished_at: Timestamp,
+        /// A sentence in plain ASCII that the caller can act on.
+        error: String,
+    },
+}
+
+impl JobState {
+    /// The word on the wire.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Processing { .. } => "processing",
+            Self::Done { .. } => "done",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// Done or failed?
+    pub fn is_terminal(&self) -> bool {
+        match self {
+            Self::Queued | Self::Processing { .. } => false,
+            Self::Done { .. } | Self::Failed { .. } => true,
+        }
+    }
+}
+
+/// What can happen to a job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JobEvent {
+    /// A run begins: the first one, or one after a restart. The run after `max_runs` is not begun.
+    Begin {
+        /// Runs that a job may have in all.
+        max_runs: u32,
+    },
+    /// An orderly stop ended a run before it was through.
+    CutOff,
+    /// A picture exists.
+    Finish {
+        /// The picture.
+        image: ResultImage,
+    },
+    /// A run ended without a picture.
+    Fail {
+        /// Why.
+        error: String,
+    },
+    /// The caller wants it no more.
+    Cancel,
+}
+
+/// What happens to the price that is held for a job.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MoneyStep {
+    /// It stays held.
+    Keep,
+    /// It is charged.
+    Settle,
+    /// It is given back.
+    Release,
+}
+
+/// The outcome of an event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The job as it is now.
+    pub job: Job,
+    /// What happens to its price.
+    pub money: MoneyStep,
+}
+
+/// Why an event does not apply. The job is as it was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TransitionError {
+    /// No run is on its way.
+    #[error("the job has not been started")]
+    NotStarted,
+    /// A run is on its way, so the job cannot be canceled.
+    #[error("the job is being processed and can no longer be canceled")]
+    AlreadyStarted,
+    /// It is over.
+    #[error("the job is already {0}")]
+    AlreadyTerminal(&'static str),
+}
+
+/// Applies an event. Total: every state meets every event.
+pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, TransitionError> {
+    let state = match (&job.state, event) {
+        (JobState::Queued, JobEvent::Begin { .. }) => JobState::Processing {
+            started_at: at,
+            runs: 1,
+        },
+        (JobState::Queued, JobEvent::Cancel) => failed(None, at, CANCELED),
+        (JobState::Queued, JobEvent::CutOff | JobEvent::Finish { .. } | JobEvent::Fail { .. }) => {
+            return Err(TransitionError::NotStarted);
+        }
+        (JobState::Processing { started_at, runs }, JobEvent::Begin { max_runs }) => {
+            if *runs < max_runs {
+                JobState::Processing {
+                    started_at: *started_at,
+                    runs: runs + 1,
+                }
+            } else {
+                failed(Some(*started_at), at, INTERRUPTED)
+            }
+        }
+        (JobState::Processing { started_at, runs }, JobEvent::CutOff) => JobState::Processing {
+            started_at: *started_at,
+            runs: runs.saturating_sub(1),
+        },
+        (JobState::Processing { started_at, .. }, JobEvent::Finish { image }) => JobState::Done {
+            started_at: *started_at,
+            finished_at: at.max(*started_at),
+            image,
+        },
+        (JobState::Processing { started_at, .. }, JobEvent::Fail { error }) => {
+            failed(Some(*started_at), at, &error)
+        }
+        (JobState::Processing { .. }, JobEvent::Cancel) => {
+            return Err(TransitionError::AlreadyStarted);
+        }
+        (state @ (JobState::Done { .. } | JobState::Failed { .. }), _) => {
+            return Err(TransitionError::AlreadyTerminal(state.word()));
+        }
+    };
+    let money = match state {
+        JobState::Queued | JobState::Processing { .. } => MoneyStep::Keep,
+        JobState::Done { .. } => MoneyStep::Settle,
+        JobState::Failed { .. } => MoneyStep::Release,
+    };
+    Ok(Step {
+        job: Job {
+            state,
+            ..job.clone()
+        },
+        money,
+    })
+}
+
+fn failed(started_at: Option<Timestamp>, at: Timestamp, error: &str) -> JobState {
+    let plain = |c: char| {
+        if c == ' ' || c.is_ascii_graphic() {
+            c
+        } else {
+            '?'
+        }
+    };
+    let error = error.chars().take(MAX_ERROR_CHARS).map(plain).collect();
+    JobState::Failed {
+        started_at,
+        finished_at: started_at.map_or(at, |start| at.max(start)),
+        error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn job(state: JobState) -> Job {
+        Job {
+            id: JobId(Uuid::nil()),
+            account: AccountId(Uuid::nil()),
+            key: KeyId(Uuid::nil()),
+            tier: Tier::Fast,
+            mode: Mode::TextToImage,
+            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+            ratio: AspectRatio::SQUARE,
+            resolution: Resolution::K1,
+            brief: Brief::Inline(Words {
+                prompt: "a".into(),
+                metadata: None,
+                callback_url: None,
+            }),
+            inputs: vec![],
+            price: "0.039".parse().unwrap(),
+            created_at: at(1_000),
+            state,
+        }
+    }
+
+    fn image() -> ResultImage {
+        ResultImage {
+            key: "results/x.png".into(),
+            bytes: 9,
+            width: 1,
+            height: 1,
+        }
+    }
+
+    #[test]
+    fn every_state_meets_every_event() {
+        let states = [
+            JobState::Queued,
+            JobState::Processing {
+                started_at: at(2_000),
+                runs: 1,
+            },
+            JobState::Processing {
+                started_at: at(2_000),
+                runs: 3,
+            },
+            JobState::Done {
+                started_at: at(2_000),
+                finished_at: at(3_000),
+                image: image(),
+            },
+            JobState::Failed {
+                started_at: None,
+                finished_at: at(3_000),
+                error: CANCELED.into(),
+            },
+        ];
+        let events = [
+            JobEvent::Begin { max_runs: 3 },
+            JobEvent::CutOff,
+            JobEvent::Finish { image: image() },
+            JobEvent::Fail { error: "no".into() },
+            JobEvent::Cancel,
+        ];
+        let mut grid = String::new();
+        for state in &states {
+            grid.push_str(&format!("{state:?}\n"));
+            for event in &events {
+                let step = transition(&job(state.clone()), event.clone(), at(9_000));
+                let line = step.map_or_else(
+                    |error| format!("refused: {error}"),
+                    |step| format!("{:?}, {:?}", step.job.state, step.money),
+                );
+                grid.push_str(&format!("    {event:?}\n        {line}\n"));
+            }
+        }
+        insta::assert_snapshot!(grid);
+    }
+
+    #[test]
+    fn an_error_is_plain_and_short() {
+        let step = transition(
+            &job(JobState::Processing {
+                started_at: at(0),
+                runs: 1,
+            }),
+            JobEvent::Fail {
+                error: format!("caf\u{e9}\n{}", "x".repeat(9_000)),
+            },
+            at(1),
+        );
+        let JobState::Failed { error, .. } = step.unwrap().job.state else {
+            panic!("not failed")
+        };
+        assert!(error.starts_with("caf??xx") && error.chars().count() == MAX_ERROR_CHARS);
+    }
+
+    #[test]
+    fn hostile_109_a_clock_set_back_never_ends_a_job_before_it_began() {
+        let step = transition(
+            &job(JobState::Processing {
+                started_at: at(5_000),
+                runs: 1,
+            }),
+            JobEvent::Finish { image: image() },
+            at(10),
+        );
+        assert!(
+            matches!(step.unwrap().job.state, JobState::Done { finished_at, .. } if finished_at == at(5_000))
+        );
+    }
+}

@@ -1,0 +1,335 @@
+//! JSON as callers wrote it: numbers keep their digits, member order is kept, and a name that stands twice is a fault.
+//!
+//! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. The reading
+//! itself is `serde_json`'s; this tree is built over its raw values, one level at a time.
+
+use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::collections::HashSet;
+use std::fmt::{self, Write as _};
+
+/// A JSON value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Json {
+    /// `null`
+    Null,
+    /// `true` or `false`
+    Bool(bool),
+    /// The number's own text, within the range of a double.
+    Number(String),
+    /// A string, unescaped.
+    String(String),
+    /// An array.
+    Array(Vec<Json>),
+    /// An object, in the order given, no name twice.
+    Object(Vec<(String, Json)>),
+}
+
+/// What is wrong with a JSON text, and where.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{path}: {message}")]
+pub struct JsonFault {
+    /// Path below the value that was read, such as `.a.b[2]`; empty for the value itself.
+    pub path: String,
+    /// A sentence without its subject, such as `stands twice`.
+    pub message: String,
+}
+
+impl JsonFault {
+    fn new(path: &str, message: impl Into<String>) -> Self {
+        Self {
+            path: path.to_owned(),
+            message: message.into(),
+        }
+    }
+}
+
+/// An object's members with their values unread.
+pub struct Members<'a>(pub Vec<(String, &'a RawValue)>);
+
+impl<'de> Deserialize<'de> for Members<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct MembersVisitor;
+
+        impl<'de> Visitor<'de> for MembersVisitor {
+            type Value = Members<'de>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a JSON object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members: Vec<(String, &RawValue)> = Vec::new();
+                let mut seen = HashSet::new();
+                while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
+                    // A short object is searched as it is: most have under ten members and need no table.
+                    let twice = match members.len() {
+                        0..8 => members.iter().any(|(it, _)| *it == name),
+                        8 => {
+                            seen.extend(members.iter().map(|(it, _)| it.clone()));
+                            !seen.insert(name.clone())
+                        }
+                        _ => !seen.insert(name.clone()),
+                    };
+                    if twice {
+                        let shown: String = name.chars().take(64).collect();
+                        return Err(A::Error::custom(format_args!(
+                            "the name {shown:?} stands twice in one object"
+                        )));
+                    }
+                    members.push((name, value));
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(MembersVisitor)
+    }
+}
+
+impl Json {
+    /// Reads a value that is at most `max_depth` containers deep; a container on its own is 1 deep.
+    pub fn parse(text: &str, max_depth: usize) -> Result<Self, JsonFault> {
+        let raw: &RawValue =
+            serde_json::from_str(text).map_err(|fault| JsonFault::new("", fault.to_string()))?;
+        Self::from_raw(raw, max_depth)
+    }
+
+    /// As [`Json::parse`], from text whose syntax has been checked already.
+    pub fn from_raw(raw: &RawValue, max_depth: usize) -> Result<Self, JsonFault> {
+        read(raw, &mut String::new(), max_depth)
+    }
+
+    /// Writes the value without blanks, members in the order given.
+    pub fn to_compact(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out, false);
+        out
+    }
+
+    /// Writes the value without blanks, members sorted by name at every level: equal for texts that mean the same.
+    pub fn to_sorted(&self) -> String {
+        let mut out = String::new();
+        self.write(&mut out, true);
+        out
+    }
+
+    fn write(&self, out: &mut String, sorted: bool) {
+        match self {
+            Self::Null => out.push_str("null"),
+            Self::Bool(value) => out.push_str(if *value { "true" } else { "false" }),
+            Self::Number(digits) => out.push_str(digits),
+            Self::String(text) => write_string(text, out),
+            Self::Array(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    item.write(out, sorted);
+                }
+                out.push(']');
+            }
+            Self::Object(members) => {
+                let mut order: Vec<&(String, Self)> = members.iter().collect();
+                if sorted {
+                    order.sort_by(|a, b| a.0.cmp(&b.0));
+                }
+                out.push('{');
+                for (at, (name, value)) in order.into_iter().enumerate() {
+                    if at > 0 {
+                        out.push(',');
+                    }
+                    write_string(name, out);
+                    out.push(':');
+                    value.write(out, sorted);
+                }
+                out.push('}');
+            }
+        }
+    }
+}
+
+fn write_string(text: &str, out: &mut String) {
+    out.push_str(&serde_json::to_string(text).unwrap_or_default());
+}
+
+fn read(raw: &RawValue, path: &mut String, depth_left: usize) -> Result<Json, JsonFault> {
+    let text = raw.get();
+    let fault = |path: &str, fault: serde_json::Error| JsonFault::new(path, plain(&fault));
+    match text.as_bytes().first() {
+        Some(b'n') => Ok(Json::Null),
+        Some(b't') => Ok(Json::Bool(true)),
+        Some(b'f') => Ok(Json::Bool(false)),
+        Some(b'"') => serde_json::from_str(text)
+            .map(Json::String)
+            .map_err(|it| fault(path, it)),
+        Some(b'[') | Some(b'{') if depth_left == 0 => {
+            Err(JsonFault::new(path, "is nested too deep"))
+        }
+        Some(b'[') => {
+            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|it| fault(path, it))?;
+            let read_item = |(at, item): (usize, &&RawValue)| {
+                below(
+                    path,
+                    |p| write!(p, "[{at}]"),
+                    |p| read(item, p, depth_left - 1),
+                )
+            };
+            items
+                .iter()
+                .enumerate()
+                .map(read_item)
+                .collect::<Result<_, _>>()
+                .map(Json::Array)
+        }
+        Some(b'{') => {
+            let members: Members<'_> = serde_json::from_str(text).map_err(|it| fault(path, it))?;
+            let read_member = |(name, value): (String, &RawValue)| {
+                let value = below(
+                    path,
+                    |p| write!(p, ".{}", name.chars().take(64).collect::<String>()),
+                    |p| read(value, p, depth_left - 1),
+                )?;
+                Ok((name, value))
+            };
+            members
+                .0
+                .into_iter()
+                .map(read_member)
+                .collect::<Result<_, _>>()
+                .map(Json::Object)
+        }
+        _ => number(text).map_err(|message| JsonFault::new(path, message)),
+    }
+}
+
+/// Extends the path for the time of one call.
+fn below<T>(
+    path: &mut String,
+    extend: impl FnOnce(&mut String) -> fmt::Result,
+    call: impl FnOnce(&mut String) -> T,
+) -> T {
+    let length = path.len();
+    // Writing to a String cannot fail.
+    let _ = extend(path);
+    let result = call(path);
+    path.truncate(length);
+    result
+}
+
+fn number(text: &str) -> Result<Json, &'static str> {
+    // Beyond a double no reader in another language would see the number that was sent.
+    match text.parse::<f64>() {
+        Ok(value) if value.is_finite() => Ok(Json::Number(text.to_owned())),
+        _ => Err("is a number beyond the range of a double"),
+    }
+}
+
+/// The parser's message without its position, which would be that of a fragment.
+fn plain(fault: &serde_json::Error) -> String {
+    let text = fault.to_string();
+    text.rsplit_once(" at line ")
+        .map_or(text.clone(), |(message, _)| message.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compact(text: &str) -> String {
+        Json::parse(text, 32).unwrap().to_compact()
+    }
+
+    #[test]
+    fn hostile_21_numbers_keep_their_digits() {
+        let text = "[1.0,1,-0,1e5,9007199254740993,18446744073709551616,12345678901234567890123]";
+        assert_eq!(compact(text), text);
+        assert!(
+            Json::parse("1e400", 32)
+                .unwrap_err()
+                .message
+                .contains("range")
+        );
+        assert!(Json::parse(&"9".repeat(400), 32).is_err());
+    }
+
+    #[test]
+    fn hostile_20_a_name_twice_is_a_fault_at_any_depth() {
+        for text in [
+            r#"{"a":1,"a":2}"#,
+            r#"{"a":1,"\u0061":2}"#,
+            r#"[{"x":{"a":1,"a":2}}]"#,
+        ] {
+            assert!(
+                Json::parse(text, 32)
+                    .unwrap_err()
+                    .message
+                    .contains("\"a\" stands twice"),
+                "{text}"
+            );
+        }
+        let many: Vec<String> = (0..10_000).map(|at| format!("\"k{at}\":{at}")).collect();
+        assert!(Json::parse(&format!("{{{}}}", many.join(",")), 32).is_ok());
+        assert!(Json::parse(&format!("{{{},\"k77\":0}}", many.join(",")), 32).is_err());
+    }
+
+    #[test]
+    fn hostile_19_depth() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(Json::parse(&nested(32), 32).is_ok());
+        assert!(
+            Json::parse(&nested(33), 32)
+                .unwrap_err()
+                .message
+                .contains("too deep")
+        );
+        assert!(Json::parse(&nested(100_000), 32).is_err());
+        assert!(Json::parse(&"[".repeat(100_000), 32).is_err());
+    }
+
+    #[test]
+    fn hostile_22_strings() {
+        assert!(Json::parse(r#""\ud83d""#, 32).is_err(), "lone surrogate");
+        assert_eq!(compact(r#""\u0000\u2028é""#), "\"\\u0000\u{2028}é\"");
+        assert!(
+            Json::parse("\"\u{0}\"", 32).is_err(),
+            "raw control character"
+        );
+        assert!(Json::parse("\u{feff}1", 32).is_err(), "byte order mark");
+    }
+
+    #[test]
+    fn hostile_23_what_is_no_json() {
+        for text in [
+            "", "[1,]", "NaN", "{}{}", "// x\n1", "01", "1.", "'a'", "{a:1}", "tru",
+        ] {
+            assert!(Json::parse(text, 32).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn no_name_is_magic() {
+        let text = r#"{"$serde_json::private::Number":"1","$serde_json::private::RawValue":"2","__proto__":{},"":0}"#;
+        assert_eq!(compact(text), text);
+    }
+
+    #[test]
+    fn a_fault_names_its_path() {
+        assert_eq!(
+            Json::parse(r#"{"a":[0,{"b":1e999}]}"#, 32)
+                .unwrap_err()
+                .path,
+            ".a[1].b"
+        );
+    }
+
+    #[test]
+    fn sorted_text_is_the_same_for_the_same_meaning() {
+        let text = |json| Json::parse(json, 32).unwrap().to_sorted();
+        assert_eq!(
+            text(r#"{"b": [1, {"d":0,"c":0}], "a" : "\u0041"}"#),
+            r#"{"a":"A","b":[1,{"c":0,"d":0}]}"#
+        );
+    }
+}

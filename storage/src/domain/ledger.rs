@@ -1,0 +1,265 @@
+//! The books of an account: hold, settle, release, deposit, and the invariants that every step keeps.
+
+use super::amount::{Amount, AmountError};
+use super::ids::{JobId, TransactionId};
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What an account has.
+///
+/// Kept by every step: `0 <= reserved <= balance` and `deposited - charged = balance`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Books {
+    /// Total deposited and not yet charged.
+    pub balance: Amount,
+    /// Held for jobs that are not terminal.
+    pub reserved: Amount,
+    /// Sum of all deposits and adjustments, ever.
+    pub deposited: Amount,
+    /// Sum of all charges, ever.
+    pub charged: Amount,
+}
+
+/// Why a step of the books was refused. The books are as they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum LedgerError {
+    /// There is less available than the price.
+    #[error("the available balance of {available} does not cover the price of {price}")]
+    Insufficient {
+        /// What could be spent.
+        available: Amount,
+        /// What was to be held.
+        price: Amount,
+    },
+    /// A correction would take money that is held for jobs.
+    #[error("the balance may not fall below the reserved amount of {reserved}")]
+    BelowReserved {
+        /// What is held.
+        reserved: Amount,
+    },
+    /// More is settled or released than is held: a fault of the program, never of a caller.
+    #[error("{price} is to be taken from a reservation of only {reserved}")]
+    NotHeld {
+        /// What is held.
+        reserved: Amount,
+        /// What was to be settled or released.
+        price: Amount,
+    },
+    /// A sum would pass what an account can hold.
+    #[error("amount out of range: {0}")]
+    Range(#[from] AmountError),
+}
+
+impl Books {
+    /// Balance less what is reserved: what can be spent now.
+    pub fn available(&self) -> Amount {
+        self.balance.minus(self.reserved).unwrap_or(Amount::ZERO)
+    }
+
+    /// Holds `price` for a job.
+    pub fn hold(&self, price: Amount) -> Result<Self, LedgerError> {
+        if self.available() < price {
+            return Err(LedgerError::Insufficient {
+                available: self.available(),
+                price,
+            });
+        }
+        Ok(Self {
+            reserved: self.reserved.plus(price)?,
+            ..*self
+        })
+    }
+
+    /// Charges what was held for a job: balance and reserved both fall.
+    pub fn settle(&self, price: Amount) -> Result<Self, LedgerError> {
+        let released = self.release(price)?;
+        Ok(Self {
+            balance: self.balance.minus(price)?,
+            charged: self.charged.plus(price)?,
+            ..released
+        })
+    }
+
+    /// Gives back what was held for a job.
+    pub fn release(&self, price: Amount) -> Result<Self, LedgerError> {
+        if self.reserved < price {
+            return Err(LedgerError::NotHeld {
+                reserved: self.reserved,
+                price,
+            });
+        }
+        Ok(Self {
+            reserved: self.reserved.minus(price)?,
+            ..*self
+        })
+    }
+
+    /// Adds a deposit, or a correction when `amount` is negative.
+    pub fn deposit(&self, amount: Amount) -> Result<Self, LedgerError> {
+        let balance = self.balance.plus(amount)?;
+        if balance < self.reserved {
+            return Err(LedgerError::BelowReserved {
+                reserved: self.reserved,
+            });
+        }
+        Ok(Self {
+            balance,
+            deposited: self.deposited.plus(amount)?,
+            ..*self
+        })
+    }
+
+    /// The invariant that is broken, if one is.
+    pub fn fault(&self) -> Option<String> {
+        if self.reserved.is_negative() || self.reserved > self.balance {
+            return Some(format!(
+                "reserved {} is not between 0 and balance {}",
+                self.reserved, self.balance
+            ));
+        }
+        if self.deposited.minus(self.charged) != Ok(self.balance) {
+            return Some(format!(
+                "deposits {} less charges {} are not balance {}",
+                self.deposited, self.charged, self.balance
+            ));
+        }
+        None
+    }
+}
+
+/// Why the balance changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EntryKind {
+    /// Money came in.
+    Deposit,
+    /// A picture was paid.
+    Charge,
+    /// The operator took money back.
+    Adjustment,
+}
+
+impl EntryKind {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Deposit => "deposit",
+            Self::Charge => "charge",
+            Self::Adjustment => "adjustment",
+        }
+    }
+}
+
+/// One line of money history. Never changed once written.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// Rises with time.
+    pub id: TransactionId,
+    /// Why.
+    pub kind: EntryKind,
+    /// Signed: a charge is negative.
+    pub amount: Amount,
+    /// The balance once this line is written.
+    pub balance_after: Amount,
+    /// The job that was charged.
+    pub job: Option<JobId>,
+    /// The operator's own words, such as an invoice number.
+    pub reference: Option<String>,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn amount(text: &str) -> Amount {
+        text.parse().unwrap()
+    }
+
+    fn books(deposit: &str) -> Books {
+        Books::default().deposit(amount(deposit)).unwrap()
+    }
+
+    #[test]
+    fn hostile_39_exactly_the_price_and_one_unit_less() {
+        let price = amount("0.039");
+        assert_eq!(
+            books("0.039").hold(price).unwrap().available(),
+            Amount::ZERO
+        );
+        assert!(matches!(
+            books("0.038999").hold(price),
+            Err(LedgerError::Insufficient { .. })
+        ));
+    }
+
+    #[test]
+    fn hostile_41_settled_or_released_twice_is_refused() {
+        let price = amount("0.1");
+        let held = books("1").hold(price).unwrap();
+        for once in [held.settle(price).unwrap(), held.release(price).unwrap()] {
+            assert!(matches!(
+                once.settle(price),
+                Err(LedgerError::NotHeld { .. })
+            ));
+            assert!(matches!(
+                once.release(price),
+                Err(LedgerError::NotHeld { .. })
+            ));
+        }
+    }
+
+    #[test]
+    fn hostile_42_a_failed_job_gives_everything_back() {
+        let before = books("0.3");
+        assert_eq!(
+            before
+                .hold(amount("0.1"))
+                .unwrap()
+                .release(amount("0.1"))
+                .unwrap(),
+            before
+        );
+    }
+
+    #[test]
+    fn a_correction_never_takes_what_is_held() {
+        let held = books("1").hold(amount("0.4")).unwrap();
+        assert_eq!(
+            held.deposit(amount("-0.6")).unwrap().available(),
+            Amount::ZERO
+        );
+        assert_eq!(
+            held.deposit(amount("-0.600001")),
+            Err(LedgerError::BelowReserved {
+                reserved: amount("0.4")
+            })
+        );
+    }
+
+    proptest! {
+        /// Hostile group 47 in small: any sequence of steps agrees with sums kept in plain integers.
+        #[test]
+        fn hostile_47_random_steps_agree_with_plain_integers(steps in prop::collection::vec((0u8..4, 0i64..500), 1..300)) {
+            let (mut books, mut balance, mut holds) = (Books::default(), 0i64, Vec::new());
+            for (step, size) in steps {
+                let units = amount(&format!("0.{size:06}"));
+                match step {
+                    0 => { books = books.deposit(units).unwrap(); balance += size; }
+                    1 => {
+                        let affordable = balance - holds.iter().sum::<i64>() >= size;
+                        prop_assert_eq!(books.hold(units).is_ok(), affordable);
+                        if affordable { books = books.hold(units).unwrap(); holds.push(size); }
+                    }
+                    _ => if let Some(held) = holds.pop() {
+                        let price = amount(&format!("0.{held:06}"));
+                        if step == 2 { books = books.settle(price).unwrap(); balance -= held } else { books = books.release(price).unwrap() }
+                    }
+                }
+                prop_assert_eq!(books.fault(), None);
+                prop_assert_eq!(books.balance, amount(&format!("{}.{:06}", balance / 1_000_000, balance % 1_000_000)));
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! The three models on sale, the two ways to ask, and the three sizes.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name { $($(#[$vdoc])* $variant),+ }
+
+        impl $name {
+            /// Every one, in the order in which they are listed to people.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),+];
+
+            /// The word on the wire and in the configuration.
+            pub fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word),+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.word())
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = UnknownWord;
+
+            fn from_str(text: &str) -> Result<Self, UnknownWord> {
+                Self::ALL.iter().copied().find(|it| it.word() == text).ok_or(UnknownWord)
+            }
+        }
+    };
+}
+
+/// The text is none of the words of its kind.
+#[derive(Debug, thiserror::Error)]
+#[error("unknown word")]
+pub struct UnknownWord;
+
+words!(
+    /// An image model as it is sold (specification, "Tiers").
+    Tier {
+        /// Always 1K.
+        Fast = "fast",
+        /// All ratios, up to 4K.
+        Quality = "quality",
+        /// All ratios, up to 4K, the dearest.
+        Pro = "pro",
+    }
+);
+
+words!(
+    /// What a picture is made from.
+    Mode {
+        /// A prompt alone.
+        TextToImage = "text-to-image",
+        /// A prompt and 1 to 14 input images.
+        ImageToImage = "image-to-image",
+    }
+);
+
+words!(
+    /// The size class of a picture; its pixels follow from the aspect ratio too.
+    Resolution {
+        /// About one megapixel.
+        K1 = "1K",
+        /// Twice the sides of 1K.
+        K2 = "2K",
+        /// Four times the sides of 1K.
+        K4 = "4K",
+    }
+);
+
+impl Tier {
+    /// A number from 0 to 2, to index per-tier tables.
+    pub fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl Resolution {
+    /// How often each side of the 1K picture goes into this one's.
+    pub fn factor(self) -> u32 {
+        match self {
+            Self::K1 => 1,
+            Self::K2 => 2,
+            Self::K4 => 4,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_read_back() {
+        assert!(
+            Tier::ALL
+                .iter()
+                .all(|tier| tier.word().parse::<Tier>().unwrap() == *tier)
+        );
+        assert!(
+            Resolution::ALL
+                .iter()
+                .all(|it| it.word().parse::<Resolution>().unwrap() == *it)
+        );
+        for bad in ["", "1k", "1K ", "8K", "512"] {
+            assert!(bad.parse::<Resolution>().is_err(), "{bad:?}");
+        }
+    }
+}

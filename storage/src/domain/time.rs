@@ -1,0 +1,112 @@
+//! Moments as the service writes them: RFC 3339, UTC, milliseconds.
+
+use chrono::{DateTime, SecondsFormat, TimeZone, Utc};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::time::Duration;
+
+/// A moment, in milliseconds since the Unix epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp(i64);
+
+/// The last moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z.
+const LAST: i64 = 253_402_300_799_999;
+
+impl Timestamp {
+    /// A moment from milliseconds since the Unix epoch, held within the years 1970 to 9999.
+    pub fn from_millis(millis: i64) -> Self {
+        Self(millis.clamp(0, LAST))
+    }
+
+    /// The system's clock. The only place of this crate that looks at it; domain functions take the moment as an argument.
+    pub fn now() -> Self {
+        Self::from_millis(Utc::now().timestamp_millis())
+    }
+
+    /// Milliseconds since the Unix epoch.
+    pub fn millis(self) -> i64 {
+        self.0
+    }
+
+    /// Whole seconds since the Unix epoch.
+    pub fn seconds(self) -> i64 {
+        self.0.div_euclid(1000)
+    }
+
+    /// The moment `span` later, held at the last one that can be written.
+    pub fn plus(self, span: Duration) -> Self {
+        let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_add(millis))
+    }
+
+    /// The moment as chrono knows it.
+    pub fn to_datetime(self) -> DateTime<Utc> {
+        Utc.timestamp_millis_opt(self.0)
+            .single()
+            .unwrap_or(DateTime::UNIX_EPOCH)
+    }
+
+    /// Reads an RFC 3339 date-time of any offset; parts of a millisecond are dropped.
+    pub fn parse(text: &str) -> Option<Self> {
+        let moment = DateTime::parse_from_rfc3339(text).ok()?.timestamp_millis();
+        (0..=LAST).contains(&moment).then_some(Self(moment))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            &self
+                .to_datetime()
+                .to_rfc3339_opts(SecondsFormat::Millis, true),
+        )
+    }
+}
+
+impl From<DateTime<Utc>> for Timestamp {
+    fn from(moment: DateTime<Utc>) -> Self {
+        Self::from_millis(moment.timestamp_millis())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_written_in_utc_with_milliseconds_and_z() {
+        assert_eq!(
+            Timestamp::from_millis(0).to_string(),
+            "1970-01-01T00:00:00.000Z"
+        );
+        assert_eq!(
+            Timestamp::from_millis(1_795_000_000_001).to_string(),
+            "2026-11-18T11:06:40.001Z"
+        );
+    }
+
+    #[test]
+    fn survives_the_ends_of_the_calendar() {
+        assert_eq!(
+            Timestamp::from_millis(i64::MIN).to_string(),
+            "1970-01-01T00:00:00.000Z"
+        );
+        assert_eq!(
+            Timestamp::from_millis(i64::MAX).to_string(),
+            "9999-12-31T23:59:59.999Z"
+        );
+        assert_eq!(
+            Timestamp::from_millis(i64::MAX).plus(Duration::MAX),
+            Timestamp::from_millis(LAST)
+        );
+    }
+
+    #[test]
+    fn reads_any_offset() {
+        assert_eq!(
+            Timestamp::parse("2026-11-18T13:06:40.0019+02:00"),
+            Some(Timestamp(1_795_000_000_001))
+        );
+        assert_eq!(Timestamp::parse("2026-11-18"), None);
+    }
+}

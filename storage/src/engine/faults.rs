@@ -1,0 +1,60 @@
+//! An engine around another one that fails at a chosen commit. For tests of what the rest does then.
+
+use super::{Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Passes the first commits on and fails from then on, as an engine whose disk broke does.
+pub struct FaultyEngine {
+    inner: Arc<dyn Engine>,
+    commits_left: AtomicU64,
+    on_failure: OnFailure,
+}
+
+impl FaultyEngine {
+    /// Lets `commits` commits through.
+    pub fn new(inner: Arc<dyn Engine>, commits: u64, on_failure: OnFailure) -> Self {
+        Self {
+            inner,
+            commits_left: AtomicU64::new(commits),
+            on_failure,
+        }
+    }
+}
+
+impl Engine for FaultyEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+        self.inner.get(key)
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, Value)>, EngineError> {
+        self.inner.scan(range, direction, limit)
+    }
+
+    fn submit(&self, commit: Commit) {
+        let take = |left: u64| left.checked_sub(1);
+        if self
+            .commits_left
+            .fetch_update(Ordering::SeqCst, Ordering::SeqCst, take)
+            .is_ok()
+        {
+            return self.inner.submit(commit);
+        }
+        let error = EngineError::Failed("no space left on device (simulated)".into());
+        (self.on_failure)(&error);
+        (commit.done)(Err(error));
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.inner.stats()
+    }
+
+    fn close(&self) {
+        self.inner.close();
+    }
+}

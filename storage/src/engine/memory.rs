@@ -1,0 +1,117 @@
+//! An engine in memory: for tests, and for whoever wants a service that forgets.
+
+use super::{Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, oversized};
+use parking_lot::Mutex;
+use std::collections::BTreeMap;
+use std::ops::Bound;
+
+/// Keeps everything in one ordered map. A commit is "on the disk" the moment it is submitted.
+#[derive(Default)]
+pub struct MemoryEngine {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    pairs: BTreeMap<Key, Value>,
+    commits: u64,
+    closed: bool,
+}
+
+impl MemoryEngine {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A copy of what is kept, as a crash at this moment would leave it.
+    pub fn image(&self) -> BTreeMap<Key, Value> {
+        self.state.lock().pairs.clone()
+    }
+
+    /// An engine that starts from an image.
+    pub fn from_image(pairs: BTreeMap<Key, Value>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                pairs,
+                ..State::default()
+            }),
+        }
+    }
+}
+
+impl Engine for MemoryEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+        Ok(self.state.lock().pairs.get(key).cloned())
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, Value)>, EngineError> {
+        if is_empty(range) {
+            return Ok(Vec::new());
+        }
+        let state = self.state.lock();
+        let pairs = state
+            .pairs
+            .range((range.from.clone(), range.to.clone()))
+            .map(|(key, value)| (key.clone(), value.clone()));
+        Ok(match direction {
+            Direction::Rising => pairs.take(limit).collect(),
+            Direction::Falling => pairs.rev().take(limit).collect(),
+        })
+    }
+
+    fn submit(&self, commit: Commit) {
+        let outcome = oversized(&commit.writes).map_or_else(|| self.apply(commit.writes), Err);
+        (commit.done)(outcome);
+    }
+
+    fn stats(&self) -> EngineStats {
+        let commits = self.state.lock().commits;
+        EngineStats {
+            commits,
+            syncs: commits,
+        }
+    }
+
+    fn close(&self) {
+        self.state.lock().closed = true;
+    }
+}
+
+impl MemoryEngine {
+    fn apply(&self, writes: Vec<(Key, Option<Value>)>) -> Result<(), EngineError> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(EngineError::Stopped);
+        }
+        for (key, value) in writes {
+            match value {
+                Some(value) => state.pairs.insert(key, value),
+                None => state.pairs.remove(&key),
+            };
+        }
+        state.commits += 1;
+        Ok(())
+    }
+}
+
+/// `BTreeMap::range` panics on a range whose ends are crossed.
+fn is_empty(range: &KeyRange) -> bool {
+    let (Bound::Included(from) | Bound::Excluded(from)) = &range.from else {
+        return false;
+    };
+    let (Bound::Included(to) | Bound::Excluded(to)) = &range.to else {
+        return false;
+    };
+    from > to
+        || (from == to
+            && !matches!(
+                (&range.from, &range.to),
+                (Bound::Included(_), Bound::Included(_))
+            ))
+}

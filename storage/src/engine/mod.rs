@@ -1,0 +1,204 @@
+//! What keeps the bytes. An engine stores and decides nothing: no lease, no price, no clock.
+
+use crossbeam_channel::Receiver;
+use std::fmt;
+use std::ops::Bound;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub mod faults;
+pub mod memory;
+pub mod sled;
+
+/// A key: a prefix byte for the kind of record, then ids whose byte order is their order.
+pub type Key = Vec<u8>;
+/// An encoded record.
+pub type Value = Vec<u8>;
+
+/// The largest value that an engine takes. Past about 128 KiB sled would move it to a file that is never synced; the bound
+/// leaves room for several in one tree node.
+pub const MAX_VALUE_BYTES: usize = 16 * 1024;
+
+/// One atomic change, and what to do once it is on the disk.
+pub struct Commit {
+    /// Keys with their new values; `None` removes. A key stands at most once.
+    pub writes: Vec<(Key, Option<Value>)>,
+    /// Called exactly once, on the engine's thread: it must be quick and must not call the engine.
+    pub done: Done,
+}
+
+/// Hears how a commit ended. `Ok` means that it survives a power cut.
+pub type Done = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
+
+impl fmt::Debug for Commit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Commit")
+            .field("writes", &self.writes.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why an engine cannot go on, or could not start.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EngineError {
+    /// Another process has the directory.
+    #[error(
+        "the data directory {} is in use by another process; stop that one, or give this one another --data-dir",
+        .0.display()
+    )]
+    Locked(PathBuf),
+    /// The directory cannot be used.
+    #[error("the data directory {}: {reason}", .path.display())]
+    Directory {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        reason: String,
+    },
+    /// The directory was written by a version with another format.
+    #[error(
+        "the data directory has format {found:?}, this version reads {expected:?}; use the version that wrote it"
+    )]
+    Format {
+        /// What stands there.
+        found: String,
+        /// What this version writes.
+        expected: &'static str,
+    },
+    /// A read or write failed. Nothing that came after it is on the disk.
+    #[error("storage failed: {0}")]
+    Failed(String),
+    /// The engine stopped after an earlier failure, or was closed.
+    #[error("storage has stopped")]
+    Stopped,
+    /// A value or a commit is larger than an engine may be given: a fault of the program.
+    #[error("a record of {bytes} bytes is over the {MAX_VALUE_BYTES} that may be stored")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+}
+
+/// Called once, when an engine fails. The process is to end: the restart recovers.
+pub type OnFailure = Arc<dyn Fn(&EngineError) + Send + Sync>;
+
+/// A range of keys.
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    /// The low end.
+    pub from: Bound<Key>,
+    /// The high end.
+    pub to: Bound<Key>,
+}
+
+impl KeyRange {
+    /// All keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> Self {
+        Self {
+            from: Bound::Included(prefix.to_vec()),
+            to: after_prefix(prefix),
+        }
+    }
+
+    /// The part of the range above `key`, which is left out.
+    pub fn above(self, key: Key) -> Self {
+        Self {
+            from: Bound::Excluded(key),
+            ..self
+        }
+    }
+
+    /// The part of the range below `key`, which is left out.
+    pub fn below(self, key: Key) -> Self {
+        Self {
+            to: Bound::Excluded(key),
+            ..self
+        }
+    }
+}
+
+fn after_prefix(prefix: &[u8]) -> Bound<Key> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < u8::MAX {
+            end.push(last + 1);
+            return Bound::Excluded(end);
+        }
+    }
+    Bound::Unbounded
+}
+
+/// Which end of a range comes first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Smallest key first.
+    Rising,
+    /// Largest key first.
+    Falling,
+}
+
+/// Figures of an engine since it was opened.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct EngineStats {
+    /// Commits that are on the disk.
+    pub commits: u64,
+    /// Times that the disk was asked to make them durable: commits share one.
+    pub syncs: u64,
+}
+
+/// Keeps keys and values in order.
+///
+/// Reads show only what is on the disk: a commit appears when its `done` is called, and not before, so whatever is read may
+/// be told to a caller. Commits become visible whole and in the order in which they were submitted.
+pub trait Engine: Send + Sync {
+    /// The value of a key.
+    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError>;
+
+    /// Up to `limit` pairs of a range, in order.
+    fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, Value)>, EngineError>;
+
+    /// Queues a commit. Never blocks and never fails by itself: `done` hears of both.
+    fn submit(&self, commit: Commit);
+
+    /// Figures since opening.
+    fn stats(&self) -> EngineStats;
+
+    /// Writes what was submitted, then stops: later commits hear `Stopped`. Returns once all is on the disk.
+    fn close(&self);
+}
+
+/// Submits a change and waits for it. For start-up, tools and tests: it blocks the thread.
+pub fn commit_and_wait(
+    engine: &dyn Engine,
+    writes: Vec<(Key, Option<Value>)>,
+) -> Result<(), EngineError> {
+    submit_waiting(engine, writes)
+        .recv()
+        .unwrap_or(Err(EngineError::Stopped))
+}
+
+/// Submits a change and returns where its outcome will arrive.
+pub fn submit_waiting(
+    engine: &dyn Engine,
+    writes: Vec<(Key, Option<Value>)>,
+) -> Receiver<Result<(), EngineError>> {
+    let (sender, receiver) = crossbeam_channel::bounded(1);
+    // The receiver may have given up; then nobody wants the outcome.
+    let done = Box::new(move |outcome| drop(sender.send(outcome)));
+    engine.submit(Commit { writes, done });
+    receiver
+}
+
+/// The first value that is too large, if one is.
+pub(crate) fn oversized(writes: &[(Key, Option<Value>)]) -> Option<EngineError> {
+    let bytes = writes
+        .iter()
+        .filter_map(|(_, value)| value.as_ref().map(Vec::len))
+        .find(|bytes| *bytes > MAX_VALUE_BYTES)?;
+    Some(EngineError::TooLarge { bytes })
+}

@@ -1,0 +1,492 @@
+//! The decisions about one account's jobs and money, many at a time, each batch one commit.
+//!
+//! Whoever owns an [`AccountBook`] decides alone for that account, and decides the next batch only when the commit of the
+//! last one is on the disk: so the store always shows what the book builds on.
+
+use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes, encode, keys};
+use crate::domain::account::Account;
+use crate::domain::amount::Amount;
+use crate::domain::ids::{JobId, KeyId, TransactionId};
+use crate::domain::job::{
+    Brief, InputImage, Job, JobEvent, JobState, MoneyStep, TransitionError, transition,
+};
+use crate::domain::ledger::{EntryKind, LedgerEntry, LedgerError};
+use crate::domain::request::Fingerprint;
+use crate::domain::tier::{Mode, Resolution, Tier};
+use crate::domain::time::Timestamp;
+use crate::domain::{aspect_ratio::AspectChoice, aspect_ratio::AspectRatio};
+use crate::engine::{Key, Value};
+use std::collections::HashMap;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// One account's money and what its keys hold and have spent, in memory.
+#[derive(Clone, Debug)]
+pub struct AccountBook {
+    account: Account,
+    live_jobs: usize,
+    keys: HashMap<KeyId, KeyMoney>,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct KeyMoney {
+    held: Amount,
+    /// Read from the store when it is first asked for.
+    spent: Option<Amount>,
+}
+
+/// Bounds that a decision keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Jobs of one account that are not terminal.
+    pub max_live_per_account: usize,
+    /// How long an idempotency key is remembered.
+    pub idempotency_retention: Duration,
+}
+
+/// A job to be accepted: everything but its id and its moment.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// The key that asks.
+    pub key: KeyId,
+    /// The most that this key may spend.
+    pub spend_limit: Option<Amount>,
+    /// The model.
+    pub tier: Tier,
+    /// With input images or without.
+    pub mode: Mode,
+    /// The shape asked for.
+    pub aspect: AspectChoice,
+    /// The shape to make.
+    pub ratio: AspectRatio,
+    /// The size to make.
+    pub resolution: Resolution,
+    /// Its words.
+    pub brief: Brief,
+    /// Its input images, already in the object store.
+    pub inputs: Vec<InputImage>,
+    /// Its price.
+    pub price: Amount,
+    /// The caller's name for this request.
+    pub idempotency: Option<IdempotencyUse>,
+}
+
+/// An idempotency key with the request that it comes with.
+#[derive(Clone, Debug)]
+pub struct IdempotencyUse {
+    /// The caller's name for the request.
+    pub name: String,
+    /// What the request means.
+    pub fingerprint: Fingerprint,
+}
+
+/// A job was accepted, now or at the first use of the same idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The job.
+    pub job: JobId,
+    /// Was it accepted by an earlier call?
+    pub replayed: bool,
+}
+
+/// Why a job was not accepted. Nothing has changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// The idempotency key stands for another request.
+    #[error("the Idempotency-Key was used before with a different request")]
+    KeyReused,
+    /// The account has too many jobs that are not terminal.
+    #[error("the account has {0} jobs that are not finished, the most that it may have")]
+    TooManyLive(usize),
+    /// The API key's own limit would be passed.
+    #[error(
+        "the API key has a spend limit of {limit}, of which {used} is spent or held; the price is {price}"
+    )]
+    KeyLimit {
+        /// The limit.
+        limit: Amount,
+        /// Spent and held.
+        used: Amount,
+        /// The price.
+        price: Amount,
+    },
+    /// The balance does not cover the price.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why an event did not apply.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EventError {
+    /// There is no such job.
+    #[error("there is no such job")]
+    NotFound,
+    /// The job is not in a state for it.
+    #[error(transparent)]
+    Transition(#[from] TransitionError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Money to be added, or taken back when negative.
+#[derive(Clone, Debug)]
+pub struct Deposit {
+    /// How much.
+    pub amount: Amount,
+    /// The operator's words.
+    pub reference: Option<String>,
+    /// The operator's name for this deposit.
+    pub idempotency: Option<IdempotencyUse>,
+}
+
+/// Why a deposit was refused.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DepositError {
+    /// The idempotency key stands for another deposit.
+    #[error("the Idempotency-Key was used before with a different deposit")]
+    KeyReused,
+    /// The books do not allow it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl AccountBook {
+    /// The book of an account, from what the store holds. Reads the account's live jobs.
+    pub fn load(store: &Store, account: Account) -> Result<Self, StoreError> {
+        let id = account.id;
+        let mut book = Self::without_jobs(account);
+        store.each_live_job_of(id, |job| {
+            book.count_live(&job);
+            Ok(())
+        })?;
+        Ok(book)
+    }
+
+    /// The book of an account whose live jobs will be counted one by one.
+    pub fn without_jobs(account: Account) -> Self {
+        Self {
+            account,
+            live_jobs: 0,
+            keys: HashMap::new(),
+        }
+    }
+
+    /// Takes a live job of the store into account.
+    pub fn count_live(&mut self, job: &Job) {
+        self.live_jobs += 1;
+        let held = &mut self.keys.entry(job.key).or_default().held;
+        *held = held.plus(job.price).unwrap_or(*held);
+    }
+
+    /// Jobs that are not terminal.
+    pub fn live_jobs(&self) -> usize {
+        self.live_jobs
+    }
+
+    /// The account.
+    pub fn account(&self) -> &Account {
+        &self.account
+    }
+
+    /// Begins to decide.
+    pub fn batch<'a>(&'a mut self, store: &'a Store, limits: Limits) -> Batch<'a> {
+        Batch {
+            book: self,
+            store,
+            limits,
+            writes: HashMap::new(),
+            jobs: HashMap::new(),
+            entries: HashMap::new(),
+            used: HashMap::new(),
+            books_changed: false,
+        }
+    }
+
+    fn spent(&mut self, store: &Store, key: KeyId) -> Result<Amount, StoreError> {
+        let money = self.keys.entry(key).or_default();
+        match money.spent {
+            Some(spent) => Ok(spent),
+            None => {
+                let spent = store.key_spent(key)?;
+                money.spent = Some(spent);
+                Ok(spent)
+            }
+        }
+    }
+}
+
+/// Decisions that will be one commit.
+pub struct Batch<'a> {
+    book: &'a mut AccountBook,
+    store: &'a Store,
+    limits: Limits,
+    writes: HashMap<Key, Option<Value>>,
+    /// Jobs that this batch has touched, as they will be.
+    jobs: HashMap<JobId, Job>,
+    /// Deposits that this batch has made.
+    entries: HashMap<TransactionId, LedgerEntry>,
+    /// Idempotency keys that this batch has used.
+    used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
+    books_changed: bool,
+}
+
+impl Batch<'_> {
+    /// Accepts a job under `id` at `now`, or says why not.
+    pub fn accept(
+        &mut self,
+        id: JobId,
+        new: NewJob,
+        now: Timestamp,
+    ) -> Result<Accepted, AcceptError> {
+        if let Some(first) =
+            self.first_use(IdempotentCall::Generation, new.idempotency.as_ref(), now)?
+        {
+            let job = first.ok_or(AcceptError::KeyReused)?;
+            return Ok(Accepted {
+                job: JobId(job),
+                replayed: true,
+            });
+        }
+        if self.book.live_jobs >= self.limits.max_live_per_account {
+            return Err(AcceptError::TooManyLive(self.book.live_jobs));
+        }
+        let books = self.book.account.books.hold(new.price)?;
+        self.check_key_limit(&new)?;
+        let job = Job {
+            id,
+            account: self.book.account.id,
+            key: new.key,
+            tier: new.tier,
+            mode: new.mode,
+            aspect: new.aspect,
+            ratio: new.ratio,
+            resolution: new.resolution,
+            brief: new.brief,
+            inputs: new.inputs,
+            price: new.price,
+            created_at: now,
+            state: JobState::Queued,
+        };
+        self.book.account.books = books;
+        self.books_changed = true;
+        self.book.count_live(&job);
+        self.writes
+            .insert(keys::live_job(job.account, id), Some(encode(&job)));
+        self.remember(IdempotentCall::Generation, new.idempotency, id.0, now);
+        self.jobs.insert(id, job);
+        Ok(Accepted {
+            job: id,
+            replayed: false,
+        })
+    }
+
+    /// What the first use of the key made; `Some(None)` when that was another request.
+    fn first_use(
+        &self,
+        call: IdempotentCall,
+        used: Option<&IdempotencyUse>,
+        now: Timestamp,
+    ) -> Result<Option<Option<Uuid>>, StoreError> {
+        let Some(used) = used else { return Ok(None) };
+        let first = match self.used.get(&(call, used.name.clone())) {
+            Some(record) => Some(record.clone()),
+            None => self
+                .store
+                .idempotency(call, self.book.account.id, &used.name, now)?,
+        };
+        Ok(first.map(|first| (first.fingerprint == used.fingerprint).then_some(first.made)))
+    }
+
+    fn remember(
+        &mut self,
+        call: IdempotentCall,
+        used: Option<IdempotencyUse>,
+        made: Uuid,
+        now: Timestamp,
+    ) {
+        let Some(used) = used else { return };
+        let expires_at = now.plus(self.limits.idempotency_retention);
+        let record = IdempotencyRecord {
+            made,
+            fingerprint: used.fingerprint,
+            expires_at,
+        };
+        self.writes.insert(
+            keys::idempotency(call, self.book.account.id, &used.name),
+            Some(encode(&record)),
+        );
+        self.used.insert((call, used.name), record);
+    }
+
+    fn check_key_limit(&mut self, new: &NewJob) -> Result<(), AcceptError> {
+        let Some(limit) = new.spend_limit else {
+            return Ok(());
+        };
+        let spent = self.book.spent(self.store, new.key)?;
+        let held = self
+            .book
+            .keys
+            .get(&new.key)
+            .map(|money| money.held)
+            .unwrap_or_default();
+        let used = spent.plus(held).map_err(LedgerError::from)?;
+        if used.plus(new.price).map_err(LedgerError::from)? > limit {
+            return Err(AcceptError::KeyLimit {
+                limit,
+                used,
+                price: new.price,
+            });
+        }
+        Ok(())
+    }
+
+    /// Applies an event to a job: its state, its money and its ledger line in this one batch.
+    pub fn apply(
+        &mut self,
+        id: JobId,
+        event: JobEvent,
+        entry: TransactionId,
+        now: Timestamp,
+    ) -> Result<Job, EventError> {
+        let account = self.book.account.id;
+        let known = match self.jobs.get(&id) {
+            Some(job) => Some(job.clone()),
+            None => self.store.job(account, id)?,
+        };
+        let job = known.ok_or(EventError::NotFound)?;
+        let step = transition(&job, event, now)?;
+        let books = self.book.account.books;
+        let books = match step.money {
+            MoneyStep::Keep => Ok(books),
+            MoneyStep::Settle => books.settle(job.price),
+            MoneyStep::Release => books.release(job.price),
+        };
+        self.book.account.books = books.map_err(|error| self.broken(error.to_string()))?;
+        match step.money {
+            MoneyStep::Keep => {
+                self.writes
+                    .insert(keys::live_job(account, id), Some(encode(&step.job)));
+            }
+            MoneyStep::Settle => {
+                self.end(&step.job);
+                self.charge(&step.job, entry, now)?;
+            }
+            MoneyStep::Release => self.end(&step.job),
+        }
+        self.jobs.insert(id, step.job.clone());
+        Ok(step.job)
+    }
+
+    /// Moves a job from the live ones to the ended ones.
+    fn end(&mut self, job: &Job) {
+        self.books_changed = true;
+        self.book.live_jobs = self.book.live_jobs.saturating_sub(1);
+        let held = &mut self.book.keys.entry(job.key).or_default().held;
+        *held = held.minus(job.price).unwrap_or(Amount::ZERO);
+        self.writes
+            .insert(keys::live_job(job.account, job.id), None);
+        self.writes
+            .insert(keys::ended_job(job.account, job.id), Some(encode(job)));
+    }
+
+    fn charge(
+        &mut self,
+        job: &Job,
+        entry: TransactionId,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let spent = self.book.spent(self.store, job.key)?;
+        let spent = spent
+            .plus(job.price)
+            .map_err(|error| self.broken(error.to_string()))?;
+        self.book.keys.entry(job.key).or_default().spent = Some(spent);
+        self.writes
+            .insert(keys::key_spent(job.key), Some(encode(&spent)));
+        let amount = job.price.negated();
+        self.add_entry(LedgerEntry {
+            id: entry,
+            kind: EntryKind::Charge,
+            amount,
+            balance_after: self.book.account.books.balance,
+            job: Some(job.id),
+            reference: None,
+            created_at: now,
+        });
+        Ok(())
+    }
+
+    /// Adds money, or takes some back.
+    pub fn deposit(
+        &mut self,
+        id: TransactionId,
+        deposit: Deposit,
+        now: Timestamp,
+    ) -> Result<LedgerEntry, DepositError> {
+        if let Some(first) =
+            self.first_use(IdempotentCall::Deposit, deposit.idempotency.as_ref(), now)?
+        {
+            let first = TransactionId(first.ok_or(DepositError::KeyReused)?);
+            let entry = match self.entries.get(&first) {
+                Some(entry) => Some(entry.clone()),
+                None => self.store.ledger_entry(self.book.account.id, first)?,
+            };
+            return Ok(
+                entry.ok_or_else(|| self.broken("a deposit's ledger entry is missing".into()))?
+            );
+        }
+        self.book.account.books = self.book.account.books.deposit(deposit.amount)?;
+        let entry = LedgerEntry {
+            id,
+            kind: if deposit.amount.is_negative() {
+                EntryKind::Adjustment
+            } else {
+                EntryKind::Deposit
+            },
+            amount: deposit.amount,
+            balance_after: self.book.account.books.balance,
+            job: None,
+            reference: deposit.reference,
+            created_at: now,
+        };
+        self.books_changed = true;
+        self.add_entry(entry.clone());
+        self.entries.insert(id, entry.clone());
+        self.remember(IdempotentCall::Deposit, deposit.idempotency, id.0, now);
+        Ok(entry)
+    }
+
+    fn add_entry(&mut self, entry: LedgerEntry) {
+        self.writes.insert(
+            keys::ledger_entry(self.book.account.id, entry.id),
+            Some(encode(&entry)),
+        );
+    }
+
+    /// All that was decided, as the writes of one commit; empty when nothing has changed.
+    pub fn into_writes(mut self) -> Result<Writes, StoreError> {
+        if let Some(fault) = self.book.account.books.fault() {
+            return Err(self.broken(fault));
+        }
+        if self.books_changed {
+            self.writes.insert(
+                keys::account(self.book.account.id),
+                Some(encode(&self.book.account)),
+            );
+        }
+        Ok(self.writes.into_iter().collect())
+    }
+
+    fn broken(&self, fault: String) -> StoreError {
+        StoreError::Books {
+            account: self.book.account.id,
+            fault,
+        }
+    }
+}

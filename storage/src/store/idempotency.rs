@@ -1,0 +1,75 @@
+//! What idempotency keys were used for, for as long as they are remembered.
+
+use super::{Store, StoreError, Writes, decode, keys};
+use crate::domain::ids::AccountId;
+use crate::domain::request::Fingerprint;
+use crate::domain::time::Timestamp;
+use crate::engine::{Direction, Key, KeyRange};
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+/// The calls that take an idempotency key. The same key on another of them is another key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum IdempotentCall {
+    /// Any generation call. Its endpoint is part of the fingerprint.
+    Generation,
+    /// A deposit by the operator.
+    Deposit,
+}
+
+/// What an idempotency key was used for.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdempotencyRecord {
+    /// What the first use made: a job or a ledger entry.
+    pub made: Uuid,
+    /// The request that the key stands for.
+    pub fingerprint: Fingerprint,
+    /// Forgotten from this moment on.
+    pub expires_at: Timestamp,
+}
+
+impl Store {
+    /// What an idempotency key stands for at `now`; an expired one stands for nothing.
+    pub fn idempotency(
+        &self,
+        call: IdempotentCall,
+        account: AccountId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        let record: Option<IdempotencyRecord> =
+            self.read(&keys::idempotency(call, account, name))?;
+        Ok(record.filter(|it| now < it.expires_at))
+    }
+
+    /// The writes that forget expired keys among the next `limit` records from `cursor` on, and where to go on from:
+    /// an empty cursor once the end is reached.
+    pub fn forget_expired(
+        &self,
+        now: Timestamp,
+        cursor: &[u8],
+        limit: usize,
+    ) -> Result<(Writes, Key), StoreError> {
+        let range = KeyRange::prefix(&keys::idempotency_records());
+        let range = if cursor.is_empty() {
+            range
+        } else {
+            range.above(cursor.to_vec())
+        };
+        let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
+        let at_end = pairs.len() < limit;
+        let cursor = pairs
+            .last()
+            .filter(|_| !at_end)
+            .map(|(key, _)| key.clone())
+            .unwrap_or_default();
+        let mut writes = Vec::new();
+        for (key, value) in pairs {
+            let record: IdempotencyRecord = decode(&value)?;
+            if record.expires_at <= now {
+                writes.push((key, None));
+            }
+        }
+        Ok((writes, cursor))
+    }
+}

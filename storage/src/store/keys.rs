@@ -1,0 +1,123 @@
+//! The typed keys of the one tree: a byte for the kind of record, then ids in the order of their bytes.
+
+use super::idempotency::IdempotentCall;
+use crate::domain::api_key::KeyHash;
+use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use crate::engine::Key;
+
+const ACCOUNT: u8 = b'a';
+const LIVE_JOB: u8 = b'l';
+const ENDED_JOB: u8 = b'e';
+const IDEMPOTENCY: u8 = b'i';
+const LEDGER: u8 = b't';
+const KEY_BY_HASH: u8 = b'h';
+const KEY_BY_ID: u8 = b'k';
+const KEY_OF_ACCOUNT: u8 = b'o';
+const KEY_SPENT: u8 = b'u';
+const SETTING: u8 = b's';
+
+fn key(kind: u8, parts: &[&[u8]]) -> Key {
+    let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
+    key.push(kind);
+    parts.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+/// The account record.
+pub fn account(id: AccountId) -> Key {
+    key(ACCOUNT, &[id.as_bytes()])
+}
+
+/// All accounts.
+pub fn accounts() -> Key {
+    key(ACCOUNT, &[])
+}
+
+/// A job that is not terminal. The account is part of the key: another account's job is simply not found.
+pub fn live_job(account: AccountId, job: JobId) -> Key {
+    key(LIVE_JOB, &[account.as_bytes(), job.as_bytes()])
+}
+
+/// All live jobs: what a restart reads, whatever the length of the history.
+pub fn live_jobs() -> Key {
+    key(LIVE_JOB, &[])
+}
+
+/// The live jobs of one account.
+pub fn live_jobs_of(account: AccountId) -> Key {
+    key(LIVE_JOB, &[account.as_bytes()])
+}
+
+/// A terminal job.
+pub fn ended_job(account: AccountId, job: JobId) -> Key {
+    key(ENDED_JOB, &[account.as_bytes(), job.as_bytes()])
+}
+
+/// All terminal jobs.
+pub fn ended_jobs() -> Key {
+    key(ENDED_JOB, &[])
+}
+
+/// What an idempotency key of an account was used for.
+pub fn idempotency(call: IdempotentCall, account: AccountId, name: &str) -> Key {
+    let scope = match call {
+        IdempotentCall::Generation => b"g",
+        IdempotentCall::Deposit => b"d",
+    };
+    key(IDEMPOTENCY, &[account.as_bytes(), scope, name.as_bytes()])
+}
+
+/// All idempotency records.
+pub fn idempotency_records() -> Key {
+    key(IDEMPOTENCY, &[])
+}
+
+/// A ledger entry.
+pub fn ledger_entry(account: AccountId, id: TransactionId) -> Key {
+    key(LEDGER, &[account.as_bytes(), id.as_bytes()])
+}
+
+/// The ledger of an account.
+pub fn ledger(account: AccountId) -> Key {
+    key(LEDGER, &[account.as_bytes()])
+}
+
+/// An API key by the hash of its text: the one look-up of authentication.
+pub fn key_by_hash(hash: &KeyHash) -> Key {
+    key(KEY_BY_HASH, &[&hash.0])
+}
+
+/// All API keys.
+pub fn keys_by_hash() -> Key {
+    key(KEY_BY_HASH, &[])
+}
+
+/// The hash of a key, by its id.
+pub fn key_by_id(id: KeyId) -> Key {
+    key(KEY_BY_ID, &[id.as_bytes()])
+}
+
+/// The hash of a key, by its account.
+pub fn key_of_account(account: AccountId, id: KeyId) -> Key {
+    key(KEY_OF_ACCOUNT, &[account.as_bytes(), id.as_bytes()])
+}
+
+/// The keys of an account.
+pub fn keys_of_account(account: AccountId) -> Key {
+    key(KEY_OF_ACCOUNT, &[account.as_bytes()])
+}
+
+/// What a key has spent.
+pub fn key_spent(id: KeyId) -> Key {
+    key(KEY_SPENT, &[id.as_bytes()])
+}
+
+/// A setting of the service.
+pub fn setting(name: &str) -> Key {
+    key(SETTING, &[name.as_bytes()])
+}
+
+/// The last 16 bytes of a key: the id of the record in a list.
+pub fn last_id(key: &[u8]) -> Option<[u8; 16]> {
+    key.get(key.len().checked_sub(16)?..)?.try_into().ok()
+}
