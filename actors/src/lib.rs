@@ -1,1 +1,17 @@
+//! Order, time and supervision: who decides for an account, which job runs next, and what a run is.
+//!
+//! Messages between actors are hints to look at the store, or commands that are answered once their commit is on the disk.
+//! Losing a hint costs delay, never work or money. No engine, URL path or wire field is named here.
 
+pub mod account;
+pub mod accounts;
+pub mod backoff;
+pub mod clock;
+pub mod dispatcher;
+pub mod fail_stop;
+pub mod generator;
+mod job;
+mod queue;
+mod recovery;
+mod run;
+pub mod system;

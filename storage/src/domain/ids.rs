@@ -64,29 +64,34 @@ id!(
 
 /// Makes version 7 ids that only ever rise, even when the clock is set back.
 pub struct IdSource {
+    state: Mutex<State>,
+}
+
+struct State {
     context: ContextV7,
-    floor: Mutex<i64>,
+    newest: i64,
 }
 
 impl IdSource {
     /// `floor` is the moment of the newest id that is already in use, so that new ones sort after it.
     pub fn new(floor: Timestamp) -> Self {
         Self {
-            context: ContextV7::new(),
-            floor: Mutex::new(floor.millis()),
+            state: Mutex::new(State {
+                context: ContextV7::new(),
+                newest: floor.millis(),
+            }),
         }
     }
 
     /// The next id at the moment `now`, or at the newest moment seen if the clock went back.
     pub fn next(&self, now: Timestamp) -> Uuid {
-        // The lock is held while the id is made: two callers in one millisecond are told apart by the context's counter,
-        // which has to see their moments in order.
-        let mut floor = self.floor.lock();
-        *floor = (*floor).max(now.millis());
-        let (seconds, millis) = (floor.div_euclid(1000), floor.rem_euclid(1000));
-        let moment =
-            uuid::Timestamp::from_unix(&self.context, seconds as u64, (millis * 1_000_000) as u32);
-        Uuid::new_v7(moment)
+        // The lock is held while the id is made: two callers in one millisecond are told apart by the
+        // context's counter, which has to see their moments in order.
+        let mut state = self.state.lock();
+        state.newest = state.newest.max(now.millis());
+        let seconds = state.newest.div_euclid(1000) as u64;
+        let nanos = state.newest.rem_euclid(1000) as u32 * 1_000_000;
+        Uuid::new_v7(uuid::Timestamp::from_unix(&state.context, seconds, nanos))
     }
 }
 

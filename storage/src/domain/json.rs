@@ -3,10 +3,13 @@
 //! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. The reading
 //! itself is `serde_json`'s; this tree is built over its raw values, one level at a time.
 
-use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::collections::HashSet;
 use std::fmt::{self, Write as _};
+
+/// Members up to which an object counts as short.
+const SHORT: usize = 8;
 
 /// A JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,7 +48,12 @@ impl JsonFault {
 }
 
 /// An object's members with their values unread.
-pub struct Members<'a>(pub Vec<(String, &'a RawValue)>);
+pub struct Members<'a> {
+    /// Names and values in the order given; of a name that stands twice, the first.
+    pub members: Vec<(String, &'a RawValue)>,
+    /// Names that stand twice.
+    pub repeated: Vec<String>,
+}
 
 impl<'de> Deserialize<'de> for Members<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -59,27 +67,25 @@ impl<'de> Deserialize<'de> for Members<'de> {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut members: Vec<(String, &RawValue)> = Vec::new();
+                let (mut members, mut repeated) = (Vec::<(String, &RawValue)>::new(), Vec::new());
                 let mut seen = HashSet::new();
                 while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
                     // A short object is searched as it is: most have under ten members and need no table.
-                    let twice = match members.len() {
-                        0..8 => members.iter().any(|(it, _)| *it == name),
-                        8 => {
-                            seen.extend(members.iter().map(|(it, _)| it.clone()));
-                            !seen.insert(name.clone())
-                        }
-                        _ => !seen.insert(name.clone()),
-                    };
-                    if twice {
-                        let shown: String = name.chars().take(64).collect();
-                        return Err(A::Error::custom(format_args!(
-                            "the name {shown:?} stands twice in one object"
-                        )));
+                    if members.len() == SHORT {
+                        seen.extend(members.iter().map(|(it, _)| it.clone()));
                     }
-                    members.push((name, value));
+                    let is_new = if members.len() < SHORT {
+                        members.iter().all(|(it, _)| *it != name)
+                    } else {
+                        seen.insert(name.clone())
+                    };
+                    if is_new {
+                        members.push((name, value));
+                    } else {
+                        repeated.push(name);
+                    }
                 }
-                Ok(Members(members))
+                Ok(Members { members, repeated })
             }
         }
 
@@ -184,17 +190,21 @@ fn read(raw: &RawValue, path: &mut String, depth_left: usize) -> Result<Json, Js
                 .map(Json::Array)
         }
         Some(b'{') => {
-            let members: Members<'_> = serde_json::from_str(text).map_err(|it| fault(path, it))?;
+            let object: Members<'_> = serde_json::from_str(text).map_err(|it| fault(path, it))?;
+            if let Some(name) = object.repeated.first() {
+                let path = format!("{path}.{}", shown(name));
+                return Err(JsonFault::new(&path, "stands twice in one object"));
+            }
             let read_member = |(name, value): (String, &RawValue)| {
                 let value = below(
                     path,
-                    |p| write!(p, ".{}", name.chars().take(64).collect::<String>()),
+                    |p| write!(p, ".{}", shown(&name)),
                     |p| read(value, p, depth_left - 1),
                 )?;
                 Ok((name, value))
             };
-            members
-                .0
+            object
+                .members
                 .into_iter()
                 .map(read_member)
                 .collect::<Result<_, _>>()
@@ -202,6 +212,11 @@ fn read(raw: &RawValue, path: &mut String, depth_left: usize) -> Result<Json, Js
         }
         _ => number(text).map_err(|message| JsonFault::new(path, message)),
     }
+}
+
+/// As much of a name as a message may hold.
+fn shown(name: &str) -> String {
+    name.chars().take(64).collect()
 }
 
 /// Extends the path for the time of one call.
@@ -262,10 +277,7 @@ mod tests {
             r#"[{"x":{"a":1,"a":2}}]"#,
         ] {
             assert!(
-                Json::parse(text, 32)
-                    .unwrap_err()
-                    .message
-                    .contains("\"a\" stands twice"),
+                Json::parse(text, 32).unwrap_err().path.ends_with(".a"),
                 "{text}"
             );
         }

@@ -6,7 +6,7 @@
 use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes, encode, keys};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
-use crate::domain::ids::{JobId, KeyId, TransactionId};
+use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use crate::domain::job::{
     Brief, InputImage, Job, JobEvent, JobState, MoneyStep, TransitionError, transition,
 };
@@ -190,6 +190,24 @@ impl AccountBook {
         self.live_jobs
     }
 
+    /// Does what the account has reserved agree with what its live jobs hold?
+    pub fn check_holds(&self) -> Result<(), StoreError> {
+        let held = self
+            .keys
+            .values()
+            .try_fold(Amount::ZERO, |sum, money| sum.plus(money.held));
+        let reserved = self.account.books.reserved;
+        if held == Ok(reserved) {
+            return Ok(());
+        }
+        let held = held.unwrap_or_default();
+        let fault = format!("reserved is {reserved}, its live jobs hold {held}");
+        Err(StoreError::Books {
+            account: self.account.id,
+            fault,
+        })
+    }
+
     /// The account.
     pub fn account(&self) -> &Account {
         &self.account
@@ -238,6 +256,11 @@ pub struct Batch<'a> {
 }
 
 impl Batch<'_> {
+    /// Whose decisions these are.
+    pub fn account(&self) -> AccountId {
+        self.book.account.id
+    }
+
     /// Accepts a job under `id` at `now`, or says why not.
     pub fn accept(
         &mut self,

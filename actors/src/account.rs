@@ -1,0 +1,343 @@
+//! The account actor: decides alone for one account, and batches what arrives while its commit is on the way to the disk.
+
+use crate::clock::Clock;
+use crate::dispatcher::{JobsQueued, QueuedJob};
+use crate::fail_stop::FailStop;
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tintype_storage::domain::ids::{IdSource, JobId, TransactionId};
+use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::engine::{Commit, EngineError};
+use tintype_storage::store::{
+    AcceptError, Accepted, AccountBook, Deposit, DepositError, EventError, Limits, NewJob, Store,
+    StoreError,
+};
+use tokio::sync::oneshot;
+
+/// Commands in the mailbox of one account; more are refused as overload.
+const MAILBOX: usize = 1_024;
+/// Commands that wait for a commit to end; further calls are refused as overload, the ends of runs are not.
+const MAX_WAITING: usize = 4_096;
+/// Commands that are decided as one commit.
+const MAX_BATCH: usize = 256;
+
+/// Where the answer to a command goes. Whoever waits may have gone away.
+pub type Reply<T> = oneshot::Sender<T>;
+
+/// Accepts a job: hold, record and idempotency key in one commit. Answered once that is on the disk.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct AcceptJob {
+    /// The job.
+    pub job: Box<NewJob>,
+    /// Hears the outcome.
+    pub reply: Reply<Result<Accepted, AcceptError>>,
+}
+
+/// Begins a run of a job. Answered at once: the record rides in the next batch, and a run that is lost with it is begun again.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct BeginJob {
+    /// The job.
+    pub job: JobId,
+    /// Hears the job as it is now.
+    pub reply: Reply<Result<Job, EventError>>,
+}
+
+/// Applies what ends a run or a job. Answered once that is on the disk.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ApplyEvent {
+    /// The job.
+    pub job: JobId,
+    /// What happened.
+    pub event: JobEvent,
+    /// Hears the job as it is now.
+    pub reply: Reply<Result<Job, EventError>>,
+}
+
+/// Adds money. Answered once that is on the disk.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct DepositMoney {
+    /// How much, and why.
+    pub deposit: Deposit,
+    /// Hears the ledger's new line.
+    pub reply: Reply<Result<LedgerEntry, DepositError>>,
+}
+
+/// The commit on its way has ended well.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Committed;
+
+/// What all account actors share.
+pub struct AccountContext {
+    /// Where records lie.
+    pub store: Store,
+    /// The moment.
+    pub clock: Clock,
+    /// New ids.
+    pub ids: IdSource,
+    /// Bounds of a decision.
+    pub limits: Limits,
+    /// Runs that a job may have.
+    pub max_runs: u32,
+    /// Jobs of all accounts that are not terminal.
+    pub live_jobs: AtomicUsize,
+    /// Hears of new jobs.
+    pub queued: Recipient<JobsQueued>,
+    /// Ends the process.
+    pub fail_stop: FailStop,
+}
+
+enum Command {
+    Accept(Box<NewJob>, Reply<Result<Accepted, AcceptError>>),
+    Begin(JobId, Reply<Result<Job, EventError>>),
+    Apply(JobId, JobEvent, Reply<Result<Job, EventError>>),
+    Deposit(Deposit, Reply<Result<LedgerEntry, DepositError>>),
+}
+
+/// Answers that wait for the disk. Sending one fails only when nobody waits for it any more.
+enum Answer {
+    Accept(
+        Result<Accepted, AcceptError>,
+        Reply<Result<Accepted, AcceptError>>,
+    ),
+    Event(Result<Box<Job>, EventError>, Reply<Result<Job, EventError>>),
+    Deposit(
+        Result<LedgerEntry, DepositError>,
+        Reply<Result<LedgerEntry, DepositError>>,
+    ),
+}
+
+impl Answer {
+    fn send(self) {
+        match self {
+            Self::Accept(outcome, reply) => drop(reply.send(outcome)),
+            Self::Event(outcome, reply) => drop(reply.send(outcome.map(|job| *job))),
+            Self::Deposit(outcome, reply) => drop(reply.send(outcome)),
+        }
+    }
+
+    fn send_failure(self, error: StoreError) {
+        match self {
+            Self::Accept(_, reply) => drop(reply.send(Err(error.into()))),
+            Self::Event(_, reply) => drop(reply.send(Err(error.into()))),
+            Self::Deposit(_, reply) => drop(reply.send(Err(error.into()))),
+        }
+    }
+}
+
+/// Decides for one account.
+pub struct AccountActor {
+    book: AccountBook,
+    context: Arc<AccountContext>,
+    /// This account's jobs that are not terminal, for whoever asks without a message.
+    live: Arc<AtomicUsize>,
+    waiting: Vec<Command>,
+    committing: bool,
+}
+
+impl AccountActor {
+    /// An actor for the account of `book`.
+    pub fn new(book: AccountBook, context: Arc<AccountContext>, live: Arc<AtomicUsize>) -> Self {
+        live.store(book.live_jobs(), Ordering::Relaxed);
+        Self {
+            book,
+            context,
+            live,
+            waiting: Vec::new(),
+            committing: false,
+        }
+    }
+
+    fn take(&mut self, command: Command, ctx: &Context<Self>) {
+        let may_be_refused = matches!(command, Command::Accept(..) | Command::Deposit(..));
+        if may_be_refused && self.waiting.len() >= MAX_WAITING {
+            // The dropped reply tells the caller that the account is overloaded.
+            return;
+        }
+        self.waiting.push(command);
+        self.decide(ctx);
+    }
+
+    /// Decides what waits, unless a commit is on the way: its outcome is what the next decision builds on.
+    fn decide(&mut self, ctx: &Context<Self>) {
+        while !self.committing && !self.waiting.is_empty() && !self.context.fail_stop.has_tripped()
+        {
+            // A panic in here may leave the book half changed; nothing may be built on it.
+            let outcome =
+                std::panic::catch_unwind(AssertUnwindSafe(|| self.decide_batch(ctx.address())));
+            match outcome {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => self.context.fail_stop.trip(error.to_string()),
+                Err(_) => self.context.fail_stop.trip("an account actor panicked"),
+            }
+        }
+        if self.context.fail_stop.has_tripped() {
+            self.waiting.clear();
+        }
+    }
+
+    fn decide_batch(&mut self, address: Addr<Self>) -> Result<(), StoreError> {
+        let context = Arc::clone(&self.context);
+        let now = (context.clock)();
+        let live_before = self.book.live_jobs();
+        let mut batch = self.book.batch(&context.store, context.limits);
+        let (mut answers, mut begun, mut queued) = (Vec::new(), Vec::new(), Vec::new());
+        let count = self.waiting.len().min(MAX_BATCH);
+        for command in self.waiting.drain(..count) {
+            match command {
+                Command::Accept(new, reply) => {
+                    let (tier, id) = (new.tier, JobId(context.ids.next(now)));
+                    let outcome = batch.accept(id, *new, now);
+                    if let Err(AcceptError::Store(error)) = outcome {
+                        return Err(error);
+                    }
+                    if outcome.as_ref().is_ok_and(|accepted| !accepted.replayed) {
+                        queued.push(QueuedJob {
+                            job: id,
+                            account: batch.account(),
+                            tier,
+                            resumed: false,
+                        });
+                    }
+                    answers.push(Answer::Accept(outcome, reply));
+                }
+                Command::Begin(job, reply) => {
+                    let event = JobEvent::Begin {
+                        max_runs: context.max_runs,
+                    };
+                    begun.push((
+                        fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?,
+                        reply,
+                    ));
+                }
+                Command::Apply(job, event, reply) => {
+                    let outcome =
+                        fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
+                    answers.push(Answer::Event(outcome.map(Box::new), reply));
+                }
+                Command::Deposit(deposit, reply) => {
+                    let outcome = batch.deposit(TransactionId(context.ids.next(now)), deposit, now);
+                    if let Err(DepositError::Store(error)) = outcome {
+                        return Err(error);
+                    }
+                    answers.push(Answer::Deposit(outcome, reply));
+                }
+            }
+        }
+        let writes = batch.into_writes()?;
+        self.count_live(live_before);
+        for (outcome, reply) in begun {
+            // A run that ends the job here, because it was the last one allowed, is known only once it is on the disk.
+            match outcome {
+                Ok(job) if job.state.is_terminal() => {
+                    answers.push(Answer::Event(Ok(Box::new(job)), reply))
+                }
+                outcome => drop(reply.send(outcome)),
+            }
+        }
+        if writes.is_empty() {
+            answers.into_iter().for_each(Answer::send);
+            return Ok(());
+        }
+        self.committing = true;
+        let done = Box::new(move |outcome: Result<(), EngineError>| match outcome {
+            Ok(()) => {
+                // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
+                answers.into_iter().for_each(Answer::send);
+                if !queued.is_empty() {
+                    context.queued.do_send(JobsQueued(queued));
+                }
+                address.do_send(Committed);
+            }
+            Err(error) => {
+                context.fail_stop.trip(error.to_string());
+                answers
+                    .into_iter()
+                    .for_each(|answer| answer.send_failure(error.clone().into()));
+            }
+        });
+        self.context.store.engine().submit(Commit { writes, done });
+        Ok(())
+    }
+
+    fn count_live(&self, before: usize) {
+        let now = self.book.live_jobs();
+        self.live.store(now, Ordering::Relaxed);
+        if now >= before {
+            self.context
+                .live_jobs
+                .fetch_add(now - before, Ordering::Relaxed);
+        } else {
+            self.context
+                .live_jobs
+                .fetch_sub(before - now, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Separates what ends the process from what is an answer.
+fn fatal(outcome: Result<Job, EventError>) -> Result<Result<Job, EventError>, StoreError> {
+    match outcome {
+        Err(EventError::Store(error)) => Err(error),
+        other => Ok(other),
+    }
+}
+
+impl Actor for AccountActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+    }
+}
+
+impl Handler<AcceptJob> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, command: AcceptJob, ctx: &mut Self::Context) {
+        self.take(Command::Accept(command.job, command.reply), ctx);
+    }
+}
+
+impl Handler<BeginJob> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, command: BeginJob, ctx: &mut Self::Context) {
+        self.take(Command::Begin(command.job, command.reply), ctx);
+    }
+}
+
+impl Handler<ApplyEvent> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, command: ApplyEvent, ctx: &mut Self::Context) {
+        self.take(
+            Command::Apply(command.job, command.event, command.reply),
+            ctx,
+        );
+    }
+}
+
+impl Handler<DepositMoney> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, command: DepositMoney, ctx: &mut Self::Context) {
+        self.take(Command::Deposit(command.deposit, command.reply), ctx);
+    }
+}
+
+impl Handler<Committed> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Committed, ctx: &mut Self::Context) {
+        self.committing = false;
+        self.decide(ctx);
+    }
+}

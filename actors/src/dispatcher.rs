@@ -1,0 +1,320 @@
+//! The dispatcher: which job runs next, and where.
+
+use crate::job::{JobActor, JobContext, RunJob};
+use crate::queue::FairQueue;
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervisor};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+const MAILBOX: usize = 4_096;
+/// How often the dispatcher looks for job actors that have vanished.
+const SWEEP: Duration = Duration::from_secs(30);
+
+/// A job that waits, or that had begun before a restart.
+#[derive(Clone, Copy, Debug)]
+pub struct QueuedJob {
+    /// The job.
+    pub job: JobId,
+    /// Whose.
+    pub account: AccountId,
+    /// Which queue.
+    pub tier: Tier,
+    /// Had it begun before the restart? Then it goes first.
+    pub resumed: bool,
+}
+
+/// Hint: these jobs are in the store.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct JobsQueued(pub Vec<QueuedJob>);
+
+/// Hint: the run of this job has ended; the job is terminal, or will go on after a restart.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct JobEnded(pub JobId);
+
+/// Hint: this queued job was canceled.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct JobCanceled(pub JobId);
+
+/// Hint: a back end has room again.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct PermitFreed;
+
+/// Hint: the operator's switches have changed.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct PauseChanged(pub Pause);
+
+/// Starts no more jobs.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct StopDispatching;
+
+/// How many jobs wait and run.
+#[derive(Message)]
+#[rtype(result = "Depths")]
+pub struct GetDepths;
+
+/// Figures of the queues.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
+pub struct Depths {
+    /// Waiting jobs per tier.
+    pub queued: [usize; 3],
+    /// Running jobs.
+    pub running: usize,
+}
+
+/// A place on a back end. Dropping it gives the place back and tells the dispatcher.
+pub struct Permit {
+    held: Option<OwnedSemaphorePermit>,
+    dispatcher: Addr<Dispatcher>,
+}
+
+impl Permit {
+    /// Waits for a place.
+    pub async fn acquire(places: Arc<Semaphore>, dispatcher: Addr<Dispatcher>) -> Self {
+        // The semaphores are never closed.
+        Self {
+            held: places.acquire_owned().await.ok(),
+            dispatcher,
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        drop(self.held.take());
+        self.dispatcher.do_send(PermitFreed);
+    }
+}
+
+/// One back end's places, and the tiers that prefer it.
+struct Lane {
+    places: Arc<Semaphore>,
+    /// The tier whose turn it is comes first.
+    tiers: Vec<Tier>,
+}
+
+struct Entry {
+    address: Addr<JobActor>,
+    queued: QueuedJob,
+    running: bool,
+}
+
+/// Holds the queues and gives jobs to back ends: round robin between accounts, first in first out inside one.
+pub struct Dispatcher {
+    context: Arc<JobContext>,
+    lanes: Vec<Lane>,
+    queues: [FairQueue; 3],
+    jobs: HashMap<JobId, Entry>,
+    pause: Pause,
+    stopping: bool,
+    running: usize,
+}
+
+impl Dispatcher {
+    /// A dispatcher for the back ends of `context`.
+    pub fn new(context: Arc<JobContext>, pause: Pause) -> Self {
+        let lanes = context
+            .backends
+            .iter()
+            .enumerate()
+            .map(|(at, backend)| Lane {
+                places: Arc::clone(&backend.places),
+                tiers: Tier::ALL
+                    .iter()
+                    .copied()
+                    .filter(|tier| context.routes.first(*tier) == at)
+                    .collect(),
+            })
+            .collect();
+        Self {
+            context,
+            lanes,
+            queues: Default::default(),
+            jobs: HashMap::new(),
+            pause,
+            stopping: false,
+            running: 0,
+        }
+    }
+
+    fn add(&mut self, queued: QueuedJob, ctx: &Context<Self>) {
+        if self.jobs.contains_key(&queued.job) {
+            return;
+        }
+        let address = self.start_actor(&queued, ctx);
+        self.jobs.insert(
+            queued.job,
+            Entry {
+                address,
+                queued,
+                running: false,
+            },
+        );
+        self.enqueue(&queued);
+    }
+
+    fn start_actor(&self, queued: &QueuedJob, ctx: &Context<Self>) -> Addr<JobActor> {
+        let actor = JobActor::new(
+            queued.job,
+            queued.account,
+            Arc::clone(&self.context),
+            ctx.address(),
+        );
+        Supervisor::start(move |_| actor)
+    }
+
+    fn enqueue(&mut self, queued: &QueuedJob) {
+        let queue = &mut self.queues[queued.tier.index()];
+        if queued.resumed {
+            queue.push_front(queued.account, queued.job);
+        } else {
+            queue.push(queued.account, queued.job);
+        }
+    }
+
+    fn dispatch(&mut self, ctx: &Context<Self>) {
+        if self.stopping {
+            return;
+        }
+        for lane in &mut self.lanes {
+            while let Some(held) = Arc::clone(&lane.places).try_acquire_owned().ok() {
+                let ready = |tier: &Tier| {
+                    !self.pause.covers(*tier) && !self.queues[tier.index()].is_empty()
+                };
+                let Some(at) = lane.tiers.iter().position(ready) else {
+                    break;
+                };
+                // Tiers that share a back end take turns.
+                let tier = lane.tiers.remove(at);
+                lane.tiers.push(tier);
+                let next = self.queues[tier.index()].pop();
+                if let Some(entry) = next.and_then(|job| self.jobs.get_mut(&job)) {
+                    entry.running = true;
+                    self.running += 1;
+                    let permit = Permit {
+                        held: Some(held),
+                        dispatcher: ctx.address(),
+                    };
+                    entry.address.do_send(RunJob { permit });
+                }
+            }
+        }
+    }
+
+    fn forget(&mut self, job: JobId) {
+        if let Some(entry) = self.jobs.remove(&job) {
+            if entry.running {
+                self.running -= 1;
+            } else {
+                self.queues[entry.queued.tier.index()].remove(entry.queued.account, job);
+            }
+        }
+    }
+
+    /// A job actor ends by itself only when something broke: it is started again, and the store says what is left to do.
+    fn sweep(&mut self, ctx: &Context<Self>) {
+        let vanished: Vec<JobId> = self
+            .jobs
+            .iter()
+            .filter(|(_, entry)| !entry.address.connected())
+            .map(|(job, _)| *job)
+            .collect();
+        for job in vanished {
+            tracing::warn!(%job, "a job's actor has vanished and is started again");
+            if let Some(queued) = self.jobs.get(&job).map(|entry| entry.queued) {
+                self.forget(job);
+                self.add(
+                    QueuedJob {
+                        resumed: true,
+                        ..queued
+                    },
+                    ctx,
+                );
+            }
+        }
+        self.dispatch(ctx);
+    }
+}
+
+impl Actor for Dispatcher {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+        ctx.run_interval(SWEEP, |dispatcher, ctx| dispatcher.sweep(ctx));
+    }
+}
+
+impl Handler<JobsQueued> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, hint: JobsQueued, ctx: &mut Self::Context) {
+        hint.0.into_iter().for_each(|queued| self.add(queued, ctx));
+        self.dispatch(ctx);
+    }
+}
+
+impl Handler<JobEnded> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, hint: JobEnded, _: &mut Self::Context) {
+        self.forget(hint.0);
+    }
+}
+
+impl Handler<JobCanceled> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, hint: JobCanceled, _: &mut Self::Context) {
+        // A run that is being begun finds the job canceled in the store and ends by itself.
+        if self.jobs.get(&hint.0).is_some_and(|entry| !entry.running) {
+            self.forget(hint.0);
+        }
+    }
+}
+
+impl Handler<PermitFreed> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, _: PermitFreed, ctx: &mut Self::Context) {
+        self.dispatch(ctx);
+    }
+}
+
+impl Handler<PauseChanged> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, hint: PauseChanged, ctx: &mut Self::Context) {
+        self.pause = hint.0;
+        self.dispatch(ctx);
+    }
+}
+
+impl Handler<StopDispatching> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, _: StopDispatching, _: &mut Self::Context) {
+        self.stopping = true;
+    }
+}
+
+impl Handler<GetDepths> for Dispatcher {
+    type Result = Depths;
+
+    fn handle(&mut self, _: GetDepths, _: &mut Self::Context) -> Depths {
+        Depths {
+            queued: [0, 1, 2].map(|tier| self.queues[tier].len()),
+            running: self.running,
+        }
+    }
+}

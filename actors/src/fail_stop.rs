@@ -1,0 +1,78 @@
+//! The end of the process after a failure that nothing can be built on.
+//!
+//! A storage error is never retried or papered over: from then on every call is refused, and the process ends so that the
+//! restart recovers from what is on the disk.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::sync::Notify;
+
+/// Remembers the first failure and tells whoever waits for it. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct FailStop {
+    inner: Arc<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    tripped: AtomicBool,
+    reason: Mutex<Option<String>>,
+    notify: Notify,
+}
+
+impl FailStop {
+    /// One that has not tripped.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Reports a failure. Only the first one counts. May be called from any thread.
+    pub fn trip(&self, reason: impl Into<String>) {
+        let mut first = self.inner.reason.lock();
+        if first.is_some() {
+            return;
+        }
+        let reason = reason.into();
+        tracing::error!(%reason, "stopping: the service cannot go on");
+        *first = Some(reason);
+        self.inner.tripped.store(true, Ordering::SeqCst);
+        self.inner.notify.notify_waiters();
+    }
+
+    /// Has a failure been reported?
+    pub fn has_tripped(&self) -> bool {
+        self.inner.tripped.load(Ordering::Relaxed)
+    }
+
+    /// Waits for a failure and returns its reason.
+    pub async fn tripped(&self) -> String {
+        loop {
+            // Registered before the look, so that a failure in between is not missed.
+            let notified = self.inner.notify.notified();
+            if let Some(reason) = self.inner.reason.lock().clone() {
+                return reason;
+            }
+            notified.await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_reason_stays() {
+        let stop = FailStop::new();
+        assert!(!stop.has_tripped());
+        let waiting = tokio::spawn({
+            let stop = stop.clone();
+            async move { stop.tripped().await }
+        });
+        stop.trip("first");
+        stop.trip("second");
+        assert_eq!(waiting.await.unwrap(), "first");
+        assert_eq!(stop.tripped().await, "first");
+    }
+}

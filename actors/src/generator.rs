@@ -1,0 +1,80 @@
+//! The ports of a run: what makes a picture, and what keeps it.
+
+use futures_util::future::LocalBoxFuture;
+use std::time::Duration;
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{InputImage, Job, ResultImage, Words};
+use tintype_storage::domain::tier::{Resolution, Tier};
+
+/// What a back end is asked for.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The job, for logs and for back ends that resume by it.
+    pub job: JobId,
+    /// The tier of the job.
+    pub tier: Tier,
+    /// The back end's own name of the model, where the configuration gives one.
+    pub model: Option<String>,
+    /// What to show.
+    pub prompt: String,
+    /// The shape.
+    pub ratio: AspectRatio,
+    /// The size class.
+    pub resolution: Resolution,
+    /// Pixels, width by height, for back ends that take a size.
+    pub pixels: (u32, u32),
+    /// Input images, in the object store.
+    pub inputs: Vec<InputImage>,
+}
+
+/// A picture as a back end gave it.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// The encoded image.
+    pub bytes: Vec<u8>,
+}
+
+/// Why there is no picture. Texts are told to the caller: sentences without secrets, addresses or stacks.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum GenerateError {
+    /// The request itself is at fault: another try or back end would refuse it too.
+    #[error("{0}")]
+    Refused(String),
+    /// The prompt or the picture was blocked.
+    #[error("blocked for safety: {0}")]
+    Blocked(String),
+    /// It may work later or elsewhere.
+    #[error("{reason}")]
+    Transient {
+        /// What happened.
+        reason: String,
+        /// How long the back end asks to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// The back end is of no use for this, another one may be.
+    #[error("{0}")]
+    Broken(String),
+}
+
+/// Makes pictures. Its future runs on the arbiter of the jobs, so heavy work belongs on a pool of its own.
+pub trait Generator: Send + Sync {
+    /// Makes one picture. Dropping the future gives up.
+    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>>;
+}
+
+/// Keeps pictures and reads words that were too large for a record.
+pub trait Gallery: Send + Sync {
+    /// Checks a picture and stores it durably as the result of a job, cropped to the job's ratio where it has another.
+    fn keep(
+        &self,
+        job: &Job,
+        picture: Picture,
+    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>>;
+
+    /// The words that were stored under `key`.
+    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>>;
+
+    /// Removes what only a live job needs: its inputs and stored words.
+    fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()>;
+}

@@ -1,0 +1,120 @@
+//! The job actor: one accepted job, from queued to terminal.
+
+use crate::accounts::Accounts;
+use crate::dispatcher::{Dispatcher, JobEnded, Permit};
+use crate::generator::{Gallery, Generator};
+use crate::run;
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised, WrapFuture};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::tier::Tier;
+use tokio::sync::{Semaphore, watch};
+
+/// A configured back end.
+pub struct Backend {
+    /// The operator's name for it.
+    pub name: String,
+    /// What makes the pictures.
+    pub generator: Arc<dyn Generator>,
+    /// How many runs it takes at a time.
+    pub places: Arc<Semaphore>,
+    /// Longest time of one try.
+    pub timeout: Duration,
+    /// Further tries after a transient fault.
+    pub retries: u32,
+}
+
+/// One step of a tier's list of back ends.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Index of the back end.
+    pub backend: usize,
+    /// The back end's own name of the model.
+    pub model: Option<String>,
+}
+
+/// The back ends of each tier, in order of preference; at least one each.
+#[derive(Clone, Debug)]
+pub struct Routes(pub [Vec<Route>; 3]);
+
+impl Routes {
+    /// The list of a tier.
+    pub fn of(&self, tier: Tier) -> &[Route] {
+        &self.0[tier.index()]
+    }
+
+    /// The index of the tier's preferred back end.
+    pub fn first(&self, tier: Tier) -> usize {
+        self.of(tier)
+            .first()
+            .map_or(usize::MAX, |route| route.backend)
+    }
+}
+
+/// What all job actors share.
+pub struct JobContext {
+    /// The configured back ends.
+    pub backends: Vec<Backend>,
+    /// Which tier uses which.
+    pub routes: Routes,
+    /// Keeps pictures.
+    pub gallery: Arc<dyn Gallery>,
+    /// Decides; set once at the start, for accounts and dispatcher each know the other.
+    pub accounts: OnceLock<Arc<Accounts>>,
+    /// Turns true when runs are to be cut off.
+    pub cut_off: watch::Receiver<bool>,
+}
+
+/// Run the job now.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct RunJob {
+    /// The place on the preferred back end.
+    pub permit: Permit,
+}
+
+/// One job. It holds no state of its own: the record in the store is what counts, and a restarted actor reads it again.
+pub struct JobActor {
+    job: JobId,
+    account: AccountId,
+    context: Arc<JobContext>,
+    dispatcher: Addr<Dispatcher>,
+}
+
+impl JobActor {
+    /// An actor for a job of an account.
+    pub fn new(
+        job: JobId,
+        account: AccountId,
+        context: Arc<JobContext>,
+        dispatcher: Addr<Dispatcher>,
+    ) -> Self {
+        Self {
+            job,
+            account,
+            context,
+            dispatcher,
+        }
+    }
+}
+
+impl Actor for JobActor {
+    type Context = Context<Self>;
+}
+
+impl Supervised for JobActor {}
+
+impl Handler<RunJob> for JobActor {
+    type Result = ();
+
+    fn handle(&mut self, command: RunJob, ctx: &mut Self::Context) {
+        let (job, account, context) = (self.job, self.account, Arc::clone(&self.context));
+        let dispatcher = self.dispatcher.clone();
+        let life = async move {
+            run::run(job, account, &context, command.permit, &dispatcher).await;
+            dispatcher.do_send(JobEnded(job));
+        };
+        ctx.spawn(life.into_actor(self));
+    }
+}

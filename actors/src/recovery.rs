@@ -1,0 +1,61 @@
+//! What a start finds: every job that is not terminal, counted into its account's book and put back in its place.
+
+use crate::accounts::Accounts;
+use crate::dispatcher::QueuedJob;
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::{ids, job::Job};
+use tintype_storage::store::{AccountBook, Store, StoreError};
+
+/// The moment of the newest live job, for ids that have to sort after it.
+pub fn newest_live(store: &Store) -> Result<Timestamp, StoreError> {
+    let mut newest = Timestamp::from_millis(0);
+    store.each_live_job(|job| {
+        newest = newest.max(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
+        Ok(())
+    })?;
+    Ok(newest)
+}
+
+/// Starts the actors of all accounts that have live jobs and returns those jobs, each account's in order of acceptance.
+pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, StoreError> {
+    let mut jobs = Vec::new();
+    let mut current: Option<(AccountId, AccountBook)> = None;
+    store.each_live_job(|job| {
+        if current
+            .as_ref()
+            .is_none_or(|(account, _)| *account != job.account)
+        {
+            finish(current.take(), accounts)?;
+            current = Some((job.account, book_of(store, &job)?));
+        }
+        if let Some((_, book)) = &mut current {
+            book.count_live(&job);
+        }
+        let resumed = matches!(job.state, JobState::Processing { .. });
+        jobs.push(QueuedJob {
+            job: job.id,
+            account: job.account,
+            tier: job.tier,
+            resumed,
+        });
+        Ok(())
+    })?;
+    finish(current, accounts)?;
+    Ok(jobs)
+}
+
+fn book_of(store: &Store, job: &Job) -> Result<AccountBook, StoreError> {
+    let account = store
+        .account(job.account)?
+        .ok_or_else(|| StoreError::Books {
+            account: job.account,
+            fault: format!("job {} belongs to it, but there is no such account", job.id),
+        })?;
+    Ok(AccountBook::without_jobs(account))
+}
+
+fn finish(book: Option<(AccountId, AccountBook)>, accounts: &Accounts) -> Result<(), StoreError> {
+    book.map_or(Ok(()), |(_, book)| accounts.start_with(book))
+}

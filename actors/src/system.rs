@@ -1,0 +1,165 @@
+//! Start order, recovery, and the orderly stop.
+
+use crate::account::AccountContext;
+use crate::accounts::Accounts;
+use crate::clock::Clock;
+use crate::dispatcher::{
+    Depths, Dispatcher, GetDepths, JobCanceled, JobsQueued, PauseChanged, StopDispatching,
+};
+use crate::fail_stop::FailStop;
+use crate::generator::Gallery;
+use crate::job::JobContext;
+pub use crate::job::{Backend, Route, Routes};
+use crate::recovery;
+use actix::{Actor, Addr, Arbiter};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+use tintype_storage::domain::ids::{IdSource, JobId};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::store::{Limits, Store, StoreError};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+
+/// Jobs that the dispatcher is told of at a time during recovery, so that it can run the first ones meanwhile.
+const RECOVERY_STEP: usize = 1_000;
+/// How long cut-off runs may take to write that they were.
+const CUT_OFF_GRACE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(20);
+
+/// What the actors are started with.
+pub struct SystemOptions {
+    /// Where records lie.
+    pub store: Store,
+    /// The moment.
+    pub clock: Clock,
+    /// Bounds of a decision.
+    pub limits: Limits,
+    /// Runs that a job may have in all.
+    pub max_runs: u32,
+    /// The configured back ends.
+    pub backends: Vec<Backend>,
+    /// Which tier uses which.
+    pub routes: Routes,
+    /// Keeps pictures.
+    pub gallery: Arc<dyn Gallery>,
+    /// Ends the process.
+    pub fail_stop: FailStop,
+}
+
+/// The running actors.
+pub struct System {
+    accounts: Arc<Accounts>,
+    dispatcher: Addr<Dispatcher>,
+    cut_off: watch::Sender<bool>,
+    arbiters: Vec<Arbiter>,
+}
+
+impl System {
+    /// Starts the actors and puts every live job back in its place. Blocks while it reads the live jobs.
+    ///
+    /// Must be called within an actix system.
+    pub fn start(options: SystemOptions) -> Result<Self, StoreError> {
+        let SystemOptions {
+            store,
+            clock,
+            limits,
+            max_runs,
+            backends,
+            routes,
+            gallery,
+            fail_stop,
+        } = options;
+        let pause = store.pause()?;
+        let floor = recovery::newest_live(&store)?;
+        let (account_arbiter, job_arbiter) = (Arbiter::new(), Arbiter::new());
+        let (cut_off, hears_cut_off) = watch::channel(false);
+        let jobs = Arc::new(JobContext {
+            backends,
+            routes,
+            gallery,
+            accounts: OnceLock::new(),
+            cut_off: hears_cut_off,
+        });
+        let for_dispatcher = Arc::clone(&jobs);
+        let dispatcher = Dispatcher::start_in_arbiter(&job_arbiter.handle(), move |_| {
+            Dispatcher::new(for_dispatcher, pause)
+        });
+        let context = Arc::new(AccountContext {
+            ids: IdSource::new(floor.max(clock())),
+            store: store.clone(),
+            clock,
+            limits,
+            max_runs,
+            live_jobs: AtomicUsize::new(0),
+            queued: dispatcher.clone().recipient(),
+            fail_stop,
+        });
+        let accounts = Arc::new(Accounts::new(
+            account_arbiter.handle(),
+            Arc::clone(&context),
+        ));
+        // Set here for the only time, before any job is known to the dispatcher.
+        let _ = jobs.accounts.set(Arc::clone(&accounts));
+        let live = recovery::recover(&store, &accounts)?;
+        context.live_jobs.store(live.len(), Ordering::Relaxed);
+        live.chunks(RECOVERY_STEP)
+            .for_each(|step| dispatcher.do_send(JobsQueued(step.to_vec())));
+        Ok(Self {
+            accounts,
+            dispatcher,
+            cut_off,
+            arbiters: vec![account_arbiter, job_arbiter],
+        })
+    }
+
+    /// The account actors.
+    pub fn accounts(&self) -> &Arc<Accounts> {
+        &self.accounts
+    }
+
+    /// Jobs that are not terminal.
+    pub fn live_jobs(&self) -> usize {
+        self.accounts.context().live_jobs.load(Ordering::Relaxed)
+    }
+
+    /// Tells the dispatcher of new switches, once they are on the disk.
+    pub fn pause_changed(&self, pause: Pause) {
+        self.dispatcher.do_send(PauseChanged(pause));
+    }
+
+    /// Tells the dispatcher that a queued job was canceled, once that is on the disk.
+    pub fn job_canceled(&self, job: JobId) {
+        self.dispatcher.do_send(JobCanceled(job));
+    }
+
+    /// How many jobs wait and run.
+    pub async fn depths(&self) -> Depths {
+        self.dispatcher.send(GetDepths).await.unwrap_or_default()
+    }
+
+    /// Starts no more jobs, lets running ones finish within `grace`, and cuts the rest off; those go on after a restart.
+    pub async fn stop(&self, grace: Duration) {
+        self.dispatcher.do_send(StopDispatching);
+        if !self.idle_within(grace).await {
+            self.cut_off.send_replace(true);
+            self.idle_within(CUT_OFF_GRACE).await;
+        }
+        for arbiter in &self.arbiters {
+            arbiter.stop();
+        }
+    }
+
+    async fn idle_within(&self, limit: Duration) -> bool {
+        let deadline = Instant::now() + limit;
+        loop {
+            if self.depths().await.running == 0 {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            sleep(POLL).await;
+        }
+    }
+}

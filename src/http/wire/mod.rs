@@ -1,0 +1,5 @@
+//! Requests and answers as they look on the wire, apart from the domain.
+
+pub mod fields;
+pub mod generation;
+pub mod job;
