@@ -1,1 +1,3 @@
 //! Tintype: a self-hosted server that turns prompts into pictures asynchronously.
+
+pub mod config;

@@ -1,0 +1,237 @@
+//! Addresses in the configuration: what to listen on, base URLs, where objects are kept, ranges of addresses.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+
+use ipnet::IpNet;
+use serde::{Serialize, Serializer};
+use url::{Host, Url};
+
+/// `host:port` to listen on. The host is an address or a name such as `localhost`, which is resolved only when the
+/// socket is bound; IPv6 addresses stand in brackets. Port 0 lets the system choose.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Listen {
+    host: String,
+    port: u16,
+}
+
+impl Listen {
+    /// The host without brackets, and the port: what `ToSocketAddrs` takes.
+    pub fn host_and_port(&self) -> (&str, u16) {
+        (self.host.trim_matches(['[', ']']), self.port)
+    }
+
+    /// `host:port` where a client on this machine reaches it: "any address" becomes the loopback one.
+    pub(super) fn reachable(&self) -> String {
+        let host = match self.host.as_str() {
+            "0.0.0.0" => "127.0.0.1",
+            "[::]" => "[::1]",
+            host => host,
+        };
+        format!("{host}:{}", self.port)
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let expected = || "host:port such as \"127.0.0.1:8080\"".to_owned();
+        let (host, port) = text.rsplit_once(':').ok_or_else(expected)?;
+        let digits = !port.is_empty() && port.bytes().all(|b| b.is_ascii_digit());
+        let port = digits.then(|| port.parse().ok()).flatten();
+        let host = match Host::parse(host) {
+            Ok(host) if host.to_string().len() <= 255 => host.to_string(),
+            _ => return Err(expected()),
+        };
+        Ok(Self {
+            host,
+            port: port.ok_or_else(expected)?,
+        })
+    }
+}
+
+impl From<SocketAddr> for Listen {
+    fn from(address: SocketAddr) -> Self {
+        let host = match address.ip() {
+            IpAddr::V4(ip) => ip.to_string(),
+            IpAddr::V6(ip) => format!("[{ip}]"),
+        };
+        Self {
+            host,
+            port: address.port(),
+        }
+    }
+}
+
+impl fmt::Display for Listen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.host, self.port)
+    }
+}
+
+impl Serialize for Listen {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+/// An `http` or `https` URL to put paths behind, given back without the slash at its end. User names and passwords
+/// in it are refused, as such a URL ends up in logs and answers.
+pub(super) fn base_url(text: &str) -> Result<String, String> {
+    let expected = "a URL that begins with http:// or https://";
+    let url = Url::parse(text).map_err(|error| format!("{expected} ({error})"))?;
+    if !matches!(url.scheme(), "http" | "https") || !text.contains("://") {
+        return Err(expected.to_owned());
+    }
+    if !url.username().is_empty() || url.password().is_some() {
+        return Err(format!("{expected}, without a user name or password in it"));
+    }
+    if url.query().is_some() || url.fragment().is_some() {
+        return Err(format!("{expected}, without `?` or `#`"));
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The address of a bucket: `s3://bucket/prefix`, `gs://...` or `az://container/prefix`.
+pub(super) fn bucket_url(text: &str) -> Result<Url, String> {
+    let expected = "s3://bucket/prefix, gs://bucket/prefix or az://container/prefix; empty keeps objects in data_dir";
+    let url = Url::parse(text).map_err(|_| expected.to_owned())?;
+    let bare = url.username().is_empty() && url.password().is_none();
+    if !matches!(url.scheme(), "s3" | "gs" | "az") || url.host_str().is_none_or(str::is_empty) {
+        return Err(expected.to_owned());
+    }
+    if !bare || url.port().is_some() || url.query().is_some() || url.fragment().is_some() {
+        return Err(format!(
+            "{expected}; with nothing but bucket and prefix in it, as credentials come from the environment"
+        ));
+    }
+    Ok(url)
+}
+
+/// A range of addresses (`127.0.0.0/8`), or one address.
+pub(super) fn range(text: &str) -> Result<IpNet, String> {
+    text.parse::<IpNet>()
+        .map(|net| net.trunc())
+        .or_else(|_| text.parse::<IpAddr>().map(IpNet::from))
+        .map_err(|_| "a range of addresses such as \"10.0.0.0/8\"".to_owned())
+}
+
+/// Whether a socket address stands for "any".
+pub(super) fn reachable(address: SocketAddr) -> Listen {
+    let mut address = address;
+    if address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
+        address.set_ip(Ipv4Addr::LOCALHOST.into());
+    } else if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
+        address.set_ip(Ipv6Addr::LOCALHOST.into());
+    }
+    address.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn listen_takes_addresses_and_names_with_a_port() {
+        for good in [
+            "127.0.0.1:8080",
+            "localhost:0",
+            "[::1]:65535",
+            "0.0.0.0:80",
+            "my-host.example:1",
+        ] {
+            assert_eq!(Listen::parse(good).unwrap().to_string(), good);
+        }
+        let bad = [
+            "",
+            ":",
+            ":8080",
+            "127.0.0.1",
+            "127.0.0.1:",
+            "127.0.0.1:65536",
+            "127.0.0.1:+80",
+            "::1:80",
+            "http://127.0.0.1:80",
+            "a b:80",
+            "127.0.0.1:80/",
+            "[::1:80",
+            "127.0.0.1:8 ",
+            "\u{0}:80",
+        ];
+        for bad in bad {
+            assert!(Listen::parse(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn any_address_is_reached_over_loopback() {
+        assert_eq!(
+            Listen::parse("0.0.0.0:81").unwrap().reachable(),
+            "127.0.0.1:81"
+        );
+        assert_eq!(Listen::parse("[::]:81").unwrap().reachable(), "[::1]:81");
+        assert_eq!(
+            Listen::parse("localhost:81").unwrap().reachable(),
+            "localhost:81"
+        );
+        let bound = reachable("0.0.0.0:4242".parse().unwrap());
+        assert_eq!(bound.to_string(), "127.0.0.1:4242");
+        assert_eq!(
+            Listen::parse("[::1]:81").unwrap().host_and_port(),
+            ("::1", 81)
+        );
+    }
+
+    #[test]
+    fn base_urls_lose_their_last_slash_and_hold_no_credentials() {
+        assert_eq!(
+            base_url("https://pictures.example/").unwrap(),
+            "https://pictures.example"
+        );
+        assert_eq!(
+            base_url("http://127.0.0.1:8000/v1/").unwrap(),
+            "http://127.0.0.1:8000/v1"
+        );
+        for bad in [
+            "",
+            "pictures.example",
+            "ftp://a",
+            "http:a",
+            "http://",
+            "http://u:pw@a",
+            "http://a?b",
+            "http://a#b",
+        ] {
+            let error = base_url(bad).unwrap_err();
+            assert!(!error.contains("pw"), "{error}");
+        }
+    }
+
+    #[test]
+    fn objects_live_in_a_bucket_of_a_known_kind() {
+        for good in [
+            "s3://bucket",
+            "s3://bucket/a/b",
+            "gs://b/p",
+            "az://container/p",
+        ] {
+            assert_eq!(bucket_url(good).unwrap().as_str(), good);
+        }
+        for bad in [
+            "/var/objects",
+            "s3://",
+            "s3:bucket",
+            "http://bucket/",
+            "s3://k:s@bucket/p",
+            "s3://b/p?region=x",
+        ] {
+            assert!(bucket_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn ranges_are_networks_or_single_addresses() {
+        assert_eq!(range("10.1.2.3/8").unwrap().to_string(), "10.0.0.0/8");
+        assert_eq!(range("::1").unwrap().to_string(), "::1/128");
+        for bad in ["", "10.0.0.0/33", "localhost", "*"] {
+            assert!(range(bad).is_err(), "{bad}");
+        }
+    }
+}

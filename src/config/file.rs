@@ -1,0 +1,117 @@
+//! The configuration file as a layer: reading it, parsing it, and knowing the line of everything in it.
+
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+use std::sync::Arc;
+
+use toml::de::DeTable;
+
+use super::error::Place;
+use super::faults::Faults;
+use super::node::{Tree, tree_of};
+use super::source::Sources;
+
+/// A configuration file is far smaller; more than this is some other file.
+const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
+
+/// Parses a document. What cannot be parsed is noted, and the rest of it read all the same.
+pub(super) fn parse(text: &str, place: &dyn Fn(usize) -> Place, faults: &Faults) -> Tree {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    for error in errors {
+        // Only the bare message: the parser's own display repeats the line, which may hold a secret.
+        let offset = error.span().map_or(0, |span| span.start.min(text.len()));
+        if faults.push_broken(&place(offset), format!("not TOML: {}", error.message())) {
+            mute_below_broken_header(text, offset, place, faults);
+        }
+    }
+    tree_of(table.get_ref(), place)
+}
+
+/// What follows a header that cannot be parsed lands in the wrong table, where every key of it would be unknown.
+fn mute_below_broken_header(
+    text: &str,
+    offset: usize,
+    place: &dyn Fn(usize) -> Place,
+    faults: &Faults,
+) {
+    let start = text.as_bytes()[..offset]
+        .iter()
+        .rposition(|b| *b == b'\n')
+        .map_or(0, |at| at + 1);
+    let is_header = |line: &[u8]| line.trim_ascii_start().starts_with(b"[");
+    let mut at = start;
+    for (index, line) in text.as_bytes()[start..]
+        .split_inclusive(|b| *b == b'\n')
+        .enumerate()
+    {
+        if is_header(line) != (index == 0) {
+            break;
+        }
+        faults.mute(place(at));
+        at += line.len();
+    }
+}
+
+/// Reads the file that the sources name, or the default one if it is there.
+pub(super) fn read_file(sources: &Sources, faults: &Faults) -> Option<Tree> {
+    let named = sources.file.as_deref();
+    let path = named.or(sources.default_file.as_deref())?;
+    let shared: Arc<Path> = path.into();
+    let whole = Place::File {
+        path: shared.clone(),
+        line: None,
+    };
+    let bytes = match read_bytes(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == ErrorKind::NotFound && named.is_none() => return None,
+        Err(error) => {
+            let reason = match error.kind() {
+                ErrorKind::NotFound => "no such file".to_owned(),
+                ErrorKind::IsADirectory => "is a directory, expected a TOML file".to_owned(),
+                ErrorKind::PermissionDenied => "no permission to read it".to_owned(),
+                _ => format!("cannot be read: {error}"),
+            };
+            faults.push_broken(&whole, reason);
+            return None;
+        }
+    };
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        faults.push_broken(
+            &whole,
+            format!("longer than {MAX_FILE_BYTES} bytes, expected a TOML file"),
+        );
+        return None;
+    }
+    let starts: Vec<usize> = std::iter::once(0)
+        .chain(
+            bytes
+                .iter()
+                .enumerate()
+                .filter(|(_, b)| **b == b'\n')
+                .map(|(at, _)| at + 1),
+        )
+        .collect();
+    let place = |offset: usize| Place::File {
+        path: shared.clone(),
+        line: Some(starts.partition_point(|start| *start <= offset)),
+    };
+    match std::str::from_utf8(&bytes) {
+        Ok(text) => Some(parse(text, &place, faults)),
+        Err(error) => {
+            faults.push_broken(
+                &place(error.valid_up_to()),
+                "not TOML: the line holds bytes that are not UTF-8".to_owned(),
+            );
+            None
+        }
+    }
+}
+
+fn read_bytes(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?
+        .take(MAX_FILE_BYTES + 1)
+        .read_to_end(&mut bytes)?;
+    Ok(bytes)
+}

@@ -1,0 +1,89 @@
+//! `[log]`: which lines are written, and in which form.
+
+use serde::Serialize;
+use tracing_subscriber::EnvFilter;
+
+use super::reader::Section;
+use super::suggest::nearest;
+use super::values::text;
+
+const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
+
+/// `[log]`: the log on standard error.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Log {
+    /// What is logged, as `tracing_subscriber::EnvFilter` reads it; checked already.
+    pub filter: String,
+    /// The form of a line.
+    pub format: LogFormat,
+}
+
+impl Log {
+    pub(super) fn read(mut s: Section<'_>) -> Self {
+        let read = Self {
+            filter: s.required("filter", text(log_filter)),
+            format: s.required("format", text(LogFormat::parse)),
+        };
+        s.finish();
+        read
+    }
+}
+
+/// The form of a line of the log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LogFormat {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object per line.
+    Json,
+}
+
+impl LogFormat {
+    fn parse(text: &str) -> Result<Self, String> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err("\"text\" or \"json\"".to_owned()),
+        }
+    }
+}
+
+/// Checks a filter such as `info` or `info,tintype::http=debug`.
+fn log_filter(text: &str) -> Result<String, String> {
+    let expected = "a filter such as \"info\" or \"info,tintype=debug\"";
+    EnvFilter::try_new(text).map_err(|_| expected.to_owned())?;
+    // A word that is no level is taken as the name of a module, all of which is then logged: a mistyped "inof" would
+    // silence everything else without a word.
+    for word in text.split(',').map(str::trim) {
+        let level = LEVELS.iter().any(|level| level.eq_ignore_ascii_case(word));
+        if !level && let Some(meant) = nearest(word, LEVELS) {
+            return Err(format!("{expected} (did you mean `{meant}`?)"));
+        }
+    }
+    if text.trim().is_empty() {
+        return Err(expected.to_owned());
+    }
+    Ok(text.to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn filters_are_levels_and_directives() {
+        for good in [
+            "info",
+            "OFF",
+            "info,tintype=debug",
+            "warn,tintype::http=trace,awc=error",
+        ] {
+            assert!(log_filter(good).is_ok(), "{good}");
+        }
+        for bad in ["", "inof", "info,debgu", "info,tintype=loud", "=,="] {
+            assert!(log_filter(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! `[server]`, `[admin]` and `[limits]`: the listening side, and who may use it how much.
+
+use std::thread::available_parallelism;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::addresses::{Listen, base_url};
+use super::reader::Section;
+use super::render;
+use super::secret::Secret;
+use super::values::{integer, or_empty, private, text};
+
+/// `[server]`: the listening side.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Server {
+    /// Where the service listens.
+    pub listen: Listen,
+    /// What callers reach the service under, without a slash at the end; `None`: `http://<listen>`.
+    #[serde(serialize_with = "render::or_blank")]
+    pub public_url: Option<String>,
+    /// An own address for `/metrics`; `None`: served beside the rest.
+    #[serde(serialize_with = "render::or_blank")]
+    pub metrics_listen: Option<Listen>,
+    /// Threads that serve HTTP; 0: one per core. See [`Server::workers`].
+    pub workers: usize,
+    /// The largest request body of the native and the operator interface, in bytes.
+    pub max_body_bytes: usize,
+    /// How long a request body may take to arrive.
+    pub body_timeout_seconds: u64,
+    /// How long an orderly stop waits for what is under way.
+    pub shutdown_grace_seconds: u64,
+}
+
+impl Server {
+    pub(super) fn read(mut s: Section<'_>) -> Self {
+        let read = Self {
+            listen: s.required("listen", text(Listen::parse)),
+            public_url: s.required("public_url", private(or_empty(base_url))),
+            metrics_listen: s.required("metrics_listen", text(or_empty(Listen::parse))),
+            workers: s.required("workers", integer(0..=1024)),
+            max_body_bytes: s.required("max_body_bytes", integer(1024..=64 * 1024 * 1024)),
+            body_timeout_seconds: s.required("body_timeout_seconds", integer(1..=3600)),
+            shutdown_grace_seconds: s.required("shutdown_grace_seconds", integer(0..=3600)),
+        };
+        s.finish();
+        read
+    }
+
+    /// The number of threads that serve HTTP.
+    pub fn workers(&self) -> usize {
+        match self.workers {
+            0 => available_parallelism().map_or(1, usize::from),
+            workers => workers,
+        }
+    }
+
+    /// How long a request body may take to arrive.
+    pub fn body_timeout(&self) -> Duration {
+        Duration::from_secs(self.body_timeout_seconds)
+    }
+
+    /// How long an orderly stop waits for what is under way.
+    pub fn shutdown_grace(&self) -> Duration {
+        Duration::from_secs(self.shutdown_grace_seconds)
+    }
+}
+
+/// `[admin]`: the operator's access.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Admin {
+    /// The operator's token; `None`: made on first start.
+    #[serde(serialize_with = "render::or_blank")]
+    pub token: Option<Secret>,
+}
+
+impl Admin {
+    pub(super) fn read(mut s: Section<'_>) -> Self {
+        let token = |text: &str| {
+            let sendable = text.len() <= 512 && text.bytes().all(|b| b.is_ascii_graphic());
+            let expected = "at most 512 visible ASCII characters without spaces";
+            sendable
+                .then(|| Secret::new(text))
+                .ok_or_else(|| expected.to_owned())
+        };
+        let read = Self {
+            token: s.required("token", private(or_empty(token))),
+        };
+        s.finish();
+        read
+    }
+}
+
+/// `[limits]`: the rate of keys that have none of their own.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Limits {
+    /// Requests per second of one key; 0: no limit.
+    pub requests_per_second: u32,
+    /// Requests at once above that rate; 0: as many as one second's.
+    pub burst: u32,
+}
+
+impl Limits {
+    pub(super) fn read(mut s: Section<'_>) -> Self {
+        let read = Self {
+            requests_per_second: s.required("requests_per_second", integer(0..=1_000_000)),
+            burst: s.required("burst", integer(0..=1_000_000)),
+        };
+        s.finish();
+        read
+    }
+}

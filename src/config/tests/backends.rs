@@ -1,0 +1,196 @@
+//! `[backends.*]`: every kind takes its own keys, over all layers.
+
+use std::time::Duration;
+
+use super::super::BackendKind;
+use super::Given;
+
+const OPENAI: &str = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:8000/v1/'\n";
+
+fn with(kind: &str, line: &str) -> Vec<String> {
+    Given::file(format!("[backends.x]\nkind = '{kind}'\n{line}\n")).faults()
+}
+
+#[test]
+fn a_back_end_has_the_defaults_of_its_kind() {
+    let c = Given::file(OPENAI).config();
+    let gpu = &c.backends["gpu"];
+    let remote = gpu.remote().unwrap();
+    assert_eq!(remote.base_url, "http://127.0.0.1:8000/v1");
+    assert_eq!(
+        (gpu.concurrency, remote.retries, remote.timeout()),
+        (4, 2, Duration::from_secs(300))
+    );
+    assert_eq!((&remote.api_key, remote.headers.len()), (&None, 0));
+    assert!(matches!(&gpu.kind, BackendKind::OpenAi { model: None, .. }));
+    assert!(c.backends["builtin"].remote().is_none());
+}
+
+#[test]
+fn the_environment_reaches_into_a_back_end() {
+    let c = Given::file(OPENAI.replace("gpu", "My-GPU"))
+        .env("TINTYPE__BACKENDS__MY_GPU__CONCURRENCY", "7")
+        .env("TINTYPE__BACKENDS__MY_GPU__API_KEY", "12345")
+        .env("TINTYPE__BACKENDS__MY_GPU__HEADERS", "{ X-Team = 'a' }")
+        .env(
+            "TINTYPE__BACKENDS__NEW",
+            "{ kind = 'comfyui', base_url = 'http://127.0.0.1:8188' }",
+        )
+        .env("TINTYPE__BACKENDS__BUILTIN__CONCURRENCY", "1")
+        .config();
+    let gpu = &c.backends["My-GPU"];
+    assert_eq!(gpu.concurrency, 7);
+    assert_eq!(
+        gpu.remote().unwrap().api_key.as_ref().unwrap().expose(),
+        "12345"
+    );
+    assert_eq!(gpu.remote().unwrap().headers["x-team"].expose(), "a");
+    assert!(matches!(
+        c.backends["new"].kind,
+        BackendKind::ComfyUi { .. }
+    ));
+    assert_eq!(c.backends["builtin"].concurrency, 1);
+    assert_eq!(c.backends.len(), 3);
+}
+
+#[test]
+fn a_flag_reaches_into_a_back_end() {
+    let c = Given::file(OPENAI).flag("backends.gpu.retries", 0).config();
+    assert_eq!(c.backends["gpu"].remote().unwrap().retries, 0);
+}
+
+#[test]
+fn a_key_of_another_kind_is_refused_with_the_right_one() {
+    let base = "base_url = 'http://a'";
+    assert!(with("procedural", base)[0].ends_with("unknown key for kind \"procedural\""));
+    assert!(with("procedural", "headers = {}")[0].ends_with("unknown key for kind \"procedural\""));
+    assert!(
+        with("sdapi", &format!("{base}\nmodel = 'x'"))[0]
+            .ends_with("there it is called `checkpoint`")
+    );
+    assert!(
+        with("openai", &format!("{base}\ncheckpoint = 'x'"))[0]
+            .ends_with("there it is called `model`")
+    );
+    assert!(
+        with("gemini", &format!("{base}\nworkflow_text = 'x'"))[0]
+            .ends_with("unknown key for kind \"gemini\"")
+    );
+    assert!(with("comfyui", &format!("{base}\napi_key = 'x'"))[0].contains("`headers`"));
+    assert!(
+        with("openai", &format!("{base}\ntimout_seconds = 1"))[0]
+            .ends_with("did you mean `timeout_seconds`?")
+    );
+}
+
+#[test]
+fn kind_and_base_url_are_needed_and_checked() {
+    assert!(with("openai", "")[0].ends_with("backends.x.base_url: missing, but required"));
+    assert!(with("openia", "base_url = 'http://a'")[0].contains("did you mean `openai`?"));
+    assert!(
+        with("openai", "base_url = 'localhost:8000'")[0]
+            .contains("begins with http:// or https://")
+    );
+    assert!(with("openai", "base_url = ''")[0].contains("begins with http:// or https://"));
+    let missing = Given::file("[backends.x]\nbase_url = 'http://a'\n").faults();
+    assert_eq!(
+        missing,
+        [
+            "config.toml:1: backends.x.kind: missing, expected one of: procedural, gemini, openai, sdapi, comfyui"
+        ]
+    );
+    let from_env = Given::nothing()
+        .env("TINTYPE__BACKENDS__X__CONCURRENCY", "1")
+        .faults();
+    assert!(
+        from_env[0]
+            .starts_with("environment variable TINTYPE__BACKENDS__X__CONCURRENCY: backends.x.kind")
+    );
+}
+
+#[test]
+fn the_built_in_one_stays_what_it_is() {
+    let faults =
+        Given::file("[backends.builtin]\nkind = 'gemini'\nbase_url = 'https://a'").faults();
+    assert_eq!(faults.len(), 1);
+    assert!(faults[0].contains("always procedural"), "{faults:?}");
+    let second = Given::file("[backends.more]\nkind = 'procedural'\nconcurrency = 3").config();
+    assert_eq!(second.backends["more"].concurrency, 3);
+}
+
+#[test]
+fn a_faulty_back_end_is_reported_once_and_not_as_missing() {
+    let content = "[backends.x]\nkind = 'opnai'\n[tiers.fast]\nbackends = [{ name = 'x' }]";
+    assert_eq!(Given::file(content).faults().len(), 1);
+}
+
+#[test]
+fn names_and_headers_have_a_shape() {
+    assert!(
+        Given::file("[backends.\"a b\"]\nkind = 'procedural'").faults()[0]
+            .contains("expected a name of")
+    );
+    assert!(
+        Given::file("[backends.\"\"]\nkind = 'procedural'").faults()[0]
+            .contains("expected a name of")
+    );
+    let base = "base_url = 'http://a'";
+    assert!(
+        with("openai", &format!("{base}\nheaders = {{ 'a b' = 'x' }}"))[0]
+            .contains("name of an HTTP header")
+    );
+    assert!(
+        with("openai", &format!("{base}\nheaders = {{ Host = 'x' }}"))[0]
+            .contains("HTTP client itself")
+    );
+    assert!(
+        with(
+            "openai",
+            &format!("{base}\nheaders = {{ X-A = 'x', x-a = 'y' }}")
+        )[0]
+        .contains("twice")
+    );
+    assert!(
+        with("openai", &format!("{base}\nheaders = {{ X-A = 1 }}"))[0].contains("found an integer")
+    );
+}
+
+#[test]
+fn a_key_from_the_environment_is_needed_once_a_tier_uses_the_back_end() {
+    let unused = "[backends.g]\nkind = 'gemini'\nbase_url = 'https://a'\napi_key_env = 'G_KEY'\n";
+    let used = format!("{unused}[tiers.fast]\nbackends = [{{ name = 'g' }}]\n");
+    let key = |given: Given| {
+        given.config().backends["g"]
+            .remote()
+            .unwrap()
+            .api_key
+            .clone()
+    };
+    assert_eq!(key(Given::file(unused)), None);
+    let faults = Given::file(&used).faults();
+    assert_eq!(faults.len(), 1);
+    assert!(
+        faults[0].contains("config.toml:6: tiers.fast.backends[0].name"),
+        "{faults:?}"
+    );
+    assert!(
+        faults[0].contains("environment variable G_KEY, which is not set"),
+        "{faults:?}"
+    );
+    assert!(
+        !Given::file(&used).env("G_KEY", "").faults().is_empty(),
+        "an empty one is none"
+    );
+    assert_eq!(
+        key(Given::file(&used).env("G_KEY", "k")).unwrap().expose(),
+        "k"
+    );
+    let written = Given::file(&used)
+        .env("TINTYPE__BACKENDS__G__API_KEY", "w")
+        .env("G_KEY", "k");
+    assert_eq!(
+        key(written).unwrap().expose(),
+        "w",
+        "a written key goes before"
+    );
+}

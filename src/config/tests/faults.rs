@@ -1,0 +1,221 @@
+//! What is wrong is said with place, key and expectation, all of it at once.
+
+use super::Given;
+
+fn only(given: &Given) -> String {
+    let faults = given.faults();
+    assert_eq!(faults.len(), 1, "{faults:#?}");
+    faults[0].clone()
+}
+
+fn in_file(content: &str) -> String {
+    only(&Given::file(content))
+}
+
+#[test]
+fn an_unknown_key_is_named_with_its_line_and_the_likely_meaning() {
+    let unknown = |content| in_file(content);
+    assert_eq!(
+        unknown("[server]\nworkers = 1\nlisten_ = 'x'\n"),
+        "config.toml:3: server.listen_: unknown key; did you mean `listen`?"
+    );
+    assert_eq!(
+        unknown("\n[sever]\nx = 1"),
+        "config.toml:2: sever: unknown key; did you mean `server`?"
+    );
+    assert_eq!(
+        unknown("[server]\ndata_dir = 'x'"),
+        "config.toml:2: server.data_dir: unknown key here; `data_dir` belongs to [storage]"
+    );
+    assert_eq!(
+        unknown("[idempotency]\nttl = 3"),
+        "config.toml:2: idempotency.ttl: unknown key; expected one of: retention_hours"
+    );
+    assert_eq!(
+        unknown("listen = ':80'"),
+        "config.toml:1: listen: unknown key here; `listen` belongs to [server]"
+    );
+    assert_eq!(
+        unknown("[tiers.fast]\nprice = {}"),
+        "config.toml:2: tiers.fast.price: unknown key; did you mean `prices`?"
+    );
+    assert!(unknown("[tiers.slow]\nx = 1").contains("tiers.slow: unknown key"));
+}
+
+#[test]
+fn an_unknown_key_is_found_in_environment_and_flags_too() {
+    assert_eq!(
+        only(&Given::nothing().env("TINTYPE__SERVER__LISTN", "x")),
+        "environment variable TINTYPE__SERVER__LISTN: server.listn: unknown key; did you mean `listen`?"
+    );
+    assert_eq!(
+        only(&Given::nothing().flag("server.listn", "x")),
+        "command line, flag for server.listn: server.listn: unknown key; did you mean `listen`?"
+    );
+    assert!(
+        only(&Given::nothing().env("TINTYPE__SERVER", "x"))
+            .ends_with("server: expected a table, found a string")
+    );
+    assert!(only(&Given::nothing().env("TINTYPE__", "x")).contains("TINTYPE__SERVER__LISTEN"));
+}
+
+#[test]
+fn a_wrong_type_names_both_types() {
+    let cases = [
+        (
+            "server.listen = 8080",
+            "server.listen: expected a string in quotes, found an integer",
+        ),
+        (
+            "jobs.max_runs = '3'",
+            "jobs.max_runs: expected an integer from 1 to 100, found a string",
+        ),
+        (
+            "jobs.max_runs = 3.0",
+            "jobs.max_runs: expected an integer from 1 to 100, found a float",
+        ),
+        (
+            "jobs.max_runs = true",
+            "jobs.max_runs: expected an integer from 1 to 100, found a boolean",
+        ),
+        (
+            "jobs.max_runs = 2026-01-01",
+            "jobs.max_runs: expected an integer from 1 to 100, found a date",
+        ),
+        (
+            "egress.allow = '10.0.0.0/8'",
+            "egress.allow: expected a list, found a string",
+        ),
+        (
+            "egress.allow = [1]",
+            "egress.allow[0]: expected a string in quotes, found an integer",
+        ),
+        ("jobs = 3", "jobs: expected a table, found an integer"),
+        (
+            "server.listen.host = 'x'",
+            "server.listen: expected a string in quotes, found a table",
+        ),
+        (
+            "first_run.balance = 100.00",
+            "first_run.balance: expected a string in quotes, found a float",
+        ),
+    ];
+    for (content, expected) in cases {
+        assert_eq!(in_file(content), format!("config.toml:1: {expected}"));
+    }
+    let hint = only(&Given::nothing().env("TINTYPE__EGRESS__ALLOW", "10.0.0.0/8"));
+    assert!(hint.contains("written as in TOML"), "{hint}");
+}
+
+#[test]
+fn a_value_out_of_range_is_repeated_with_the_range() {
+    let cases = [
+        (
+            "jobs.max_runs = 0",
+            "jobs.max_runs: expected an integer from 1 to 100, found 0",
+        ),
+        (
+            "jobs.max_runs = -1",
+            "jobs.max_runs: expected an integer from 1 to 100, found -1",
+        ),
+        (
+            "server.workers = 99999999999999999999",
+            "server.workers: expected an integer from 0 to 1024, found 99999999999999999999",
+        ),
+        (
+            "log.format = 'xml'",
+            "log.format: expected \"text\" or \"json\", found \"xml\"",
+        ),
+        (
+            "server.listen = '8080'",
+            "server.listen: expected host:port such as \"127.0.0.1:8080\", found \"8080\"",
+        ),
+        (
+            "egress.allow = ['10.0.0.0/8',\n 'lan']",
+            "egress.allow[1]: expected a range of addresses such as \"10.0.0.0/8\", found \"lan\"",
+        ),
+    ];
+    for (content, expected) in cases {
+        assert!(in_file(content).ends_with(expected), "{}", in_file(content));
+    }
+    assert!(
+        in_file("egress.allow = ['10.0.0.0/8',\n 'lan']").starts_with("config.toml:2: "),
+        "the entry's own line"
+    );
+    let huge = format!("server.workers = {}", "9".repeat(1000));
+    assert!(in_file(&huge).ends_with("found an integer of too many digits"));
+}
+
+#[test]
+fn all_faults_of_a_file_come_at_once_in_the_order_of_its_lines() {
+    let content = "\
+[server]
+lisen = 'x'
+workers = 'many'
+[jobs]
+max_runs = 0
+nonsense = 1
+[webhooks]
+retry_delays_seconds = [60, 0, 'x']
+[backends.gpu]
+kind = 'comfyui'
+[tiers.pro]
+backends = [{ name = 'gp' }]
+";
+    let given = Given::file(content).env("TINTYPE__JOBS__MAX_LIVE", "no");
+    let faults = given.faults();
+    let places: Vec<&str> = faults
+        .iter()
+        .map(|f| f.split(": ").next().unwrap())
+        .collect();
+    let file: Vec<String> = [2, 3, 5, 6, 8, 8, 9, 12]
+        .iter()
+        .map(|n| format!("config.toml:{n}"))
+        .collect();
+    let mut expected: Vec<&str> = file.iter().map(String::as_str).collect();
+    expected.push("environment variable TINTYPE__JOBS__MAX_LIVE");
+    assert_eq!(places, expected, "{faults:#?}");
+    assert!(faults[6].ends_with("backends.gpu.base_url: missing, but required"));
+    assert!(faults[7].ends_with("there is no back end of that name; did you mean `gpu`?"));
+    let text = given.load().unwrap_err().to_string();
+    assert!(
+        faults
+            .iter()
+            .all(|fault| text.contains(fault.split(": ").last().unwrap()))
+    );
+}
+
+#[test]
+fn broken_toml_is_reported_line_by_line_beside_the_other_faults() {
+    let faults = Given::file(
+        "[server]\nlisten = 127.0.0.1:80\nworkers = x\n[jobs]\nmax_runs = 0\nmax_runs = 1\n",
+    )
+    .faults();
+    let places: Vec<&str> = faults
+        .iter()
+        .map(|f| f.split(": ").next().unwrap())
+        .collect();
+    assert_eq!(
+        places,
+        [
+            "config.toml:2",
+            "config.toml:3",
+            "config.toml:5",
+            "config.toml:6"
+        ],
+        "{faults:#?}"
+    );
+    assert!(faults[3].ends_with("not TOML: duplicate key"));
+}
+
+#[test]
+fn what_broken_toml_swallowed_is_not_called_missing() {
+    let faults = Given::file(
+        "[tiers.fast]\nbackends = [{ name = 'mine' }]\n[backends.mine\nkind = 'procedural'\n",
+    )
+    .faults();
+    assert_eq!(
+        faults,
+        ["config.toml:3: not TOML: unclosed table, expected `]`"]
+    );
+}

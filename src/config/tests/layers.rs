@@ -1,0 +1,176 @@
+//! Which layer wins: defaults, file, environment, command line.
+
+use super::super::DEFAULT_TOML;
+use super::super::{Config, LogFormat};
+use super::{Given, defaults};
+
+type Read = fn(&Config) -> String;
+
+/// Per section a key with a value for each layer, and how the outcome is read.
+const KEYS: [(&str, [&str; 3], Read); 13] = [
+    ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
+        format!("'{}'", c.server.listen)
+    }),
+    ("storage.data_dir", ["'a'", "'b'", "'c'"], |c| {
+        format!("'{}'", c.storage.data_dir.display())
+    }),
+    ("admin.token", ["'a'", "'b'", "'c'"], |c| {
+        format!("'{}'", c.admin.token.as_ref().unwrap().expose())
+    }),
+    (
+        "egress.allow",
+        ["['10.0.0.0/8']", "['127.0.0.0/8']", "['::1/128']"],
+        |c| format!("['{}']", c.egress.allow[0]),
+    ),
+    (
+        "webhooks.retry_delays_seconds",
+        ["[1]", "[2, 3]", "[]"],
+        |c| format!("{:?}", c.webhooks.retry_delays_seconds),
+    ),
+    ("inputs.timeout_seconds", ["1", "2", "3"], |c| {
+        c.inputs.timeout_seconds.to_string()
+    }),
+    ("results.retention_days", ["1", "2", "0"], |c| {
+        c.results.retention_days.to_string()
+    }),
+    ("jobs.max_runs", ["1", "2", "4"], |c| {
+        c.jobs.max_runs.to_string()
+    }),
+    ("idempotency.retention_hours", ["1", "2", "3"], |c| {
+        c.idempotency.retention_hours.to_string()
+    }),
+    ("limits.burst", ["1", "2", "3"], |c| {
+        c.limits.burst.to_string()
+    }),
+    ("billing.currency", ["'EUR'", "'CHF'", "'X'"], |c| {
+        format!("'{}'", c.billing.currency)
+    }),
+    ("first_run.balance", ["'1'", "'2.00'", "'3'"], |c| {
+        format!("'{}'", c.first_run.balance)
+    }),
+    ("log.filter", ["'warn'", "'debug'", "'off'"], |c| {
+        format!("'{}'", c.log.filter)
+    }),
+];
+
+fn variable(key: &str) -> String {
+    format!("TINTYPE__{}", key.to_uppercase().replace('.', "__"))
+}
+
+#[test]
+fn each_layer_stands_above_the_one_before() {
+    for (key, [file, env, flag], read) in KEYS {
+        let value: toml::Value =
+            toml::from_str::<toml::Table>(&format!("v = {flag}")).unwrap()["v"].clone();
+        let given = Given::file(format!("{key} = {file}"));
+        assert_eq!(read(&given.config()), file, "{key} from the file");
+        let given = given.env(&variable(key), env);
+        assert_eq!(read(&given.config()), env, "{key} from the environment");
+        let given = given.flag(key, value.clone());
+        assert_eq!(read(&given.config()), flag, "{key} from the command line");
+        let given = Given::nothing().flag(key, value);
+        assert_eq!(
+            read(&given.config()),
+            flag,
+            "{key} from the command line alone"
+        );
+    }
+}
+
+#[test]
+fn the_table_above_covers_every_section() {
+    let built_in: toml::Table = toml::from_str(DEFAULT_TOML).unwrap();
+    for section in built_in
+        .keys()
+        .filter(|name| !["backends", "tiers"].contains(&name.as_str()))
+    {
+        let prefix = format!("{section}.");
+        assert!(
+            KEYS.iter().any(|(key, ..)| key.starts_with(&prefix)),
+            "{section}"
+        );
+    }
+}
+
+#[test]
+fn what_a_file_leaves_out_keeps_its_default() {
+    let c = Given::file("[server]\nworkers = 3\n").config();
+    let mut expected = defaults();
+    expected.server.workers = 3;
+    assert_eq!(c, expected);
+}
+
+#[test]
+fn strings_in_the_environment_need_no_quotes() {
+    let c = Given::nothing()
+        .env("TINTYPE__SERVER__LISTEN", "127.0.0.1:9")
+        .env("TINTYPE__STORAGE__DATA_DIR", "12")
+        .env("TINTYPE__BILLING__CURRENCY", "true")
+        .env("TINTYPE__FIRST_RUN__BALANCE", "0.50")
+        .env("TINTYPE__LOG__FORMAT", "\"json\"")
+        .env("TINTYPE__JOBS__MAX_LIVE", "2_000")
+        .env("TINTYPE__TIERS__FAST__PRICES__1K", "0.05")
+        .config();
+    assert_eq!(c.server.listen.to_string(), "127.0.0.1:9");
+    assert_eq!(c.storage.data_dir.to_str(), Some("12"));
+    assert_eq!(c.billing.currency, "true");
+    assert_eq!(c.first_run.balance.to_string(), "0.50");
+    assert_eq!(c.log.format, LogFormat::Json);
+    assert_eq!(c.jobs.max_live, 2000);
+    assert_eq!(c.tiers.fast.prices["1K"].to_string(), "0.05");
+}
+
+#[test]
+fn a_whole_section_can_come_from_one_variable() {
+    let c = Given::nothing()
+        .env("TINTYPE__JOBS__MAX_RUNS", "7")
+        .env("TINTYPE__JOBS", "{ max_runs = 5, max_live = 9 }")
+        .config();
+    assert_eq!(
+        (c.jobs.max_runs, c.jobs.max_live),
+        (7, 9),
+        "the nearer name goes last"
+    );
+    assert_eq!(c.jobs.max_prompt_chars, 32_768);
+}
+
+#[test]
+fn the_short_name_of_the_token_yields_to_the_long_one() {
+    let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "short");
+    assert_eq!(short.config().admin.token.unwrap().expose(), "short");
+    let both = short.env("TINTYPE__ADMIN__TOKEN", "long");
+    assert_eq!(both.config().admin.token.unwrap().expose(), "long");
+}
+
+#[test]
+fn other_variables_are_none_of_ours() {
+    let c = Given::nothing()
+        .env("TINTYPE_KEY", "tt_x")
+        .env("PATH", "/bin")
+        .env("XTINTYPE__SERVER__LISTEN", "x")
+        .config();
+    assert_eq!(c, defaults());
+}
+
+#[test]
+fn a_wrong_value_that_is_replaced_counts_for_nothing() {
+    let given = Given::file("[jobs]\nmax_runs = 0\n");
+    assert_eq!(given.faults().len(), 1);
+    assert_eq!(
+        given
+            .env("TINTYPE__JOBS__MAX_RUNS", "2")
+            .config()
+            .jobs
+            .max_runs,
+        2
+    );
+}
+
+#[test]
+fn the_last_flag_of_a_key_wins() {
+    let c = Given::nothing()
+        .flag("jobs.max_runs", 1)
+        .flag("jobs.max_runs", 2)
+        .config();
+    assert_eq!(c.jobs.max_runs, 2);
+}

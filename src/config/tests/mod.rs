@@ -1,0 +1,80 @@
+//! Tests of the configuration as a whole, through `Config::load`.
+
+mod backends;
+mod defaults;
+mod faults;
+mod files;
+mod hostile;
+mod layers;
+mod secrets;
+mod tiers;
+
+use std::fs;
+use std::path::PathBuf;
+
+use tempfile::TempDir;
+
+use super::{Config, ConfigErrors, Sources};
+
+/// A directory with a configuration file in it.
+struct Given {
+    directory: TempDir,
+    sources: Sources,
+}
+
+impl Given {
+    fn nothing() -> Self {
+        Self {
+            directory: TempDir::new().unwrap(),
+            sources: Sources::default(),
+        }
+    }
+
+    fn file(content: impl AsRef<[u8]>) -> Self {
+        let mut given = Self::nothing();
+        let path = given.path();
+        fs::write(&path, content).unwrap();
+        given.sources.file = Some(path);
+        given
+    }
+
+    fn path(&self) -> PathBuf {
+        self.directory.path().join("config.toml")
+    }
+
+    fn env(mut self, name: &str, value: &str) -> Self {
+        self.sources.env.push((name.into(), value.into()));
+        self
+    }
+
+    fn flag(mut self, key: &str, value: impl Into<toml::Value>) -> Self {
+        self.sources.flags.push((key.into(), value.into()));
+        self
+    }
+
+    fn load(&self) -> Result<Config, ConfigErrors> {
+        Config::load(&self.sources)
+    }
+
+    fn config(&self) -> Config {
+        match self.load() {
+            Ok(config) => config,
+            Err(errors) => panic!("{errors}"),
+        }
+    }
+
+    /// The faults as text, with the directory taken out of the path of the file.
+    fn faults(&self) -> Vec<String> {
+        let directory = format!("{}/", self.directory.path().display());
+        let errors = self.load().expect_err("faults");
+        errors
+            .faults()
+            .iter()
+            .map(|fault| fault.to_string().replace(&directory, ""))
+            .collect()
+    }
+}
+
+fn defaults() -> Config {
+    Given::nothing().config()
+}

@@ -1,0 +1,137 @@
+//! Secrets are shown nowhere: not rendered, not in `Debug`, not in an error.
+
+use super::super::MASK;
+use super::{Given, defaults};
+
+const SECRETS: [&str; 5] = [
+    "s3cret-token",
+    "s3cret-key",
+    "s3cret-header",
+    "s3cret-env",
+    "user:s3cret-pass",
+];
+
+fn given() -> Given {
+    let content = "
+[admin]
+token = 's3cret-token'
+[backends.a]
+kind = 'openai'
+base_url = 'http://127.0.0.1:1/v1'
+api_key = 's3cret-key'
+headers = { X-Proxy = 's3cret-header' }
+[backends.b]
+kind = 'gemini'
+base_url = 'https://gemini.example'
+api_key_env = 'KEY_OF_B'
+[backends.c]
+kind = 'sdapi'
+base_url = 'http://127.0.0.1:2'
+api_key = 'user:s3cret-pass'
+";
+    Given::file(content).env("KEY_OF_B", "s3cret-env")
+}
+
+#[test]
+fn render_and_debug_mask_them() {
+    let config = given().config();
+    let debug = format!("{config:?} {config:#?}");
+    let rendered = config.render();
+    for secret in SECRETS {
+        assert!(
+            !rendered.contains(secret) && !debug.contains(secret),
+            "{secret}"
+        );
+    }
+    assert_eq!(
+        rendered.matches(&format!("\"{MASK}\"")).count() - 1,
+        SECRETS.len(),
+        "{rendered}"
+    );
+    assert!(rendered.contains("api_key_env = \"KEY_OF_B\""));
+    assert_eq!(
+        config.backends["b"]
+            .remote()
+            .unwrap()
+            .api_key
+            .as_ref()
+            .unwrap()
+            .expose(),
+        "s3cret-env"
+    );
+    assert_eq!(
+        config.backends["a"].remote().unwrap().headers["x-proxy"].expose(),
+        "s3cret-header"
+    );
+}
+
+#[test]
+fn what_is_rendered_loads_again_as_the_same() {
+    assert_eq!(Given::file(defaults().render()).config(), defaults());
+    let content = "
+storage.objects = 's3://bucket/prefix'
+server = { public_url = 'https://x.example', metrics_listen = '127.0.0.1:9' }
+egress.allow = ['10.0.0.0/8', '::1/128']
+log.format = 'json'
+tiers.pro.backends = [{ name = 'c', model = 'm' }, { name = 'builtin' }]
+[backends.c]
+kind = 'comfyui'
+base_url = 'http://127.0.0.1:2'
+workflow_text = 'w.json'
+";
+    let config = Given::file(content).config();
+    assert_eq!(Given::file(config.render()).config(), config);
+}
+
+#[test]
+fn no_error_repeats_one() {
+    let wrong = [
+        "admin.token = ['s3cret']",
+        "admin.token = { x = 's3cret' }",
+        "admin.token = 's3cret with spaces'",
+        "admin = 's3cret'",
+        "admin.tokn = 's3cret'",
+        "admin.token = \"s3cret\nworkers = 3",
+        "admin.token = s3cret",
+        "admin.token = 's3cret' 's3cret'",
+        "admin.token = 's3cret'\nadmin.token = 's3cret'",
+        "backends.x = 's3cret'",
+        "backends.x = { kind = 'openai', base_url = 'http://a', api_key = ['s3cret'] }",
+        "backends.x = { kind = 'openai', base_url = 'http://a', api_key = \"s3cret\\n\" }",
+        "backends.x = { kind = 'openai', base_url = 'http://a', api_kye = 's3cret' }",
+        "backends.x = { kind = 'openai', base_url = 'http://a', api_key_env = 's3cret-sk' }",
+        "backends.x = { kind = 'comfyui', base_url = 'http://a', api_key = 's3cret' }",
+        "backends.x = { kind = 'openai', base_url = 'http://u:s3cret@a' }",
+        "backends.x = { kind = 'openai', base_url = 's3cret' }",
+        "backends.x = { kind = 'openai', base_url = 'http://a', headers = 's3cret' }",
+        "backends.x = { kind = 'openai', base_url = 'http://a', headers = { Authorization = ['s3cret'] } }",
+        "backends.x = { kind = 'openai', base_url = 'http://a', headers = { Authorization = \"s3cret\\n\" } }",
+        "storage.objects = 's3://key:s3cret@bucket/x'",
+        "server.public_url = 'https://u:s3cret@a'",
+    ];
+    for content in wrong {
+        let given = Given::file(content);
+        let errors = given.load().expect_err(content);
+        assert!(
+            !format!("{errors} {errors:?}").contains("s3cret"),
+            "{content}: {errors}"
+        );
+    }
+    for (name, value) in [
+        ("TINTYPE_ADMIN_TOKEN", "s3cret token"),
+        ("TINTYPE_ADMIN_TOKEN", "s3cret\n"),
+        ("TINTYPE__ADMIN__TOKEN", "['s3cret', 's3cret']"),
+        ("TINTYPE__ADMIN__TOKEN__X", "s3cret"),
+        ("TINTYPE__ADMIN", "s3cret"),
+        ("TINTYPE__ADMIN", "['s3cret']"),
+        ("TINTYPE__ADMIN", "{ token = 's3cret token' }"),
+    ] {
+        let errors = Given::nothing().env(name, value).load().expect_err(name);
+        let shown = format!("{errors} {errors:?}");
+        assert!(!shown.contains("s3cret"), "{name}: {errors}");
+    }
+    let broken =
+        Given::file("backends.x = { kind = 'openai', base_url = 'http://a', api_key_env = 'K' }")
+            .env("K", "s3cret\n");
+    assert!(!broken.load().unwrap_err().to_string().contains("s3cret"));
+}

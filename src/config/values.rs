@@ -1,0 +1,104 @@
+//! What a key takes: the checks that a value goes through on its way into the configuration.
+
+use std::ops::RangeInclusive;
+
+use super::error::printable;
+use super::node::{Item, Node};
+use super::reader::Field;
+
+/// A whole number in a range.
+pub(super) fn integer<'t, T: TryFrom<i128>>(
+    range: RangeInclusive<i128>,
+) -> impl Fn(&Field<'t>) -> Option<T> {
+    move |field| {
+        let expected = format!("an integer from {} to {}", range.start(), range.end());
+        match field.node.item {
+            Item::Integer(number) if range.contains(&number) => T::try_from(number).ok(),
+            Item::Integer(number) => {
+                field.fault(format!("expected {expected}, found {number}"));
+                None
+            }
+            _ => {
+                field.mistyped(&expected);
+                None
+            }
+        }
+    }
+}
+
+/// A string that `check` accepts; its error is what was expected, and the message repeats what was found.
+pub(super) fn text<'t, T>(
+    check: impl Fn(&str) -> Result<T, String>,
+) -> impl Fn(&Field<'t>) -> Option<T> {
+    move |field| {
+        let text = field.text()?;
+        check(text)
+            .map_err(|expected| {
+                field.fault(format!(
+                    "expected {expected}, found \"{}\"",
+                    printable(text)
+                ));
+            })
+            .ok()
+    }
+}
+
+/// As [`text`], for what is or may hold a secret: the message does not repeat it.
+pub(super) fn private<'t, T>(
+    check: impl Fn(&str) -> Result<T, String>,
+) -> impl Fn(&Field<'t>) -> Option<T> {
+    move |field| {
+        check(field.text()?)
+            .map_err(|expected| field.fault(format!("expected {expected}")))
+            .ok()
+    }
+}
+
+/// A list of so many entries, each of which `entry` accepts.
+pub(super) fn list<'t, T>(
+    length: RangeInclusive<usize>,
+    entry: impl Fn(&Field<'t>) -> Option<T>,
+) -> impl Fn(&Field<'t>) -> Option<Vec<T>> {
+    move |field| {
+        let Item::List(nodes) = &field.node.item else {
+            field.mistyped("a list");
+            return None;
+        };
+        if !length.contains(&nodes.len()) {
+            let (least, most) = (length.start(), length.end());
+            field.fault(format!(
+                "expected a list of {least} to {most} entries, found {}",
+                nodes.len()
+            ));
+            return None;
+        }
+        let read = |(index, node): (usize, &'t Node)| {
+            entry(&Field {
+                path: format!("{}[{index}]", field.path),
+                node,
+                context: field.context,
+            })
+        };
+        // Every entry is read before the first faulty one ends the list, so that all their faults are noted.
+        let entries: Vec<Option<T>> = nodes.iter().enumerate().map(read).collect();
+        entries.into_iter().collect()
+    }
+}
+
+/// A string that may be empty, which means "none"; else one that `check` accepts.
+pub(super) fn or_empty<T>(
+    check: impl Fn(&str) -> Result<T, String>,
+) -> impl Fn(&str) -> Result<Option<T>, String> {
+    move |text| match text {
+        "" => Ok(None),
+        text => check(text).map(Some),
+    }
+}
+
+/// What a model, checkpoint or file may be called.
+pub(super) fn free_name(text: &str) -> Result<String, String> {
+    if text.len() > 512 || text.trim() != text || text.chars().any(char::is_control) {
+        return Err("a name of at most 512 bytes without spaces around it".to_owned());
+    }
+    Ok(text.to_owned())
+}

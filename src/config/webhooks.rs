@@ -1,0 +1,75 @@
+//! `[webhooks]` and `[egress]`: deliveries, and what the service may reach on behalf of its callers.
+
+use std::time::Duration;
+
+use ipnet::IpNet;
+use serde::Serialize;
+
+use super::addresses::range;
+use super::reader::Section;
+use super::render;
+use super::storage::days;
+use super::values::{integer, list, text};
+
+/// `[webhooks]`: deliveries.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Webhooks {
+    /// The wait before each retry, from the end of the attempt before.
+    pub retry_delays_seconds: Vec<u64>,
+    /// The bound of one attempt as a whole.
+    pub attempt_timeout_seconds: u64,
+    /// How long deliveries that ended are kept; 0: for ever.
+    pub delivery_retention_days: u64,
+}
+
+impl Webhooks {
+    pub(super) fn read(mut s: Section<'_>) -> Self {
+        let read = Self {
+            retry_delays_seconds: s.required(
+                "retry_delays_seconds",
+                list(0..=32, integer(1..=30 * 86_400)),
+            ),
+            attempt_timeout_seconds: s.required("attempt_timeout_seconds", integer(1..=300)),
+            delivery_retention_days: s.required("delivery_retention_days", integer(0..=36_500)),
+        };
+        s.finish();
+        read
+    }
+
+    /// The wait before each retry, from the end of the attempt before.
+    pub fn retry_delays(&self) -> Vec<Duration> {
+        self.retry_delays_seconds
+            .iter()
+            .copied()
+            .map(Duration::from_secs)
+            .collect()
+    }
+
+    /// The bound of one attempt as a whole.
+    pub fn attempt_timeout(&self) -> Duration {
+        Duration::from_secs(self.attempt_timeout_seconds)
+    }
+
+    /// How long deliveries that ended are kept; `None`: for ever.
+    pub fn delivery_retention(&self) -> Option<Duration> {
+        days(self.delivery_retention_days)
+    }
+}
+
+/// `[egress]`: what input images and webhooks may reach.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Egress {
+    /// Ranges that are opened although they are not public.
+    #[serde(serialize_with = "render::as_strings")]
+    pub allow: Vec<IpNet>,
+}
+
+impl Egress {
+    pub(super) fn read(mut s: Section<'_>) -> Self {
+        let read = Self {
+            allow: s.required("allow", list(0..=256, text(range))),
+        };
+        s.finish();
+        read
+    }
+}
