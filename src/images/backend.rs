@@ -1,0 +1,228 @@
+//! From the text of `storage.objects` to a store: the local directory, S3, Google Cloud Storage
+//! or Azure Blob Storage.
+//!
+//! # How long a fault takes to show
+//!
+//! The stores' own defaults go on trying for three minutes, while a caller waits for its 202.
+//! Here a request has 30 s for the whole of its exchange (3 s of them to connect) and is repeated
+//! at most three times, at growing distances of 0.1 to 1 s, and never once 5 s have passed since
+//! it began. So a store that refuses, resets or answers 5xx shows within about 5 s, and one that
+//! accepts and then says nothing within 30 s. The usual variables change the times, such as
+//! `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+use std::time::Duration;
+
+use object_store::aws::{AmazonS3Builder, AmazonS3ConfigKey};
+use object_store::azure::{AzureConfigKey, MicrosoftAzureBuilder};
+use object_store::client::ClientConfigKey;
+use object_store::gcp::{GoogleCloudStorageBuilder, GoogleConfigKey};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::prefix::PrefixStore;
+use object_store::signer::Signer;
+use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
+
+use super::ImagesError;
+use super::address::{Address, Scheme};
+use super::signing_key::sync_directory;
+
+/// A store, ready for use, whose keys begin below the configured prefix.
+pub(super) struct Backend {
+    pub(super) store: Arc<dyn ObjectStore>,
+    /// What signs download addresses; none for the local directory, whose addresses are our own.
+    pub(super) signing: Option<CloudSigning>,
+    /// Added to a failure's message: what the configuration leaves to be guessed.
+    pub(super) hint: &'static str,
+}
+
+/// Signs for keys of the whole bucket, so the prefix has to be put before each.
+pub(super) struct CloudSigning {
+    pub(super) signer: Arc<dyn Signer>,
+    pub(super) prefix: Path,
+}
+
+/// Opens (and makes, where it is missing) a directory of the local file system.
+///
+/// Every write is synced with its directory before it is reported as done (`with_fsync`), so that
+/// a result outlives a power cut once its job is `done`. Directories that a deletion empties go
+/// too: the inputs of a job lie in one of their own.
+pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
+    let files = |action| {
+        move |source| ImagesError::Files {
+            action,
+            path: root.to_path_buf(),
+            source,
+        }
+    };
+    std::fs::create_dir_all(root).map_err(files("cannot create the object directory"))?;
+    if let Some(parent) = root.parent() {
+        sync_directory(parent).map_err(files("cannot sync the directory that holds"))?;
+    }
+    let store = LocalFileSystem::new_with_prefix(root)
+        .map_err(std::io::Error::other)
+        .map_err(files("cannot use the object directory"))?
+        .with_fsync(true)
+        .with_automatic_cleanup(true);
+    Ok(Backend {
+        store: Arc::new(store),
+        signing: None,
+        hint: "",
+    })
+}
+
+/// Opens a bucket or container. `variables` are those of the environment, or what a test puts in
+/// their place; names that mean nothing to the store are passed over, empty values too.
+pub(super) fn cloud(
+    address: &Address,
+    variables: &[(String, String)],
+) -> Result<Backend, ImagesError> {
+    match address.scheme {
+        Scheme::S3 => s3(address, variables),
+        Scheme::Gs => gs(address, variables),
+        Scheme::Az => az(address, variables),
+    }
+}
+
+fn s3(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+    let mut builder = AmazonS3Builder::new()
+        .with_client_options(client_options())
+        .with_retry(retries());
+    for (key, value) in settings::<AmazonS3ConfigKey>(variables, |name| name.starts_with("AWS_")) {
+        builder = builder.with_config(key, value);
+    }
+    let set = |key| builder.get_config_value(&key).is_some();
+    let has_id = set(AmazonS3ConfigKey::AccessKeyId);
+    let has_secret = set(AmazonS3ConfigKey::SecretAccessKey);
+    if has_id && !has_secret {
+        let reason = "AWS_ACCESS_KEY_ID is set, and one is of no use without the other";
+        return Err(address.missing("AWS_SECRET_ACCESS_KEY", reason));
+    }
+    if has_secret && !has_id {
+        let reason = "AWS_SECRET_ACCESS_KEY is set, and one is of no use without the other";
+        return Err(address.missing("AWS_ACCESS_KEY_ID", reason));
+    }
+    let endpoint = builder
+        .get_config_value(&AmazonS3ConfigKey::S3Endpoint)
+        .or_else(|| builder.get_config_value(&AmazonS3ConfigKey::Endpoint));
+    let allow_http =
+        builder.get_config_value(&AmazonS3ConfigKey::Client(ClientConfigKey::AllowHttp));
+    if endpoint.is_some_and(|url| url.starts_with("http:")) && allow_http.as_deref() != Some("true")
+    {
+        let reason = "the endpoint is http://, without encryption; set it to true to allow that";
+        return Err(address.missing("AWS_ALLOW_HTTP", reason));
+    }
+    let hint = if has_id {
+        ""
+    } else {
+        "neither AWS_ACCESS_KEY_ID nor AWS_SECRET_ACCESS_KEY is set, so the credentials of the machine's or container's role are asked for"
+    };
+    let store = builder
+        .with_bucket_name(&address.bucket)
+        .build()
+        .map_err(|error| address.refused(&error))?;
+    Ok(backend(store, address, hint))
+}
+
+fn gs(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+    let mut builder = GoogleCloudStorageBuilder::new()
+        .with_client_options(client_options())
+        .with_retry(retries());
+    for (key, value) in settings::<GoogleConfigKey>(variables, |name| name.starts_with("GOOGLE_")) {
+        builder = builder.with_config(key, value);
+    }
+    let set = |key| builder.get_config_value(&key).is_some();
+    let hint = if set(GoogleConfigKey::ServiceAccount)
+        || set(GoogleConfigKey::ServiceAccountKey)
+        || set(GoogleConfigKey::ApplicationCredentials)
+    {
+        ""
+    } else {
+        "none of GOOGLE_SERVICE_ACCOUNT, GOOGLE_SERVICE_ACCOUNT_KEY and GOOGLE_APPLICATION_CREDENTIALS is set, so the credentials of the machine are asked for"
+    };
+    let store = builder
+        .with_bucket_name(&address.bucket)
+        .build()
+        .map_err(|error| address.refused(&error))?;
+    Ok(backend(store, address, hint))
+}
+
+fn az(address: &Address, variables: &[(String, String)]) -> Result<Backend, ImagesError> {
+    let mut builder = MicrosoftAzureBuilder::new()
+        .with_client_options(client_options())
+        .with_retry(retries());
+    let known = |name: &str| name.starts_with("AZURE_") || name == "IDENTITY_ENDPOINT";
+    for (key, value) in settings::<AzureConfigKey>(variables, known) {
+        builder = builder.with_config(key, value);
+    }
+    let set = |key| builder.get_config_value(&key).is_some();
+    let emulator = builder.get_config_value(&AzureConfigKey::UseEmulator);
+    if !set(AzureConfigKey::AccountName) && emulator.as_deref() != Some("true") {
+        let reason = "it names the storage account that holds the container";
+        return Err(address.missing("AZURE_STORAGE_ACCOUNT_NAME", reason));
+    }
+    let hint = if set(AzureConfigKey::AccessKey) {
+        ""
+    } else {
+        "AZURE_STORAGE_ACCOUNT_KEY is not set, so the other kinds of credentials are tried"
+    };
+    let store = builder
+        .with_container_name(&address.bucket)
+        .build()
+        .map_err(|error| address.refused(&error))?;
+    Ok(backend(store, address, hint))
+}
+
+fn backend<S>(store: S, address: &Address, hint: &'static str) -> Backend
+where
+    S: ObjectStore + Signer + Clone,
+{
+    let signing = Some(CloudSigning {
+        signer: Arc::new(store.clone()),
+        prefix: address.prefix.clone(),
+    });
+    let store: Arc<dyn ObjectStore> = if address.prefix.as_ref().is_empty() {
+        Arc::new(store)
+    } else {
+        Arc::new(PrefixStore::new(store, address.prefix.clone()))
+    };
+    Backend {
+        store,
+        signing,
+        hint,
+    }
+}
+
+/// The variables that a builder understands, in their order, as its own keys.
+fn settings<K: std::str::FromStr>(
+    variables: &[(String, String)],
+    belongs: impl Fn(&str) -> bool,
+) -> Vec<(K, String)> {
+    variables
+        .iter()
+        .filter(|(name, value)| belongs(name) && !value.is_empty())
+        .filter_map(|(name, value)| {
+            let key = name.to_ascii_lowercase().parse().ok()?;
+            Some((key, value.clone()))
+        })
+        .collect()
+}
+
+fn retries() -> RetryConfig {
+    RetryConfig {
+        backoff: BackoffConfig {
+            init_backoff: Duration::from_millis(100),
+            max_backoff: Duration::from_secs(1),
+            base: 2.0,
+        },
+        max_retries: 3,
+        retry_timeout: Duration::from_secs(5),
+    }
+}
+
+fn client_options() -> ClientOptions {
+    ClientOptions::new()
+        .with_timeout(Duration::from_secs(30))
+        .with_connect_timeout(Duration::from_secs(3))
+}

@@ -1,0 +1,113 @@
+//! The bytes of a stored file on their way to a client, and the name it is to be saved by.
+
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
+use std::ops::Range;
+
+use actix_web::http::header::{
+    Charset, ContentDisposition, DispositionParam, DispositionType, ExtendedValue,
+};
+use bytes::Bytes;
+use futures_util::Stream;
+use futures_util::stream::try_unfold;
+
+use super::key;
+
+/// How much of a file one download holds in memory, in bytes.
+const CHUNK_BYTES: u64 = 64 * 1_024;
+
+/// Reads a part of a file piece by piece, each on the pool for blocking work, the next one only
+/// when the client has taken the last. A file that ends early is an error, so that the connection
+/// breaks instead of passing a torso for the whole.
+pub(super) fn chunks(file: File, range: Range<u64>) -> impl Stream<Item = io::Result<Bytes>> {
+    try_unfold((file, range), |(mut file, range)| async move {
+        if range.is_empty() {
+            return Ok(None);
+        }
+        let read = tokio::task::spawn_blocking(move || {
+            let length = CHUNK_BYTES.min(range.end - range.start);
+            let mut chunk = Vec::with_capacity(length as usize);
+            file.seek(SeekFrom::Start(range.start))?;
+            (&mut file).take(length).read_to_end(&mut chunk)?;
+            if chunk.len() as u64 != length {
+                return Err(io::ErrorKind::UnexpectedEof.into());
+            }
+            let rest = range.start + length..range.end;
+            Ok((Bytes::from(chunk), (file, rest)))
+        });
+        read.await.map_err(io::Error::other)?.map(Some)
+    })
+}
+
+/// The value of `Content-Disposition` (RFC 6266) for a key: shown in place, and saved under the
+/// key's last part. A name beyond ASCII gets the extended form of RFC 8187 beside a plain one.
+pub(super) fn disposition(key: &str) -> String {
+    let name = key::file_name(key);
+    let plain: String = name
+        .chars()
+        .map(|c| if c.is_ascii() { c } else { '_' })
+        .collect();
+    let mut parameters = vec![DispositionParam::Filename(plain)];
+    if !name.is_ascii() {
+        parameters.push(DispositionParam::FilenameExt(ExtendedValue {
+            charset: Charset::Ext("UTF-8".to_owned()),
+            language_tag: None,
+            value: name.as_bytes().to_vec(),
+        }));
+    }
+    ContentDisposition {
+        disposition: DispositionType::Inline,
+        parameters,
+    }
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use futures_util::TryStreamExt;
+
+    use super::*;
+
+    fn file_of(bytes: &[u8]) -> File {
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(bytes).unwrap();
+        file
+    }
+
+    #[tokio::test]
+    async fn a_part_comes_in_pieces_of_limited_size() {
+        let bytes: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
+        let pieces: Vec<Bytes> = chunks(file_of(&bytes), 1_000..199_999)
+            .try_collect()
+            .await
+            .unwrap();
+        assert!(pieces.iter().all(|piece| piece.len() as u64 <= CHUNK_BYTES));
+        assert_eq!(pieces.concat(), bytes[1_000..199_999]);
+    }
+
+    #[tokio::test]
+    async fn an_empty_part_has_no_pieces() {
+        let pieces: Vec<Bytes> = chunks(file_of(b""), 0..0).try_collect().await.unwrap();
+        assert!(pieces.is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_file_that_ends_early_is_an_error() {
+        let outcome: io::Result<Vec<Bytes>> = chunks(file_of(b"short"), 0..6).try_collect().await;
+        assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+    }
+
+    #[test]
+    fn names_are_quoted_or_extended() {
+        assert_eq!(
+            disposition("results/a b.png"),
+            "inline; filename=\"a b.png\""
+        );
+        assert_eq!(
+            disposition("größe.png"),
+            "inline; filename=\"gr__e.png\"; filename*=UTF-8''gr%C3%B6%C3%9Fe.png"
+        );
+    }
+}

@@ -1,0 +1,90 @@
+//! Clears what an interrupted process left of its uploads in the local directory.
+
+use std::path::{Path, PathBuf};
+use std::{fs, io};
+
+use super::{Images, ImagesError, Place};
+
+/// The most entries that one sweep looks at.
+const MAX_SEEN: usize = 5_000_000;
+
+impl Images {
+    /// Removes unfinished uploads from the local directory and says how many there were.
+    ///
+    /// The local store writes beside the object, to `<name>#<number>`, and renames; a process
+    /// that is killed in between leaves that file for ever, invisible to every listing. To be
+    /// called at start-up only, by the one process that owns the data directory and before it
+    /// writes: an upload that is under way looks the same. Clouds drop unfinished uploads by a
+    /// rule of the bucket, so there this does nothing.
+    ///
+    /// # Errors
+    ///
+    /// `Files`, with the directory or file that could not be read or removed.
+    pub async fn remove_unfinished_uploads(&self) -> Result<usize, ImagesError> {
+        let Place::Local(root) = &self.inner.place else {
+            return Ok(0);
+        };
+        let directory = root.clone();
+        let swept = tokio::task::spawn_blocking(move || sweep(&directory)).await;
+        let swept = swept.unwrap_or_else(|error| Err(io::Error::other(error)));
+        swept.map_err(|source| ImagesError::Files {
+            action: "cannot clear unfinished uploads in",
+            path: root.clone(),
+            source,
+        })
+    }
+}
+
+fn sweep(root: &Path) -> io::Result<usize> {
+    let mut waiting: Vec<PathBuf> = vec![root.to_path_buf()];
+    let (mut removed, mut seen) = (0, 0);
+    while let Some(directory) = waiting.pop() {
+        for entry in fs::read_dir(&directory)? {
+            let entry = entry?;
+            seen += 1;
+            if seen > MAX_SEEN {
+                return Ok(removed);
+            }
+            // A symbolic link is neither: what it points to was not written here.
+            let kind = entry.file_type()?;
+            if kind.is_dir() {
+                waiting.push(entry.path());
+            } else if kind.is_file() && is_unfinished(&entry.file_name().to_string_lossy()) {
+                fs::remove_file(entry.path())?;
+                removed += 1;
+            }
+        }
+    }
+    Ok(removed)
+}
+
+/// No key of ours holds a `#`, so such a name is never an object.
+fn is_unfinished(name: &str) -> bool {
+    name.rsplit_once('#').is_some_and(|(_, number)| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unfinished_uploads_go() {
+        let root = tempfile::tempdir().unwrap();
+        let inputs = root.path().join("inputs/job");
+        fs::create_dir_all(&inputs).unwrap();
+        for (name, stays) in [("0", true), ("0#1", false), ("1#27", false), ("a#b", true)] {
+            fs::write(inputs.join(name), name).unwrap();
+            assert_eq!(is_unfinished(name), !stays, "{name}");
+        }
+        assert_eq!(sweep(root.path()).unwrap(), 2);
+        let mut left: Vec<_> = fs::read_dir(&inputs)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        left.sort();
+        assert_eq!(left, ["0", "a#b"]);
+        assert_eq!(sweep(root.path()).unwrap(), 0);
+    }
+}

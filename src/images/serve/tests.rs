@@ -1,0 +1,373 @@
+//! The route over a directory: who gets what, with the time passed in.
+
+use std::time::Duration;
+
+use actix_web::body::to_bytes;
+use actix_web::test::TestRequest;
+use bytes::Bytes;
+use chrono::TimeDelta;
+use serde_json::Value;
+
+use super::*;
+use crate::images::FileSigningKey;
+
+const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
+const PICTURE: &[u8] = b"0123456789";
+
+fn now() -> DateTime<Utc> {
+    DateTime::from_timestamp(1_790_000_000, 0).unwrap()
+}
+
+struct Server {
+    images: Images,
+    dir: tempfile::TempDir,
+}
+
+impl Server {
+    async fn with(objects: &[(&str, &[u8])]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let signing_key = FileSigningKey::from_bytes(&[7; 32]);
+        let images = Images::open("", dir.path(), "", signing_key).unwrap();
+        for (key, bytes) in objects {
+            let bytes = Bytes::copy_from_slice(bytes);
+            images.put(key, bytes, "image/png").await.unwrap();
+        }
+        Self { images, dir }
+    }
+
+    async fn address(&self, key: &str) -> String {
+        let day = Duration::from_secs(86_400);
+        self.images.presign(key, now(), day).await.unwrap()
+    }
+
+    async fn get(&self, uri: &str, headers: &[(&str, &str)]) -> Answer {
+        self.ask(TestRequest::get(), uri, headers, now()).await
+    }
+
+    async fn ask(
+        &self,
+        request: TestRequest,
+        uri: &str,
+        headers: &[(&str, &str)],
+        at: DateTime<Utc>,
+    ) -> Answer {
+        let request = headers
+            .iter()
+            .fold(request.uri(uri), |request, header| {
+                request.insert_header(*header)
+            })
+            .to_http_request();
+        let response = match answer(&request, &self.images, at).await {
+            Ok(response) => response,
+            Err(error) => error.error_response(),
+        };
+        let status = response.status().as_u16();
+        let headers = response.headers().clone();
+        let body = to_bytes(response.into_body()).await.unwrap();
+        Answer {
+            status,
+            headers,
+            body,
+        }
+    }
+}
+
+struct Answer {
+    status: u16,
+    headers: header::HeaderMap,
+    body: Bytes,
+}
+
+impl Answer {
+    fn header(&self, name: &str) -> &str {
+        self.headers
+            .get(name)
+            .map_or("", |value| value.to_str().unwrap())
+    }
+
+    fn refusal(&self) -> (u16, String) {
+        assert_eq!(self.header("content-type"), "application/problem+json");
+        let problem: Value = serde_json::from_slice(&self.body).unwrap();
+        assert_eq!(problem["status"], self.status);
+        assert!(problem["detail"].as_str().unwrap().len() > 10);
+        assert_eq!(problem["request_id"], Value::Null);
+        (self.status, problem["code"].as_str().unwrap().to_owned())
+    }
+}
+
+#[actix_web::test]
+async fn a_genuine_address_gives_the_picture_and_all_headers() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let answer = server.get(&server.address(KEY).await, &[]).await;
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.body, PICTURE);
+    for (name, value) in [
+        ("content-type", "image/png"),
+        ("accept-ranges", "bytes"),
+        ("cache-control", "private, max-age=86400"),
+        (
+            "content-disposition",
+            "inline; filename=\"0198c0de-0000-7000-8000-000000000001.png\"",
+        ),
+        ("x-content-type-options", "nosniff"),
+        ("content-security-policy", "default-src 'none'; sandbox"),
+        ("content-range", ""),
+    ] {
+        assert_eq!(answer.header(name), value, "{name}");
+    }
+    assert!(answer.header("etag").starts_with('"'));
+}
+
+#[actix_web::test]
+async fn the_time_left_is_the_time_to_cache_and_then_it_is_over() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    let day = TimeDelta::days(1);
+    let second = TimeDelta::seconds(1);
+    for (after, cache) in [
+        (TimeDelta::hours(1), "private, max-age=82800"),
+        (day - second, "private, max-age=1"),
+    ] {
+        let answer = server
+            .ask(TestRequest::get(), &uri, &[], now() + after)
+            .await;
+        assert_eq!(answer.status, 200);
+        assert_eq!(answer.header("cache-control"), cache);
+    }
+    for after in [day, day + second] {
+        let answer = server
+            .ask(TestRequest::get(), &uri, &[], now() + after)
+            .await;
+        assert_eq!(answer.refusal(), (403, "url_expired".to_owned()));
+        assert_eq!(answer.header("cache-control"), "no-store");
+    }
+}
+
+#[actix_web::test]
+async fn the_signature_is_looked_at_before_the_time_and_the_file() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    let forged = uri.replace("signature=", "signature=0");
+    let late = now() + TimeDelta::days(2);
+    let invalid = (403, "invalid_signature".to_owned());
+    for at in [now(), late] {
+        let answer = server.ask(TestRequest::get(), &forged, &[], at).await;
+        assert_eq!(answer.refusal(), invalid);
+    }
+    for uri in [
+        "/files/",
+        "/files/nothing",
+        "/files/../../etc/passwd?expires=1&signature=x",
+    ] {
+        assert_eq!(server.get(uri, &[]).await.refusal(), invalid, "{uri}");
+    }
+    let other = uri.replace("0001.png", "0002.png");
+    assert_eq!(server.get(&other, &[]).await.refusal(), invalid);
+}
+
+#[actix_web::test]
+async fn a_removed_result_is_gone_and_anything_else_not_found() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    server.images.delete(KEY).await.unwrap();
+    assert_eq!(
+        server.get(&uri, &[]).await.refusal(),
+        (410, "gone".to_owned())
+    );
+    let late = now() + TimeDelta::days(2);
+    let answer = server.ask(TestRequest::get(), &uri, &[], late).await;
+    assert_eq!(answer.refusal(), (403, "url_expired".to_owned()));
+    for key in ["inputs/job/0", "results", "file-signing-key"] {
+        let uri = server.address(key).await;
+        assert_eq!(
+            server.get(&uri, &[]).await.refusal(),
+            (404, "not_found".to_owned())
+        );
+    }
+}
+
+#[actix_web::test]
+async fn a_result_removed_by_retention_is_gone() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    let tomorrow = Utc::now() + TimeDelta::days(1);
+    assert_eq!(server.images.expire_results(tomorrow, 10).await.unwrap(), 1);
+    assert_eq!(
+        server.get(&uri, &[]).await.refusal(),
+        (410, "gone".to_owned())
+    );
+}
+
+#[actix_web::test]
+async fn a_part_is_sent_as_a_part() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    for (range, body, content_range) in [
+        ("bytes=0-3", "0123", "bytes 0-3/10"),
+        ("bytes=2-2", "2", "bytes 2-2/10"),
+        ("bytes=7-", "789", "bytes 7-9/10"),
+        ("bytes=7-1000", "789", "bytes 7-9/10"),
+        ("bytes=-4", "6789", "bytes 6-9/10"),
+        ("bytes=-100", "0123456789", "bytes 0-9/10"),
+        ("bytes=0-18446744073709551615", "0123456789", "bytes 0-9/10"),
+    ] {
+        let answer = server.get(&uri, &[("range", range)]).await;
+        assert_eq!(answer.status, 206, "{range}");
+        assert_eq!(answer.body, body, "{range}");
+        assert_eq!(answer.header("content-range"), content_range);
+    }
+}
+
+#[actix_web::test]
+async fn a_range_outside_the_file_is_refused_with_its_size() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    for range in [
+        "bytes=10-",
+        "bytes=10-20",
+        "bytes=-0",
+        "bytes=18446744073709551615-",
+    ] {
+        let answer = server.get(&uri, &[("range", range)]).await;
+        assert_eq!(answer.refusal(), (416, "range_not_satisfiable".to_owned()));
+        assert_eq!(answer.header("content-range"), "bytes */10");
+    }
+}
+
+#[actix_web::test]
+async fn ranges_that_are_several_senseless_or_unknown_give_the_whole() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    for range in [
+        "bytes=0-1,4-5",
+        "bytes=5-2",
+        "bytes=",
+        "bytes=a-b",
+        "bytes=--1",
+        "bytes=99999999999999999999999-",
+        "lines=0-1",
+        "0-1",
+        "",
+    ] {
+        let answer = server.get(&uri, &[("range", range)]).await;
+        assert_eq!(
+            (answer.status, answer.body.as_ref()),
+            (200, PICTURE),
+            "{range}"
+        );
+    }
+}
+
+#[actix_web::test]
+async fn a_range_of_a_changed_file_gives_the_whole() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    let tag = server.get(&uri, &[]).await.header("etag").to_owned();
+    let part = ("range", "bytes=0-3");
+    let answer = server.get(&uri, &[part, ("if-range", &tag)]).await;
+    assert_eq!(
+        (answer.status, answer.body.as_ref()),
+        (206, b"0123".as_ref())
+    );
+    let weak = format!("W/{tag}");
+    for other in ["\"other\"", &weak, "Sat, 29 Oct 1994 19:43:31 GMT", "junk"] {
+        let answer = server.get(&uri, &[part, ("if-range", other)]).await;
+        assert_eq!(
+            (answer.status, answer.body.as_ref()),
+            (200, PICTURE),
+            "{other}"
+        );
+    }
+}
+
+#[actix_web::test]
+async fn who_has_the_file_is_not_sent_it_again() {
+    let server = Server::with(&[(KEY, PICTURE)]).await;
+    let uri = server.address(KEY).await;
+    let tag = server.get(&uri, &[]).await.header("etag").to_owned();
+    let several = format!("\"a\", W/{tag}");
+    for known in [tag.as_str(), &several, "*"] {
+        let headers = [("if-none-match", known), ("range", "bytes=0-1")];
+        let answer = server.get(&uri, &headers).await;
+        assert_eq!(answer.status, 304, "{known}");
+        assert!(answer.body.is_empty());
+        assert_eq!(answer.header("etag"), tag);
+        assert_eq!(answer.header("cache-control"), "private, max-age=86400");
+    }
+    for unknown in ["\"a\"", "junk", ""] {
+        let answer = server.get(&uri, &[("if-none-match", unknown)]).await;
+        assert_eq!(answer.status, 200, "{unknown}");
+    }
+    let forged = uri.replace("signature=", "signature=0");
+    let answer = server.get(&forged, &[("if-none-match", "*")]).await;
+    assert_eq!(answer.status, 403);
+}
+
+#[actix_web::test]
+async fn an_empty_file_is_served_and_has_no_parts() {
+    let server = Server::with(&[(KEY, b"")]).await;
+    let uri = server.address(KEY).await;
+    let answer = server.get(&uri, &[]).await;
+    assert_eq!((answer.status, answer.body.as_ref()), (200, b"".as_ref()));
+    for range in ["bytes=0-", "bytes=0-0", "bytes=-1"] {
+        let answer = server.get(&uri, &[("range", range)]).await;
+        assert_eq!(answer.status, 416);
+        assert_eq!(answer.header("content-range"), "bytes */0");
+    }
+}
+
+#[actix_web::test]
+async fn a_file_of_many_pieces_arrives_whole() {
+    let large: Vec<u8> = (0..1_000_003u32).map(|n| (n % 251) as u8).collect();
+    let server = Server::with(&[(KEY, &large)]).await;
+    let uri = server.address(KEY).await;
+    assert_eq!(server.get(&uri, &[]).await.body, large);
+    let answer = server.get(&uri, &[("range", "bytes=65535-131073")]).await;
+    assert_eq!(answer.body, large[65_535..=131_073]);
+}
+
+#[actix_web::test]
+async fn names_with_spaces_and_unicode_are_served() {
+    for key in ["results/a b.png", "results/größe 画像.webp"] {
+        let server = Server::with(&[(key, PICTURE)]).await;
+        let uri = server.address(key).await;
+        let answer = server.get(&uri, &[]).await;
+        assert_eq!(
+            (answer.status, answer.body.as_ref()),
+            (200, PICTURE),
+            "{key}"
+        );
+        assert!(answer.headers.get("content-disposition").is_some());
+    }
+}
+
+#[actix_web::test]
+async fn a_store_that_cannot_be_read_is_our_fault_and_says_nothing_more() {
+    let server = Server::with(&[("results", PICTURE)]).await;
+    // A file where a directory is expected: the operating system refuses, and it is no absence.
+    let uri = server.address("results/a.png").await;
+    let answer = server.get(&uri, &[]).await;
+    assert_eq!(answer.refusal(), (502, "storage_unavailable".to_owned()));
+    let body = String::from_utf8(answer.body.to_vec()).unwrap();
+    assert!(
+        !body.contains(&server.dir.path().display().to_string()),
+        "{body}"
+    );
+}
+
+#[actix_web::test]
+async fn with_a_cloud_store_there_are_no_files_here() {
+    let key = FileSigningKey::from_bytes(&[7; 32]);
+    let variables = [
+        ("AWS_ACCESS_KEY_ID".to_owned(), "id".to_owned()),
+        ("AWS_SECRET_ACCESS_KEY".to_owned(), "hush".to_owned()),
+    ];
+    let nowhere = std::path::Path::new("/nonexistent");
+    let images = Images::open_with("s3://bucket", nowhere, "", key, variables).unwrap();
+    let local = Server::with(&[(KEY, PICTURE)]).await;
+    let request = TestRequest::get()
+        .uri(&local.address(KEY).await)
+        .to_http_request();
+    let refused = answer(&request, &images, now()).await.unwrap_err();
+    assert!(matches!(refused, FileError::NotFound));
+}

@@ -1,0 +1,280 @@
+//! The store as a whole, over the local directory.
+
+use futures_util::TryStreamExt;
+use object_store::PutPayload;
+
+use super::*;
+
+fn signing_key() -> FileSigningKey {
+    FileSigningKey::from_bytes(&[7; 32])
+}
+
+fn local() -> (tempfile::TempDir, Images) {
+    let dir = tempfile::tempdir().unwrap();
+    let images = Images::open("", dir.path(), "http://host/", signing_key()).unwrap();
+    (dir, images)
+}
+
+fn cloud(objects: &str, variables: &[(&str, &str)]) -> Result<Images, ImagesError> {
+    let variables = variables
+        .iter()
+        .map(|(name, value)| (name.to_string(), value.to_string()));
+    let nowhere = FilePath::new("/nonexistent");
+    Images::open_with(objects, nowhere, "http://host", signing_key(), variables)
+}
+
+const S3_KEYS: [(&str, &str); 2] = [
+    ("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE"),
+    ("AWS_SECRET_ACCESS_KEY", "hush"),
+];
+
+async fn keys(images: &Images, prefix: &str) -> Vec<String> {
+    let listed: Vec<ObjectMeta> = images.list(prefix).try_collect().await.unwrap();
+    let mut keys: Vec<_> = listed
+        .into_iter()
+        .map(|meta| meta.location.to_string())
+        .collect();
+    keys.sort();
+    keys
+}
+
+#[tokio::test]
+async fn what_is_put_is_got_listed_and_removed() {
+    let (dir, images) = local();
+    assert!(images.is_local());
+    for key in [
+        "results/a.png",
+        "results/b c.png",
+        "inputs/job/0",
+        "leer/画像",
+    ] {
+        let bytes = Bytes::from(key.to_owned());
+        images.put(key, bytes.clone(), "image/png").await.unwrap();
+        assert_eq!(images.get(key).await.unwrap(), bytes);
+        assert_eq!(images.head(key).await.unwrap().size, bytes.len() as u64);
+        assert!(dir.path().join("objects").join(key).is_file());
+    }
+    assert_eq!(
+        keys(&images, "results").await,
+        ["results/a.png", "results/b c.png"]
+    );
+    assert_eq!(keys(&images, "").await.len(), 4);
+    assert!(keys(&images, "nothing").await.is_empty());
+    images.delete("inputs/job/0").await.unwrap();
+    images.delete("inputs/job/0").await.unwrap();
+    assert!(!dir.path().join("objects/inputs").exists());
+    let missing = images.get("inputs/job/0").await;
+    assert!(matches!(missing, Err(ImagesError::NotFound { .. })));
+    let missing = images.head("inputs/job/0").await;
+    assert!(matches!(missing, Err(ImagesError::NotFound { .. })));
+}
+
+#[tokio::test]
+async fn a_second_write_replaces_the_first() {
+    let (_dir, images) = local();
+    let key = "results/a.png";
+    for text in ["first and longer", "second", ""] {
+        images
+            .put(key, Bytes::from(text), "image/png")
+            .await
+            .unwrap();
+        assert_eq!(images.get(key).await.unwrap(), text);
+    }
+}
+
+#[tokio::test]
+async fn bad_keys_reach_no_store() {
+    let (_dir, images) = local();
+    for key in ["", "../a", "/a", "a//b", "a%2e"] {
+        let put = images.put(key, Bytes::new(), "image/png").await;
+        assert!(matches!(put, Err(ImagesError::InvalidKey { .. })), "{key}");
+        let got = images.get(key).await;
+        assert!(matches!(got, Err(ImagesError::InvalidKey { .. })), "{key}");
+        let signed = images
+            .presign(key, Utc::now(), Duration::from_secs(1))
+            .await;
+        assert!(
+            matches!(signed, Err(ImagesError::InvalidKey { .. })),
+            "{key}"
+        );
+    }
+    let listed: Result<Vec<_>, _> = images.list("..").try_collect().await;
+    assert!(matches!(listed, Err(ImagesError::InvalidKey { .. })));
+}
+
+#[tokio::test]
+async fn a_streamed_write_through_the_store_is_found_under_its_key() {
+    let (_dir, images) = local();
+    let location = Path::parse("inputs/job/0").unwrap();
+    let mut upload = images.store().put_multipart(&location).await.unwrap();
+    for part in ["one ", "two"] {
+        upload.put_part(PutPayload::from(part)).await.unwrap();
+    }
+    assert!(keys(&images, "").await.is_empty());
+    upload.complete().await.unwrap();
+    assert_eq!(images.get("inputs/job/0").await.unwrap(), "one two");
+}
+
+#[tokio::test]
+async fn local_addresses_begin_with_the_public_url() {
+    let (_dir, images) = local();
+    let now = DateTime::from_timestamp(1_000, 0).unwrap();
+    let url = images
+        .presign("results/a b.png", now, Duration::from_secs(86_400))
+        .await
+        .unwrap();
+    let expected = "http://host/files/results/a%20b.png?expires=87400&signature=";
+    assert!(url.starts_with(expected), "{url}");
+    assert_eq!(url.len(), expected.len() + 64);
+}
+
+#[tokio::test]
+async fn expired_results_go_and_nothing_else() {
+    let (dir, images) = local();
+    for n in 0..5 {
+        let key = format!("results/{n}.png");
+        images
+            .put(&key, Bytes::from("x"), "image/png")
+            .await
+            .unwrap();
+    }
+    images
+        .put("inputs/a", Bytes::from("x"), "image/png")
+        .await
+        .unwrap();
+    let old = std::time::SystemTime::now() - Duration::from_secs(1_000);
+    for key in [
+        "results/0.png",
+        "results/1.png",
+        "results/2.png",
+        "inputs/a",
+    ] {
+        let path = dir.path().join("objects").join(key);
+        let file = std::fs::File::options().write(true).open(path).unwrap();
+        file.set_modified(old).unwrap();
+    }
+    let limit = Utc::now() - chrono::TimeDelta::seconds(500);
+    assert_eq!(images.expire_results(limit, 0).await.unwrap(), 0);
+    assert_eq!(images.expire_results(limit, 2).await.unwrap(), 2);
+    assert_eq!(images.expire_results(limit, 2).await.unwrap(), 1);
+    assert_eq!(images.expire_results(limit, 2).await.unwrap(), 0);
+    let left = keys(&images, "").await;
+    assert_eq!(left, ["inputs/a", "results/3.png", "results/4.png"]);
+}
+
+#[tokio::test]
+async fn the_probe_notices_that_the_directory_is_gone() {
+    let (dir, images) = local();
+    images.probe().await.unwrap();
+    std::fs::remove_dir(dir.path().join("objects")).unwrap();
+    let error = images.probe().await.unwrap_err().to_string();
+    assert!(error.contains("objects"), "{error}");
+}
+
+#[tokio::test]
+async fn an_interrupted_upload_is_cleared_at_the_next_start() {
+    let (dir, images) = local();
+    images
+        .put("results/a.png", Bytes::from("x"), "image/png")
+        .await
+        .unwrap();
+    let torso = dir.path().join("objects/results/b.png#1");
+    std::fs::write(&torso, "half").unwrap();
+    assert_eq!(keys(&images, "").await, ["results/a.png"]);
+    assert_eq!(images.remove_unfinished_uploads().await.unwrap(), 1);
+    assert!(!torso.exists());
+    assert_eq!(images.get("results/a.png").await.unwrap(), "x");
+}
+
+#[test]
+fn a_data_directory_that_is_a_file_is_named() {
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let error = Images::open("", file.path(), "", signing_key())
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains(&file.path().display().to_string()),
+        "{error}"
+    );
+}
+
+#[test]
+fn half_of_the_credentials_is_refused_with_the_missing_name() {
+    for (name, missing) in [
+        ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"),
+        ("AWS_SECRET_ACCESS_KEY", "AWS_ACCESS_KEY_ID"),
+    ] {
+        let variables = [(name, "hush"), (missing, "")];
+        let error = cloud("s3://bucket", &variables).unwrap_err().to_string();
+        let expected =
+            format!("storage.objects = \"s3://bucket\" needs the environment variable {missing}");
+        assert!(error.starts_with(&expected), "{error}");
+        assert!(!error.contains("hush"));
+    }
+    let error = cloud("az://container", &[]).unwrap_err().to_string();
+    assert!(error.contains("AZURE_STORAGE_ACCOUNT_NAME"), "{error}");
+}
+
+#[test]
+fn an_endpoint_without_tls_has_to_be_allowed() {
+    for endpoint in ["AWS_ENDPOINT_URL", "AWS_ENDPOINT", "AWS_ENDPOINT_URL_S3"] {
+        let mut variables = S3_KEYS.to_vec();
+        variables.push((endpoint, "http://127.0.0.1:9000"));
+        let error = cloud("s3://bucket", &variables).unwrap_err().to_string();
+        assert!(error.contains("AWS_ALLOW_HTTP"), "{error}");
+        variables.push(("AWS_ALLOW_HTTP", "true"));
+        cloud("s3://bucket", &variables).unwrap();
+    }
+}
+
+#[test]
+fn a_faulty_setting_of_a_store_is_reported_under_the_key() {
+    let mut variables = S3_KEYS.to_vec();
+    variables.push(("AWS_VIRTUAL_HOSTED_STYLE_REQUEST", "perhaps"));
+    let error = cloud("s3://bucket", &variables).unwrap_err().to_string();
+    assert!(
+        error.starts_with("storage.objects = \"s3://bucket\": "),
+        "{error}"
+    );
+    assert!(error.contains("perhaps"), "{error}");
+    let variables = [("GOOGLE_SERVICE_ACCOUNT", "/nonexistent/key.json")];
+    let error = cloud("gs://bucket", &variables).unwrap_err().to_string();
+    assert!(error.contains("/nonexistent/key.json"), "{error}");
+}
+
+#[tokio::test]
+async fn s3_addresses_carry_the_prefix_and_no_secret() {
+    let images = cloud("s3://bucket/some/prefix", &S3_KEYS).unwrap();
+    assert!(!images.is_local());
+    let day = Duration::from_secs(86_400);
+    let url = images
+        .presign("results/a b.png", Utc::now(), day)
+        .await
+        .unwrap();
+    let expected = "https://s3.us-east-1.amazonaws.com/bucket/some/prefix/results/a%20b.png?";
+    assert!(url.starts_with(expected), "{url}");
+    assert!(url.contains("X-Amz-Expires=86400"), "{url}");
+    assert!(!url.contains("hush"), "{url}");
+    assert!(!format!("{images:?}").contains("hush"));
+    let long = Duration::from_secs(MAX_CLOUD_LIFETIME_SECONDS + 1);
+    let error = images.presign("a", Utc::now(), long).await.unwrap_err();
+    assert!(error.to_string().contains("results.url_lifetime_seconds"));
+}
+
+#[tokio::test]
+async fn azure_signs_with_the_account_key_too() {
+    let key = "aHVzaA==";
+    let variables = [
+        ("AZURE_STORAGE_ACCOUNT_NAME", "account"),
+        ("AZURE_STORAGE_ACCOUNT_KEY", key),
+    ];
+    let images = cloud("az://container/prefix", &variables).unwrap();
+    let day = Duration::from_secs(86_400);
+    let url = images
+        .presign("results/a.png", Utc::now(), day)
+        .await
+        .unwrap();
+    let expected = "https://account.blob.core.windows.net/container/prefix/results/a.png?";
+    assert!(url.starts_with(expected), "{url}");
+    assert!(url.contains("sig=") && !url.contains(key), "{url}");
+}
