@@ -5,9 +5,10 @@
 //!
 //! The stores' own defaults go on trying for three minutes, while a caller waits for its 202.
 //! Here a request has 30 s for the whole of its exchange (3 s of them to connect) and is repeated
-//! at most three times, at growing distances of 0.1 to 1 s, and never once 5 s have passed since
-//! it began. So a store that refuses, resets or answers 5xx shows within about 5 s, and one that
-//! accepts and then says nothing within 30 s. The usual variables change the times, such as
+//! at most six times, at growing distances of 0.1 to 1 s, and never once 5 s have passed since it
+//! began. So a store that refuses, resets or answers 5xx shows within about 5 s, which is long
+//! enough to outlive a hiccup that would cost a finished picture, and one that accepts and then
+//! says nothing shows within 30 s. The usual variables change the times, such as
 //! `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
 use std::path::Path as FilePath;
@@ -216,7 +217,7 @@ fn retries() -> RetryConfig {
             max_backoff: Duration::from_secs(1),
             base: 2.0,
         },
-        max_retries: 3,
+        max_retries: 6,
         retry_timeout: Duration::from_secs(5),
     }
 }

@@ -310,26 +310,26 @@ impl Images {
 
     /// A fault of something that needs no object to be there: "not found" means the bucket.
     fn write_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ImagesError {
-        match error {
-            object_store::Error::NotFound { .. } if !self.is_local() => self.missing_bucket(),
-            error => self.fault(doing, key, &error.to_string()),
+        let said = error.to_string();
+        let not_found = matches!(error, object_store::Error::NotFound { .. });
+        if !self.is_local() && (not_found || names_the_bucket(&said)) {
+            return self.missing_bucket();
         }
+        self.fault(doing, key, &said)
     }
 
     /// A fault of something done with one object, which may be missing, or the bucket with it.
     fn read_fault(&self, doing: &str, key: &str, error: object_store::Error) -> ImagesError {
+        let said = error.to_string();
+        if !self.is_local() && names_the_bucket(&said) {
+            return self.missing_bucket();
+        }
         match error {
-            object_store::Error::NotFound { source, .. } => {
-                let said = source.to_string();
-                if said.contains("NoSuchBucket") || said.contains("ContainerNotFound") {
-                    return self.missing_bucket();
-                }
-                ImagesError::NotFound {
-                    place: self.inner.name.clone(),
-                    key: key.to_owned(),
-                }
-            }
-            error => self.fault(doing, key, &error.to_string()),
+            object_store::Error::NotFound { .. } => ImagesError::NotFound {
+                place: self.inner.name.clone(),
+                key: key.to_owned(),
+            },
+            _ => self.fault(doing, key, &said),
         }
     }
 
@@ -351,6 +351,12 @@ impl Images {
             detail,
         }
     }
+}
+
+/// Whether a store said that it is the bucket or container that is missing: the code that S3 and
+/// Google, and the one that Azure, put into the body of their 404.
+fn names_the_bucket(said: &str) -> bool {
+    said.contains("<Code>NoSuchBucket</Code>") || said.contains("<Code>ContainerNotFound</Code>")
 }
 
 /// Shows where the objects are and nothing of the keys.

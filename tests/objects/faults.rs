@@ -1,0 +1,215 @@
+//! Stores that fail: each shows as an error after a few tries, never as a long wait.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use bytes::Bytes;
+use chrono::Utc;
+use futures_util::future::join_all;
+use tintype::images::{FileSigningKey, Images, ImagesError};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::{DAY, Duration, open};
+
+/// The first try and the repetitions that the store is allowed.
+const MAX_TRIES: usize = 7;
+
+/// A test that waits longer hangs. The product's own limits are well below.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+const NO_BUCKET: &str = "<Error><Code>NoSuchBucket</Code><Message>The specified bucket does not exist</Message></Error>";
+
+/// What a failing store does with a request.
+#[derive(Clone, Copy)]
+enum Fault {
+    /// Answers with this status line and an empty body.
+    Answers(&'static str),
+    /// Answers as S3 does when the bucket does not exist.
+    HasNoBucket,
+    /// Reads the request and closes the connection.
+    HangsUp,
+    /// Reads the request and never answers.
+    Silent,
+}
+
+/// A listening store that fails, and how many requests it has had.
+struct Failing {
+    endpoint: String,
+    requests: Arc<AtomicUsize>,
+}
+
+impl Failing {
+    async fn start(fault: Fault) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let endpoint = format!("http://{}", listener.local_addr().unwrap());
+        let requests = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&requests);
+        tokio::spawn(async move {
+            while let Ok((socket, _)) = listener.accept().await {
+                tokio::spawn(fail(socket, fault, Arc::clone(&counter)));
+            }
+        });
+        Self { endpoint, requests }
+    }
+
+    fn open(&self) -> Images {
+        let short = [("AWS_TIMEOUT", "300ms")];
+        open("s3://pictures", &self.endpoint, &short).unwrap()
+    }
+}
+
+async fn fail(mut socket: TcpStream, fault: Fault, requests: Arc<AtomicUsize>) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        match socket.read_u8().await {
+            Ok(byte) => head.push(byte),
+            Err(_) => return,
+        }
+    }
+    let head = String::from_utf8(head).unwrap().to_ascii_lowercase();
+    let length = head
+        .lines()
+        .find_map(|line| line.strip_prefix("content-length: "))
+        .map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    if socket.read_exact(&mut body).await.is_err() {
+        return;
+    }
+    requests.fetch_add(1, Ordering::SeqCst);
+    let (status, body) = match fault {
+        Fault::Answers(status) => (status, ""),
+        Fault::HasNoBucket => ("404 Not Found", NO_BUCKET),
+        Fault::HangsUp => return,
+        // Ends when the client gives up.
+        Fault::Silent => return drop(socket.read_u8().await),
+    };
+    let length = body.len();
+    let answer =
+        format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
+    let _ = socket.write_all(answer.as_bytes()).await;
+}
+
+/// An operation, how it failed, and how many requests the store had for it.
+type Outcome = (&'static str, ImagesError, usize);
+
+/// Every operation that asks the store, side by side, each with a failing store of its own.
+async fn try_all(fault: Fault) -> Vec<Outcome> {
+    let operations = ["put", "get", "head", "delete", "probe", "expire"];
+    join_all(operations.map(|operation| try_one(operation, fault))).await
+}
+
+async fn try_one(operation: &'static str, fault: Fault) -> Outcome {
+    let failing = Failing::start(fault).await;
+    let images = failing.open();
+    let key = "results/a.png";
+    let call = async {
+        match operation {
+            "put" => images.put(key, Bytes::from("picture"), "image/png").await,
+            "get" => images.get(key).await.map(drop),
+            "head" => images.head(key).await.map(drop),
+            "delete" => images.delete(key).await,
+            "probe" => images.probe().await,
+            _ => images.expire_results(Utc::now(), 10).await.map(drop),
+        }
+    };
+    let outcome = tokio::time::timeout(PATIENCE, call).await;
+    let error = outcome.expect(operation).expect_err(operation);
+    (operation, error, failing.requests.load(Ordering::SeqCst))
+}
+
+async fn assert_store_fault(fault: Fault, tries: std::ops::RangeInclusive<usize>) {
+    for (operation, error, tried) in try_all(fault).await {
+        assert!(
+            matches!(error, ImagesError::Store { .. }),
+            "{operation}: {error}"
+        );
+        assert!(tries.contains(&tried), "{operation} took {tried} tries");
+        assert!(error.to_string().contains("s3://pictures"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn a_store_that_answers_500_shows_after_a_few_tries() {
+    assert_store_fault(
+        Fault::Answers("500 Internal Server Error"),
+        MAX_TRIES..=MAX_TRIES,
+    )
+    .await;
+}
+
+#[tokio::test]
+async fn a_store_that_asks_to_slow_down_shows_after_a_few_tries() {
+    assert_store_fault(Fault::Answers("503 Slow Down"), MAX_TRIES..=MAX_TRIES).await;
+}
+
+#[tokio::test]
+async fn a_store_that_refuses_is_asked_once() {
+    assert_store_fault(Fault::Answers("403 Forbidden"), 1..=1).await;
+}
+
+#[tokio::test]
+async fn a_store_that_hangs_up_shows_after_a_few_tries() {
+    assert_store_fault(Fault::HangsUp, 1..=MAX_TRIES).await;
+}
+
+#[tokio::test]
+async fn a_silent_store_shows_after_its_time() {
+    assert_store_fault(Fault::Silent, 1..=MAX_TRIES).await;
+}
+
+/// An address on loopback at which nobody listens.
+async fn nobody() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+#[tokio::test]
+async fn a_store_that_is_not_there_shows() {
+    let images = open("s3://pictures", &nobody().await, &[]).unwrap();
+    let put = images.put("results/a.png", Bytes::new(), "image/png");
+    let put = tokio::time::timeout(PATIENCE, put).await.unwrap();
+    assert!(matches!(put, Err(ImagesError::Store { .. })), "{put:?}");
+    // An address is signed without the store.
+    let signed = images.presign("results/a.png", Utc::now(), DAY).await;
+    assert!(signed.is_ok(), "{signed:?}");
+}
+
+#[tokio::test]
+async fn without_credentials_the_error_names_the_variables() {
+    let key = FileSigningKey::from_bytes(&[7; 32]);
+    let role = ("AWS_METADATA_ENDPOINT".to_owned(), nobody().await);
+    let nowhere = std::path::Path::new("/nonexistent");
+    let images = Images::open_with("s3://pictures", nowhere, "", key, [role]).unwrap();
+    let probe = tokio::time::timeout(PATIENCE, images.probe()).await;
+    let text = probe.unwrap().unwrap_err().to_string();
+    assert!(text.contains("AWS_ACCESS_KEY_ID"), "{text}");
+    assert!(text.contains("AWS_SECRET_ACCESS_KEY"), "{text}");
+}
+
+#[tokio::test]
+async fn a_store_that_says_yes_and_keeps_nothing_is_found_out_by_reading() {
+    let failing = Failing::start(Fault::Answers("404 Not Found")).await;
+    let images = failing.open();
+    let got = images.get("results/a.png").await;
+    assert!(matches!(got, Err(ImagesError::NotFound { .. })), "{got:?}");
+    let head = images.head("results/a.png").await;
+    assert!(
+        matches!(head, Err(ImagesError::NotFound { .. })),
+        "{head:?}"
+    );
+}
+
+#[tokio::test]
+async fn a_missing_bucket_is_told_apart_from_a_missing_object() {
+    for (operation, error, tried) in try_all(Fault::HasNoBucket).await {
+        // HEAD has no body in which S3 could say more than "not found".
+        if operation != "head" {
+            assert!(
+                matches!(error, ImagesError::MissingBucket { .. }),
+                "{operation}: {error}"
+            );
+        }
+        assert_eq!(tried, 1, "{operation}");
+    }
+}

@@ -1,0 +1,38 @@
+//! The object store against real servers on loopback: one that speaks S3 and checks every
+//! signature, several that fail, and the download route over HTTP.
+
+mod faults;
+mod files;
+mod s3;
+
+use std::path::Path;
+use std::time::Duration;
+
+use tintype::images::{FileSigningKey, Images, ImagesError};
+
+const ACCESS_KEY: &str = "AKIDEXAMPLE";
+const SECRET_KEY: &str = "a-secret-that-no-message-may-show";
+const DAY: Duration = Duration::from_secs(86_400);
+
+/// Opens `objects` with the credentials of these tests, an endpoint on loopback and what
+/// `variables` adds or replaces.
+fn open(objects: &str, endpoint: &str, variables: &[(&str, &str)]) -> Result<Images, ImagesError> {
+    let usual = [
+        ("AWS_ACCESS_KEY_ID", ACCESS_KEY),
+        ("AWS_SECRET_ACCESS_KEY", SECRET_KEY),
+        ("AWS_ENDPOINT_URL", endpoint),
+        ("AWS_ALLOW_HTTP", "true"),
+    ];
+    let variables = usual
+        .iter()
+        .chain(variables)
+        .map(|(name, value)| (name.to_string(), value.to_string()));
+    let key = FileSigningKey::from_bytes(&[7; 32]);
+    Images::open_with(objects, Path::new("/nonexistent"), "", key, variables)
+}
+
+/// A client of the plainest kind: no credentials, no proxy.
+fn http() -> reqwest::Client {
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    reqwest::Client::builder().no_proxy().build().unwrap()
+}
