@@ -1,0 +1,178 @@
+//! Opening connections: resolve, check every address, connect to exactly the address that was checked.
+
+use std::{
+    future::Future,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
+use actix_web::dev::Service;
+use awc::http::Uri;
+use futures_util::{
+    future::LocalBoxFuture,
+    stream::{FuturesUnordered, StreamExt},
+};
+use tokio::{net::TcpStream, time::timeout};
+
+use super::{gate::AddressGate, resolve::Resolve};
+
+/// Addresses of one answer that are looked at. A name with more is either a mistake or an attack.
+const MAX_ANSWERS: usize = 64;
+/// Checked addresses that are tried at most.
+const MAX_ATTEMPTS: usize = 8;
+/// Head start of each address before the next is tried beside it (RFC 8305 section 5).
+const HEAD_START: Duration = Duration::from_millis(250);
+
+/// Why no connection was opened.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum OpenFault {
+    /// The host has addresses, none of which may be reached.
+    #[error("the address is refused")]
+    Refused,
+    /// The name has no addresses or could not be looked up.
+    #[error("the name does not resolve")]
+    Unresolved,
+    /// Looking up or connecting took too long.
+    #[error("connecting took too long")]
+    TimedOut,
+    /// Every permitted address failed; this is the last failure.
+    #[error("the host cannot be reached")]
+    Unreachable(#[source] io::Error),
+}
+
+/// What a connection needs, shared by all worker threads.
+pub(super) struct Route {
+    pub gate: AddressGate,
+    pub resolver: Arc<dyn Resolve>,
+    /// For look-up and connection together.
+    pub timeout: Duration,
+    /// Connections not opened because of the gate, since the start.
+    pub refusals: AtomicU64,
+}
+
+impl Route {
+    /// Opens a connection to `host`, a name or a literal address (IPv6 in brackets).
+    pub async fn open(&self, host: &str, port: u16) -> Result<TcpStream, OpenFault> {
+        let work = async {
+            let addresses = self.permitted(host, port).await?;
+            connect_first(&addresses)
+                .await
+                .map_err(OpenFault::Unreachable)
+        };
+        timeout(self.timeout, work)
+            .await
+            .unwrap_or(Err(OpenFault::TimedOut))
+    }
+
+    /// The addresses of `host` that may be reached. Of a mixed answer the public ones are used, never the others.
+    async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, OpenFault> {
+        let answers = match literal(host) {
+            Some(ip) => vec![ip],
+            None => self.resolver.resolve(host).await.map_err(|error| {
+                tracing::debug!(host, %error, "look-up failed");
+                OpenFault::Unresolved
+            })?,
+        };
+        if answers.is_empty() {
+            return Err(OpenFault::Unresolved);
+        }
+        let pass = |ip: &IpAddr| match self.gate.check(*ip) {
+            Ok(()) => true,
+            Err(refused) => {
+                let (purpose, source) = (refused.purpose(), refused.source());
+                tracing::debug!(host, %ip, purpose, source, "address refused");
+                false
+            }
+        };
+        let passed: Vec<_> = answers
+            .into_iter()
+            .take(MAX_ANSWERS)
+            .filter(pass)
+            .take(MAX_ATTEMPTS)
+            .map(|ip| SocketAddr::new(ip, port))
+            .collect();
+        if passed.is_empty() {
+            self.refusals.fetch_add(1, Ordering::Relaxed);
+            return Err(OpenFault::Refused);
+        }
+        Ok(passed)
+    }
+}
+
+fn literal(host: &str) -> Option<IpAddr> {
+    let bare = host
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(host);
+    bare.parse().ok()
+}
+
+/// The first connection that comes about, each further address started a little after the one before or when that fails.
+async fn connect_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
+    let mut untried = addresses.iter();
+    let mut attempts = FuturesUnordered::new();
+    let mut last = io::Error::from(io::ErrorKind::AddrNotAvailable);
+    loop {
+        if let Some(address) = untried.next() {
+            attempts.push(TcpStream::connect(*address));
+        }
+        let outcome = if untried.len() > 0 {
+            match timeout(HEAD_START, attempts.next()).await {
+                Ok(outcome) => outcome,
+                Err(_) => continue,
+            }
+        } else {
+            attempts.next().await
+        };
+        match outcome {
+            Some(Ok(stream)) => {
+                stream.set_nodelay(true)?;
+                return Ok(stream);
+            }
+            Some(Err(error)) => last = error,
+            None => return Err(last),
+        }
+    }
+}
+
+/// The service that awc asks for plain connections, below TLS.
+#[derive(Clone)]
+pub(super) struct GatedConnector(pub Arc<Route>);
+
+impl Service<ConnectInfo<Uri>> for GatedConnector {
+    type Response = Connection<Uri, TcpStream>;
+    type Error = ConnectError;
+    type Future = LocalBoxFuture<'static, Result<Self::Response, Self::Error>>;
+
+    fn poll_ready(&self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
+        let route = Arc::clone(&self.0);
+        Box::pin(connect(route, info.request().clone(), info.port()))
+    }
+}
+
+/// An address that awc's caller fixed in advance is left unread: only what the gate has seen is connected to.
+fn connect(
+    route: Arc<Route>,
+    uri: Uri,
+    port: u16,
+) -> impl Future<Output = Result<Connection<Uri, TcpStream>, ConnectError>> {
+    async move {
+        let host = uri.host().unwrap_or_default().to_owned();
+        match route.open(&host, port).await {
+            Ok(stream) => Ok(Connection::new(uri, stream)),
+            // awc passes a boxed resolver error through untouched, so that `EgressFault` can find it again.
+            Err(fault) => Err(ConnectError::Resolver(Box::new(fault))),
+        }
+    }
+}

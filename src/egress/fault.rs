@@ -1,0 +1,97 @@
+//! What went wrong with a request that left through the gate, in words that may be shown to whoever asked for it.
+
+use std::io;
+
+use awc::error::{ConnectError, SendRequestError};
+use rustls::{CertificateError, Error as TlsError};
+
+use super::connector::OpenFault;
+
+/// A failed request. The texts are whole clauses without a capital or full stop; none names an address.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EgressFault {
+    /// The gate has refused every address of the host. Nothing was sent.
+    #[error("its host is not at a public address")]
+    Refused,
+    /// The name has no address.
+    #[error("its host name could not be resolved")]
+    Unresolved,
+    /// No connection came about.
+    #[error("its host could not be reached: {0}")]
+    Unreachable(&'static str),
+    /// Look-up, connection, handshake or answer took too long.
+    #[error("its host did not answer in time")]
+    TimedOut,
+    /// The handshake failed.
+    #[error("a secure connection to its host could not be made: {0}")]
+    Tls(&'static str),
+    /// The connection ended early or the answer is not HTTP.
+    #[error("its host broke off or did not answer with valid HTTP")]
+    Broken,
+    /// The URL standard takes the URL, HTTP does not.
+    #[error("it cannot be written as an HTTP request")]
+    Unsendable,
+}
+
+impl From<&SendRequestError> for EgressFault {
+    fn from(error: &SendRequestError) -> Self {
+        match error {
+            SendRequestError::Connect(error) => connecting(error),
+            SendRequestError::Timeout => Self::TimedOut,
+            SendRequestError::Url(_) | SendRequestError::Http(_) => Self::Unsendable,
+            _ => Self::Broken,
+        }
+    }
+}
+
+fn connecting(error: &ConnectError) -> EgressFault {
+    match error {
+        ConnectError::Resolver(inner) => match inner.downcast_ref::<OpenFault>() {
+            Some(OpenFault::Refused) => EgressFault::Refused,
+            Some(OpenFault::TimedOut) => EgressFault::TimedOut,
+            Some(OpenFault::Unreachable(error)) => EgressFault::Unreachable(reason(error)),
+            Some(OpenFault::Unresolved) | None => EgressFault::Unresolved,
+        },
+        ConnectError::Timeout => EgressFault::TimedOut,
+        // Plain connections are opened by our own connector, so what is left of input and output is the handshake's.
+        ConnectError::Io(error) => EgressFault::Tls(handshake(error)),
+        _ => EgressFault::Broken,
+    }
+}
+
+fn reason(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::ConnectionRefused => "connection refused",
+        io::ErrorKind::ConnectionReset => "connection reset",
+        io::ErrorKind::TimedOut => "connection timed out",
+        io::ErrorKind::HostUnreachable | io::ErrorKind::NetworkUnreachable => "no route to it",
+        _ => "connection failed",
+    }
+}
+
+fn handshake(error: &io::Error) -> &'static str {
+    let tls = error
+        .get_ref()
+        .and_then(|inner| inner.downcast_ref::<TlsError>());
+    match tls {
+        Some(TlsError::InvalidCertificate(certificate)) => match certificate {
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "its certificate has expired"
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "its certificate is not valid yet"
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "its certificate is for another name"
+            }
+            CertificateError::UnknownIssuer => "its certificate is not from a trusted authority",
+            CertificateError::Revoked => "its certificate has been revoked",
+            _ => "its certificate is not valid",
+        },
+        Some(_) => "the two sides found no common ground",
+        None if error.kind() == io::ErrorKind::InvalidInput => {
+            "its name cannot stand in a certificate"
+        }
+        None => "the handshake broke off",
+    }
+}

@@ -1,0 +1,167 @@
+//! Everything that leaves the machine at the wish of a caller: fetching input images and calling webhooks.
+//!
+//! Only public addresses are reached, and those the operator has opened (`[egress] allow`). A name is resolved once per
+//! connection, every address of the answer goes through the [`AddressGate`], and the connection is made to the very
+//! address that passed: there is no second look-up that could answer differently. Literal addresses, redirects and
+//! webhooks take the same way, because there is only this one way: the client's own connector.
+
+mod address;
+mod connector;
+mod fault;
+mod gate;
+mod ranges;
+mod resolve;
+#[cfg(test)]
+pub(crate) mod tests;
+mod tls;
+
+use std::{
+    cell::RefCell,
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use awc::http::header;
+use ipnet::IpNet;
+
+pub use address::{MAX_URL_CHARS, UrlFault, parse_url, resolve_location};
+pub use fault::EgressFault;
+pub use gate::{AddressGate, Refused};
+pub use resolve::{Resolve, SystemResolver};
+
+/// How this program names itself to other servers.
+pub const USER_AGENT: &str = concat!("tintype/", env!("CARGO_PKG_VERSION"));
+
+/// What can be set about outgoing requests.
+#[derive(Clone, Debug)]
+pub struct EgressOptions {
+    /// Ranges that are reachable although they are not public.
+    pub allow: Vec<IpNet>,
+    /// For look-up and connection together; the TLS handshake gets as much again.
+    pub connect_timeout: Duration,
+    /// A PEM file of certificate authorities beside the system's.
+    pub extra_ca_file: Option<PathBuf>,
+}
+
+impl Default for EgressOptions {
+    fn default() -> Self {
+        Self {
+            allow: Vec::new(),
+            connect_timeout: Duration::from_secs(10),
+            extra_ca_file: None,
+        }
+    }
+}
+
+/// Why outgoing requests cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum EgressSetupError {
+    /// The file of certificate authorities is unusable.
+    #[error("cannot use the certificate authorities in {}: {reason}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The cryptography that was compiled in lacks what TLS needs.
+    #[error("TLS cannot be set up: {0}")]
+    Provider(#[source] rustls::Error),
+}
+
+/// The way out: made once, shared by all threads, cheap to clone.
+#[derive(Clone)]
+pub struct Egress {
+    /// Tells the clients of several instances apart on one thread.
+    id: u64,
+    route: Arc<connector::Route>,
+    tls: Arc<rustls::ClientConfig>,
+}
+
+static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// awc's client is bound to its thread, and so are its idle connections: each worker keeps one per [`Egress`].
+    static CLIENTS: RefCell<Vec<(u64, awc::Client)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Egress {
+    /// Sets up with the system's resolver.
+    ///
+    /// # Errors
+    /// See [`EgressSetupError`].
+    pub fn new(options: EgressOptions) -> Result<Self, EgressSetupError> {
+        Self::with_resolver(options, Arc::new(SystemResolver::default()))
+    }
+
+    /// Sets up with a resolver of the caller's choosing.
+    ///
+    /// # Errors
+    /// See [`EgressSetupError`].
+    pub fn with_resolver(
+        options: EgressOptions,
+        resolver: Arc<dyn Resolve>,
+    ) -> Result<Self, EgressSetupError> {
+        let tls = tls::client_config(options.extra_ca_file.as_deref())?;
+        let route = connector::Route {
+            gate: AddressGate::new(options.allow),
+            resolver,
+            timeout: options.connect_timeout,
+            refusals: AtomicU64::new(0),
+        };
+        Ok(Self {
+            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
+            route: Arc::new(route),
+            tls: Arc::new(tls),
+        })
+    }
+
+    /// The gate, for checks before anything is sent (see [`AddressGate::check_host`]).
+    pub fn gate(&self) -> &AddressGate {
+        &self.route.gate
+    }
+
+    /// Connections that the gate has refused since the start.
+    pub fn refusals(&self) -> u64 {
+        self.route.refusals.load(Ordering::Relaxed)
+    }
+
+    /// This thread's client. It follows no redirect, decodes no content encoding, speaks HTTP/1.1 only and has no time-out
+    /// but those of connecting: the caller brings a deadline for the whole exchange, and a bound on what it reads.
+    ///
+    /// The number of connections is not limited here, since one limit over all hosts lets hung ones starve the rest; the
+    /// caller bounds its own. An idle connection is only looked after when its host is called again, so requests to hosts
+    /// that may never be called again should close theirs (`force_close`).
+    pub fn client(&self) -> awc::Client {
+        CLIENTS.with_borrow_mut(|clients| {
+            if let Some((_, client)) = clients.iter().find(|(id, _)| *id == self.id) {
+                return client.clone();
+            }
+            let client = self.build();
+            clients.push((self.id, client.clone()));
+            client
+        })
+    }
+
+    fn build(&self) -> awc::Client {
+        // The connector keeps its own time and reports what it ran out of; awc's limit only has to come later.
+        let backstop = self.route.timeout.saturating_mul(2);
+        let connector = awc::Connector::new()
+            .connector(connector::GatedConnector(Arc::clone(&self.route)))
+            .rustls_0_23(Arc::clone(&self.tls))
+            .timeout(backstop)
+            .handshake_timeout(self.route.timeout)
+            .limit(0);
+        awc::Client::builder()
+            .connector(connector)
+            .disable_redirects()
+            .disable_timeout()
+            .no_default_headers()
+            .add_default_header((header::USER_AGENT, USER_AGENT))
+            .finish()
+    }
+}

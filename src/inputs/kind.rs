@@ -1,0 +1,105 @@
+//! The image formats that are taken as inputs, told apart by their bytes.
+
+/// An image format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ImageKind {
+    /// Portable Network Graphics, animated ones included.
+    Png,
+    /// JPEG.
+    Jpeg,
+    /// WebP.
+    WebP,
+    /// Graphics Interchange Format.
+    Gif,
+    /// High Efficiency Image File with HEVC.
+    Heic,
+    /// AV1 Image File.
+    Avif,
+}
+
+/// As many first bytes as [`ImageKind::from_bytes`] can make use of.
+pub const SNIFFED_BYTES: usize = 512;
+
+impl ImageKind {
+    /// Recognises a format from the first bytes of a file; [`SNIFFED_BYTES`] of them suffice.
+    pub fn from_bytes(first: &[u8]) -> Option<Self> {
+        match first {
+            [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, ..] => Some(Self::Png),
+            [0xff, 0xd8, 0xff, ..] => Some(Self::Jpeg),
+            [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some(Self::Gif),
+            [
+                b'R',
+                b'I',
+                b'F',
+                b'F',
+                _,
+                _,
+                _,
+                _,
+                b'W',
+                b'E',
+                b'B',
+                b'P',
+                ..,
+            ] => Some(Self::WebP),
+            [a, b, c, d, b'f', b't', b'y', b'p', brands @ ..] => {
+                let size = u32::from_be_bytes([*a, *b, *c, *d]) as usize;
+                let brands = &brands[..brands.len().min(size.saturating_sub(8))];
+                from_brands(brands)
+            }
+            _ => None,
+        }
+    }
+
+    /// The media type.
+    pub fn mime(self) -> &'static str {
+        match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+            Self::WebP => "image/webp",
+            Self::Gif => "image/gif",
+            Self::Heic => "image/heic",
+            Self::Avif => "image/avif",
+        }
+    }
+
+    /// The file name extension, without a dot.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpg",
+            Self::WebP => "webp",
+            Self::Gif => "gif",
+            Self::Heic => "heic",
+            Self::Avif => "avif",
+        }
+    }
+
+    /// The name that people know the format by.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Png => "PNG",
+            Self::Jpeg => "JPEG",
+            Self::WebP => "WebP",
+            Self::Gif => "GIF",
+            Self::Heic => "HEIC",
+            Self::Avif => "AVIF",
+        }
+    }
+}
+
+/// The brands of an ISO base media file (ISO/IEC 14496-12 section 4.3): the major one first, then, after its version, the
+/// compatible ones. The general brands `mif1` and `msf1` alone do not say how the picture is coded, and are passed over.
+fn from_brands(brands: &[u8]) -> Option<ImageKind> {
+    let (major, rest) = brands.split_first_chunk::<4>()?;
+    let compatible = rest.get(4..).unwrap_or_default();
+    std::iter::once(major.as_slice())
+        .chain(compatible.chunks_exact(4))
+        .find_map(|brand| match brand {
+            b"avif" | b"avis" => Some(ImageKind::Avif),
+            b"heic" | b"heix" | b"heim" | b"heis" | b"hevc" | b"hevx" | b"hevm" | b"hevs" => {
+                Some(ImageKind::Heic)
+            }
+            _ => None,
+        })
+}

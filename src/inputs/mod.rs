@@ -1,0 +1,119 @@
+//! Input images: fetched from the caller's URLs while the call waits, and streamed into the object store.
+//!
+//! Nothing is held whole in memory: an ingestion of n images needs at most n times 5 MiB (the least part that S3 takes) and
+//! 1 MiB of headers, and less for small images. What an image is, is read from its bytes; how large it is, from its header. No pixel is
+//! decoded.
+
+mod fault;
+mod fetch;
+mod ingestion;
+mod kind;
+mod outline;
+mod size;
+#[cfg(test)]
+mod tests;
+mod upload;
+
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
+
+use object_store::{ObjectStore, path::Path};
+use tokio::{sync::mpsc, time::timeout};
+
+use crate::egress::{Egress, parse_url};
+
+pub use fault::{FIELD, IngestError, StoreFault};
+pub use kind::{ImageKind, SNIFFED_BYTES};
+pub use outline::{Outline, OutlineFault};
+pub use size::{MAX_PIXELS, MAX_SIDE, Size, SizeFault};
+
+type SharedStore = Arc<dyn ObjectStore>;
+
+/// How long a failed ingestion waits for its own clean-up before it answers; the clean-up itself goes on.
+const CLEAN_UP: Duration = Duration::from_secs(5);
+
+/// Bounds of one ingestion.
+#[derive(Clone, Debug)]
+pub struct InputLimits {
+    /// For everything: look-ups, connections, redirects, bodies and the store.
+    pub timeout: Duration,
+    /// Bytes over all images, declared or arrived.
+    pub max_total_bytes: u64,
+    /// Redirects of one image.
+    pub max_redirects: usize,
+}
+
+impl Default for InputLimits {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_secs(30),
+            max_total_bytes: 200_000_000,
+            max_redirects: 5,
+        }
+    }
+}
+
+/// An image in the object store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputImage {
+    /// Its object key.
+    pub key: String,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// What it is by its bytes.
+    pub media_type: ImageKind,
+    /// Width in pixels, as it is meant to be seen: after its Exif orientation.
+    pub width: u32,
+    /// Height in pixels, as it is meant to be seen.
+    pub height: u32,
+}
+
+/// Fetches all images of a request, side by side, and stores them as `prefix/0.png`, `prefix/1.jpg` and so on, in the order
+/// of `urls`. A URL that stands there twice is fetched twice.
+///
+/// Must run where tasks can be spawned; the images are the caller's from the moment this returns. When it fails, or its
+/// future is dropped at any point, nothing stays in the store. `prefix` must belong to this call alone.
+///
+/// # Errors
+/// [`IngestError::Invalid`] with every entry that was found to be faulty: all of them where the URL alone says so, else
+/// those that showed their fault until two seconds after the first did. [`IngestError::Store`] when the store fails or is
+/// what the deadline was missed for.
+pub async fn ingest(
+    egress: &Egress,
+    store: Arc<dyn ObjectStore>,
+    prefix: &Path,
+    urls: &[String],
+    limits: &InputLimits,
+) -> Result<Vec<InputImage>, IngestError> {
+    let mut targets = Vec::with_capacity(urls.len());
+    let mut faults = BTreeMap::new();
+    for (index, text) in urls.iter().enumerate() {
+        match parse_url(text) {
+            Ok(url) if egress.gate().check_host(&url).is_ok() => targets.push(url),
+            Ok(_) => {
+                faults.insert(index, "is not at a public address".to_owned());
+            }
+            Err(wrong) => {
+                faults.insert(index, wrong.to_string());
+            }
+        }
+    }
+    if !faults.is_empty() {
+        return Err(IngestError::Invalid(ingestion::named(faults)));
+    }
+    let (alive, mut all_gone) = mpsc::channel(1);
+    let ingestion = ingestion::Ingestion::new(egress, store, prefix, limits, alive, targets.len());
+    let outcome = ingestion.run(targets).await;
+    if outcome.is_err() {
+        drop(ingestion);
+        // The channel carries nothing; it ends when the last upload does. A store that hangs is not waited for.
+        let _ = timeout(CLEAN_UP, all_gone.recv()).await;
+    }
+    outcome
+}
+
+/// Deletes ingested images that are not needed after all. What cannot be deleted is named in the log.
+pub async fn discard(store: &dyn ObjectStore, images: &[InputImage]) {
+    for image in images {
+        upload::remove(store, &Path::from(image.key.as_str())).await;
+    }
+}

@@ -1,0 +1,80 @@
+//! HEIC and AVIF: boxes of an ISO base media file (ISO/IEC 14496-12 section 4.2). The `meta` box describes the pictures,
+//! and may come before or after them.
+
+use super::{OutlineFault, Parts, Walk, Want, be32};
+
+/// Size and type.
+const BOX_HEAD: usize = 8;
+/// A size of 1 says that the real one follows in 64 bits.
+const LARGE: u32 = 1;
+
+#[derive(Default)]
+pub(super) enum Walker {
+    #[default]
+    Head,
+    LargeSize {
+        kind: [u8; 4],
+    },
+    Body {
+        kind: [u8; 4],
+    },
+}
+
+impl Walk for Walker {
+    fn first(&self) -> Want {
+        Want::next(BOX_HEAD)
+    }
+
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+        match *self {
+            Self::Head => {
+                let size = be32(taken).ok_or(OutlineFault::Damaged)?;
+                let kind = [taken[4], taken[5], taken[6], taken[7]];
+                if size == LARGE {
+                    *self = Self::LargeSize { kind };
+                    return Ok(Want::next(8));
+                }
+                // A size of 0 means up to the end, where no description can follow any more; for the description itself
+                // nobody writes it.
+                self.body(kind, u64::from(size).checked_sub(8))
+            }
+            Self::LargeSize { kind } => {
+                let size = taken.first_chunk().map(|bytes| u64::from_be_bytes(*bytes));
+                self.body(kind, size.and_then(|size| size.checked_sub(16)))
+            }
+            Self::Body { kind } => {
+                parts
+                    .skeleton
+                    .extend_from_slice(&(BOX_HEAD as u32 + taken.len() as u32).to_be_bytes());
+                parts.skeleton.extend_from_slice(&kind);
+                parts.skeleton.extend_from_slice(taken);
+                if kind == *b"meta" {
+                    parts.sized = true;
+                    return Ok(Want::Nothing);
+                }
+                *self = Self::Head;
+                Ok(Want::next(BOX_HEAD))
+            }
+        }
+    }
+}
+
+impl Walker {
+    fn body(&mut self, kind: [u8; 4], length: Option<u64>) -> Result<Want, OutlineFault> {
+        let length = length.ok_or(OutlineFault::Damaged)?;
+        if matches!(&kind, b"ftyp" | b"meta") {
+            *self = Self::Body { kind };
+            let take = usize::try_from(length).unwrap_or(usize::MAX);
+            return if take == 0 {
+                Err(OutlineFault::Damaged)
+            } else {
+                Ok(Want::next(take))
+            };
+        }
+        *self = Self::Head;
+        Ok(Want::Bytes {
+            skip: length,
+            take: BOX_HEAD,
+        })
+    }
+}

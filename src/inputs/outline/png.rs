@@ -1,0 +1,65 @@
+//! PNG: chunks of length, type, data and checksum (PNG third edition, section 5.3).
+
+use super::{OutlineFault, Parts, Walk, Want, be32};
+
+const SIGNATURE: usize = 8;
+/// Length and type.
+const CHUNK_HEAD: usize = 8;
+const CHECKSUM: u32 = 4;
+
+#[derive(Default)]
+pub(super) enum Walker {
+    #[default]
+    Signature,
+    /// The first chunk must be the image header, of 13 bytes.
+    Header,
+    ChunkHead,
+    Exif {
+        length: usize,
+    },
+}
+
+impl Walk for Walker {
+    fn first(&self) -> Want {
+        Want::next(SIGNATURE)
+    }
+
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+        match *self {
+            Self::Signature => {
+                parts.skeleton.extend_from_slice(taken);
+                *self = Self::Header;
+                Ok(Want::next(CHUNK_HEAD + 13 + CHECKSUM as usize))
+            }
+            Self::Header => {
+                if !taken.starts_with(b"\0\0\0\x0dIHDR") {
+                    return Err(OutlineFault::Damaged);
+                }
+                parts.skeleton.extend_from_slice(taken);
+                parts.sized = true;
+                *self = Self::ChunkHead;
+                Ok(Want::next(CHUNK_HEAD))
+            }
+            Self::ChunkHead => {
+                let length = be32(taken).ok_or(OutlineFault::Damaged)?;
+                match &taken[4..] {
+                    b"IEND" => Ok(Want::Nothing),
+                    b"eXIf" if parts.exif.is_none() => {
+                        let length = length as usize;
+                        *self = Self::Exif { length };
+                        Ok(Want::next(length.saturating_add(CHECKSUM as usize)))
+                    }
+                    _ => Ok(Want::Bytes {
+                        skip: u64::from(length) + u64::from(CHECKSUM),
+                        take: CHUNK_HEAD,
+                    }),
+                }
+            }
+            Self::Exif { length } => {
+                parts.exif = Some(taken[..length].to_vec());
+                *self = Self::ChunkHead;
+                Ok(Want::next(CHUNK_HEAD))
+            }
+        }
+    }
+}
