@@ -1,6 +1,21 @@
 //! Tintype: a self-hosted server that turns prompts into pictures asynchronously.
+//!
+//! This package is the edge: configuration, HTTP, the command line, back ends and the object store. What is decided and in
+//! which order lives in `tintype-actors`; what is kept, and the rules of it, in `tintype-storage`.
 
+pub mod app;
+pub mod backends;
+pub mod catalog;
+pub mod cli;
 pub mod config;
 pub mod egress;
+pub mod first_run;
+pub mod gallery;
+mod housekeeping;
+pub mod http;
 pub mod images;
 pub mod inputs;
+pub mod secrets;
+pub mod server;
+pub mod telemetry;
+mod words;

@@ -54,6 +54,8 @@ impl Routes {
 
 /// What all job actors share.
 pub struct JobContext {
+    /// Longest time of one run, over all tries and back ends.
+    pub run_timeout: Duration,
     /// The configured back ends.
     pub backends: Vec<Backend>,
     /// Which tier uses which.

@@ -109,8 +109,25 @@ async fn apply(address: &Addr<AccountActor>, job: JobId, event: JobEvent) -> boo
     }
 }
 
-/// Tries the tier's back ends in order until one gives a picture that can be kept.
+/// The picture of a run, or why there is none once its time is over.
 async fn make(
+    job: Job,
+    context: Arc<JobContext>,
+    permit: Permit,
+    dispatcher: Addr<Dispatcher>,
+) -> Result<ResultImage, GenerateError> {
+    let limit = context.run_timeout;
+    match timeout(limit, try_backends(job, context, permit, dispatcher)).await {
+        Ok(outcome) => outcome,
+        Err(_) => Err(GenerateError::Broken(format!(
+            "no picture was made within {} s",
+            limit.as_secs()
+        ))),
+    }
+}
+
+/// Tries the tier's back ends in order until one gives a picture that can be kept.
+async fn try_backends(
     job: Job,
     context: Arc<JobContext>,
     permit: Permit,

@@ -37,6 +37,8 @@ pub struct SystemOptions {
     pub limits: Limits,
     /// Runs that a job may have in all.
     pub max_runs: u32,
+    /// Longest time of one run, over all tries and back ends.
+    pub run_timeout: Duration,
     /// The configured back ends.
     pub backends: Vec<Backend>,
     /// Which tier uses which.
@@ -65,6 +67,7 @@ impl System {
             clock,
             limits,
             max_runs,
+            run_timeout,
             backends,
             routes,
             gallery,
@@ -75,6 +78,7 @@ impl System {
         let (account_arbiter, job_arbiter) = (Arbiter::new(), Arbiter::new());
         let (cut_off, hears_cut_off) = watch::channel(false);
         let jobs = Arc::new(JobContext {
+            run_timeout,
             backends,
             routes,
             gallery,
@@ -131,6 +135,11 @@ impl System {
     /// Tells the dispatcher that a queued job was canceled, once that is on the disk.
     pub fn job_canceled(&self, job: JobId) {
         self.dispatcher.do_send(JobCanceled(job));
+    }
+
+    /// Is there still somebody to give jobs to back ends?
+    pub fn is_alive(&self) -> bool {
+        self.dispatcher.connected()
     }
 
     /// How many jobs wait and run.

@@ -23,6 +23,7 @@ pub enum Code {
     Gone,
     PayloadTooLarge,
     UnsupportedMediaType,
+    RangeNotSatisfiable,
     ValidationFailed,
     IdempotencyKeyReused,
     RateLimited,
@@ -34,7 +35,7 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the documentation.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::Unauthorized,
         Self::InsufficientBalance,
         Self::KeyLimitReached,
@@ -48,6 +49,7 @@ impl Code {
         Self::Gone,
         Self::PayloadTooLarge,
         Self::UnsupportedMediaType,
+        Self::RangeNotSatisfiable,
         Self::ValidationFailed,
         Self::IdempotencyKeyReused,
         Self::RateLimited,
@@ -62,8 +64,16 @@ impl Code {
         match self {
             Self::Unauthorized => (401, "unauthorized", "Not authenticated"),
             Self::InsufficientBalance => (402, "insufficient_balance", "Insufficient balance"),
-            Self::KeyLimitReached => (402, "key_limit_reached", "Spend limit of the API key reached"),
-            Self::ModelNotAllowed => (403, "model_not_allowed", "Model not allowed for this API key"),
+            Self::KeyLimitReached => (
+                402,
+                "key_limit_reached",
+                "Spend limit of the API key reached",
+            ),
+            Self::ModelNotAllowed => (
+                403,
+                "model_not_allowed",
+                "Model not allowed for this API key",
+            ),
             Self::InvalidSignature => (403, "invalid_signature", "Invalid signature"),
             Self::UrlExpired => (403, "url_expired", "URL expired"),
             Self::NotFound => (404, "not_found", "Not found"),
@@ -73,6 +83,7 @@ impl Code {
             Self::Gone => (410, "gone", "Gone"),
             Self::PayloadTooLarge => (413, "payload_too_large", "Request body too large"),
             Self::UnsupportedMediaType => (415, "unsupported_media_type", "Unsupported media type"),
+            Self::RangeNotSatisfiable => (416, "range_not_satisfiable", "Range not satisfiable"),
             Self::ValidationFailed => (422, "validation_failed", "Validation failed"),
             Self::IdempotencyKeyReused => (422, "idempotency_key_reused", "Idempotency key reused"),
             Self::RateLimited => (429, "rate_limited", "Too many requests"),
@@ -120,7 +131,10 @@ pub struct FieldFault {
 impl FieldFault {
     /// A fault of a field.
     pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { field: field.into(), message: message.into() }
+        Self {
+            field: field.into(),
+            message: message.into(),
+        }
     }
 }
 
@@ -143,7 +157,12 @@ impl Problem {
         if code == Code::Unauthorized {
             headers.push((header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")));
         }
-        let problem = Self { code, detail: detail.into(), errors: Vec::new(), headers };
+        let problem = Self {
+            code,
+            detail: detail.into(),
+            errors: Vec::new(),
+            headers,
+        };
         match code.default_retry_after() {
             Some(seconds) => problem.retry_after(seconds),
             None => problem,
@@ -156,7 +175,10 @@ impl Problem {
             [one] => format!("{}: {}", one.field, one.message),
             many => format!("{} fields are faulty; see `errors`", many.len()),
         };
-        Self { errors, ..Self::new(Code::ValidationFailed, detail) }
+        Self {
+            errors,
+            ..Self::new(Code::ValidationFailed, detail)
+        }
     }
 
     /// 422 for one field.
@@ -172,7 +194,8 @@ impl Problem {
 
     /// Sets the seconds of `Retry-After`.
     pub fn retry_after(mut self, seconds: u32) -> Self {
-        self.headers.retain(|(name, _)| *name != header::RETRY_AFTER);
+        self.headers
+            .retain(|(name, _)| *name != header::RETRY_AFTER);
         self.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
@@ -208,7 +231,9 @@ impl Problem {
         let mut answer = HttpResponse::build(self.code.status());
         answer.content_type("application/problem+json");
         answer.insert_header((header::CACHE_CONTROL, "no-store"));
-        self.headers.iter().for_each(|header| drop(answer.append_header(header.clone())));
+        for header in &self.headers {
+            answer.append_header(header.clone());
+        }
         answer.body(serde_json::to_vec(&body).unwrap_or_default())
     }
 }
@@ -218,6 +243,8 @@ impl fmt::Display for Problem {
         write!(f, "{}: {}", self.code.word(), self.detail)
     }
 }
+
+impl std::error::Error for Problem {}
 
 impl ResponseError for Problem {
     fn status_code(&self) -> StatusCode {
@@ -240,7 +267,14 @@ mod tests {
     fn the_table_of_codes() {
         let table: String = Code::ALL
             .iter()
-            .map(|code| format!("{} {} {}\n", code.status().as_u16(), code.word(), code.title()))
+            .map(|code| {
+                format!(
+                    "{} {} {}\n",
+                    code.status().as_u16(),
+                    code.word(),
+                    code.title()
+                )
+            })
             .collect();
         insta::assert_snapshot!(table);
     }

@@ -25,12 +25,20 @@ impl<'a> Fields<'a> {
             .map_err(|error| wrong(format!("is not a well-formed JSON object: {error}")))?;
         let twice = |name: &String| FieldFault::new(shown(name), "stands twice; send it once");
         let faults = object.repeated.iter().map(twice).collect();
-        Ok(Self { members: object.members, faults })
+        Ok(Self {
+            members: object.members,
+            faults,
+        })
     }
 
     /// Remembers a fault.
     pub fn fault(&mut self, field: impl Into<String>, message: impl Into<String>) {
         self.faults.push(FieldFault::new(field, message));
+    }
+
+    /// Was this field sent and not read yet?
+    pub fn has(&self, name: &str) -> bool {
+        self.members.iter().any(|(it, _)| it == name)
     }
 
     /// The text of a field's value, as written; `null` counts as written.
@@ -82,7 +90,10 @@ impl<'a> Fields<'a> {
         let text = self.optional_string(name)?;
         let moment = Timestamp::parse(&text);
         if moment.is_none() {
-            self.fault(name, "must be an RFC 3339 date and time, such as \"2030-01-31T12:00:00Z\"");
+            self.fault(
+                name,
+                "must be an RFC 3339 date and time, such as \"2030-01-31T12:00:00Z\"",
+            );
         }
         moment
     }
@@ -94,8 +105,14 @@ impl<'a> Fields<'a> {
     }
 
     /// The value, or its error as a fault of the field.
-    pub fn checked<T, E: std::fmt::Display>(&mut self, name: &str, outcome: Result<T, E>) -> Option<T> {
-        outcome.map_err(|error| self.fault(name, error.to_string())).ok()
+    pub fn checked<T, E: std::fmt::Display>(
+        &mut self,
+        name: &str,
+        outcome: Result<T, E>,
+    ) -> Option<T> {
+        outcome
+            .map_err(|error| self.fault(name, error.to_string()))
+            .ok()
     }
 
     /// A string from its JSON text.
@@ -106,7 +123,10 @@ impl<'a> Fields<'a> {
         }
         let read = serde_json::from_str(raw.get()).ok();
         if read.is_none() {
-            self.fault(name, "must be a string of Unicode characters; it holds a lone surrogate");
+            self.fault(
+                name,
+                "must be a string of Unicode characters; it holds a lone surrogate",
+            );
         }
         read
     }
@@ -114,7 +134,10 @@ impl<'a> Fields<'a> {
     /// An array of strings from its JSON text; each wrong entry is a fault of its own.
     pub fn strings_of(&mut self, name: &str, raw: &RawValue) -> Option<Vec<String>> {
         let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
-            self.fault(name, format!("must be an array of strings, not {}", kind(raw)));
+            self.fault(
+                name,
+                format!("must be an array of strings, not {}", kind(raw)),
+            );
             return None;
         };
         let before = self.faults.len();
@@ -137,7 +160,11 @@ impl<'a> Fields<'a> {
             };
             self.fault(shown(&name), message);
         }
-        if self.faults.is_empty() { Ok(()) } else { Err(self.faults) }
+        if self.faults.is_empty() {
+            Ok(())
+        } else {
+            Err(self.faults)
+        }
     }
 }
 
@@ -160,5 +187,8 @@ fn shown(name: &str) -> String {
 
 /// Names that differ only in case and separators are the same to a person.
 fn fold(name: &str) -> String {
-    name.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect()
+    name.chars()
+        .filter(char::is_ascii_alphanumeric)
+        .map(|c| c.to_ascii_lowercase())
+        .collect()
 }

@@ -19,9 +19,21 @@ pub struct Endpoint {
     pub mode: Mode,
 }
 
-const TEXT_FIELDS: &[&str] = &["prompt", "aspect_ratio", "resolution", "callback_url", "metadata"];
-const IMAGE_FIELDS: &[&str] =
-    &["prompt", "aspect_ratio", "resolution", "input_images_urls", "callback_url", "metadata"];
+const TEXT_FIELDS: &[&str] = &[
+    "prompt",
+    "aspect_ratio",
+    "resolution",
+    "callback_url",
+    "metadata",
+];
+const IMAGE_FIELDS: &[&str] = &[
+    "prompt",
+    "aspect_ratio",
+    "resolution",
+    "input_images_urls",
+    "callback_url",
+    "metadata",
+];
 
 /// Parses a body, or lists all of its faults.
 pub fn parse(
@@ -60,9 +72,15 @@ pub fn parse(
 fn prompt(fields: &mut Fields<'_>, max_chars: usize) -> Option<String> {
     let prompt = fields.required_string("prompt")?.replace('\0', "");
     match prompt.chars().count() {
-        0 => fields.fault("prompt", "must have at least 1 character, NUL characters not counted"),
+        0 => fields.fault(
+            "prompt",
+            "must have at least 1 character, NUL characters not counted",
+        ),
         count if count > max_chars => {
-            fields.fault("prompt", format!("has {count} characters; at most {max_chars} are allowed"));
+            fields.fault(
+                "prompt",
+                format!("has {count} characters; at most {max_chars} are allowed"),
+            );
         }
         _ => return Some(prompt),
     }
@@ -85,12 +103,24 @@ fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Opt
         fields.fault("aspect_ratio", message);
         return None;
     }
-    match text.parse::<AspectRatio>().ok().filter(|ratio| offer.aspect_ratios.contains(ratio)) {
+    match text
+        .parse::<AspectRatio>()
+        .ok()
+        .filter(|ratio| offer.aspect_ratios.contains(ratio))
+    {
         Some(ratio) => Some(AspectChoice::Fixed(ratio)),
         None => {
-            let mut offered: Vec<String> = offer.aspect_ratios.iter().map(ToString::to_string).collect();
+            let mut offered: Vec<String> = offer
+                .aspect_ratios
+                .iter()
+                .map(ToString::to_string)
+                .collect();
             offered.extend(auto.then(|| "auto".to_owned()));
-            let message = format!("is not supported by the {} model; it takes {}", endpoint.tier, offered.join(", "));
+            let message = format!(
+                "is not supported by the {} model; it takes {}",
+                endpoint.tier,
+                offered.join(", ")
+            );
             fields.fault("aspect_ratio", message);
             None
         }
@@ -99,17 +129,34 @@ fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Opt
 
 fn resolution(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<Resolution> {
     let default = Resolution::K1;
-    let Some(raw) = fields.optional("resolution") else { return Some(default) };
+    let Some(raw) = fields.optional("resolution") else {
+        return Some(default);
+    };
     if tier == Tier::Fast {
-        fields.fault("resolution", "is not accepted on the fast model, which always makes 1K; leave it out");
+        fields.fault(
+            "resolution",
+            "is not accepted on the fast model, which always makes 1K; leave it out",
+        );
         return None;
     }
     let text = fields.string_of("resolution", raw)?;
-    match text.parse::<Resolution>().ok().filter(|it| catalog.price(tier, *it).is_some()) {
+    match text
+        .parse::<Resolution>()
+        .ok()
+        .filter(|it| catalog.price(tier, *it).is_some())
+    {
         Some(resolution) => Some(resolution),
         None => {
-            let offered: Vec<&str> = catalog.offer(tier).prices.iter().map(|(it, _)| it.word()).collect();
-            fields.fault("resolution", format!("must be one of {}", offered.join(", ")));
+            let offered: Vec<&str> = catalog
+                .offer(tier)
+                .prices
+                .iter()
+                .map(|(it, _)| it.word())
+                .collect();
+            fields.fault(
+                "resolution",
+                format!("must be one of {}", offered.join(", ")),
+            );
             None
         }
     }
@@ -121,7 +168,10 @@ fn input_urls(fields: &mut Fields<'_>, mode: Mode) -> Option<Vec<String>> {
         (Mode::TextToImage, None) => Some(Vec::new()),
         (Mode::TextToImage, Some(raw)) if raw.get() == "null" => Some(Vec::new()),
         (Mode::TextToImage, Some(_)) => {
-            fields.fault(name, "is not accepted on text-generations; use url-generations");
+            fields.fault(
+                name,
+                "is not accepted on text-generations; use url-generations",
+            );
             None
         }
         (Mode::ImageToImage, None) => {
@@ -131,13 +181,21 @@ fn input_urls(fields: &mut Fields<'_>, mode: Mode) -> Option<Vec<String>> {
         (Mode::ImageToImage, Some(raw)) => {
             let urls = fields.strings_of(name, raw)?;
             if !(1..=MAX_INPUTS).contains(&urls.len()) {
-                fields.fault(name, format!("has {} entries; 1 to {MAX_INPUTS} are allowed", urls.len()));
+                fields.fault(
+                    name,
+                    format!("has {} entries; 1 to {MAX_INPUTS} are allowed", urls.len()),
+                );
                 return None;
             }
-            let faults: Vec<(usize, String)> =
-                urls.iter().enumerate().filter_map(|(at, url)| Some((at, url_fault(url)?))).collect();
+            let faults: Vec<(usize, String)> = urls
+                .iter()
+                .enumerate()
+                .filter_map(|(at, url)| Some((at, url_fault(url)?)))
+                .collect();
             let faultless = faults.is_empty();
-            faults.into_iter().for_each(|(at, message)| fields.fault(format!("{name}[{at}]"), message));
+            faults
+                .into_iter()
+                .for_each(|(at, message)| fields.fault(format!("{name}[{at}]"), message));
             faultless.then_some(urls)
         }
     }
@@ -146,7 +204,9 @@ fn input_urls(fields: &mut Fields<'_>, mode: Mode) -> Option<Vec<String>> {
 fn url_fault(url: &str) -> Option<String> {
     let chars = url.chars().count();
     if chars > MAX_URL_CHARS {
-        return Some(format!("has {chars} characters; at most {MAX_URL_CHARS} are allowed"));
+        return Some(format!(
+            "has {chars} characters; at most {MAX_URL_CHARS} are allowed"
+        ));
     }
     let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
     let has_scheme = lower.starts_with("http://") || lower.starts_with("https://");
@@ -157,7 +217,10 @@ fn callback_url(fields: &mut Fields<'_>) -> Option<String> {
     let url = fields.optional_string("callback_url")?;
     let chars = url.chars().count();
     if !(1..=MAX_URL_CHARS).contains(&chars) {
-        fields.fault("callback_url", format!("has {chars} characters; 1 to {MAX_URL_CHARS} are allowed"));
+        fields.fault(
+            "callback_url",
+            format!("has {chars} characters; 1 to {MAX_URL_CHARS} are allowed"),
+        );
     }
     Some(url)
 }
@@ -172,7 +235,9 @@ fn metadata(fields: &mut Fields<'_>) -> Option<Json> {
         Ok(metadata) => {
             let bytes = metadata.to_compact().len();
             if bytes > MAX_METADATA_BYTES {
-                let message = format!("has {bytes} bytes as compact JSON; at most {MAX_METADATA_BYTES} are allowed");
+                let message = format!(
+                    "has {bytes} bytes as compact JSON; at most {MAX_METADATA_BYTES} are allowed"
+                );
                 fields.fault("metadata", message);
             }
             Some(metadata)

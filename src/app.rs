@@ -1,0 +1,267 @@
+//! Puts the parts together: what is opened at the start, in which order, and what an orderly stop does.
+
+use crate::backends::builtin::Builtin;
+use crate::catalog::{catalog, tier_config};
+use crate::config::{BackendKind, Config, TierBackend};
+use crate::egress::{Egress, EgressOptions, EgressSetupError};
+use crate::gallery::ObjectGallery;
+use crate::housekeeping;
+use crate::http::state::AppState;
+use crate::images::{FileSigningKey, Images, ImagesError};
+use crate::secrets;
+use actix_web::web::Data;
+use parking_lot::RwLock;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::clock::{Clock, system_clock};
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::generator::Generator;
+use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions};
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::{Engine, EngineError};
+use tintype_storage::store::{Limits, Store, StoreError};
+use tokio::sync::{Mutex, Semaphore};
+
+/// Where sled's files lie below the data directory.
+const STORE: &str = "store";
+/// One try of a back end that has no time-out of its own.
+const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// What an instance is made of. Tests and benchmarks replace the parts that they look at.
+pub struct Setup {
+    /// The effective configuration.
+    pub config: Config,
+    /// What absolute links begin with.
+    pub public_url: String,
+    /// The moment.
+    pub clock: Clock,
+    /// Where records are kept; `None` for sled in the data directory.
+    pub engine: Option<Arc<dyn Engine>>,
+    /// Generators in place of the configured ones, by the back end's name.
+    pub generators: HashMap<String, Arc<dyn Generator>>,
+    /// Hears of failures that end the process.
+    pub fail_stop: FailStop,
+}
+
+impl Setup {
+    /// The real parts.
+    pub fn new(config: Config, public_url: String) -> Self {
+        Self {
+            config,
+            public_url,
+            clock: system_clock(),
+            engine: None,
+            generators: HashMap::new(),
+            fail_stop: FailStop::new(),
+        }
+    }
+}
+
+/// Why an instance could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error("the data directory {}: {source}", .path.display())]
+    DataDir {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The engine could not be opened.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The records are not as they must be.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The object store cannot be used.
+    #[error(transparent)]
+    Images(#[from] ImagesError),
+    /// Outgoing connections cannot be set up.
+    #[error(transparent)]
+    Egress(#[from] EgressSetupError),
+    /// A tier names a back end of a kind that this version cannot drive.
+    #[error(
+        "a tier uses the back end `{name}`, whose kind this version cannot drive; it has `procedural`"
+    )]
+    NoSuchKind {
+        /// The back end.
+        name: String,
+    },
+}
+
+/// Opens the engine of a data directory. `fail_stop` hears of its failure.
+pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engine>, EngineError> {
+    let mut options = SledOptions::new(Arc::new(move |error: &EngineError| {
+        fail_stop.trip(error.to_string())
+    }));
+    options.cache_bytes = config.storage.cache_bytes;
+    options.commit_timeout = Duration::from_secs(config.storage.commit_timeout_seconds);
+    Ok(Arc::new(SledEngine::open(
+        &config.storage.data_dir.join(STORE),
+        options,
+    )?))
+}
+
+/// Opens the object store of a data directory.
+pub fn open_images(config: &Config, public_url: &str) -> Result<Images, StartError> {
+    let data_dir = &config.storage.data_dir;
+    let objects = config
+        .storage
+        .objects
+        .as_ref()
+        .map(ToString::to_string)
+        .unwrap_or_default();
+    Ok(Images::open(
+        &objects,
+        data_dir,
+        public_url,
+        FileSigningKey::load_or_create(data_dir)?,
+    )?)
+}
+
+/// Starts everything but the listening: store, recovery, actors, housekeeping. Must be called within an actix system.
+pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
+    let Setup {
+        config,
+        public_url,
+        clock,
+        engine,
+        generators,
+        fail_stop,
+    } = setup;
+    let data_dir = config.storage.data_dir.clone();
+    prepare(&data_dir).map_err(|source| StartError::DataDir {
+        path: data_dir.clone(),
+        source,
+    })?;
+    let engine = match engine {
+        Some(engine) => engine,
+        None => open_engine(&config, fail_stop.clone())?,
+    };
+    let store = Store::new(engine);
+    let images = open_images(&config, &public_url)?;
+    images.remove_unfinished_uploads().await?;
+    let token = secrets::admin_token(config.admin.token.as_ref(), &data_dir).map_err(|source| {
+        StartError::DataDir {
+            path: data_dir.clone(),
+            source,
+        }
+    })?;
+    let egress = Egress::new(EgressOptions {
+        allow: config.egress.allow.clone(),
+        ..EgressOptions::default()
+    })?;
+    let (backends, routes) = backends(&config, &images, &generators)?;
+    let system = System::start(SystemOptions {
+        store: store.clone(),
+        clock: Arc::clone(&clock),
+        limits: Limits {
+            max_live_per_account: config.jobs.max_live_per_account as usize,
+            idempotency_retention: Duration::from_secs(config.idempotency.retention_hours * 3_600),
+        },
+        max_runs: config.jobs.max_runs,
+        run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
+        backends,
+        routes,
+        gallery: Arc::new(ObjectGallery::new(images.clone())),
+        fail_stop: fail_stop.clone(),
+    })?;
+    let state = Data::new(AppState {
+        catalog: catalog(&config.tiers),
+        pause: RwLock::new(store.pause()?),
+        admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
+        gallery: ObjectGallery::new(images.clone()),
+        operator: Mutex::new(()),
+        config,
+        store,
+        system,
+        images,
+        egress,
+        clock,
+        fail_stop,
+        public_url,
+    });
+    actix_web::rt::spawn(housekeeping::run(state.clone()));
+    Ok(state)
+}
+
+/// Lets running jobs finish within the grace period and writes down what is left for the next start.
+pub async fn finish_jobs(state: &AppState) {
+    state
+        .system
+        .stop(Duration::from_secs(
+            state.config.server.shutdown_grace_seconds,
+        ))
+        .await;
+}
+
+/// Writes the last commits and lets the data directory go.
+pub fn close(state: &AppState) {
+    state.store.engine().close();
+}
+
+/// Does the data directory hold records?
+pub fn has_store(config: &Config) -> bool {
+    config.storage.data_dir.join(STORE).is_dir()
+}
+
+fn prepare(data_dir: &Path) -> io::Result<()> {
+    fs::create_dir_all(data_dir)
+}
+
+/// The back ends that this version can drive, and the tiers' lists of them.
+fn backends(
+    config: &Config,
+    images: &Images,
+    generators: &HashMap<String, Arc<dyn Generator>>,
+) -> Result<(Vec<Backend>, Routes), StartError> {
+    let mut backends = Vec::new();
+    let mut index_of = HashMap::new();
+    for (name, backend) in &config.backends {
+        let generator: Arc<dyn Generator> = match (generators.get(name), &backend.kind) {
+            (Some(given), _) => Arc::clone(given),
+            (None, BackendKind::Procedural) => Arc::new(Builtin::new(images.clone())),
+            (None, _) => continue,
+        };
+        let remote = backend.remote();
+        index_of.insert(name.as_str(), backends.len());
+        backends.push(Backend {
+            name: name.clone(),
+            generator,
+            places: Arc::new(Semaphore::new(backend.concurrency)),
+            timeout: remote.map_or(BUILTIN_TIMEOUT, |it| {
+                Duration::from_secs(it.timeout_seconds)
+            }),
+            retries: remote.map_or(0, |it| it.retries),
+        });
+    }
+    let routes = |tier: Tier| {
+        let route = |listed: &TierBackend| match index_of.get(listed.name.as_str()) {
+            Some(backend) => Ok(Route {
+                backend: *backend,
+                model: listed.model.clone(),
+            }),
+            None => Err(StartError::NoSuchKind {
+                name: listed.name.clone(),
+            }),
+        };
+        tier_config(&config.tiers, tier)
+            .backends
+            .iter()
+            .map(route)
+            .collect::<Result<Vec<_>, _>>()
+    };
+    let routes = Routes([
+        routes(Tier::Fast)?,
+        routes(Tier::Quality)?,
+        routes(Tier::Pro)?,
+    ]);
+    Ok((backends, routes))
+}

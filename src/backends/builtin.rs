@@ -1,0 +1,60 @@
+//! The built-in generator as a back end: drawing happens on the blocking pool, never on an arbiter.
+
+use super::procedural::{self, Brief, DrawError};
+use crate::images::Images;
+use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+
+/// Draws from the prompt's words. Its concurrency bounds how many blocking threads it takes.
+pub struct Builtin {
+    images: Images,
+}
+
+impl Builtin {
+    /// A generator that reads input images from this store.
+    pub fn new(images: Images) -> Self {
+        Self { images }
+    }
+}
+
+impl Generator for Builtin {
+    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+        draw(self.images.clone(), order).boxed_local()
+    }
+}
+
+async fn draw(images: Images, order: Order) -> Result<Picture, GenerateError> {
+    let mut inputs: Vec<Bytes> = Vec::with_capacity(order.inputs.len());
+    for input in &order.inputs {
+        let bytes = images.get(&input.key).await.map_err(|error| {
+            tracing::error!(job = %order.job, %error, "an input image cannot be read");
+            GenerateError::Transient {
+                reason: "an input image could not be read back; try again".into(),
+                retry_after: None,
+            }
+        })?;
+        inputs.push(bytes);
+    }
+    let drawing = tokio::task::spawn_blocking(move || {
+        let (width, height) = order.pixels;
+        procedural::draw(&Brief {
+            prompt: &order.prompt,
+            width,
+            height,
+            inputs: &inputs,
+        })
+    });
+    match drawing.await {
+        Ok(Ok(picture)) => Ok(Picture { bytes: picture.png }),
+        Ok(Err(error)) => Err(refusal(error)),
+        // Carried on, so that a panic while drawing is told like any other panic of a run.
+        Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),
+        Err(_) => Err(GenerateError::Broken("drawing was given up".into())),
+    }
+}
+
+fn refusal(error: DrawError) -> GenerateError {
+    GenerateError::Refused(error.to_string())
+}

@@ -1,0 +1,4 @@
+//! What makes pictures: one module for each kind of back end.
+
+pub mod builtin;
+pub mod procedural;

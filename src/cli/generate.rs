@@ -1,0 +1,322 @@
+//! `tintype generate`: a picture from one command, against a server or an instance of its own.
+
+use super::client::{JobAnswer, NativeClient};
+use super::settings::Settings;
+use crate::app::{self, Setup};
+use crate::config::Config;
+use crate::http::state::AppState;
+use crate::http::{issue_key, remove_key};
+use crate::inputs::ImageKind;
+use crate::{first_run, server, telemetry};
+use actix_web::web::Data;
+use anyhow::{Context as _, bail};
+use bytes::Bytes;
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::{Value, json};
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::tier::Tier;
+use uuid::Uuid;
+
+/// Pauses between two looks at the job: short at first, for the built-in generator is fast.
+const FIRST_PAUSE: Duration = Duration::from_millis(50);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// A run of the slowest back end, with its queue, is not waited for longer.
+const PATIENCE: Duration = Duration::from_secs(3_600);
+/// The key of an own instance is removed when the command ends; if the command is killed, it ends by itself.
+const KEY_LIFETIME: Duration = Duration::from_secs(3_600);
+
+/// Options of `generate`.
+#[derive(Args)]
+pub struct Arguments {
+    /// What to show.
+    prompt: String,
+    /// The file to save the picture to [default: named after the prompt].
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// The model: fast, quality or pro.
+    #[arg(long, default_value = "quality", value_parser = tier)]
+    tier: Tier,
+    /// The shape, such as 16:9; auto follows the first input [default: 1:1, with inputs auto where the tier has it].
+    #[arg(long, value_name = "RATIO")]
+    aspect_ratio: Option<String>,
+    /// The size: 1K, 2K or 4K.
+    #[arg(long, value_name = "SIZE")]
+    resolution: Option<String>,
+    /// An input image, as a URL or (without --server) a file; may be given up to 14 times.
+    #[arg(long, value_name = "URL_OR_FILE")]
+    input: Vec<String>,
+    /// A running server to ask, such as http://127.0.0.1:8080; without it an instance of its own does the work.
+    #[arg(long, value_name = "URL", requires = "key")]
+    server: Option<String>,
+    /// An API key of that server.
+    #[arg(long, value_name = "KEY", requires = "server")]
+    key: Option<String>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+fn tier(word: &str) -> Result<Tier, String> {
+    word.parse()
+        .map_err(|_| "one of fast, quality, pro".to_owned())
+}
+
+/// Makes one picture.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let output = arguments
+        .output
+        .clone()
+        .unwrap_or_else(|| PathBuf::from(file_name(&arguments.prompt)));
+    check_output(&output)?;
+    actix_web::rt::System::new().block_on(async {
+        let picture = match (&arguments.server, &arguments.key) {
+            (Some(server), Some(key)) => {
+                refuse_files(&arguments.input)?;
+                make(
+                    &NativeClient::new(server, key),
+                    &arguments,
+                    &arguments.input,
+                )
+                .await?
+            }
+            _ => embedded(&arguments).await?,
+        };
+        std::fs::write(&output, &picture)
+            .with_context(|| format!("cannot write {}", output.display()))?;
+        println!("{}", output.display());
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Found before the work is done and paid for.
+fn check_output(output: &Path) -> anyhow::Result<()> {
+    if output.is_dir() {
+        bail!("{} is a directory; name a file", output.display());
+    }
+    match output.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+            bail!("there is no directory {}", parent.display())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn refuse_files(inputs: &[String]) -> anyhow::Result<()> {
+    match inputs.iter().find(|input| !is_url(input)) {
+        Some(file) => {
+            bail!("--input {file}: a server takes URLs only; leave --server out to use a file")
+        }
+        None => Ok(()),
+    }
+}
+
+fn is_url(input: &str) -> bool {
+    input.starts_with("http://") || input.starts_with("https://")
+}
+
+/// Starts an instance on a free port of the loopback address, uses it like any client, and stops it.
+async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
+    let config = own_config(arguments)?;
+    telemetry::start(&config.log);
+    let listener = server::bind("127.0.0.1", 0)?;
+    let public_url = format!("http://{}", listener.local_addr()?);
+    let state = app::start(Setup::new(config, public_url)).await?;
+    let server = server::serve(state.clone(), listener)?;
+    let handle = server.handle();
+    actix_web::rt::spawn(server);
+    let outcome = with_own_key(&state, arguments).await;
+    handle.stop(false).await;
+    app::finish_jobs(&state).await;
+    app::close(&state);
+    outcome
+}
+
+fn own_config(arguments: &Arguments) -> anyhow::Result<Config> {
+    let mut config = arguments.settings.load(Vec::new())?;
+    // Files are handed over under this instance's own address.
+    config
+        .egress
+        .allow
+        .push(IpAddr::from(Ipv4Addr::LOCALHOST).into());
+    if std::env::var_os("TINTYPE__LOG__FILTER").is_none() {
+        config.log.filter = "error".into();
+    }
+    Ok(config)
+}
+
+async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::Result<Bytes> {
+    let account = first_run::account(state).await?;
+    let expires_at = Some(state.now().plus(KEY_LIFETIME));
+    let shape = |key: ApiKey| ApiKey {
+        name: "generate".into(),
+        expires_at,
+        ..key
+    };
+    let (text, key) = issue_key(state, account.id, shape).await?;
+    let mut uploads = Vec::new();
+    let outcome = match urls(state, &arguments.input, &mut uploads).await {
+        Ok(urls) => {
+            make(
+                &NativeClient::new(&state.public_url, &text),
+                arguments,
+                &urls,
+            )
+            .await
+        }
+        Err(error) => Err(error),
+    };
+    for upload in uploads {
+        state.images.delete(&upload).await?;
+    }
+    remove_key(state, &key).await?;
+    outcome
+}
+
+/// The inputs as URLs: a file is put into the object store and presigned. `uploads` are the keys to remove afterwards.
+async fn urls(
+    state: &AppState,
+    inputs: &[String],
+    uploads: &mut Vec<String>,
+) -> anyhow::Result<Vec<String>> {
+    let mut urls = Vec::with_capacity(inputs.len());
+    for input in inputs {
+        if is_url(input) {
+            urls.push(input.clone());
+            continue;
+        }
+        let bytes = std::fs::read(input).with_context(|| format!("cannot read --input {input}"))?;
+        let kind = ImageKind::from_bytes(&bytes).with_context(|| {
+            format!("--input {input} is no PNG, JPEG, WebP, GIF, HEIC or AVIF image")
+        })?;
+        let key = format!("uploads/{}.{}", Uuid::new_v4(), kind.extension());
+        state
+            .images
+            .put(&key, Bytes::from(bytes), kind.mime())
+            .await?;
+        urls.push(
+            state
+                .images
+                .presign(&key, state.now().to_datetime(), state.url_lifetime())
+                .await?,
+        );
+        uploads.push(key);
+    }
+    Ok(urls)
+}
+
+/// Posts the job, follows it, and downloads the picture.
+async fn make(
+    client: &NativeClient,
+    arguments: &Arguments,
+    urls: &[String],
+) -> anyhow::Result<Bytes> {
+    let progress = progress_line();
+    let status_url = client
+        .create(
+            &path(arguments.tier, !urls.is_empty()),
+            &body(arguments, urls),
+        )
+        .await?;
+    let job = follow(client, &status_url, &progress).await?;
+    let Some(result) = job.result else {
+        bail!(
+            "no picture: {}",
+            job.error.unwrap_or_else(|| "no reason was given".into())
+        );
+    };
+    progress.set_message("downloading");
+    let picture = client.download(&result.image_url).await?;
+    progress.finish_and_clear();
+    Ok(picture)
+}
+
+fn progress_line() -> ProgressBar {
+    let progress = ProgressBar::new_spinner();
+    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+        progress.set_style(style);
+    }
+    progress.enable_steady_tick(Duration::from_millis(100));
+    progress.set_message("sending");
+    progress
+}
+
+async fn follow(
+    client: &NativeClient,
+    status_url: &str,
+    progress: &ProgressBar,
+) -> anyhow::Result<JobAnswer> {
+    let began = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    while began.elapsed() < PATIENCE {
+        let job = client.look_up(status_url).await?;
+        if job.status == "done" || job.status == "failed" {
+            return Ok(job);
+        }
+        progress.set_message(job.status);
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+    bail!("the job is not finished after an hour; look at {status_url} later")
+}
+
+fn path(tier: Tier, with_inputs: bool) -> String {
+    let prefix = match tier {
+        Tier::Fast => "/nb",
+        Tier::Quality => "/nb2",
+        Tier::Pro => "",
+    };
+    let mode = if with_inputs { "url" } else { "text" };
+    format!("{prefix}/{mode}-generations")
+}
+
+fn body(arguments: &Arguments, urls: &[String]) -> Value {
+    let automatic = if !urls.is_empty() && arguments.tier != Tier::Fast {
+        "auto"
+    } else {
+        "1:1"
+    };
+    let ratio = arguments.aspect_ratio.as_deref().unwrap_or(automatic);
+    let mut body = json!({"prompt": arguments.prompt, "aspect_ratio": ratio});
+    if let Some(resolution) = &arguments.resolution {
+        body["resolution"] = json!(resolution);
+    }
+    if !urls.is_empty() {
+        body["input_images_urls"] = json!(urls);
+    }
+    body
+}
+
+/// The first words of a prompt as a file name.
+fn file_name(prompt: &str) -> String {
+    let words: Vec<String> = prompt
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| !word.is_empty())
+        .take(6)
+        .map(|word| word.chars().take(20).collect::<String>().to_lowercase())
+        .collect();
+    let stem = if words.is_empty() {
+        "picture".to_owned()
+    } else {
+        words.join("-")
+    };
+    format!("{stem}.png")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_are_named_after_the_prompt() {
+        assert_eq!(
+            file_name("A red fox, in the snow!"),
+            "a-red-fox-in-the-snow.png"
+        );
+        assert_eq!(file_name("../../etc/passwd"), "etc-passwd.png");
+        assert_eq!(file_name("\u{1f98a}"), "picture.png");
+    }
+}

@@ -1,0 +1,45 @@
+//! The command line.
+
+mod check_config;
+mod client;
+mod generate;
+mod serve;
+mod settings;
+mod verify;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// A self-hosted server that turns prompts into pictures asynchronously.
+#[derive(Parser)]
+#[command(name = "tintype", version, about, propagate_version = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run the service.
+    Serve(serve::Arguments),
+    /// Make a picture from a prompt and save it.
+    Generate(generate::Arguments),
+    /// Check a stopped data directory: books, jobs and pictures.
+    Verify(verify::Arguments),
+    /// Check the configuration and print what is in effect, secrets masked.
+    CheckConfig(check_config::Arguments),
+}
+
+/// Runs the command that was asked for.
+pub fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(arguments) => serve::run(arguments),
+        Command::Generate(arguments) => generate::run(arguments),
+        Command::Verify(arguments) => verify::run(arguments),
+        Command::CheckConfig(arguments) => check_config::run(arguments),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("tintype: {error:#}");
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,111 @@
+//! `tintype serve`
+
+use super::settings::Settings;
+use crate::app::{self, Setup};
+use crate::config::Config;
+use crate::http::state::AppState;
+use crate::{first_run, server, telemetry};
+use actix_web::web::Data;
+use anyhow::Context as _;
+use clap::Args;
+use std::net::TcpListener;
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// How long callers may still be told 503 after a storage failure, before the process ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Options of `serve`.
+#[derive(Args)]
+pub struct Arguments {
+    #[command(flatten)]
+    settings: Settings,
+    /// The address and port to listen on [default: server.listen of the configuration].
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<String>,
+}
+
+/// Runs the service until it is told to stop.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    let listen = arguments
+        .listen
+        .map(|listen| ("server.listen".to_owned(), toml::Value::String(listen)));
+    let config = arguments.settings.load(listen.into_iter().collect())?;
+    telemetry::start(&config.log);
+    actix_web::rt::System::new().block_on(serve(config))
+}
+
+async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+    let (host, port) = config.server.listen.host_and_port();
+    let listener = server::bind(host, port).with_context(|| {
+        format!("cannot listen on {host}:{port}; stop what is there, or choose another address with --listen")
+    })?;
+    let public_url = config.public_url_at(listener.local_addr()?);
+    let state = app::start(Setup::new(config, public_url)).await?;
+    listen_until_stopped(&state, listener).await
+}
+
+async fn listen_until_stopped(
+    state: &Data<AppState>,
+    listener: TcpListener,
+) -> anyhow::Result<ExitCode> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    greet(state).await?;
+    let server = server::serve(state.clone(), listener)?;
+    let handle = server.handle();
+    let running = actix_web::rt::spawn(server);
+    tokio::select! {
+        _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
+        _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
+        reason = state.fail_stop.tripped() => {
+            tokio::time::sleep(LAST_WORDS).await;
+            eprintln!("tintype: stopped: {reason}");
+            // Not through the orderly stop: nothing more may be written.
+            std::process::exit(1);
+        }
+    }
+    // Connections are refused from here on, while jobs go on within the same grace period.
+    let closing = actix_web::rt::spawn(handle.stop(true));
+    app::finish_jobs(state).await;
+    closing.await?;
+    running.await??;
+    app::close(state);
+    tracing::info!("stopped");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Says where the service is, and at the first start how to make a picture with it.
+async fn greet(state: &AppState) -> anyhow::Result<()> {
+    let url = &state.public_url;
+    println!("Tintype {} is ready at {url}", env!("CARGO_PKG_VERSION"));
+    if let Some(key) = first_run::key(state).await? {
+        let account = first_run::account(state).await?;
+        println!(
+            "
+The account `{}` has a balance of {} {}. Its first API key, shown this once:
+
+  {key}
+
+Make a picture:
+
+  curl -s {url}/api/v1/text-generations \\
+    -H 'Authorization: Bearer {key}' \\
+    -H 'Content-Type: application/json' \\
+    -d '{{\"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}}'
+
+Then look at its status_url with the same Authorization, until it is done.
+",
+            account.name, account.books.balance, state.config.billing.currency
+        );
+    }
+    if state.config.admin.token.is_none() {
+        let file = state.config.storage.data_dir.join("admin-token");
+        println!(
+            "The operator interface is at {url}/admin/v1, its token in {}",
+            file.display()
+        );
+    }
+    Ok(())
+}

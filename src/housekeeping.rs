@@ -1,0 +1,77 @@
+//! What is done now and then: forgetting old idempotency keys, removing old pictures, noticing a dead dispatcher.
+
+use crate::http::state::AppState;
+use actix_web::web::Data;
+use std::time::Duration;
+use tintype_storage::domain::time::Timestamp;
+use tokio::time::{MissedTickBehavior, interval};
+
+const PULSE: Duration = Duration::from_secs(1);
+/// Pulses between two sweeps of records and pictures.
+const SWEEP_EVERY: u64 = 600;
+/// Records looked at in one step, and pictures removed in one.
+const STEP: usize = 1_000;
+/// Steps of one sweep; the rest waits for the next.
+const MAX_STEPS: usize = 1_000;
+
+/// Runs for as long as the process does.
+pub async fn run(state: Data<AppState>) {
+    let mut pulse = interval(PULSE);
+    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for beat in 0u64.. {
+        pulse.tick().await;
+        if !state.system.is_alive() {
+            state.fail_stop.trip("the dispatcher has died");
+            return;
+        }
+        if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
+            forget_idempotency_keys(&state).await;
+            remove_old_results(&state).await;
+        }
+    }
+}
+
+async fn forget_idempotency_keys(state: &AppState) {
+    let mut cursor = Vec::new();
+    for _ in 0..MAX_STEPS {
+        match state.store.forget_expired(state.now(), &cursor, STEP) {
+            Ok((writes, next)) => {
+                if !writes.is_empty() && state.commit(writes).await.is_err() {
+                    return;
+                }
+                cursor = next;
+            }
+            Err(error) => {
+                tracing::error!(%error, "old idempotency keys could not be forgotten");
+                return;
+            }
+        }
+        if cursor.is_empty() {
+            return;
+        }
+    }
+}
+
+async fn remove_old_results(state: &AppState) {
+    let days = state.config.results.retention_days;
+    if days == 0 {
+        return;
+    }
+    let age = Duration::from_secs(days * 86_400);
+    let older_than =
+        Timestamp::from_millis(state.now().millis().saturating_sub(age.as_millis() as i64));
+    for _ in 0..MAX_STEPS {
+        match state
+            .images
+            .expire_results(older_than.to_datetime(), STEP)
+            .await
+        {
+            Ok(removed) if removed < STEP => return,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "old pictures could not be removed");
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Accounts, deposits and ledgers.
+
+use super::paging::{Listing, Window};
+use crate::http::auth::Operator;
+use crate::http::body;
+use crate::http::failures;
+use crate::http::idempotency;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use crate::http::wire::fields::Fields;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use tintype_actors::account::DepositMoney;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::ids::{AccountId, TransactionId};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::store::{Deposit, IdempotencyUse};
+use tokio::sync::oneshot;
+
+const MAX_NAME_CHARS: usize = 200;
+const MAX_REFERENCE_CHARS: usize = 500;
+
+#[derive(Serialize)]
+struct AccountView {
+    account_id: String,
+    name: String,
+    balance: String,
+    reserved: String,
+    available: String,
+    created_at: String,
+}
+
+impl From<Account> for AccountView {
+    fn from(account: Account) -> Self {
+        Self {
+            account_id: account.id.to_string(),
+            balance: account.books.balance.to_string(),
+            reserved: account.books.reserved.to_string(),
+            available: account.books.available().to_string(),
+            created_at: account.created_at.to_string(),
+            name: account.name,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct EntryView {
+    transaction_id: String,
+    kind: &'static str,
+    amount: String,
+    balance_after: String,
+    job_id: Option<String>,
+    reference: Option<String>,
+    created_at: String,
+}
+
+impl From<LedgerEntry> for EntryView {
+    fn from(entry: LedgerEntry) -> Self {
+        Self {
+            transaction_id: entry.id.to_string(),
+            kind: entry.kind.word(),
+            amount: entry.amount.to_string(),
+            balance_after: entry.balance_after.to_string(),
+            job_id: entry.job.map(|job| job.to_string()),
+            reference: entry.reference,
+            created_at: entry.created_at.to_string(),
+        }
+    }
+}
+
+/// The account of a path; an unknown one and no id at all are both 404.
+pub fn find(state: &AppState, id: &str) -> Result<Account, Problem> {
+    let missing = || Problem::new(Code::NotFound, "there is no such account");
+    let id: AccountId = id.parse().map_err(|_| missing())?;
+    state.store.account(id)?.ok_or_else(missing)
+}
+
+/// A name for people: trimmed by nobody, but neither empty nor endless.
+pub fn read_name(fields: &mut Fields<'_>, name: Option<String>) -> Option<String> {
+    let name = name?;
+    let chars = name.chars().count();
+    if (1..=MAX_NAME_CHARS).contains(&chars) && !name.chars().any(char::is_control) {
+        return Some(name);
+    }
+    fields.fault(
+        "name",
+        format!("must be 1 to {MAX_NAME_CHARS} characters without control characters"),
+    );
+    None
+}
+
+/// `POST /accounts`
+pub async fn open(
+    _: Operator,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let body = body::read_json(&request, payload, &state).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let name = fields.required_string("name");
+    let name = read_name(&mut fields, name);
+    let balance = fields.optional_amount("balance").unwrap_or_default();
+    let books = Books::default().deposit(balance);
+    let books = fields.checked("balance", books);
+    fields
+        .finish(&["name", "balance"])
+        .map_err(Problem::validation)?;
+    let (Some(name), Some(books)) = (name, books) else {
+        return Err(Problem::field("body", "is incomplete"));
+    };
+    let account = create(&state, name, books, balance).await?;
+    Ok(HttpResponse::Created().json(AccountView::from(account)))
+}
+
+/// Opens an account with its first ledger line, where it begins with money.
+pub async fn create(
+    state: &AppState,
+    name: String,
+    books: Books,
+    balance: Amount,
+) -> Result<Account, Problem> {
+    let now = state.now();
+    let ids = &state.system.accounts().context().ids;
+    let account = Account {
+        id: AccountId(ids.next(now)),
+        name,
+        books,
+        created_at: now,
+    };
+    let opening = (!balance.is_zero()).then(|| LedgerEntry {
+        id: TransactionId(ids.next(now)),
+        kind: EntryKind::Deposit,
+        amount: balance,
+        balance_after: balance,
+        job: None,
+        reference: Some("opening balance".into()),
+        created_at: now,
+    });
+    state
+        .commit(state.store.open_account(&account, opening.as_ref()))
+        .await?;
+    Ok(account)
+}
+
+/// `GET /accounts`
+pub async fn list(
+    _: Operator,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let window = Window::of(&request)?;
+    let page = state.store.accounts(window.limit, window.after)?;
+    Ok(HttpResponse::Ok().json(Listing::new(page, AccountView::from)))
+}
+
+/// `GET /accounts/{account_id}`
+pub async fn show(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(AccountView::from(find(&state, &path)?)))
+}
+
+/// `POST /accounts/{account_id}/deposits`
+pub async fn deposit(
+    _: Operator,
+    path: web::Path<String>,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let account = find(&state, &path)?;
+    let body = body::read_json(&request, payload, &state).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let amount = fields.required_string("amount");
+    let amount = amount.and_then(|text| fields.checked("amount", text.parse::<Amount>()));
+    if amount.is_some_and(Amount::is_zero) {
+        fields.fault("amount", "must not be zero");
+    }
+    let reference = fields.optional_string("reference");
+    if reference
+        .as_ref()
+        .is_some_and(|text| text.chars().count() > MAX_REFERENCE_CHARS)
+    {
+        fields.fault(
+            "reference",
+            format!("must have at most {MAX_REFERENCE_CHARS} characters"),
+        );
+    }
+    let name = idempotency::key(request.headers()).unwrap_or_else(|fault| {
+        fields.fault(fault.field, fault.message);
+        None
+    });
+    fields
+        .finish(&["amount", "reference"])
+        .map_err(Problem::validation)?;
+    let amount = amount.ok_or_else(|| Problem::field("amount", "is required"))?;
+    let idempotency = name.map(|name| IdempotencyUse {
+        name,
+        fingerprint: fingerprint(amount, reference.as_deref()),
+    });
+    let handle = state
+        .system
+        .accounts()
+        .get(account.id)?
+        .ok_or_else(failures::busy)?;
+    let (reply, answer) = oneshot::channel();
+    let command = DepositMoney {
+        deposit: Deposit {
+            amount,
+            reference,
+            idempotency,
+        },
+        reply,
+    };
+    handle
+        .address
+        .try_send(command)
+        .map_err(|_| failures::busy())?;
+    let entry = answer.await.map_err(|_| failures::busy())??;
+    Ok(HttpResponse::Created().json(EntryView::from(entry)))
+}
+
+fn fingerprint(amount: Amount, reference: Option<&str>) -> Fingerprint {
+    let digest = Sha256::new()
+        .chain_update(amount.to_string())
+        .chain_update([0])
+        .chain_update(reference.unwrap_or_default());
+    Fingerprint(digest.finalize().into())
+}
+
+/// `GET /accounts/{account_id}/transactions`
+pub async fn transactions(
+    _: Operator,
+    path: web::Path<String>,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let account = find(&state, &path)?;
+    let window = Window::of(&request)?;
+    let page = state.store.ledger(account.id, window.limit, window.after)?;
+    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
+}

@@ -1,0 +1,46 @@
+//! The operator interface: accounts, money, keys and switches.
+
+mod accounts;
+mod keys;
+mod paging;
+mod pause;
+
+pub use accounts::create as open_account;
+pub use keys::{issue as issue_key, withdraw as remove_key};
+
+use super::routes::for_operator;
+use actix_web::{Scope, web};
+
+/// Adds the operator's routes.
+pub fn routes(scope: Scope) -> Scope {
+    scope
+        .service(
+            for_operator("/accounts", "GET, POST")
+                .route(web::get().to(accounts::list))
+                .route(web::post().to(accounts::open)),
+        )
+        .service(for_operator("/accounts/{account_id}", "GET").route(web::get().to(accounts::show)))
+        .service(
+            for_operator("/accounts/{account_id}/deposits", "POST")
+                .route(web::post().to(accounts::deposit)),
+        )
+        .service(
+            for_operator("/accounts/{account_id}/transactions", "GET")
+                .route(web::get().to(accounts::transactions)),
+        )
+        .service(
+            for_operator("/accounts/{account_id}/keys", "GET, POST")
+                .route(web::get().to(keys::list))
+                .route(web::post().to(keys::create)),
+        )
+        .service(
+            for_operator("/keys/{key_id}", "DELETE, PATCH")
+                .route(web::patch().to(keys::change))
+                .route(web::delete().to(keys::remove)),
+        )
+        .service(
+            for_operator("/pause", "GET, PUT")
+                .route(web::get().to(pause::show))
+                .route(web::put().to(pause::set)),
+        )
+}

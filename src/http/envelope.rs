@@ -1,0 +1,143 @@
+//! The outermost layer: request id, the rendering of errors, and a wall against panics.
+
+use super::failures;
+use super::problem::{Code, Problem};
+use super::state::AppState;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::header::{HeaderName, HeaderValue};
+use actix_web::http::StatusCode;
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, ResponseError, web};
+use futures_util::FutureExt as _;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use uuid::Builder;
+
+const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
+const MAX_ID_CHARS: usize = 128;
+
+/// The id of the request in hand: the caller's own if it is fit for a log line, else a fresh one.
+#[derive(Clone)]
+pub struct RequestId(Rc<str>);
+
+impl RequestId {
+    fn of(request: &HttpRequest) -> Self {
+        let given = request
+            .headers()
+            .get(&REQUEST_ID)
+            .and_then(|value| value.to_str().ok());
+        match given.filter(|id| is_fit(id)) {
+            Some(id) => Self(id.into()),
+            None => Self(
+                Builder::from_random_bytes(rand::random())
+                    .into_uuid()
+                    .to_string()
+                    .into(),
+            ),
+        }
+    }
+}
+
+fn is_fit(id: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
+    (1..=MAX_ID_CHARS).contains(&id.len()) && id.bytes().all(allowed)
+}
+
+/// Wraps every call.
+pub async fn envelope<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let id = RequestId::of(request.request());
+    request.extensions_mut().insert(id.clone());
+    let state = request.app_data::<web::Data<AppState>>();
+    if state.is_some_and(|state| state.fail_stop.has_tripped()) {
+        let answer = failures::stopping().render(&id.0);
+        return Ok(sealed(request.into_response(answer), &id));
+    }
+    // No other handle on the request may be held here: the router needs it for itself.
+    let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+        Ok(Ok(response)) => response.map_into_boxed_body(),
+        Ok(Err(error)) => return Err(Rendered::of(&error, &id).into()),
+        Err(_) => {
+            tracing::error!(request_id = %id.0, "a handler panicked");
+            let detail = "the service failed to answer this; tell its operator the request id";
+            return Err(Rendered { problem: Problem::new(Code::Internal, detail), id: id.0.to_string() }.into());
+        }
+    };
+    let problem = response.response_mut().extensions_mut().remove::<Problem>();
+    if let Some(problem) = problem {
+        tracing::debug!(request_id = %id.0, %problem, "refused");
+        let answer = problem.render(&id.0);
+        response = response.into_response(answer);
+    }
+    tracing::debug!(
+        request_id = %id.0,
+        method = %response.request().method(),
+        path = response.request().path(),
+        status = response.status().as_u16(),
+        "answered"
+    );
+    Ok(sealed(response, &id))
+}
+
+/// An error that is told where the request is out of reach.
+#[derive(Debug)]
+struct Rendered {
+    problem: Problem,
+    id: String,
+}
+
+impl Rendered {
+    fn of(error: &Error, id: &RequestId) -> Self {
+        let problem = error.as_error::<Problem>().cloned().unwrap_or_else(|| {
+            tracing::error!(request_id = %id.0, %error, "an unexpected error");
+            Problem::new(Code::Internal, "the service failed to answer this; tell its operator the request id")
+        });
+        Self { problem, id: id.0.to_string() }
+    }
+}
+
+impl fmt::Display for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(f)
+    }
+}
+
+impl ResponseError for Rendered {
+    fn status_code(&self) -> StatusCode {
+        self.problem.code.status()
+    }
+
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        let mut answer = self.problem.render(&self.id);
+        if let Ok(value) = HeaderValue::from_str(&self.id) {
+            answer.headers_mut().insert(REQUEST_ID, value);
+        }
+        answer
+    }
+}
+
+fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResponse<BoxBody> {
+    if let Ok(value) = HeaderValue::from_str(&id.0) {
+        response.headers_mut().insert(REQUEST_ID, value);
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_fit_for_a_log_line() {
+        for good in ["a", "A-Z_0.9", &"x".repeat(128)] {
+            assert!(is_fit(good), "{good}");
+        }
+        for bad in ["", "a b", "a\tb", "é", "a/b", "{}", &"x".repeat(129)] {
+            assert!(!is_fit(bad), "{bad}");
+        }
+    }
+}

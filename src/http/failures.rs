@@ -1,0 +1,97 @@
+//! How failures of the parts below are told to callers.
+
+use super::problem::{Code, Problem};
+use crate::images::serve::FileError;
+use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
+use tintype_storage::engine::EngineError;
+use tintype_storage::store::{AcceptError, DepositError, StoreError};
+
+/// The answer to everything once storage has failed.
+pub fn stopping() -> Problem {
+    let detail = "the service is stopping after a storage failure and will be back once it has been restarted";
+    Problem::new(Code::Overloaded, detail).retry_after(5)
+}
+
+/// The account's actor has more to do than it can.
+pub fn busy() -> Problem {
+    Problem::new(
+        Code::Overloaded,
+        "too many calls of this account are under way; repeat it in a moment",
+    )
+}
+
+impl From<StoreError> for Problem {
+    fn from(error: StoreError) -> Self {
+        match error {
+            StoreError::Engine(error) => error.into(),
+            StoreError::Damaged { .. } | StoreError::Books { .. } => {
+                tracing::error!(%error, "a record is wrong");
+                Problem::new(
+                    Code::Internal,
+                    "a record of the service is damaged; tell its operator",
+                )
+            }
+        }
+    }
+}
+
+impl From<EngineError> for Problem {
+    fn from(error: EngineError) -> Self {
+        tracing::error!(%error, "storage");
+        stopping()
+    }
+}
+
+impl From<AcceptError> for Problem {
+    fn from(error: AcceptError) -> Self {
+        match error {
+            AcceptError::KeyReused => Problem::new(Code::IdempotencyKeyReused, error.to_string()),
+            AcceptError::TooManyLive(_) => Problem::new(
+                Code::RateLimited,
+                format!("{error}; wait for some of them to finish"),
+            )
+            .retry_after(5),
+            AcceptError::KeyLimit { .. } => Problem::new(Code::KeyLimitReached, error.to_string()),
+            AcceptError::Ledger(error) => {
+                Problem::new(Code::InsufficientBalance, error.to_string())
+            }
+            AcceptError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<DepositError> for Problem {
+    fn from(error: DepositError) -> Self {
+        match error {
+            DepositError::KeyReused => Problem::new(Code::IdempotencyKeyReused, error.to_string()),
+            DepositError::Ledger(error) => Problem::field("amount", error.to_string()),
+            DepositError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<FileError> for Problem {
+    fn from(error: FileError) -> Self {
+        let code = match &error {
+            FileError::InvalidSignature => Code::InvalidSignature,
+            FileError::UrlExpired => Code::UrlExpired,
+            FileError::NotFound => Code::NotFound,
+            FileError::Gone => Code::Gone,
+            FileError::RangeNotSatisfiable { .. } => Code::RangeNotSatisfiable,
+            FileError::Storage(cause) => {
+                tracing::error!(error = %cause, "a file could not be read");
+                Code::StorageUnavailable
+            }
+        };
+        let problem = Problem::new(code, error.to_string());
+        match error {
+            FileError::RangeNotSatisfiable { size } => {
+                match HeaderValue::from_str(&format!("bytes */{size}")) {
+                    Ok(value) => problem.with_header(CONTENT_RANGE, value),
+                    Err(_) => problem,
+                }
+            }
+            _ => problem,
+        }
+    }
+}

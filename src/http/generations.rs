@@ -1,0 +1,368 @@
+//! The six generation calls, with their checks in the published order.
+
+use super::auth::Principal;
+use super::body;
+use super::failures;
+use super::idempotency;
+use super::problem::{Code, Problem};
+use super::state::AppState;
+use super::wire::generation::{self, Endpoint};
+use super::wire::job::Created;
+use crate::inputs::{self, IngestError, InputImage};
+use crate::words;
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use object_store::path::Path;
+use tintype_actors::account::AcceptJob;
+use tintype_actors::accounts::AccountHandle;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::job::{self, Brief, Words};
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::request::GenerationRequest;
+use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, IdempotentCall, NewJob};
+use tokio::sync::oneshot;
+use uuid::Uuid;
+
+/// Handles one generation call.
+pub async fn create(
+    endpoint: Endpoint,
+    principal: Principal,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let key = &principal.key;
+    check_scope(key, endpoint)?;
+    let body = body::read_json(&request, payload, &state).await?;
+    let (asked, name) = parse(&request, &body, endpoint, &state)?;
+    let used = name.map(|name| IdempotencyUse {
+        name,
+        fingerprint: asked.fingerprint(),
+    });
+    if let Some(used) = &used
+        && let Some(first) = state.store.idempotency(
+            IdempotentCall::Generation,
+            key.account,
+            &used.name,
+            state.now(),
+        )?
+    {
+        return if first.fingerprint == used.fingerprint {
+            Ok(accepted(&state, first.made, true))
+        } else {
+            Err(AcceptError::KeyReused.into())
+        };
+    }
+    check_open(&state, &asked)?;
+    let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
+        Problem::new(
+            Code::Unauthorized,
+            "the account of this API key no longer exists",
+        )
+    })?;
+    let most = state.config.jobs.max_live_per_account as usize;
+    if account.live_jobs() >= most {
+        return Err(AcceptError::TooManyLive(account.live_jobs()).into());
+    }
+    check_callback(&asked)?;
+    let price = state
+        .catalog
+        .price(asked.tier, asked.resolution)
+        .unwrap_or_default();
+    check_funds(&state, key, price)?;
+    let call = Call {
+        state,
+        key: key.clone(),
+        asked,
+        price,
+        used,
+        account,
+    };
+    if call.needs_material() {
+        // Apart from this request's own life: a caller that goes away must leave no objects behind.
+        let apart = actix_web::rt::spawn(call.accept());
+        return apart.await.map_err(|_| {
+            Problem::new(
+                Code::Internal,
+                "the request could not be accepted; try again",
+            )
+        })?;
+    }
+    call.accept().await
+}
+
+/// A call that has passed its first checks.
+struct Call {
+    state: web::Data<AppState>,
+    key: ApiKey,
+    asked: GenerationRequest,
+    price: Amount,
+    used: Option<IdempotencyUse>,
+    account: AccountHandle,
+}
+
+impl Call {
+    fn needs_material(&self) -> bool {
+        !self.asked.input_urls.is_empty() || words::is_too_large(&words_of(&self.asked))
+    }
+
+    /// Gathers what the job needs, then asks the account's actor.
+    async fn accept(self) -> Result<HttpResponse, Problem> {
+        let material = Material::gather(&self.state, &self.asked).await?;
+        let outcome = self.reserve(&material).await;
+        match outcome {
+            Ok(Accepted {
+                job,
+                replayed: false,
+            }) => Ok(accepted(&self.state, job.0, false)),
+            Ok(Accepted {
+                job,
+                replayed: true,
+            }) => {
+                material.discard(&self.state).await;
+                Ok(accepted(&self.state, job.0, true))
+            }
+            Err(problem) => {
+                // After a storage failure nobody knows whether the job is on the disk; if it is, it needs its material.
+                if !self.state.fail_stop.has_tripped() {
+                    material.discard(&self.state).await;
+                }
+                Err(problem)
+            }
+        }
+    }
+
+    async fn reserve(&self, material: &Material) -> Result<Accepted, Problem> {
+        let job = Box::new(new_job(self, material)?);
+        let (reply, answer) = oneshot::channel();
+        self.account
+            .address
+            .try_send(AcceptJob { job, reply })
+            .map_err(|_| failures::busy())?;
+        match answer.await {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) if self.state.fail_stop.has_tripped() => Err(failures::stopping()),
+            Err(_) => Err(failures::busy()),
+        }
+    }
+}
+
+fn check_scope(key: &ApiKey, endpoint: Endpoint) -> Result<(), Problem> {
+    if key.allows(endpoint.tier) {
+        return Ok(());
+    }
+    let detail = format!("this API key is not scoped for the {} model", endpoint.tier);
+    Err(Problem::new(Code::ModelNotAllowed, detail))
+}
+
+/// Body and headers, with the faults of both.
+fn parse(
+    request: &HttpRequest,
+    body: &[u8],
+    endpoint: Endpoint,
+    state: &AppState,
+) -> Result<(GenerationRequest, Option<String>), Problem> {
+    let name = idempotency::key(request.headers());
+    let asked = generation::parse(
+        body,
+        endpoint,
+        &state.catalog,
+        state.config.jobs.max_prompt_chars,
+    );
+    match (asked, name) {
+        (Ok(asked), Ok(name)) => Ok((asked, name)),
+        (asked, name) => {
+            let faults = asked
+                .err()
+                .unwrap_or_default()
+                .into_iter()
+                .chain(name.err());
+            Err(Problem::validation(faults.collect()))
+        }
+    }
+}
+
+fn check_open(state: &AppState, asked: &GenerationRequest) -> Result<(), Problem> {
+    let pause = *state.pause.read();
+    let again = "try again later with the same Idempotency-Key";
+    if pause.project {
+        return Err(Problem::new(
+            Code::Paused,
+            format!("the service is paused; {again}"),
+        ));
+    }
+    if pause.covers(asked.tier) {
+        return Err(Problem::new(
+            Code::Paused,
+            format!("the {} model is paused; {again}", asked.tier),
+        ));
+    }
+    if state.system.live_jobs() as u64 >= state.config.jobs.max_live {
+        return Err(Problem::new(
+            Code::Overloaded,
+            format!("the queue of the service is full; {again}"),
+        )
+        .retry_after(5));
+    }
+    Ok(())
+}
+
+fn check_callback(asked: &GenerationRequest) -> Result<(), Problem> {
+    match &asked.callback_url {
+        Some(_) => Err(Problem::field(
+            "callback_url",
+            "is not the URL of a registered webhook of this account",
+        )),
+        None => Ok(()),
+    }
+}
+
+/// Refuses early what cannot be paid, before anything is fetched. The reservation itself decides again.
+fn check_funds(state: &AppState, key: &ApiKey, price: Amount) -> Result<(), Problem> {
+    let account = state.store.account(key.account)?;
+    let books = account.map(|account| account.books).unwrap_or_default();
+    books
+        .hold(price)
+        .map(drop)
+        .map_err(|error| AcceptError::from(error).into())
+}
+
+/// What a call has put into the object store before its job exists.
+#[derive(Default)]
+struct Material {
+    inputs: Vec<InputImage>,
+    words: Option<String>,
+}
+
+impl Material {
+    async fn gather(state: &AppState, asked: &GenerationRequest) -> Result<Self, Problem> {
+        let mut material = Self::default();
+        if !asked.input_urls.is_empty() {
+            let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
+            let limits = state.input_limits();
+            material.inputs = inputs::ingest(
+                &state.egress,
+                state.images.store(),
+                &prefix,
+                &asked.input_urls,
+                &limits,
+            )
+            .await
+            .map_err(ingest_problem)?;
+        }
+        let words = words_of(asked);
+        if words::is_too_large(&words) {
+            match words::store(&state.images, &words).await {
+                Ok(key) => material.words = Some(key),
+                Err(error) => {
+                    tracing::error!(%error, "words could not be stored");
+                    material.discard(state).await;
+                    return Err(Problem::new(
+                        Code::StorageUnavailable,
+                        "the request could not be stored; try again",
+                    ));
+                }
+            }
+        }
+        Ok(material)
+    }
+
+    async fn discard(&self, state: &AppState) {
+        inputs::discard(state.images.store().as_ref(), &self.inputs).await;
+        if let Some(key) = &self.words
+            && let Err(error) = state.images.delete(key).await
+        {
+            tracing::warn!(%key, %error, "an object of a refused call could not be removed");
+        }
+    }
+}
+
+fn ingest_problem(error: IngestError) -> Problem {
+    match error {
+        IngestError::Invalid(faults) => {
+            let fault = |(field, message)| super::problem::FieldFault { field, message };
+            Problem::validation(faults.into_iter().map(fault).collect())
+        }
+        IngestError::Store(fault) => {
+            tracing::error!(error = %fault, "input images could not be stored");
+            Problem::new(
+                Code::StorageUnavailable,
+                "the input images could not be stored; try again",
+            )
+        }
+    }
+}
+
+fn words_of(asked: &GenerationRequest) -> Words {
+    Words {
+        prompt: asked.prompt.clone(),
+        metadata: asked.metadata.as_ref().map(Json::to_compact),
+        callback_url: asked.callback_url.clone(),
+    }
+}
+
+fn new_job(call: &Call, material: &Material) -> Result<NewJob, Problem> {
+    let Call {
+        state,
+        key,
+        asked,
+        price,
+        used,
+        ..
+    } = call;
+    let ratio = match (asked.aspect, material.inputs.first()) {
+        (AspectChoice::Fixed(ratio), _) => ratio,
+        (AspectChoice::Auto, first) => {
+            let offered = &state.catalog.offer(asked.tier).aspect_ratios;
+            let nearest =
+                first.and_then(|image| AspectRatio::nearest(offered, image.width, image.height));
+            nearest.ok_or_else(|| {
+                Problem::field("aspect_ratio", "`auto` needs an input image with a size")
+            })?
+        }
+    };
+    let input = |image: &InputImage| job::InputImage {
+        key: image.key.clone(),
+        bytes: image.bytes,
+        width: image.width,
+        height: image.height,
+    };
+    Ok(NewJob {
+        key: key.id,
+        spend_limit: key.spend_limit,
+        tier: asked.tier,
+        mode: asked.mode,
+        aspect: asked.aspect,
+        ratio,
+        resolution: asked.resolution,
+        brief: match &material.words {
+            Some(key) => Brief::Stored(key.clone()),
+            None => Brief::Inline(words_of(asked)),
+        },
+        inputs: material.inputs.iter().map(input).collect(),
+        price: *price,
+        idempotency: used.clone(),
+    })
+}
+
+fn accepted(state: &AppState, job: Uuid, replayed: bool) -> HttpResponse {
+    let job_id = job.to_string();
+    let status_url = format!("/api/v1/jobs/{job_id}");
+    let mut answer = HttpResponse::Accepted();
+    answer.insert_header((
+        header::LOCATION,
+        format!("{}{status_url}", state.public_url),
+    ));
+    answer.insert_header((header::RETRY_AFTER, "2"));
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    if replayed {
+        answer.insert_header(("Idempotent-Replayed", "true"));
+    }
+    answer.json(Created {
+        job_id,
+        status: "queued",
+        status_url,
+    })
+}

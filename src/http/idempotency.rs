@@ -1,0 +1,73 @@
+//! The `Idempotency-Key` header.
+
+use super::problem::FieldFault;
+use actix_web::http::header::HeaderMap;
+
+/// The header's name, as faults of it are told.
+pub const HEADER: &str = "Idempotency-Key";
+const MAX_CHARS: usize = 255;
+
+/// The caller's name for a request; `None` when the header was not sent.
+///
+/// One pair of enclosing double quotes is taken off: the IETF draft writes the value so, most clients do not.
+pub fn key(headers: &HeaderMap) -> Result<Option<String>, FieldFault> {
+    let fault = |message: &str| FieldFault::new(HEADER, message);
+    let mut values = headers.get_all(HEADER);
+    let Some(value) = values.next() else {
+        return Ok(None);
+    };
+    if values.next().is_some() {
+        return Err(fault("stands twice; send it once"));
+    }
+    let expected = "must be 1 to 255 visible ASCII characters";
+    let text = value.to_str().map_err(|_| fault(expected))?;
+    let bare = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'))
+        .unwrap_or(text);
+    let fits =
+        (1..=MAX_CHARS).contains(&bare.len()) && bare.bytes().all(|byte| byte.is_ascii_graphic());
+    if fits {
+        Ok(Some(bare.to_owned()))
+    } else {
+        Err(fault(expected))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::http::header::{HeaderName, HeaderValue};
+
+    fn read(values: &[&[u8]]) -> Result<Option<String>, FieldFault> {
+        let mut headers = HeaderMap::new();
+        for value in values {
+            headers.append(
+                HeaderName::from_static("idempotency-key"),
+                HeaderValue::from_bytes(value).unwrap(),
+            );
+        }
+        key(&headers)
+    }
+
+    #[test]
+    fn hostile_51_sizes_and_characters() {
+        assert_eq!(read(&[]), Ok(None));
+        assert_eq!(read(&[b"a"]), Ok(Some("a".into())));
+        assert_eq!(read(&[b"\"a b\""]).unwrap_err().field, HEADER);
+        assert_eq!(read(&[b"\"ab\""]), Ok(Some("ab".into())));
+        assert_eq!(read(&[b"\"ab"]), Ok(Some("\"ab".into())));
+        assert_eq!(read(&[&[b'x'; 255]]), Ok(Some("x".repeat(255))));
+        for bad in [
+            &b""[..],
+            b"\"\"",
+            &[b'x'; 256],
+            &[b'x'; 65_536],
+            "é".as_bytes(),
+            b"a b",
+        ] {
+            assert!(read(&[bad]).is_err(), "{bad:?}");
+        }
+        assert!(read(&[b"a", b"a"]).is_err());
+    }
+}

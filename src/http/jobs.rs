@@ -1,0 +1,92 @@
+//! Job lookup and cancellation.
+
+use super::auth::Principal;
+use super::failures;
+use super::problem::{Code, Problem};
+use super::state::AppState;
+use super::wire::job::JobView;
+use actix_web::http::header;
+use actix_web::{HttpResponse, web};
+use tintype_actors::account::ApplyEvent;
+use tintype_actors::generator::Gallery as _;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{Job, JobEvent, JobState};
+use tintype_storage::store::EventError;
+use tokio::sync::oneshot;
+
+/// `GET /jobs/{job_id}`
+pub async fn show(
+    principal: Principal,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let id: JobId = path.parse().map_err(|_| not_found())?;
+    let job = state
+        .store
+        .job(principal.key.account, id)?
+        .ok_or_else(not_found)?;
+    answer(&state, &job).await
+}
+
+/// `DELETE /jobs/{job_id}`: cancels a job that is still queued.
+pub async fn cancel(
+    principal: Principal,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let id: JobId = path.parse().map_err(|_| not_found())?;
+    let account = state
+        .system
+        .accounts()
+        .get(principal.key.account)?
+        .ok_or_else(not_found)?;
+    let (reply, outcome) = oneshot::channel();
+    let command = ApplyEvent {
+        job: id,
+        event: JobEvent::Cancel,
+        reply,
+    };
+    account
+        .address
+        .try_send(command)
+        .map_err(|_| failures::busy())?;
+    match outcome.await.map_err(|_| failures::stopping())? {
+        Ok(job) => {
+            state.system.job_canceled(id);
+            state.gallery.forget_inputs(&job).await;
+            answer(&state, &job).await
+        }
+        Err(EventError::NotFound) => Err(not_found()),
+        Err(EventError::Transition(error)) => Err(Problem::new(Code::Conflict, error.to_string())),
+        Err(EventError::Store(error)) => Err(error.into()),
+    }
+}
+
+/// One text for an unknown id, no id at all, and another account's job.
+fn not_found() -> Problem {
+    Problem::new(Code::NotFound, "there is no such job")
+}
+
+async fn answer(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
+    let image_url = match &job.state {
+        JobState::Done { image, .. } => Some(presign(state, &image.key).await?),
+        JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
+    };
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(answer.json(JobView::new(job, image_url)))
+}
+
+async fn presign(state: &AppState, key: &str) -> Result<String, Problem> {
+    let signed = state
+        .images
+        .presign(key, state.now().to_datetime(), state.url_lifetime())
+        .await;
+    signed.map_err(|error| {
+        tracing::error!(%error, "a download URL could not be signed");
+        Problem::new(
+            Code::StorageUnavailable,
+            "the picture's URL could not be signed; try again",
+        )
+    })
+}

@@ -1,0 +1,20 @@
+//! The HTTP edge: what is asked, by whom, and how the answer is told.
+
+mod admin;
+mod auth;
+mod balance;
+mod body;
+mod envelope;
+mod failures;
+mod generations;
+mod health;
+mod idempotency;
+mod jobs;
+pub mod problem;
+mod routes;
+pub mod state;
+mod wire;
+
+pub use admin::{issue_key, open_account, remove_key};
+pub use envelope::envelope;
+pub use routes::configure;

@@ -1,0 +1,82 @@
+//! What every handler may use.
+
+use crate::config::Config;
+use crate::egress::Egress;
+use crate::gallery::ObjectGallery;
+use crate::images::Images;
+use crate::inputs::InputLimits;
+use parking_lot::RwLock;
+use std::time::Duration;
+use tintype_actors::clock::Clock;
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::system::System;
+use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::{Commit, EngineError};
+use tintype_storage::store::{Store, Writes};
+use tokio::sync::{Mutex, oneshot};
+
+/// Shared by all workers.
+pub struct AppState {
+    /// The effective configuration.
+    pub config: Config,
+    /// What is on sale.
+    pub catalog: Catalog,
+    /// Records.
+    pub store: Store,
+    /// The actors.
+    pub system: System,
+    /// Pictures and input images.
+    pub images: Images,
+    /// Clears away what ended jobs leave.
+    pub gallery: ObjectGallery,
+    /// The way out, for input images.
+    pub egress: Egress,
+    /// The moment.
+    pub clock: Clock,
+    /// The end of the process.
+    pub fail_stop: FailStop,
+    /// The operator's switches, as they are on the disk.
+    pub pause: RwLock<Pause>,
+    /// SHA-256 of the operator's token.
+    pub admin_token: [u8; 32],
+    /// What absolute links begin with.
+    pub public_url: String,
+    /// Held while the operator changes a key or a switch: read, change and write are one step.
+    pub operator: Mutex<()>,
+}
+
+impl AppState {
+    /// The moment.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// How long a download URL is valid.
+    pub fn url_lifetime(&self) -> Duration {
+        Duration::from_secs(self.config.results.url_lifetime_seconds)
+    }
+
+    /// Bounds of fetching input images.
+    pub fn input_limits(&self) -> InputLimits {
+        InputLimits {
+            timeout: Duration::from_secs(self.config.inputs.timeout_seconds),
+            max_total_bytes: self.config.inputs.max_total_bytes,
+            ..InputLimits::default()
+        }
+    }
+
+    /// Writes and returns once it is on the disk.
+    pub async fn commit(&self, writes: Writes) -> Result<(), EngineError> {
+        let (sender, receiver) = oneshot::channel();
+        // The caller may have gone away; then nobody wants to know.
+        let done = Box::new(move |outcome| drop(sender.send(outcome)));
+        self.store.engine().submit(Commit { writes, done });
+        let outcome = receiver.await.unwrap_or(Err(EngineError::Stopped));
+        if let Err(error) = &outcome {
+            self.fail_stop.trip(error.to_string());
+        }
+        outcome
+    }
+}

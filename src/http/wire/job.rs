@@ -1,0 +1,81 @@
+//! Answers of the native interface.
+
+use serde::Serialize;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::job::{Job, JobState};
+
+/// The 202 of a generation call.
+#[derive(Serialize)]
+pub struct Created {
+    /// The job's id.
+    pub job_id: String,
+    /// Always `queued`.
+    pub status: &'static str,
+    /// The path to poll.
+    pub status_url: String,
+}
+
+/// A job as the lookup tells it. Every field is always there.
+#[derive(Serialize)]
+pub struct JobView<'a> {
+    job_id: String,
+    status: &'static str,
+    created_at: String,
+    started_at: Option<String>,
+    finished_at: Option<String>,
+    result: Option<ResultView>,
+    error: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct ResultView {
+    image_url: String,
+}
+
+impl<'a> JobView<'a> {
+    /// A job with the fresh download URL of its picture, where it has one.
+    pub fn new(job: &'a Job, image_url: Option<String>) -> Self {
+        let (started_at, finished_at, error) = match &job.state {
+            JobState::Queued => (None, None, None),
+            JobState::Processing { started_at, .. } => (Some(*started_at), None, None),
+            JobState::Done {
+                started_at,
+                finished_at,
+                ..
+            } => (Some(*started_at), Some(*finished_at), None),
+            JobState::Failed {
+                started_at,
+                finished_at,
+                error,
+            } => (*started_at, Some(*finished_at), Some(error.as_str())),
+        };
+        Self {
+            job_id: job.id.to_string(),
+            status: job.state.word(),
+            created_at: job.created_at.to_string(),
+            started_at: started_at.map(|at| at.to_string()),
+            finished_at: finished_at.map(|at| at.to_string()),
+            result: image_url.map(|image_url| ResultView { image_url }),
+            error,
+        }
+    }
+}
+
+/// An account's money as its owner sees it.
+#[derive(Serialize)]
+pub struct BalanceView {
+    balance: String,
+    reserved: String,
+    available: String,
+}
+
+impl BalanceView {
+    /// All three amounts of one moment.
+    pub fn new(account: &Account) -> Self {
+        Self {
+            balance: account.books.balance.to_string(),
+            reserved: account.books.reserved.to_string(),
+            available: account.books.available().to_string(),
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! The listening side.
+
+use crate::http;
+use crate::http::state::AppState;
+use actix_web::dev::Server;
+use actix_web::middleware::from_fn;
+use actix_web::web::Data;
+use actix_web::{App, HttpServer};
+use std::io;
+use std::net::{TcpListener, ToSocketAddrs};
+use std::time::Duration;
+
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+const BACKLOG: i32 = 4_096;
+
+/// Binds the configured address. Done first, so that a taken port is found before anything is opened.
+pub fn bind(host: &str, port: u16) -> io::Result<TcpListener> {
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn listen(address: std::net::SocketAddr) -> io::Result<TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    let listener: TcpListener = socket.into();
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Serves until it is stopped through its handle. Signals are left to the caller.
+pub fn serve(state: Data<AppState>, listener: TcpListener) -> io::Result<Server> {
+    let workers = state.config.server.workers();
+    let grace = state.config.server.shutdown_grace_seconds;
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(state.clone())
+            .wrap(from_fn(http::envelope))
+            .configure(http::configure)
+    });
+    let server = server
+        .workers(workers)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .keep_alive(KEEP_ALIVE)
+        .shutdown_timeout(grace)
+        .disable_signals()
+        .listen(listener)?;
+    Ok(server.run())
+}

@@ -1,0 +1,44 @@
+//! Words of a request that are too large for a record: kept in the object store, under a name that the record holds.
+
+use crate::images::{Images, ImagesError};
+use bytes::Bytes;
+use tintype_storage::domain::job::Words;
+use uuid::Uuid;
+
+/// Bytes of words up to which they stay in the record, which with 14 input images stays below the engine's bound.
+const INLINE: usize = 8 * 1024;
+
+/// Must these words be stored apart?
+pub fn is_too_large(words: &Words) -> bool {
+    let metadata = words.metadata.as_ref().map_or(0, String::len);
+    let callback = words.callback_url.as_ref().map_or(0, String::len);
+    words.prompt.len() + metadata + callback > INLINE
+}
+
+/// Stores words and returns their key.
+pub async fn store(images: &Images, words: &Words) -> Result<String, ImagesError> {
+    let key = format!("words/{}.json", Uuid::new_v4());
+    // Three strings always encode.
+    let text = serde_json::to_vec(words).unwrap_or_default();
+    images
+        .put(&key, Bytes::from(text), "application/json")
+        .await?;
+    Ok(key)
+}
+
+/// Reads words back.
+pub async fn load(images: &Images, key: &str) -> Result<Words, WordsError> {
+    let bytes = images.get(key).await?;
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+/// Why words could not be read back.
+#[derive(Debug, thiserror::Error)]
+pub enum WordsError {
+    /// The object store failed.
+    #[error(transparent)]
+    Images(#[from] ImagesError),
+    /// They are not what was stored.
+    #[error("stored words are damaged: {0}")]
+    Damaged(#[from] serde_json::Error),
+}
