@@ -5,8 +5,8 @@ use super::problem::{Code, Problem};
 use super::state::AppState;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
-use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::http::StatusCode;
+use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
 use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, ResponseError, web};
 use futures_util::FutureExt as _;
@@ -64,7 +64,11 @@ pub async fn envelope<B: MessageBody + 'static>(
         Err(_) => {
             tracing::error!(request_id = %id.0, "a handler panicked");
             let detail = "the service failed to answer this; tell its operator the request id";
-            return Err(Rendered { problem: Problem::new(Code::Internal, detail), id: id.0.to_string() }.into());
+            return Err(Rendered {
+                problem: Problem::new(Code::Internal, detail),
+                id: id.0.to_string(),
+            }
+            .into());
         }
     };
     let problem = response.response_mut().extensions_mut().remove::<Problem>();
@@ -94,9 +98,15 @@ impl Rendered {
     fn of(error: &Error, id: &RequestId) -> Self {
         let problem = error.as_error::<Problem>().cloned().unwrap_or_else(|| {
             tracing::error!(request_id = %id.0, %error, "an unexpected error");
-            Problem::new(Code::Internal, "the service failed to answer this; tell its operator the request id")
+            Problem::new(
+                Code::Internal,
+                "the service failed to answer this; tell its operator the request id",
+            )
         });
-        Self { problem, id: id.0.to_string() }
+        Self {
+            problem,
+            id: id.0.to_string(),
+        }
     }
 }
 

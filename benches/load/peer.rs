@@ -1,0 +1,126 @@
+//! The servers under load, each in a process of its own: it prints what the client needs to know, then serves until its
+//! standard input closes.
+
+use crate::fill;
+use actix_web::{App, HttpResponse, HttpServer, web};
+use anyhow::Context as _;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use serde::{Deserialize, Serialize};
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use tintype::app::{self, Setup};
+use tintype::config::{Config, Sources};
+use tintype::http::{issue_key, open_account};
+use tintype::server;
+use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::ledger::Books;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Serves as the peer that the words name.
+pub fn run(words: &[String]) -> anyhow::Result<()> {
+    match words {
+        [role] if role == "ceiling" => ceiling(),
+        [role, data_dir, accounts] if role == "tintype" => {
+            tintype(data_dir.into(), accounts.parse()?)
+        }
+        [role, data_dir, accounts, jobs] if role == "fill" => {
+            fill::run(Path::new(data_dir), accounts.parse()?, jobs.parse()?)
+        }
+        _ => anyhow::bail!("unknown peer {words:?}"),
+    }
+}
+
+/// Waits on a thread of its own until the parent closes our standard input.
+async fn until_told() {
+    let wait = || std::io::stdin().read_to_end(&mut Vec::new());
+    let _ = actix_web::web::block(wait).await;
+}
+
+#[derive(Deserialize)]
+struct Body {
+    prompt: String,
+    aspect_ratio: String,
+}
+
+#[derive(Serialize)]
+struct Created {
+    job_id: &'static str,
+    status: &'static str,
+    status_url: &'static str,
+}
+
+/// What actix-web can do with the same request and an answer of the same size, and nothing in between.
+async fn bare(body: web::Json<Body>) -> HttpResponse {
+    assert!(!body.prompt.is_empty() && !body.aspect_ratio.is_empty());
+    HttpResponse::Accepted().json(Created {
+        job_id: "01890a5d-ac96-774b-bcce-b302099a8057",
+        status: "queued",
+        status_url: "/api/v1/jobs/01890a5d-ac96-774b-bcce-b302099a8057",
+    })
+}
+
+fn ceiling() -> anyhow::Result<()> {
+    actix_web::rt::System::new().block_on(async {
+        let server =
+            HttpServer::new(|| App::new().route("/api/v1/text-generations", web::post().to(bare)))
+                .workers(2)
+                .disable_signals()
+                .bind("127.0.0.1:0")?;
+        println!("{}", server.addrs().first().context("no address")?);
+        let server = server.run();
+        let handle = server.handle();
+        actix_web::rt::spawn(server);
+        until_told().await;
+        handle.stop(false).await;
+        Ok(())
+    })
+}
+
+/// A generator that never ends, so that what is measured is the taking of jobs and not the making of pictures.
+struct Never;
+
+impl Generator for Never {
+    fn generate(&self, _: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+        std::future::pending().boxed_local()
+    }
+}
+
+fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
+    actix_web::rt::System::new().block_on(async {
+        let mut config = Config::load(&Sources::default())?;
+        config.storage.data_dir = data_dir;
+        config.server.workers = 2;
+        config.server.shutdown_grace_seconds = 0;
+        config.jobs.max_live = 100_000_000;
+        config.jobs.max_live_per_account = 100_000_000;
+        let listener = server::bind("127.0.0.1", 0)?;
+        let address = listener.local_addr()?;
+        let mut setup = Setup::new(config, format!("http://{address}"));
+        setup.generators.insert("builtin".into(), Arc::new(Never));
+        let state = app::start(setup).await?;
+        println!("{address}");
+        let balance: Amount = "100000000".parse()?;
+        let books = Books::default().deposit(balance)?;
+        for number in 0..accounts {
+            let account = open_account(&state, format!("load {number}"), books, balance).await?;
+            let (text, _) = issue_key(&state, account.id, |key| key).await?;
+            println!("{text}");
+        }
+        println!("ready");
+        let server = server::serve(state.clone(), listener)?;
+        let handle = server.handle();
+        actix_web::rt::spawn(server);
+        until_told().await;
+        let stats = state.store.engine().stats();
+        println!("{} {}", stats.commits, stats.syncs);
+        handle.stop(false).await;
+        app::finish_jobs(&state).await;
+        app::close(&state);
+        Ok(())
+    })
+}

@@ -1,0 +1,239 @@
+//! What is measured, in which order.
+
+use crate::client::{self, Outcome};
+use crate::report::Table;
+use crate::scale;
+use anyhow::Context as _;
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::rc::Rc;
+use std::time::Duration;
+
+const CONNECTIONS: usize = 64;
+const WARM_UP: Duration = Duration::from_secs(2);
+const TIME: Duration = Duration::from_secs(6);
+const BODY: &str = r#"{"prompt":"a red fox in the snow at dawn, woodcut","aspect_ratio":"16:9","metadata":{"order":1234,"customer":"c-77"}}"#;
+const PATH: &str = "/api/v1/text-generations";
+
+/// A server in a process of its own.
+pub struct Peer {
+    process: Child,
+    /// Closing it tells the server to end.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub address: SocketAddr,
+    keys: Vec<String>,
+}
+
+impl Peer {
+    fn start(words: &[&str]) -> anyhow::Result<Self> {
+        let mut process = Command::new(std::env::current_exe()?)
+            .arg("--peer")
+            .args(words)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let input = process.stdin.take();
+        let mut output = BufReader::new(process.stdout.take().context("no output")?);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let address = line.trim().parse().context("the peer did not start")?;
+        Ok(Self {
+            process,
+            input,
+            output,
+            address,
+            keys: Vec::new(),
+        })
+    }
+
+    fn ceiling() -> anyhow::Result<Self> {
+        Self::start(&["ceiling"])
+    }
+
+    /// A Tintype on a data directory, with this many fresh accounts.
+    pub fn tintype(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
+        let mut peer = Self::start(&[
+            "tintype",
+            &data_dir.to_string_lossy(),
+            &accounts.to_string(),
+        ])?;
+        for line in peer.output.by_ref().lines() {
+            let line = line?;
+            if line == "ready" {
+                break;
+            }
+            peer.keys.push(line);
+        }
+        Ok(peer)
+    }
+
+    /// The process's id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends the server and returns what it said last.
+    pub fn end(mut self) -> anyhow::Result<String> {
+        drop(self.input.take());
+        let mut last = String::new();
+        self.output.read_line(&mut last)?;
+        self.process.wait()?;
+        Ok(last.trim().to_owned())
+    }
+}
+
+/// Runs what `wanted` names, or everything.
+pub fn run(wanted: &[String]) -> anyhow::Result<()> {
+    let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
+    let mut table = Table::default();
+    let ceiling = Peer::ceiling()?;
+    let bare = create_load(&ceiling, None)?;
+    table.add("ceiling: bare actix-web, same JSON", &bare, None);
+    ceiling.end()?;
+    if wants("create") {
+        for accounts in [1, 1_000] {
+            create(accounts, &bare, &mut table)?;
+        }
+        create_idempotent(&bare, &mut table)?;
+    }
+    if wants("lookup") {
+        lookup(&bare, &mut table)?;
+    }
+    table.print();
+    if wants("scale") {
+        scale::run()?;
+    }
+    Ok(())
+}
+
+fn create(accounts: usize, bare: &Outcome, table: &mut Table) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype(directory.path(), accounts)?;
+    let outcome = create_load(&peer, None)?;
+    let per_sync = per_sync(&peer.end()?);
+    table.add(
+        &format!("durable create, {accounts} account(s)"),
+        &outcome,
+        Some((bare, per_sync)),
+    );
+    Ok(())
+}
+
+fn create_idempotent(bare: &Outcome, table: &mut Table) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype(directory.path(), 1)?;
+    let outcome = create_load(&peer, Some("load"))?;
+    let per_sync = per_sync(&peer.end()?);
+    table.add(
+        "durable create, 1 account, Idempotency-Key",
+        &outcome,
+        Some((bare, per_sync)),
+    );
+    Ok(())
+}
+
+/// Commits that shared one sync, from a peer's last line.
+fn per_sync(last: &str) -> f64 {
+    let mut figures = last.split(' ').filter_map(|word| word.parse::<f64>().ok());
+    match (figures.next(), figures.next()) {
+        (Some(commits), Some(syncs)) if syncs > 0.0 => commits / syncs,
+        _ => 0.0,
+    }
+}
+
+fn create_load(peer: &Peer, idempotency: Option<&'static str>) -> anyhow::Result<Outcome> {
+    let keys: Vec<String> = if peer.keys.is_empty() {
+        vec!["none".into()]
+    } else {
+        peer.keys.clone()
+    };
+    let plain: Rc<Vec<Rc<[u8]>>> = Rc::new(keys.iter().map(|key| post(key, None)).collect());
+    let run = |time: Duration, round: &'static str| {
+        let (plain, keys) = (Rc::clone(&plain), keys.clone());
+        client::run(
+            peer.address,
+            CONNECTIONS,
+            time,
+            "202",
+            move |connection, number| {
+                let at = (connection * 7_919 + number * CONNECTIONS) % keys.len();
+                match idempotency {
+                    Some(prefix) => post(
+                        &keys[at],
+                        Some(&format!("{prefix}-{round}-{connection}-{number}")),
+                    ),
+                    None => Rc::clone(&plain[at]),
+                }
+            },
+        )
+    };
+    run(WARM_UP, "warm")?;
+    run(TIME, "hot")
+}
+
+fn post(key: &str, idempotency: Option<&str>) -> Rc<[u8]> {
+    let idempotency = idempotency
+        .map(|name| format!("Idempotency-Key: {name}\r\n"))
+        .unwrap_or_default();
+    format!(
+        "POST {PATH} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n{idempotency}\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{BODY}",
+        BODY.len()
+    )
+    .into_bytes()
+    .into()
+}
+
+fn lookup(bare: &Outcome, table: &mut Table) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype(directory.path(), 1)?;
+    let key = peer.keys.first().context("no key")?.clone();
+    let jobs: Vec<String> = (0..1_000)
+        .map(|_| create_one(peer.address, &key))
+        .collect::<Result<_, _>>()?;
+    let requests: Rc<Vec<Rc<[u8]>>> = Rc::new(jobs.iter().map(|job| get(&key, job)).collect());
+    let run = |time: Duration| {
+        let requests = Rc::clone(&requests);
+        client::run(
+            peer.address,
+            CONNECTIONS,
+            time,
+            "200",
+            move |connection, number| {
+                Rc::clone(&requests[(connection * 31 + number) % requests.len()])
+            },
+        )
+    };
+    run(WARM_UP)?;
+    let outcome = run(TIME)?;
+    peer.end()?;
+    table.add("lookup", &outcome, Some((bare, 0.0)));
+    Ok(())
+}
+
+fn get(key: &str, job: &str) -> Rc<[u8]> {
+    format!(
+        "GET /api/v1/jobs/{job} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
+    )
+    .into_bytes()
+    .into()
+}
+
+fn create_one(address: SocketAddr, key: &str) -> anyhow::Result<String> {
+    use std::io::{Read as _, Write as _};
+    let mut stream = std::net::TcpStream::connect(address)?;
+    stream.write_all(&post(key, None))?;
+    let mut buffer = [0; 4_096];
+    let mut text = String::new();
+    while !text.contains("status_url") {
+        let read = stream.read(&mut buffer)?;
+        anyhow::ensure!(read > 0, "no job was made: {text}");
+        text.push_str(std::str::from_utf8(&buffer[..read])?);
+    }
+    let at = text.find("\"job_id\":\"").context("no job id")? + 10;
+    Ok(text[at..at + 36].to_owned())
+}

@@ -1,0 +1,257 @@
+//! Criterion benchmarks of the paths that are walked most, without the network.
+//!
+//! `cargo bench --bench paths`. What goes through HTTP is measured by the load run beside this, against a ceiling.
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype::backends::procedural::{self, Brief as DrawBrief};
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage, Words, transition};
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::{AccountBook, Limits, NewJob, Store, decode, encode};
+
+const LIMITS: Limits = Limits {
+    max_live_per_account: usize::MAX,
+    idempotency_retention: Duration::from_secs(86_400),
+};
+const BATCH: usize = 64;
+
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_800_000_000_000)
+}
+
+struct World {
+    store: Store,
+    ids: IdSource,
+    book: AccountBook,
+    key: KeyId,
+}
+
+impl World {
+    fn on(engine: Arc<dyn Engine>) -> Self {
+        let (store, ids) = (Store::new(engine), IdSource::new(now()));
+        let balance: Amount = "900000000000".parse().expect("amount");
+        let books = Books::default().deposit(balance).expect("deposit");
+        let account = Account {
+            id: AccountId(ids.next(now())),
+            name: "bench".into(),
+            books,
+            created_at: now(),
+        };
+        let opening = LedgerEntry {
+            id: TransactionId(ids.next(now())),
+            kind: EntryKind::Deposit,
+            amount: balance,
+            balance_after: balance,
+            job: None,
+            reference: None,
+            created_at: now(),
+        };
+        commit_and_wait(
+            store.engine().as_ref(),
+            store.open_account(&account, Some(&opening)),
+        )
+        .expect("commit");
+        let key = KeyId(ids.next(now()));
+        Self {
+            store,
+            ids,
+            book: AccountBook::without_jobs(account),
+            key,
+        }
+    }
+
+    fn new_job(&self) -> NewJob {
+        NewJob {
+            key: self.key,
+            spend_limit: None,
+            tier: Tier::Pro,
+            mode: Mode::TextToImage,
+            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+            ratio: AspectRatio::SQUARE,
+            resolution: Resolution::K1,
+            brief: Brief::Inline(Words {
+                prompt: "a red fox in the snow at dawn, woodcut".into(),
+                metadata: Some(r#"{"order":1234}"#.into()),
+                callback_url: None,
+            }),
+            inputs: Vec::new(),
+            price: "0.134".parse().expect("price"),
+            idempotency: None,
+        }
+    }
+
+    /// Accepts jobs as one durable commit.
+    fn create(&mut self, count: usize) -> Vec<JobId> {
+        let ids: Vec<JobId> = (0..count).map(|_| JobId(self.ids.next(now()))).collect();
+        let new: Vec<NewJob> = (0..count).map(|_| self.new_job()).collect();
+        let mut batch = self.book.batch(&self.store, LIMITS);
+        for (id, new) in ids.iter().zip(new) {
+            batch.accept(*id, new, now()).expect("accepted");
+        }
+        let writes = batch.into_writes().expect("writes");
+        commit_and_wait(self.store.engine().as_ref(), writes).expect("commit");
+        ids
+    }
+
+    fn apply(&mut self, jobs: &[JobId], event: &JobEvent) {
+        let entries: Vec<_> = jobs
+            .iter()
+            .map(|_| TransactionId(self.ids.next(now())))
+            .collect();
+        let mut batch = self.book.batch(&self.store, LIMITS);
+        for (job, entry) in jobs.iter().zip(entries) {
+            batch
+                .apply(*job, event.clone(), entry, now())
+                .expect("applied");
+        }
+        let writes = batch.into_writes().expect("writes");
+        commit_and_wait(self.store.engine().as_ref(), writes).expect("commit");
+    }
+}
+
+fn sled(directory: &std::path::Path) -> Arc<dyn Engine> {
+    Arc::new(SledEngine::open(directory, SledOptions::new(Arc::new(|_| {}))).expect("sled"))
+}
+
+fn image() -> JobEvent {
+    JobEvent::Finish {
+        image: ResultImage {
+            key: "results/x.png".into(),
+            bytes: 9,
+            width: 1024,
+            height: 1024,
+        },
+    }
+}
+
+fn sample_job() -> Job {
+    let mut world = World::on(Arc::new(MemoryEngine::new()));
+    let id = world.create(1)[0];
+    world
+        .store
+        .job(world.book.account().id, id)
+        .expect("read")
+        .expect("job")
+}
+
+fn domain(c: &mut Criterion) {
+    let job = sample_job();
+    let bytes = encode(&job);
+    let mut group = c.benchmark_group("domain");
+    group.bench_function("transition: begin", |b| {
+        b.iter(|| {
+            transition(black_box(&job), JobEvent::Begin { max_runs: 3 }, now()).expect("step")
+        });
+    });
+    group.bench_function("hold, settle", |b| {
+        let books = Books::default()
+            .deposit("100".parse().expect("amount"))
+            .expect("deposit");
+        b.iter(|| {
+            black_box(books)
+                .hold(job.price)
+                .and_then(|held| held.settle(job.price))
+                .expect("books")
+        });
+    });
+    group.bench_function("record: encode", |b| b.iter(|| encode(black_box(&job))));
+    group.bench_function("record: decode", |b| {
+        b.iter(|| decode::<Job>(black_box(&bytes)).expect("job"))
+    });
+    let metadata = r#"{"order":1234,"customer":"c-77","lines":[{"sku":"a-1","n":2},{"sku":"b-2","n":1}],"gift":true}"#;
+    group.bench_function("metadata: parse, write sorted", |b| {
+        b.iter(|| {
+            Json::parse(black_box(metadata), 32)
+                .expect("json")
+                .to_sorted()
+        });
+    });
+    group.finish();
+}
+
+fn storage(c: &mut Criterion) {
+    let mut group = c.benchmark_group("storage");
+    group.sample_size(30);
+    group.throughput(Throughput::Elements(BATCH as u64));
+    let directory = tempfile::tempdir().expect("directory");
+    let mut world = World::on(sled(directory.path()));
+    group.bench_function("durable create, 64 in a commit", |b| {
+        b.iter(|| world.create(BATCH))
+    });
+    group.bench_function("settle, 64 in a commit", |b| {
+        b.iter_batched(
+            || (),
+            |()| {
+                let jobs = world.create(BATCH);
+                world.apply(&jobs, &JobEvent::Begin { max_runs: 3 });
+                world.apply(&jobs, &image());
+            },
+            BatchSize::PerIteration,
+        );
+    });
+    let job = world.create(1)[0];
+    let account = world.book.account().id;
+    group.throughput(Throughput::Elements(1));
+    group.bench_function("lookup", |b| {
+        b.iter(|| world.store.job(account, black_box(job)).expect("read"))
+    });
+    group.finish();
+}
+
+fn reopening(c: &mut Criterion) {
+    let directory = tempfile::tempdir().expect("directory");
+    let mut world = World::on(sled(directory.path()));
+    for _ in 0..100 {
+        world.create(1_000);
+    }
+    world.store.engine().close();
+    drop(world);
+    let mut group = c.benchmark_group("start");
+    group.sample_size(10);
+    group.bench_function("reopen with 100,000 queued jobs and read them", |b| {
+        b.iter(|| {
+            let store = Store::new(sled(directory.path()));
+            let mut jobs = 0;
+            store
+                .each_live_job(|_| {
+                    jobs += 1;
+                    Ok(())
+                })
+                .expect("read");
+            assert_eq!(jobs, 100_000);
+        });
+    });
+    group.finish();
+}
+
+fn pictures(c: &mut Criterion) {
+    let mut group = c.benchmark_group("picture");
+    group.sample_size(10);
+    for (name, side) in [("1K", 1024), ("4K", 4096)] {
+        let brief = DrawBrief {
+            prompt: "a red fox in the snow",
+            width: side,
+            height: side,
+            inputs: &[],
+        };
+        group.bench_function(name, |b| {
+            b.iter(|| procedural::draw(black_box(&brief)).expect("picture"))
+        });
+    }
+    group.finish();
+}
+
+criterion_group!(benches, domain, storage, reopening, pictures);
+criterion_main!(benches);
