@@ -1,0 +1,143 @@
+//! What every painter needs at hand: the canvas, the colours, the plan and where the light comes from.
+
+use super::canvas::Canvas;
+use super::colour::Rgb;
+use super::exact::mix;
+use super::ink::{Edge, Ink};
+use super::lexicon::Time;
+use super::palette::{self, Palette};
+use super::scene::Plan;
+use super::seed::{Seed, lattice};
+use super::shape::{Point, Shape};
+
+/// A picture in the making.
+#[derive(Debug)]
+pub struct Studio<'p> {
+    /// The picture.
+    pub canvas: Canvas,
+    /// Its colours.
+    pub palette: Palette,
+    /// What it shall show.
+    pub plan: &'p Plan,
+    /// Randomness for the whole; painters branch their own.
+    pub seed: Seed,
+    /// Where sun or moon stand.
+    pub sun: Point,
+    /// Radius of sun or moon.
+    pub sun_radius: f32,
+    /// Height of the horizon in pixels from the top.
+    pub horizon: f32,
+    /// Whether the subject stands right of the middle.
+    pub right: bool,
+}
+
+impl<'p> Studio<'p> {
+    /// Sets up the light and the horizon for a picture of this size.
+    pub fn new(plan: &'p Plan, seed: &Seed, width: u32, height: u32) -> Self {
+        let canvas = Canvas::new(width, height);
+        let palette = palette::choose(plan, &mut seed.branch(1));
+        let mut own = seed.branch(2);
+        let (w, h, s) = (canvas.w(), canvas.h(), canvas.short());
+        let right = own.chance(0.5);
+        let horizon = h * (own.range(0.56, 0.62) + 0.06 * ((h / w - 1.0).clamp(0.0, 1.0)));
+        let low = matches!(plan.time, Time::Sunset | Time::Dawn);
+        let third = if right {
+            own.range(0.24, 0.36)
+        } else {
+            own.range(0.64, 0.76)
+        };
+        let rise = if low {
+            own.range(0.10, 0.17)
+        } else {
+            own.range(0.30, 0.40)
+        };
+        let sun = (w * third, (horizon - rise * s.max(h * 0.5)).max(s * 0.16));
+        let sun_radius = s * if low {
+            own.range(0.075, 0.10)
+        } else {
+            own.range(0.05, 0.07)
+        };
+        Self {
+            canvas,
+            palette,
+            plan,
+            seed: seed.clone(),
+            sun,
+            sun_radius,
+            horizon,
+            right,
+        }
+    }
+
+    /// The horizontal place of the subject: on the third opposite to the sun.
+    pub fn stage_x(&self) -> f32 {
+        self.canvas.w() * if self.right { 0.62 } else { 0.38 }
+    }
+
+    /// Unit vector from a point to the light, never from quite below.
+    pub fn toward_light(&self, from: Point) -> Point {
+        let (dx, dy) = (
+            self.sun.0 - from.0,
+            (self.sun.1 - from.1).min(-self.canvas.short() * 0.12),
+        );
+        let length = (dx * dx + dy * dy).sqrt().max(1.0);
+        (dx / length, dy / length)
+    }
+
+    /// Ink with light on the sunny side and shade on the other, `reach` pixels wide.
+    pub fn modelled(&self, ink: Ink, at: Point, reach: f32, strength: f32) -> Ink {
+        let toward = self.toward_light(at);
+        ink.lit(Edge {
+            toward,
+            reach,
+            colour: self.palette.light,
+            strength: 0.8 * strength,
+        })
+        .shaded(Edge {
+            toward: (-toward.0, -toward.1),
+            reach: reach * 2.2,
+            colour: self.palette.dark,
+            strength: 0.5 * strength,
+        })
+    }
+
+    /// Fills a shape with one modelled colour.
+    pub fn solid(&mut self, shape: &Shape, colour: Rgb, reach: f32, strength: f32) {
+        let (l, t, r, b) = shape.bounds();
+        let mut ink = self.modelled(
+            Ink::flat(colour),
+            ((l + r) / 2.0, (t + b) / 2.0),
+            reach,
+            strength,
+        );
+        if let Some(shade) = &mut ink.edges[1] {
+            // A thing's own shade is its own colour, deeper and toward the dark of the scene: black looks like soot.
+            shade.colour = colour.lift(-0.16).to(self.palette.dark, 0.28);
+            shade.strength = 0.72 * strength;
+        }
+        self.canvas.fill(shape, &ink);
+    }
+}
+
+/// Smooth noise from 0 to 1 along a line.
+pub fn noise(seed: u32, x: f32) -> f32 {
+    let cell = x.floor();
+    let t = x - cell;
+    let t = t * t * (3.0 - 2.0 * t);
+    mix(
+        lattice(seed, cell as i32, 0),
+        lattice(seed, cell as i32 + 1, 0),
+        t,
+    )
+}
+
+/// Five octaves of [`noise`], from 0 to 1.
+pub fn rough(seed: u32, x: f32) -> f32 {
+    let (mut sum, mut weight, mut scale) = (0.0, 0.5, 1.0);
+    for octave in 0..5 {
+        sum += weight * noise(seed.wrapping_add(octave), x * scale);
+        weight *= 0.5;
+        scale *= 2.1;
+    }
+    sum / 0.97
+}
