@@ -44,17 +44,25 @@ impl From<&SendRequestError> for EgressFault {
     }
 }
 
+impl From<&OpenFault> for EgressFault {
+    fn from(fault: &OpenFault) -> Self {
+        match fault {
+            OpenFault::Refused => Self::Refused,
+            OpenFault::Unresolved => Self::Unresolved,
+            OpenFault::TimedOut => Self::TimedOut,
+            OpenFault::Unreachable(error) => Self::Unreachable(reason(error)),
+        }
+    }
+}
+
 fn connecting(error: &ConnectError) -> EgressFault {
     match error {
-        ConnectError::Resolver(inner) => match inner.downcast_ref::<OpenFault>() {
-            Some(OpenFault::Refused) => EgressFault::Refused,
-            Some(OpenFault::TimedOut) => EgressFault::TimedOut,
-            Some(OpenFault::Unreachable(error)) => EgressFault::Unreachable(reason(error)),
-            Some(OpenFault::Unresolved) | None => EgressFault::Unresolved,
-        },
+        ConnectError::Resolver(inner) => inner
+            .downcast_ref::<OpenFault>()
+            .map_or(EgressFault::Unresolved, EgressFault::from),
         ConnectError::Timeout => EgressFault::TimedOut,
         // Plain connections are opened by our own connector, so what is left of input and output is the handshake's.
-        ConnectError::Io(error) => EgressFault::Tls(handshake(error)),
+        ConnectError::Io(error) => EgressFault::Tls(handshake_reason(error)),
         _ => EgressFault::Broken,
     }
 }
@@ -69,7 +77,8 @@ fn reason(error: &io::Error) -> &'static str {
     }
 }
 
-fn handshake(error: &io::Error) -> &'static str {
+/// What a failed handshake failed for.
+pub(super) fn handshake_reason(error: &io::Error) -> &'static str {
     let tls = error
         .get_ref()
         .and_then(|inner| inner.downcast_ref::<TlsError>());

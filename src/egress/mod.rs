@@ -3,10 +3,12 @@
 //! Only public addresses are reached, and those the operator has opened (`[egress] allow`). A name is resolved once per
 //! connection, every address of the answer goes through the [`AddressGate`], and the connection is made to the very
 //! address that passed: there is no second look-up that could answer differently. Literal addresses, redirects and
-//! webhooks take the same way, because there is only this one way: the client's own connector.
+//! webhooks take the same way, because there is only this one: [`Egress::send`] and the clients of [`Egress::client`] open
+//! their connections in the same place.
 
 mod address;
 mod connector;
+mod exchange;
 mod fault;
 mod gate;
 mod ranges;
@@ -29,6 +31,7 @@ use awc::http::header;
 use ipnet::IpNet;
 
 pub use address::{MAX_URL_CHARS, UrlFault, parse_url, resolve_location};
+pub use exchange::Answer;
 pub use fault::EgressFault;
 pub use gate::{AddressGate, Refused};
 pub use resolve::{Resolve, SystemResolver};

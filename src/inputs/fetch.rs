@@ -1,11 +1,10 @@
 //! Fetching one input image: following redirects, looking at the answer, and carrying its bytes to the object store.
 
-use awc::{
-    ClientResponse,
-    http::{StatusCode, header},
-};
 use bytes::{Bytes, BytesMut};
-use futures_util::StreamExt;
+use hyper::{
+    HeaderMap, Method, StatusCode,
+    header::{self, HeaderValue},
+};
 use url::Url;
 
 use super::{
@@ -16,7 +15,7 @@ use super::{
     outline::Outline,
     upload::{Stored, Upload},
 };
-use crate::egress::{EgressFault, resolve_location};
+use crate::egress::{Answer, resolve_location};
 
 /// An image that is complete in the store, and still taken back when dropped.
 pub(super) struct Landed {
@@ -30,42 +29,43 @@ pub(super) async fn fetch(
     index: usize,
     url: Url,
 ) -> Result<Landed, Failure> {
-    let response = follow(ingestion, url).await?;
-    let encoded = |value: &header::HeaderValue| {
+    let answer = follow(ingestion, url).await?;
+    let encoded = |value: &HeaderValue| {
         let value = value.as_bytes().trim_ascii();
         !value.is_empty() && !value.eq_ignore_ascii_case(b"identity")
     };
     // We have asked for the bytes as they are. Decoding would hand the limit on bytes to whoever compressed them.
-    if response
-        .headers()
+    if answer
+        .headers
         .get_all(header::CONTENT_ENCODING)
+        .iter()
         .any(encoded)
     {
         return fault("answered with a compressed body, which was not asked for");
     }
-    if let Some(declared) = declared_length(&response) {
+    if let Some(declared) = declared_length(&answer) {
         ingestion.expect(index, declared)?;
     }
-    land(ingestion, index, response).await
+    land(ingestion, index, answer).await
 }
 
 /// The final answer, if it is a `200`. A redirect is held to the rules for the first URL; besides, it may not leave https
 /// for http, since the caller asked for a fetch that nobody on the way can tamper with.
-async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<ClientResponse, Failure> {
+async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Answer, Failure> {
     for hop in 0..=ingestion.limits.max_redirects {
-        let response = send(ingestion, &url, hop).await?;
-        let status = response.status();
+        let answer = send(ingestion, &url, hop).await?;
+        let status = answer.status;
         if !is_redirect(status) {
             return if status == StatusCode::OK {
-                Ok(response)
+                Ok(answer)
             } else {
                 fault(format!("answered {status}"))
             };
         }
-        let location = response
-            .headers()
+        let location = answer
+            .headers
             .get(header::LOCATION)
-            .map(header::HeaderValue::as_bytes);
+            .map(HeaderValue::as_bytes);
         let Some(location) = location else {
             return fault(format!("answered {status} without a Location"));
         };
@@ -92,26 +92,20 @@ async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<ClientRespons
     ))
 }
 
-async fn send(ingestion: &Ingestion<'_>, url: &Url, hop: usize) -> Result<ClientResponse, Failure> {
-    let mut target = url.clone();
-    target.set_fragment(None);
-    let request = ingestion
-        .client
-        .get(target.as_str())
-        // awc would leave out port 443 of an http URL and port 80 of an https one.
-        .insert_header((
-            header::HOST,
-            &target[url::Position::BeforeHost..url::Position::AfterPort],
-        ))
-        .insert_header((header::ACCEPT, "image/*"))
-        .insert_header((header::ACCEPT_ENCODING, "identity"))
-        .force_close();
-    request.send().await.map_err(|error| {
+async fn send(ingestion: &Ingestion<'_>, url: &Url, hop: usize) -> Result<Answer, Failure> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::ACCEPT, HeaderValue::from_static("image/*"));
+    headers.insert(
+        header::ACCEPT_ENCODING,
+        HeaderValue::from_static("identity"),
+    );
+    let answer = ingestion
+        .egress
+        .send(Method::GET, url, headers, Bytes::new())
+        .await;
+    answer.map_err(|wrong| {
         let when = if hop > 0 { " after a redirect" } else { "" };
-        Failure::Entry(format!(
-            "could not be fetched{when}: {}",
-            EgressFault::from(&error)
-        ))
+        Failure::Entry(format!("could not be fetched{when}: {wrong}"))
     })
 }
 
@@ -119,9 +113,9 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-fn declared_length(response: &ClientResponse) -> Option<u64> {
-    response
-        .headers()
+fn declared_length(answer: &Answer) -> Option<u64> {
+    answer
+        .headers
         .get(header::CONTENT_LENGTH)?
         .to_str()
         .ok()?
@@ -134,9 +128,9 @@ fn declared_length(response: &ClientResponse) -> Option<u64> {
 async fn land(
     ingestion: &Ingestion<'_>,
     index: usize,
-    mut response: ClientResponse,
+    mut answer: Answer,
 ) -> Result<Landed, Failure> {
-    let first = sniff(ingestion, index, &mut response).await?;
+    let first = sniff(ingestion, index, &mut answer).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
         return fault(if first.is_empty() {
             "is empty"
@@ -160,7 +154,7 @@ async fn land(
         upload = ingestion
             .at(index, Stage::Storing, upload.write(chunk))
             .await?;
-        next = read(ingestion, index, &mut response).await?;
+        next = read(ingestion, index, &mut answer).await?;
     }
     let size = outline.finish().map_err(damaged)?;
     let size = size
@@ -183,11 +177,11 @@ async fn land(
 async fn sniff(
     ingestion: &Ingestion<'_>,
     index: usize,
-    response: &mut ClientResponse,
+    answer: &mut Answer,
 ) -> Result<BytesMut, Failure> {
     let mut first = BytesMut::new();
     while first.len() < SNIFFED_BYTES
-        && let Some(chunk) = read(ingestion, index, response).await?
+        && let Some(chunk) = read(ingestion, index, answer).await?
     {
         first.extend_from_slice(&chunk);
     }
@@ -197,15 +191,15 @@ async fn sniff(
 async fn read(
     ingestion: &Ingestion<'_>,
     index: usize,
-    response: &mut ClientResponse,
+    answer: &mut Answer,
 ) -> Result<Option<Bytes>, Failure> {
-    match response.next().await {
-        Some(Ok(chunk)) => {
+    match answer.chunk().await {
+        Ok(Some(chunk)) => {
             ingestion.arrived(index, chunk.len())?;
             Ok(Some(chunk))
         }
-        Some(Err(_)) => fault("broke off before it was complete"),
-        None => Ok(None),
+        Ok(None) => Ok(None),
+        Err(_) => fault("broke off before it was complete"),
     }
 }
 

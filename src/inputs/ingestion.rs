@@ -40,7 +40,6 @@ struct Progress {
 /// What the fetches of one ingestion share. They all run on one thread.
 pub(super) struct Ingestion<'a> {
     pub egress: &'a Egress,
-    pub client: awc::Client,
     pub store: SharedStore,
     pub prefix: &'a Path,
     pub limits: &'a InputLimits,
@@ -64,7 +63,6 @@ impl<'a> Ingestion<'a> {
         };
         Self {
             egress,
-            client: egress.client(),
             store,
             prefix,
             limits,

@@ -1,1 +1,9 @@
-//! t
+//! What leaves the machine, and what never does.
+
+mod addresses;
+mod connecting;
+mod support;
+pub(crate) mod tls;
+mod urls;
+
+pub(crate) use support::{Answer, FakeResolver, egress_for, loopback};

@@ -1,0 +1,86 @@
+//! The gate against a table of addresses.
+
+use std::net::IpAddr;
+
+use super::super::gate::AddressGate;
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+/// The lines of a table: a verdict and what it is about.
+pub(super) fn rows(table: &str) -> impl Iterator<Item = (&str, &str)> {
+    table
+        .lines()
+        .filter(|line| !line.starts_with('#'))
+        .map(|line| line.split_once(' ').unwrap())
+}
+
+#[test]
+fn judges_every_address_of_the_table() {
+    let gate = AddressGate::default();
+    let mut count = 0;
+    let mut wrong = Vec::new();
+    for (verdict, address) in rows(include_str!("addresses.txt")) {
+        let passes = gate.check(ip(address)).is_ok();
+        if passes != (verdict == "public") {
+            wrong.push(format!("{address} should be {verdict}"));
+        }
+        count += 1;
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+    assert!(count >= 300, "the table has only {count} addresses");
+}
+
+#[test]
+fn opens_what_the_operator_allows_and_nothing_else() {
+    let allow = ["127.0.0.0/8", "10.1.0.0/16", "fd00:1::/32", "100::/64"];
+    let gate = AddressGate::new(allow.map(|net| net.parse().unwrap()).to_vec());
+    let opened = [
+        "127.0.0.1",
+        "127.255.255.255",
+        "10.1.255.255",
+        "fd00:1::1",
+        "100::5",
+        // Carried forms are compared by the address that they carry.
+        "::ffff:127.0.0.1",
+        "64:ff9b::10.1.2.3",
+        "2002:7f00:1::",
+    ];
+    for address in opened {
+        assert!(gate.check(ip(address)).is_ok(), "{address} is opened");
+    }
+    let shut = [
+        "126.0.0.1", // public, as a check of the check
+        "10.0.255.255",
+        "10.2.0.0",
+        "::1",
+        "fd00:2::1",
+        "::ffff:10.2.0.1",
+        "64:ff9b::192.168.0.1",
+        "64:ff9b:1::127.0.0.1",
+        "169.254.169.254",
+    ];
+    assert!(gate.check(ip(shut[0])).is_ok());
+    for address in &shut[1..] {
+        assert!(gate.check(ip(address)).is_err(), "{address} stays shut");
+    }
+}
+
+#[test]
+fn opening_everything_opens_everything() {
+    let gate = AddressGate::new(vec!["0.0.0.0/0".parse().unwrap(), "::/0".parse().unwrap()]);
+    for (_, address) in rows(include_str!("addresses.txt")) {
+        assert!(gate.check(ip(address)).is_ok(), "{address}");
+    }
+}
+
+#[test]
+fn a_refusal_tells_the_caller_nothing_and_the_operator_why() {
+    let refused = AddressGate::default().check(ip("10.0.0.1")).unwrap_err();
+    assert_eq!(refused.to_string(), "the address is not a public one");
+    assert_eq!(
+        (refused.purpose(), refused.source()),
+        ("private use", "RFC 1918")
+    );
+}

@@ -1,0 +1,210 @@
+//! Bytes and time: counted over all entries, and over as soon as they are used up.
+
+use std::{sync::atomic::Ordering, time::Duration};
+
+use super::{
+    super::{InputLimits, MAX_SIDE},
+    pictures::*,
+    server::{Act, Server, head, ok},
+    support::*,
+};
+
+fn at_most(max_total_bytes: u64) -> InputLimits {
+    InputLimits {
+        max_total_bytes,
+        ..limits()
+    }
+}
+
+fn within(timeout: Duration) -> InputLimits {
+    InputLimits {
+        timeout,
+        ..limits()
+    }
+}
+
+const TOO_MUCH: &str = "input_images_urls must not exceed 14000 bytes over all images";
+
+/// With and without a declared length, 14 images of 1,000 bytes each are the limit.
+#[actix_web::test]
+async fn fourteen_images_may_have_the_limit_and_not_a_byte_more() {
+    let server = Server::start(|path| match path {
+        "/declared" => ok(&png_of(1_000)),
+        "/declared+1" => ok(&png_of(1_001)),
+        "/open" => head("HTTP/1.1 200 OK", [Act::Send(png_of(1_000))]),
+        _ => head("HTTP/1.1 200 OK", [Act::Send(png_of(1_001))]),
+    })
+    .await;
+    for (usual, larger) in [("/declared", "/declared+1"), ("/open", "/open+1")] {
+        let mut urls = vec![server.url(usual); 14];
+        let images = run(&urls, &at_most(14_000)).await.unwrap();
+        assert_eq!(images.iter().map(|image| image.bytes).sum::<u64>(), 14_000);
+        urls[7] = server.url(larger);
+        assert_eq!(faults(&urls, &at_most(14_000)).await, TOO_MUCH);
+    }
+}
+
+#[actix_web::test]
+async fn a_declared_length_past_the_limit_is_not_read_at_all() {
+    let server =
+        Server::start(|_| head("HTTP/1.1 200 OK\nContent-Length: 14001", [Act::Hang])).await;
+    assert_eq!(faults(&[server.url("/")], &at_most(14_000)).await, TOO_MUCH);
+    let server = Server::start(|path| {
+        let length = if path == "/a" { 7_000 } else { 7_001 };
+        head(
+            &format!("HTTP/1.1 200 OK\nContent-Length: {length}"),
+            [Act::Hang],
+        )
+    })
+    .await;
+    assert_eq!(
+        faults(&[server.url("/a"), server.url("/b")], &at_most(14_000)).await,
+        TOO_MUCH
+    );
+    let server = Server::start(|_| {
+        head(
+            "HTTP/1.1 200 OK\nContent-Length: 9223372036854775807",
+            [Act::Hang],
+        )
+    })
+    .await;
+    assert_eq!(
+        faults(&vec![server.url("/"); 3], &at_most(14_000)).await,
+        TOO_MUCH
+    );
+}
+
+/// Reading stops at once: of a body without an end no more is taken than the limit and what the kernels buffer.
+#[actix_web::test]
+async fn a_body_without_an_end_is_cut_off() {
+    let endless = || {
+        [
+            Act::Send(png(3, 2)[..33].to_vec()),
+            Act::Endless(vec![0; 1 << 16]),
+        ]
+    };
+    let server = Server::start(move |path| match path {
+        "/chunked" => {
+            let chunk = [b"10000\r\n".as_slice(), &vec![0; 1 << 16], b"\r\n"].concat();
+            let first = [b"21\r\n".as_slice(), &png(3, 2)[..33], b"\r\n"].concat();
+            head(
+                "HTTP/1.1 200 OK\nTransfer-Encoding: chunked",
+                [Act::Send(first), Act::Endless(chunk)],
+            )
+        }
+        _ => head("HTTP/1.1 200 OK", endless()),
+    })
+    .await;
+    for path in ["/", "/chunked"] {
+        server.poured.store(0, Ordering::SeqCst);
+        assert_eq!(
+            faults(&[server.url(path)], &at_most(14_000)).await,
+            TOO_MUCH
+        );
+        eventually("the connection is closed", async || {
+            server.busy.load(Ordering::SeqCst) == 0
+        })
+        .await;
+        let poured = server.poured.load(Ordering::SeqCst);
+        assert!(poured < 16 << 20, "{poured} bytes were taken");
+    }
+}
+
+/// One entry over the limit ends the others.
+#[actix_web::test]
+async fn the_limit_ends_all_entries() {
+    let server = Server::start(|path| match path {
+        "/hang" => head("HTTP/1.1 200 OK", [Act::Send(png(3, 2)), Act::Hang]),
+        _ => head("HTTP/1.1 200 OK", [Act::Send(png_of(14_001))]),
+    })
+    .await;
+    let urls = [
+        server.url("/hang"),
+        server.url("/large"),
+        server.url("/hang"),
+    ];
+    assert_eq!(faults(&urls, &at_most(14_000)).await, TOO_MUCH);
+    eventually("all connections are closed", async || {
+        server.busy.load(Ordering::SeqCst) == 0
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn the_deadline_names_what_was_not_complete() {
+    let server = Server::start(|path| match path {
+        "/good" => ok(&png(3, 2)),
+        "/silent" => vec![Act::Hang],
+        "/stalled" => head(
+            "HTTP/1.1 200 OK\nContent-Length: 1000",
+            [Act::Send(png(3, 2)), Act::Hang],
+        ),
+        _ => {
+            let lines = "HTTP/1.1 200 OK\nContent-Length: 1000000";
+            head(
+                lines,
+                [
+                    Act::Send(png(3, 2)),
+                    Act::Drip(vec![0; 1_000_000], Duration::from_millis(50)),
+                ],
+            )
+        }
+    })
+    .await;
+    let urls = ["/good", "/silent", "/good", "/stalled", "/drip"].map(|path| server.url(path));
+    let text = faults(&urls, &within(Duration::from_millis(1_500))).await;
+    insta::assert_snapshot!(text, @r"
+    input_images_urls[1] was not complete after 1.5 seconds
+    input_images_urls[3] was not complete after 1.5 seconds
+    input_images_urls[4] was not complete after 1.5 seconds
+    ");
+    eventually("all connections are closed", async || {
+        server.busy.load(Ordering::SeqCst) == 0
+    })
+    .await;
+}
+
+/// A fault is reported together with those that show within the grace, not at the end of all time.
+#[actix_web::test]
+async fn a_fault_does_not_wait_for_the_deadline() {
+    let server = Server::start(|path| match path {
+        "/404" => head("HTTP/1.1 404 Not Found\nContent-Length: 0", []),
+        _ => vec![Act::Hang],
+    })
+    .await;
+    let urls = ["/hang", "/404", "/hang", "/404"].map(|path| server.url(path));
+    let text = faults(&urls, &within(Duration::from_secs(3_600))).await;
+    assert_eq!(
+        text,
+        "input_images_urls[1] answered 404 Not Found\ninput_images_urls[3] answered 404 Not Found"
+    );
+}
+
+#[actix_web::test]
+async fn images_that_would_burst_a_decoder_are_refused() {
+    let bombs = [
+        (png(100_000, 100_000), "100000 x 100000"),
+        (png(MAX_SIDE + 1, 1), "16385 x 1"),
+        (png(16_000, 16_000), "16000 x 16000"),
+        (jpeg(65_535, 65_535), "65535 x 65535"),
+        (gif(65_535, 65_535), "65535 x 65535"),
+        (
+            riff(&[(b"VP8X", vp8x(1 << 24, 1 << 24))]),
+            "16777216 x 16777216",
+        ),
+        (webp(16_383, 16_383), "16383 x 16383"),
+        (heif(b"avif", u32::MAX, u32::MAX), "4294967295 x 4294967295"),
+    ];
+    let bodies: Vec<_> = bombs.iter().map(|(image, _)| image.clone()).collect();
+    let server = Server::start(move |path| ok(&bodies[path[1..].parse::<usize>().unwrap()])).await;
+    let urls: Vec<_> = (0..bombs.len())
+        .map(|index| server.url(&format!("/{index}")))
+        .collect();
+    let text = faults(&urls, &limits()).await;
+    for (index, (line, (image, size))) in text.lines().zip(&bombs).enumerate() {
+        assert!(image.len() < 200, "a bomb is small");
+        let start = format!("input_images_urls[{index}] is too large: {size} pixels");
+        assert!(line.starts_with(&start), "{line}");
+    }
+    assert_eq!(text.lines().count(), bombs.len());
+}

@@ -1,0 +1,168 @@
+//! A caller that goes away at any point leaves nothing behind.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use futures_util::FutureExt;
+use object_store::ObjectStore;
+use tokio::sync::watch;
+
+use super::{
+    super::ingest,
+    pictures::*,
+    server::{Act, Server, head, ok},
+    stores::{At, Failing},
+    support::*,
+};
+
+/// Drops an ingestion once `reached` holds, and expects that it goes without a trace.
+async fn drop_when(
+    server: &Server,
+    urls: &[String],
+    failing: Arc<Failing>,
+    reached: impl AsyncFn() -> bool,
+) {
+    let store: Arc<dyn ObjectStore> = failing.clone();
+    let (egress, limits, prefix) = (egress(), limits(), prefix());
+    let ingestion = ingest(&egress, store.clone(), &prefix, urls, &limits);
+    let point = eventually("the point to leave at", async || reached().await);
+    let mut ingestion = Box::pin(ingestion.fuse());
+    futures_util::select! {
+        outcome = ingestion => panic!("was to be dropped, but ended: {outcome:?}"),
+        () = Box::pin(point.fuse()) => {}
+    }
+    drop(ingestion);
+    eventually("no object is left", async || keys(&store).await.is_empty()).await;
+    let aborted = async || {
+        let log = failing.log();
+        let count = |what| log.iter().filter(|entry| **entry == what).count();
+        count("begin") == count("abort") + count("complete")
+    };
+    eventually("no upload is left", aborted).await;
+    eventually("no connection is left", async || {
+        server.busy.load(Ordering::SeqCst) == 0
+    })
+    .await;
+    eventually("still no object", async || keys(&store).await.is_empty()).await;
+}
+
+#[actix_web::test]
+async fn dropped_while_the_others_are_complete_already() {
+    let server = Server::start(|path| match path {
+        "/hang" => head("HTTP/1.1 200 OK", [Act::Send(png(3, 2)), Act::Hang]),
+        _ => ok(&png(3, 2)),
+    })
+    .await;
+    let urls = ["/a", "/hang", "/b"].map(|path| server.url(path));
+    let failing = Failing::at(At::Nothing);
+    let store: Arc<dyn ObjectStore> = failing.clone();
+    drop_when(&server, &urls, failing, async || {
+        keys(&store).await.len() == 2
+    })
+    .await;
+}
+
+#[actix_web::test]
+async fn dropped_in_the_middle_of_an_upload_in_parts() {
+    let server = Server::start(|_| {
+        head(
+            "HTTP/1.1 200 OK",
+            [Act::Send(png_of(12_000_000)), Act::Hang],
+        )
+    })
+    .await;
+    let urls = vec![server.url("/"); 3];
+    let failing = Failing::at(At::Nothing);
+    let watched = failing.clone();
+    let parts = async || {
+        watched
+            .log()
+            .iter()
+            .filter(|entry| **entry == "part")
+            .count()
+            >= 4
+    };
+    drop_when(&server, &urls, failing.clone(), parts).await;
+    assert!(failing.log().iter().all(|entry| *entry != "complete"));
+}
+
+#[actix_web::test]
+async fn dropped_before_the_first_byte() {
+    let server = Server::start(|_| vec![Act::Hang]).await;
+    let urls = vec![server.url("/"); 14];
+    drop_when(&server, &urls, Failing::at(At::Nothing), async || {
+        server.count() == 14
+    })
+    .await;
+}
+
+/// At every point between the first poll and the last, so also right between the store's answer and ours.
+#[actix_web::test]
+async fn dropped_after_any_number_of_polls() {
+    let server = Server::start(|_| ok(&png(3, 2))).await;
+    let urls = vec![server.url("/"); 2];
+    let (egress, limits, prefix) = (egress(), limits(), prefix());
+    let mut ended = false;
+    for polls in 0..2_000 {
+        let store = memory();
+        let mut ingestion = Box::pin(ingest(&egress, store.clone(), &prefix, &urls, &limits));
+        for _ in 0..polls {
+            if ingestion.as_mut().now_or_never().is_some() {
+                ended = true;
+                break;
+            }
+            tokio::task::yield_now().await;
+            tokio::time::sleep(Duration::from_micros(50)).await;
+        }
+        drop(ingestion);
+        if ended {
+            assert_eq!(keys(&store).await.len(), 2, "what was handed over stays");
+            break;
+        }
+        eventually("no object is left", async || keys(&store).await.is_empty()).await;
+    }
+    assert!(ended, "never came to the end");
+}
+
+/// The entry that is still at work when another fails is stopped as well.
+#[actix_web::test]
+async fn a_failure_ends_uploads_that_are_under_way() {
+    let (open, gate) = watch::channel(false);
+    let server = Server::start(move |path| match path {
+        "/late" => {
+            let answer = head("HTTP/1.1 404 Not Found\nContent-Length: 0", []);
+            [vec![Act::Gate(gate.clone())], answer].concat()
+        }
+        _ => head(
+            "HTTP/1.1 200 OK",
+            [Act::Send(png_of(12_000_000)), Act::Hang],
+        ),
+    })
+    .await;
+    let failing = Failing::at(At::Nothing);
+    let store: Arc<dyn ObjectStore> = failing.clone();
+    let urls = ["/large", "/late"].map(|path| server.url(path));
+    let (egress, limits, prefix) = (egress(), limits(), prefix());
+    let under_way = async {
+        eventually("two parts", async || failing.log().len() >= 3).await;
+        open.send(true).unwrap();
+    };
+    let (outcome, ()) = tokio::join!(
+        ingest(&egress, store.clone(), &prefix, &urls, &limits),
+        under_way
+    );
+    let text = outcome.unwrap_err().to_string();
+    assert!(
+        text.ends_with("input_images_urls[1] answered 404 Not Found"),
+        "{text}"
+    );
+    // Clean-up has ended before the answer.
+    assert_eq!(failing.log(), ["begin", "part", "part", "abort"]);
+    assert_eq!(keys(&store).await, [""; 0]);
+    eventually("no connection is left", async || {
+        server.busy.load(Ordering::SeqCst) == 0
+    })
+    .await;
+}

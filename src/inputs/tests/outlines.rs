@@ -1,0 +1,368 @@
+//! Recognising formats and measuring images, in pieces of every size, whole and broken.
+
+use super::{
+    super::{ImageKind, MAX_SIDE, Outline, OutlineFault, Size, SizeFault},
+    pictures::*,
+};
+
+fn measure_in(pieces: usize, image: &[u8]) -> Result<(u32, u32), OutlineFault> {
+    let mut outline = Outline::new(ImageKind::from_bytes(image).expect("a known format"));
+    image
+        .chunks(pieces)
+        .try_for_each(|piece| outline.push(piece))?;
+    outline
+        .finish()
+        .map(|Size { width, height }| (width, height))
+}
+
+/// The size, the same whatever the pieces.
+fn measure(image: &[u8]) -> Result<(u32, u32), OutlineFault> {
+    let whole = measure_in(image.len(), image);
+    for pieces in [1, 2, 3, 7, 64, 1_000] {
+        assert_eq!(measure_in(pieces, image), whole, "in pieces of {pieces}");
+    }
+    whole
+}
+
+#[test]
+fn recognises_and_measures_every_kind() {
+    for (kind, image) in one_of_each() {
+        assert_eq!(ImageKind::from_bytes(&image), Some(kind));
+        assert_eq!(measure(&image), Ok((300, 200)), "{kind:?}");
+        assert!(kind.mime().starts_with("image/"));
+    }
+    assert_eq!(measure(&riff(&[(b"VP8L", vp8l(300, 200))])), Ok((300, 200)));
+    assert_eq!(
+        measure(&riff(&[
+            (b"VP8X", vp8x(300, 200)),
+            (b"VP8 ", vp8(300, 200))
+        ])),
+        Ok((300, 200))
+    );
+    // The two upper bits of a lossy frame's sides are not part of them.
+    assert_eq!(measure(&webp(300 | 0x4000, 200 | 0x8000)), Ok((300, 200)));
+}
+
+#[test]
+fn recognises_files_that_encoders_wrote() {
+    use image::ImageFormat::{Gif, Jpeg, Png, WebP};
+    for (format, kind) in [
+        (Png, ImageKind::Png),
+        (Jpeg, ImageKind::Jpeg),
+        (WebP, ImageKind::WebP),
+        (Gif, ImageKind::Gif),
+    ] {
+        let mut file = std::io::Cursor::new(Vec::new());
+        image::RgbImage::new(31, 17)
+            .write_to(&mut file, format)
+            .unwrap();
+        assert_eq!(ImageKind::from_bytes(file.get_ref()), Some(kind));
+        assert_eq!(measure(file.get_ref()), Ok((31, 17)), "{format:?}");
+    }
+}
+
+#[test]
+fn tells_the_codings_of_the_common_container_apart() {
+    let of = |major: &[u8; 4], compatible: &[u8]| {
+        ImageKind::from_bytes(&[ftyp(major, compatible), vec![0; 64]].concat())
+    };
+    assert_eq!(of(b"mif1", b"mif1heic"), Some(ImageKind::Heic));
+    assert_eq!(of(b"mif1", b"mif1miafavif"), Some(ImageKind::Avif));
+    assert_eq!(of(b"avis", b"msf1"), Some(ImageKind::Avif));
+    assert_eq!(of(b"heix", b""), Some(ImageKind::Heic));
+    // Films, other codings, and brands beyond the end of their box.
+    for (major, compatible) in [
+        (b"isom", b"isomiso2avc1mp41".as_slice()),
+        (b"mp42", b"mp42isom"),
+        (b"qt  ", b""),
+        (b"mif1", b"mif1"),
+        (b"avci", b"mif1"),
+        (b"jpeg", b""),
+    ] {
+        assert_eq!(of(major, compatible), None, "{major:?}");
+    }
+    assert_eq!(
+        ImageKind::from_bytes(&[ftyp(b"isom", b""), b"avif".to_vec()].concat()),
+        None
+    );
+}
+
+#[test]
+fn refuses_to_recognise_anything_else() {
+    let others: [&[u8]; 20] = [
+        b"",
+        b"x",
+        b"<!DOCTYPE html><html></html>",
+        b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>",
+        b"<?xml version=\"1.0\"?><!DOCTYPE svg [<!ENTITY x SYSTEM \"file:///etc/passwd\">]><svg>&x;</svg>",
+        b"II*\0\x08\0\0\0",
+        b"MM\0*\0\0\0\x08",
+        b"BM\x46\0\0\0\0\0",
+        b"%PDF-1.7",
+        b"%!PS-Adobe-3.0 EPSF-3.0",
+        b"\0\0\x01\0\x01\0",
+        b"8BPS\0\x01",
+        b"\xff\x0a\0\0\0\0\0\0\0\0\0\0",
+        b"\0\0\0\x0cJXL \x0d\x0a\x87\x0a",
+        b"\0\0\0\x0cjP  \x0d\x0a\x87\x0a",
+        b"\x89PNG\n\x1a\n\0",
+        b"GIF90a\0\0\0\0",
+        b"RIFF\x10\0\0\0WAVEfmt ",
+        b"\x1f\x8b\x08\0\0\0\0\0",
+        b"PK\x03\x04",
+    ];
+    for bytes in others {
+        assert_eq!(ImageKind::from_bytes(bytes), None, "{bytes:?}");
+    }
+    for (kind, image) in one_of_each() {
+        let short = if matches!(kind, ImageKind::Jpeg) {
+            2
+        } else {
+            5
+        };
+        assert_eq!(ImageKind::from_bytes(&image[..short]), None, "{kind:?}");
+    }
+}
+
+#[test]
+fn orientation_turns_what_lies_on_its_side() {
+    for orientation in 0..=9 {
+        let expected = if (5..=8).contains(&orientation) {
+            (200, 300)
+        } else {
+            (300, 200)
+        };
+        let block = exif(orientation);
+        let prefixed = [b"Exif\0\0", block.as_slice()].concat();
+        let images = [
+            jpeg_with(300, 200, &[app1(&block)]),
+            png_with(300, 200, &[(b"eXIf", block.clone())], &[]),
+            png_with(
+                300,
+                200,
+                &[],
+                &[(b"tEXt", vec![1]), (b"eXIf", block.clone())],
+            ),
+            riff(&[
+                (b"VP8X", vp8x(300, 200)),
+                (b"VP8 ", vp8(300, 200)),
+                (b"EXIF", block),
+            ]),
+            riff(&[
+                (b"VP8X", vp8x(300, 200)),
+                (b"VP8 ", vp8(300, 200)),
+                (b"EXIF", prefixed),
+            ]),
+        ];
+        for (index, image) in images.iter().enumerate() {
+            assert_eq!(
+                measure(image),
+                Ok(expected),
+                "orientation {orientation}, image {index}"
+            );
+        }
+    }
+}
+
+#[test]
+fn rotation_of_a_container_counts() {
+    let turned = |turns: u8| {
+        let properties = [ispe(64, 64), ispe(300, 200), boxed(b"irot", &[turns])];
+        [ftyp(b"heic", b"mif1"), meta(&properties)].concat()
+    };
+    assert_eq!(measure(&turned(0)), Ok((300, 200)));
+    assert_eq!(measure(&turned(1)), Ok((200, 300)));
+    assert_eq!(measure(&turned(2)), Ok((300, 200)));
+    assert_eq!(measure(&turned(3)), Ok((200, 300)));
+}
+
+#[test]
+fn an_unreadable_exif_block_turns_nothing() {
+    let blocks = [
+        vec![],
+        vec![0xff; 40],
+        b"MM\0\x2a\xff\xff\xff\xff".to_vec(),
+        b"MM\0\x2a\0\0\0\x08\xff\xff".to_vec(),
+        // A directory that is its own successor.
+        b"MM\0\x2a\0\0\0\x08\0\0\0\0\0\x08".to_vec(),
+        exif(6)[..20].to_vec(),
+    ];
+    for block in blocks {
+        assert_eq!(
+            measure(&jpeg_with(300, 200, &[app1(&block)])),
+            Ok((300, 200)),
+            "{block:?}"
+        );
+        assert_eq!(
+            measure(&png_with(300, 200, &[(b"eXIf", block)], &[])),
+            Ok((300, 200))
+        );
+    }
+}
+
+#[test]
+fn what_matters_is_found_wherever_it_stands() {
+    // A phone's depth map: megabytes of application segments before the frame header.
+    let mut before = vec![app1(&exif(6))];
+    before.extend((0..60).map(|_| (0xe1, vec![7; 65_000])));
+    assert_eq!(
+        measure_in(1 << 16, &jpeg_with(300, 200, &before)),
+        Ok((200, 300))
+    );
+    // Fill bytes before a marker.
+    let mut filled = jpeg(300, 200);
+    filled.splice(2..2, [0xff; 9]);
+    assert_eq!(measure(&filled), Ok((300, 200)));
+    // Media data before its description, with a size in 64 bits.
+    let mut data = [
+        1_u32.to_be_bytes().as_slice(),
+        b"mdat",
+        &(16 + 500_u64).to_be_bytes(),
+    ]
+    .concat();
+    data.extend([3; 500]);
+    let late = [
+        ftyp(b"avif", b""),
+        boxed(b"free", &[]),
+        data,
+        meta(&[ispe(300, 200)]),
+    ]
+    .concat();
+    assert_eq!(measure(&late), Ok((300, 200)));
+}
+
+#[test]
+fn animations_are_measured_by_their_canvas() {
+    let mut after = vec![(b"acTL".as_slice(), vec![0, 0, 0x27, 0x10, 0, 0, 0, 0])];
+    after.extend((0..10_000).map(|_| (b"fcTL".as_slice(), vec![0; 26])));
+    assert_eq!(
+        measure_in(1 << 16, &png_with(300, 200, &after, &[])),
+        Ok((300, 200))
+    );
+    let frames = [
+        (b"VP8X".as_slice(), vp8x(300, 200)),
+        (b"ANIM", vec![0; 6]),
+        (b"ANMF", vec![0; 33]),
+    ];
+    assert_eq!(measure(&riff(&frames)), Ok((300, 200)));
+}
+
+#[test]
+fn broken_headers_are_faults() {
+    let damaged = [
+        // A chunk other than the header first; a header of the wrong length.
+        [&png(3, 2)[..8], b"\0\0\0\x0dIDATaaaaaaaaaaaaaaaaaaaaaaaa"].concat(),
+        [&png(3, 2)[..8], b"\0\0\0\x0cIHDRaaaaaaaaaaaaaaaaaaaaaaaa"].concat(),
+        // No marker where one has to be; a segment shorter than its own length; a picture without a frame.
+        b"\xff\xd8\xff\xe0\0\x04\0\0xx".to_vec(),
+        b"\xff\xd8\xff\xe0\0\x01xxxx".to_vec(),
+        b"\xff\xd8\xff\xda\0\x04xxxx".to_vec(),
+        b"\xff\xd8\xff\xd9xxxxxx".to_vec(),
+        // WebP with a first chunk that is none, and with a frame that is no key frame.
+        riff(&[(b"ABCD", vec![0; 20])]),
+        riff(&[(b"VP8 ", vec![0xff; 20])]),
+        riff(&[(b"VP8L", vec![0; 20])]),
+        riff(&[(b"VP8X", vec![0; 4]), (b"VP8 ", vp8(3, 2))]),
+        // Boxes smaller than their own head; a description without a size; an empty one.
+        [ftyp(b"avif", b""), b"\0\0\0\x07metaxxxx".to_vec()].concat(),
+        [
+            ftyp(b"avif", b""),
+            b"\0\0\0\x01mdat\0\0\0\0\0\0\0\x0f".to_vec(),
+        ]
+        .concat(),
+        [ftyp(b"avif", b""), b"\0\0\0\0mdatxxxx".to_vec()].concat(),
+        [ftyp(b"avif", b""), meta(&[])].concat(),
+        [ftyp(b"avif", b""), boxed(b"meta", &[])].concat(),
+        [ftyp(b"avif", b""), boxed(b"meta", &[0; 40])].concat(),
+    ];
+    for image in damaged {
+        assert_eq!(
+            measure(&image),
+            Err(OutlineFault::Damaged),
+            "{:?}",
+            String::from_utf8_lossy(&image)
+        );
+    }
+}
+
+#[test]
+fn parts_that_would_fill_memory_are_refused_before_they_are_read() {
+    let large = [
+        [&png(3, 2)[..33], b"\xff\xff\xff\xffeXIf"].concat(),
+        [ftyp(b"heic", b""), b"\xff\xff\xff\xffmeta".to_vec()].concat(),
+        b"\x7f\xff\xff\xffftypavif".to_vec(),
+        [&riff(&[(b"VP8X", vp8x(3, 2))])[..], b"EXIF\xff\xff\xff\xff"].concat(),
+    ];
+    for image in large {
+        let longer = [image, vec![0; 64]].concat();
+        assert_eq!(measure(&longer), Err(OutlineFault::HeaderTooLarge));
+    }
+}
+
+/// Every beginning of every image is measured right, or is said to be cut off, and never anything else.
+#[test]
+fn truncation_anywhere_is_noticed_or_harmless() {
+    let turned = jpeg_with(300, 200, &[app1(&exif(6))]);
+    let images = one_of_each()
+        .into_iter()
+        .map(|(_, image)| (image, (300, 200)));
+    for (image, size) in images.chain([(turned, (200, 300))]) {
+        for length in 12..image.len() {
+            match measure_in(5, &image[..length]) {
+                Ok(found) => assert_eq!(found, size),
+                Err(fault) => assert_eq!(fault, OutlineFault::Truncated),
+            }
+        }
+    }
+}
+
+/// Every byte of every image replaced by a few values: any outcome will do, but a panic or an endless walk.
+#[test]
+fn no_single_byte_brings_it_down() {
+    let turned = png_with(300, 200, &[(b"eXIf", exif(6))], &[]);
+    let images = one_of_each().into_iter().map(|(_, image)| image);
+    let extended = riff(&[(b"VP8X", vp8x(300, 200)), (b"EXIF", exif(6))]);
+    for image in images.chain([turned, jpeg_with(3, 2, &[app1(&exif(6))]), extended]) {
+        for place in 0..image.len() {
+            for value in [0, 1, 7, 8, 0x7f, 0x80, 0xfe, 0xff] {
+                let mut broken = image.clone();
+                broken[place] = value;
+                if ImageKind::from_bytes(&broken).is_some() {
+                    let _ = measure_in(11, &broken);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sizes_are_bounded() {
+    let check = |width, height| Size { width, height }.check();
+    for (width, height) in [(1, 1), (MAX_SIDE, 1), (10_000, 10_000), (MAX_SIDE, 6_103)] {
+        assert!(check(width, height).is_ok(), "{width} x {height}");
+    }
+    for (width, height) in [
+        (MAX_SIDE + 1, 1),
+        (10_001, 10_000),
+        (MAX_SIDE, 6_104),
+        (u32::MAX, u32::MAX),
+    ] {
+        assert_eq!(
+            check(width, height),
+            Err(SizeFault::TooLarge { width, height })
+        );
+    }
+    for (width, height) in [(0, 0), (0, 5), (5, 0)] {
+        assert_eq!(
+            check(width, height),
+            Err(SizeFault::Empty { width, height })
+        );
+    }
+    // As large as a header can say, in every format that can say it.
+    assert_eq!(measure(&png(u32::MAX, u32::MAX)), Ok((u32::MAX, u32::MAX)));
+    assert_eq!(
+        measure(&heif(b"avif", u32::MAX, u32::MAX)),
+        Ok((u32::MAX, u32::MAX))
+    );
+    assert_eq!(measure(&jpeg(u16::MAX, 0)), Ok((65_535, 0)));
+}

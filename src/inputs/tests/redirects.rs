@@ -1,0 +1,223 @@
+//! Redirects: each is judged like the first URL.
+
+use std::sync::atomic::Ordering;
+
+use super::{
+    super::ingest,
+    pictures::png,
+    server::{Server, ok, redirect},
+    support::*,
+};
+use crate::egress::{
+    Egress, EgressOptions,
+    tests::{Answer, FakeResolver, loopback, tls},
+};
+
+#[actix_web::test]
+async fn five_are_followed_and_six_are_not() {
+    let server = Server::start(|path| match path[1..].parse() {
+        Ok(0_u32) => ok(&png(3, 2)),
+        Ok(left) => redirect(302, &format!("/{}", left - 1)),
+        Err(_) => unreachable!(),
+    })
+    .await;
+    assert!(run(&[server.url("/5")], &limits()).await.is_ok());
+    let text = faults(&[server.url("/6")], &limits()).await;
+    assert_eq!(text, "input_images_urls[0] redirects more than 5 times");
+    assert_eq!(server.count(), 12);
+}
+
+#[actix_web::test]
+async fn every_kind_of_redirect_and_reference_is_followed() {
+    let server = Server::start(|path| match path {
+        "/a/301" => redirect(301, "302"),
+        "/a/302" => redirect(302, "./303?x"),
+        "/a/303?x" => redirect(303, "//pictures.example:PORT/307"),
+        "/307" => redirect(307, "http://other.example:PORT/308#x"),
+        "/308" => redirect(308, "/a/../end"),
+        "/end" => ok(&png(3, 2)),
+        other => unreachable!("{other}"),
+    })
+    .await;
+    assert!(run(&[server.url("/a/301")], &limits()).await.is_ok());
+    let last = server.requests.lock()[5].to_lowercase();
+    let host = format!("host: other.example:{}\r\n", server.address.port());
+    assert!(last.contains(&host), "{last}");
+}
+
+#[actix_web::test]
+async fn loops_end() {
+    let server = Server::start(|path| match path {
+        "/self" => redirect(301, "/self"),
+        "/a" => redirect(308, "/b"),
+        _ => redirect(307, "/a"),
+    })
+    .await;
+    for path in ["/self", "/a"] {
+        let text = faults(&[server.url(path)], &limits()).await;
+        assert_eq!(text, "input_images_urls[0] redirects more than 5 times");
+    }
+    assert_eq!(server.count(), 12);
+}
+
+#[actix_web::test]
+async fn no_redirect_leads_inside_or_away_from_http() {
+    let inside = Server::start_on("127.0.0.2:0", |_| ok(&png(3, 2))).await;
+    let port = inside.address.port();
+    let targets = [
+        format!("http://127.0.0.2:{port}/"),
+        format!("http://127.2:{port}/"),
+        format!("http://0x7f000002:{port}/"),
+        format!("http://[::ffff:127.0.0.2]:{port}/"),
+        format!("//127.0.0.2:{port}/"),
+        "http://169.254.169.254/latest/meta-data/".to_owned(),
+        "http://[::1]/".to_owned(),
+        "http://10.0.0.1/".to_owned(),
+    ];
+    let others = [
+        "file:///etc/passwd",
+        "ftp://example.com/",
+        "gopher://example.com/",
+        "javascript:alert(1)",
+        "data:image/png;base64,iVBORw0KGgo=",
+        "http://user:pw@pictures.example/",
+        "http://pictures.example:0/",
+        "http://[fe80::1%25eth0]/",
+        "http://a b/",
+        "\\\\pictures.example\\a",
+        "http://",
+    ];
+    let all: Vec<String> = targets
+        .iter()
+        .cloned()
+        .chain(others.map(str::to_owned))
+        .collect();
+    for status in [301, 302, 303, 307, 308] {
+        let locations = all.clone();
+        let server = Server::start(move |path| {
+            redirect(status, &locations[path[1..].parse::<usize>().unwrap()])
+        })
+        .await;
+        for (index, location) in all.iter().enumerate() {
+            let text = faults(&[server.url(&format!("/{index}"))], &limits()).await;
+            let fault = text
+                .strip_prefix("input_images_urls[0] redirects to a ")
+                .expect(&text);
+            if index < targets.len() {
+                assert_eq!(fault, "host that is not at a public address", "{location}");
+            } else {
+                assert!(fault.starts_with("URL that "), "{location}: {fault}");
+            }
+        }
+    }
+    assert_eq!(inside.count(), 0);
+}
+
+#[actix_web::test]
+async fn a_redirect_without_a_target_is_a_fault() {
+    let server =
+        Server::start(|_| super::server::head("HTTP/1.1 302 Found\nContent-Length: 0", [])).await;
+    let text = faults(&[server.url("/")], &limits()).await;
+    assert_eq!(
+        text,
+        "input_images_urls[0] answered 302 Found without a Location"
+    );
+}
+
+#[actix_web::test]
+async fn a_name_inside_is_refused_after_a_redirect_too() {
+    let inside = Server::start_on("127.0.0.2:0", |_| ok(&png(3, 2))).await;
+    let port = inside.address.port();
+    let outside =
+        Server::start(move |_| redirect(302, &format!("http://inside.example:{port}/"))).await;
+    // The first look-up says outside, all that follow say inside.
+    let resolver = FakeResolver::new([Answer::of(&["127.0.0.1"]), Answer::of(&["127.0.0.2"])]);
+    let egress = Egress::with_resolver(loopback(), resolver.clone()).unwrap();
+    let urls = [outside.url("/")];
+    let error = ingest(&egress, memory(), &prefix(), &urls, &limits())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "input images were not taken: input_images_urls[0] could not be fetched after a redirect: \
+         its host is not at a public address"
+    );
+    assert_eq!((inside.count(), egress.refusals()), (0, 1));
+    assert_eq!(resolver.lookups.load(Ordering::SeqCst), 2);
+}
+
+#[actix_web::test]
+async fn without_an_opened_range_nothing_on_this_machine_is_reached() {
+    let server = Server::start(|_| ok(&png(3, 2))).await;
+    let egress =
+        Egress::with_resolver(EgressOptions::default(), FakeResolver::always("127.0.0.1")).unwrap();
+    let store = memory();
+    let urls = [server.url("/")];
+    let error = ingest(&egress, store.clone(), &prefix(), &urls, &limits())
+        .await
+        .unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "input images were not taken: input_images_urls[0] could not be fetched: its host is not at a public address"
+    );
+    assert_eq!(server.count(), 0);
+    assert!(keys(&store).await.is_empty());
+}
+
+#[actix_web::test]
+async fn https_may_lead_to_https_but_not_to_http() {
+    let plain = Server::start(|_| ok(&png(3, 2))).await;
+    let authority = tls::authority();
+    let serve = async |answer: String| {
+        tls::serve(&authority, tls::leaf("pictures.example"), answer)
+            .await
+            .port()
+    };
+    let end =
+        serve("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nGIF89a\u{3}\0\u{2}\0\0\0".to_owned())
+            .await;
+    let to = |location: String| {
+        format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
+    };
+    let up = serve(to(format!("https://pictures.example:{end}/"))).await;
+    let down = serve(to(plain.url("/"))).await;
+    let ca = tls::file(&authority.pem());
+    let egress = tls::egress(Some(ca.path())).unwrap();
+    let ingest_from = async |port: u16| {
+        let urls = [format!("https://pictures.example:{port}/")];
+        ingest(&egress, memory(), &prefix(), &urls, &limits()).await
+    };
+    let images = ingest_from(up).await.unwrap();
+    assert_eq!((images[0].width, images[0].height), (3, 2));
+    let error = ingest_from(down).await.unwrap_err().to_string();
+    assert!(
+        error.ends_with("input_images_urls[0] redirects from https to http"),
+        "{error}"
+    );
+    assert_eq!(plain.count(), 0);
+    // http to https is a step up.
+    let upward =
+        Server::start(move |_| redirect(301, &format!("https://pictures.example:{end}/"))).await;
+    let urls = [upward.url("/")];
+    assert!(
+        ingest(&egress, memory(), &prefix(), &urls, &limits())
+            .await
+            .is_ok()
+    );
+}
+
+#[actix_web::test]
+async fn a_certificate_that_nobody_vouches_for_is_a_fault_of_the_entry() {
+    let answer = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n".to_owned();
+    let server = tls::serve(&tls::authority(), tls::leaf("pictures.example"), answer).await;
+    let text = faults(
+        &[format!("https://pictures.example:{}/", server.port())],
+        &limits(),
+    )
+    .await;
+    assert_eq!(
+        text,
+        "input_images_urls[0] could not be fetched: a secure connection to its host could not be made: \
+         its certificate is not from a trusted authority"
+    );
+}

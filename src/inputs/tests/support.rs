@@ -1,0 +1,82 @@
+//! What all ingestion tests need: a way out, a store, and questions about what is in it.
+
+use std::{sync::Arc, time::Duration};
+
+use futures_util::TryStreamExt;
+use object_store::{ObjectStore, memory::InMemory, path::Path};
+
+use super::super::{IngestError, InputImage, InputLimits, ingest};
+use crate::egress::{
+    Egress,
+    tests::{FakeResolver, egress_for},
+};
+
+/// Every name is 127.0.0.1, which is open; other loopback addresses are not.
+pub(super) fn egress() -> Egress {
+    egress_for(FakeResolver::always("127.0.0.1"), Duration::from_secs(20))
+}
+
+pub(super) fn limits() -> InputLimits {
+    InputLimits::default()
+}
+
+pub(super) fn prefix() -> Path {
+    Path::from("inputs/job")
+}
+
+pub(super) fn memory() -> Arc<dyn ObjectStore> {
+    Arc::new(InMemory::new())
+}
+
+/// Keys of all objects.
+pub(super) async fn keys(store: &Arc<dyn ObjectStore>) -> Vec<String> {
+    let mut keys: Vec<String> = store
+        .list(None)
+        .map_ok(|object| object.location.to_string())
+        .try_collect()
+        .await
+        .unwrap();
+    keys.sort();
+    keys
+}
+
+/// Ingests into a fresh store; on failure nothing may be left there.
+pub(super) async fn run(
+    urls: &[String],
+    limits: &InputLimits,
+) -> Result<Vec<InputImage>, IngestError> {
+    let store = memory();
+    let outcome = ingest(&egress(), Arc::clone(&store), &prefix(), urls, limits).await;
+    let mut expected = outcome
+        .iter()
+        .flatten()
+        .map(|image| image.key.clone())
+        .collect::<Vec<_>>();
+    expected.sort();
+    assert_eq!(keys(&store).await, expected);
+    outcome
+}
+
+/// The faults of an ingestion that has to fail by the caller's doing, one a line.
+pub(super) async fn faults(urls: &[String], limits: &InputLimits) -> String {
+    match run(urls, limits).await {
+        Err(IngestError::Invalid(faults)) => lines(&faults),
+        other => panic!("expected faults of the caller's, got {other:?}"),
+    }
+}
+
+pub(super) fn lines(faults: &[(String, String)]) -> String {
+    let line = |(field, message): &(String, String)| format!("{field} {message}");
+    faults.iter().map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Tries until it holds; gives up, and fails, after 20 seconds.
+pub(super) async fn eventually<F: Future<Output = bool>>(what: &str, mut holds: impl FnMut() -> F) {
+    for _ in 0..2_000 {
+        if holds().await {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    panic!("never came true: {what}");
+}
