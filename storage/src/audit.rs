@@ -3,9 +3,9 @@
 use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState};
-use crate::domain::ledger::{Books, EntryKind};
+use crate::domain::ledger::{Books, EntryKind, LedgerEntry};
 use crate::store::{Store, StoreError};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 /// What an audit has looked at, and what it found wrong.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +31,10 @@ struct Sums {
     done: Amount,
     /// Prices of done jobs whose charge has not been met yet.
     uncharged: HashMap<JobId, Amount>,
+    /// Of all ledger entries.
+    balance: Amount,
+    /// Of the charges among them.
+    charged: Amount,
 }
 
 impl Report {
@@ -86,19 +90,27 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         }
         Ok(())
     })?;
+    store.each_entry(|account, entry| {
+        report.entries += 1;
+        audit_entry(
+            account,
+            &entry,
+            sums.entry(account).or_default(),
+            &mut report,
+        );
+        Ok(())
+    })?;
+    let mut accounts = HashSet::new();
     store.each_account(|account| {
         report.accounts += 1;
-        audit_account(
-            store,
-            account.id,
-            &account.books,
-            sums.remove(&account.id).unwrap_or_default(),
-            &mut report,
-        )
+        let sums = sums.remove(&account.id).unwrap_or_default();
+        audit_account(account.id, &account.books, &sums, &mut report);
+        accounts.insert(account.id);
+        Ok(())
     })?;
     for account in sums.keys() {
         report.fault(format!(
-            "there are jobs of account {account}, which does not exist"
+            "there are jobs or ledger entries of account {account}, which does not exist"
         ));
     }
     store.each_key(|key| {
@@ -106,6 +118,12 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
             store.key_spent(key.id)?,
             spent.get(&key.id).copied().unwrap_or_default(),
         );
+        if !accounts.contains(&key.account) {
+            report.fault(format!(
+                "key {} is of account {}, which does not exist",
+                key.id, key.account
+            ));
+        }
         if recorded != computed {
             report.fault(format!(
                 "key {} has spent {recorded} by its record, {computed} by its jobs",
@@ -117,13 +135,28 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
     Ok(report)
 }
 
-fn audit_account(
-    store: &Store,
-    id: AccountId,
-    books: &Books,
-    mut sums: Sums,
-    report: &mut Report,
-) -> Result<(), StoreError> {
+/// One entry, after all that are older and after all jobs.
+fn audit_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mut Report) {
+    add(report, &mut sums.balance, entry.amount);
+    if entry.balance_after != sums.balance {
+        report.fault(format!(
+            "account {id}: entry {} says balance {}, the entries so far give {}",
+            entry.id, entry.balance_after, sums.balance
+        ));
+    }
+    if entry.kind == EntryKind::Charge {
+        add(report, &mut sums.charged, entry.amount.negated());
+        let price = entry.job.and_then(|job| sums.uncharged.remove(&job));
+        if price != Some(entry.amount.negated()) {
+            report.fault(format!(
+                "account {id}: charge {} does not belong to exactly one done job of that price",
+                entry.id
+            ));
+        }
+    }
+}
+
+fn audit_account(id: AccountId, books: &Books, sums: &Sums, report: &mut Report) {
     if let Some(fault) = books.fault() {
         report.fault(format!("account {id}: {fault}"));
     }
@@ -133,46 +166,23 @@ fn audit_account(
             books.reserved, sums.reserved
         ));
     }
-    let (mut balance, mut charged) = (Amount::ZERO, Amount::ZERO);
-    store.each_ledger_entry(id, |entry| {
-        report.entries += 1;
-        add(report, &mut balance, entry.amount);
-        if entry.balance_after != balance {
-            report.fault(format!(
-                "account {id}: entry {} says balance {}, the entries so far give {balance}",
-                entry.id, entry.balance_after
-            ));
-        }
-        if entry.kind == EntryKind::Charge {
-            add(report, &mut charged, entry.amount.negated());
-            let price = entry.job.and_then(|job| sums.uncharged.remove(&job));
-            if price != Some(entry.amount.negated()) {
-                report.fault(format!(
-                    "account {id}: charge {} does not belong to exactly one done job of that price",
-                    entry.id
-                ));
-            }
-        }
-        Ok(())
-    })?;
     for job in sums.uncharged.keys() {
         report.fault(format!(
             "account {id}: job {job} is done but was not charged"
         ));
     }
-    if books.balance != balance {
+    if books.balance != sums.balance {
         report.fault(format!(
-            "account {id}: balance is {}, its entries give {balance}",
-            books.balance
+            "account {id}: balance is {}, its entries give {}",
+            books.balance, sums.balance
         ));
     }
-    if books.charged != charged || charged != sums.done {
+    if books.charged != sums.charged || sums.charged != sums.done {
         report.fault(format!(
-            "account {id}: charged is {}, its charges are {charged}, its done jobs cost {}",
-            books.charged, sums.done
+            "account {id}: charged is {}, its charges are {}, its done jobs cost {}",
+            books.charged, sums.charged, sums.done
         ));
     }
-    Ok(())
 }
 
 fn add(report: &mut Report, sum: &mut Amount, amount: Amount) {

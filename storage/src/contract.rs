@@ -3,6 +3,7 @@
 use crate::engine::{
     Commit, Direction, Engine, EngineError, Key, KeyRange, MAX_VALUE_BYTES, Value, commit_and_wait,
 };
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -16,6 +17,8 @@ pub const CASES: &[Case] = &[
     ("a commit is whole", a_commit_is_whole),
     ("scans in order, both ways, within the range", scans),
     ("a scan stops at its limit", scan_limit),
+    ("empty, crossed and open ranges", odd_ranges),
+    ("keys are bytes and sort as such", byte_keys),
     ("commits appear in the order of submission", ordered),
     ("every commit is answered, from many threads", many_threads),
     ("an empty commit is answered", empty_commit),
@@ -24,6 +27,7 @@ pub const CASES: &[Case] = &[
         value_bound,
     ),
     ("after close nothing is taken", closed),
+    ("closing twice, and reading after it", closed_twice),
 ];
 
 fn put(key: &str, value: &str) -> (Key, Option<Value>) {
@@ -166,6 +170,73 @@ fn scan_limit(engine: &dyn Engine) {
         scan(engine, KeyRange::prefix(b"k"), Direction::Falling, 1),
         ["k3"]
     );
+    for direction in [Direction::Rising, Direction::Falling] {
+        assert_eq!(
+            scan(engine, KeyRange::prefix(b"k"), direction, 0),
+            Vec::<String>::new()
+        );
+    }
+}
+
+fn odd_ranges(engine: &dyn Engine) {
+    write(engine, &[("a", ""), ("b", ""), ("c", "")]);
+    let bound = |key: &str| key.as_bytes().to_vec();
+    let (a, b, c) = (bound("a"), bound("b"), bound("c"));
+    let cases = [
+        (Included(b.clone()), Included(b.clone()), "b"),
+        (Included(b.clone()), Excluded(b.clone()), ""),
+        (Excluded(b.clone()), Included(b.clone()), ""),
+        (Excluded(b.clone()), Excluded(b.clone()), ""),
+        (Included(c.clone()), Included(a.clone()), ""),
+        (Excluded(c.clone()), Excluded(a.clone()), ""),
+        (Excluded(a.clone()), Excluded(c.clone()), "b"),
+        (Unbounded, Excluded(b.clone()), "a"),
+        (Excluded(b), Unbounded, "c"),
+    ];
+    for (from, to, expected) in cases {
+        for direction in [Direction::Rising, Direction::Falling] {
+            let range = KeyRange {
+                from: from.clone(),
+                to: to.clone(),
+            };
+            assert_eq!(
+                scan(engine, range, direction, 9).concat(),
+                expected,
+                "{from:?} to {to:?}, {direction:?}"
+            );
+        }
+    }
+}
+
+fn byte_keys(engine: &dyn Engine) {
+    let keys: [&[u8]; 6] = [
+        b"p",
+        b"p\0",
+        b"p\0\0",
+        b"p\xff",
+        b"p\xff\xff",
+        b"p\xff\xff\xff",
+    ];
+    let writes = keys.iter().rev().map(|key| (key.to_vec(), Some(vec![])));
+    commit_and_wait(engine, writes.chain([put("q", ""), put("o", "")]).collect()).expect("commit");
+    let all = KeyRange::prefix(b"");
+    assert_eq!(
+        engine
+            .scan(&all, Direction::Falling, 99)
+            .expect("scan")
+            .len(),
+        8
+    );
+    let found = |prefix: &[u8], direction| -> Vec<Key> {
+        let pairs = engine.scan(&KeyRange::prefix(prefix), direction, 99);
+        pairs.expect("scan").into_iter().map(|it| it.0).collect()
+    };
+    assert_eq!(found(b"p", Direction::Rising), keys);
+    assert_eq!(found(b"p\xff", Direction::Rising), keys[3..]);
+    assert_eq!(found(b"p\0", Direction::Rising), keys[1..3]);
+    let mut falling = found(b"p", Direction::Falling);
+    falling.reverse();
+    assert_eq!(falling, keys);
 }
 
 fn ordered(engine: &dyn Engine) {
@@ -242,4 +313,14 @@ fn closed(engine: &dyn Engine) {
         commit_and_wait(engine, vec![put("b", "1")]),
         Err(EngineError::Stopped)
     ));
+}
+
+fn closed_twice(engine: &dyn Engine) {
+    write(engine, &[("a", "1")]);
+    std::thread::scope(|scope| {
+        scope.spawn(|| engine.close());
+        engine.close();
+    });
+    engine.close();
+    assert_eq!(get(engine, "a").as_deref(), Some("1"));
 }

@@ -26,6 +26,9 @@ pub enum AmountError {
     /// It is beyond what an account can hold.
     #[error("must be below 1,000,000,000,000,000")]
     TooLarge,
+    /// It is below nothing where that has no meaning.
+    #[error("must not be negative")]
+    Negative,
 }
 
 impl Amount {

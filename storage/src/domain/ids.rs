@@ -78,7 +78,8 @@ impl IdSource {
         Self {
             state: Mutex::new(State {
                 context: ContextV7::new(),
-                newest: floor.millis(),
+                // Within one millisecond a new context may begin below the old one, so that one is left out.
+                newest: floor.millis() + 1,
             }),
         }
     }
@@ -123,6 +124,16 @@ mod tests {
         }
         assert_eq!(last.get_version_num(), 7);
         assert!(moment_of(&last).unwrap() >= Timestamp::from_millis(9_001));
+    }
+
+    #[test]
+    fn ids_after_a_restart_sort_after_those_before_it() {
+        let now = Timestamp::from_millis(5_000);
+        for _ in 0..200 {
+            let last = IdSource::new(Timestamp::from_millis(0)).next(now);
+            let floor = moment_of(&last).unwrap();
+            assert!(IdSource::new(floor).next(Timestamp::from_millis(10)) > last);
+        }
     }
 
     #[test]

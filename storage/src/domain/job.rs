@@ -205,10 +205,10 @@ pub enum TransitionError {
 pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, TransitionError> {
     let state = match (&job.state, event) {
         (JobState::Queued, JobEvent::Begin { .. }) => JobState::Processing {
-            started_at: at,
+            started_at: at.max(job.created_at),
             runs: 1,
         },
-        (JobState::Queued, JobEvent::Cancel) => failed(None, at, CANCELED),
+        (JobState::Queued, JobEvent::Cancel) => failed(None, at.max(job.created_at), CANCELED),
         (JobState::Queued, JobEvent::CutOff | JobEvent::Finish { .. } | JobEvent::Fail { .. }) => {
             return Err(TransitionError::NotStarted);
         }

@@ -58,6 +58,7 @@ impl Books {
 
     /// Holds `price` for a job.
     pub fn hold(&self, price: Amount) -> Result<Self, LedgerError> {
+        not_negative(price)?;
         if self.available() < price {
             return Err(LedgerError::Insufficient {
                 available: self.available(),
@@ -82,6 +83,7 @@ impl Books {
 
     /// Gives back what was held for a job.
     pub fn release(&self, price: Amount) -> Result<Self, LedgerError> {
+        not_negative(price)?;
         if self.reserved < price {
             return Err(LedgerError::NotHeld {
                 reserved: self.reserved,
@@ -125,6 +127,14 @@ impl Books {
         }
         None
     }
+}
+
+/// A negative price would turn every step of the books around.
+fn not_negative(price: Amount) -> Result<(), AmountError> {
+    if price.is_negative() {
+        return Err(AmountError::Negative);
+    }
+    Ok(())
 }
 
 /// Why the balance changed.
@@ -221,6 +231,17 @@ mod tests {
                 .unwrap(),
             before
         );
+    }
+
+    #[test]
+    fn a_negative_price_moves_nothing() {
+        let held = books("1").hold(amount("0.5")).unwrap();
+        let refused = Err(LedgerError::Range(AmountError::Negative));
+        for price in [amount("-0.000001"), amount("-0.5")] {
+            assert_eq!(held.hold(price), refused);
+            assert_eq!(held.release(price), refused);
+            assert_eq!(held.settle(price), refused);
+        }
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use super::{Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Passes the first commits on and fails from then on, as an engine whose disk broke does.
 pub struct FaultyEngine {
     inner: Arc<dyn Engine>,
     commits_left: AtomicU64,
+    failed: AtomicBool,
     on_failure: OnFailure,
 }
 
@@ -17,6 +18,7 @@ impl FaultyEngine {
         Self {
             inner,
             commits_left: AtomicU64::new(commits),
+            failed: AtomicBool::new(false),
             on_failure,
         }
     }
@@ -46,7 +48,9 @@ impl Engine for FaultyEngine {
             return self.inner.submit(commit);
         }
         let error = EngineError::Failed("no space left on device (simulated)".into());
-        (self.on_failure)(&error);
+        if !self.failed.swap(true, Ordering::SeqCst) {
+            (self.on_failure)(&error);
+        }
         (commit.done)(Err(error));
     }
 

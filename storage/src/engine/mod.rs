@@ -149,7 +149,8 @@ pub struct EngineStats {
 /// Keeps keys and values in order.
 ///
 /// Reads show only what is on the disk: a commit appears when its `done` is called, and not before, so whatever is read may
-/// be told to a caller. Commits become visible whole and in the order in which they were submitted.
+/// be told to a caller. Commits become visible whole and in the order in which they were submitted; a scan that is on its way
+/// at that moment may have passed some of a commit's keys before it and find others after it.
 pub trait Engine: Send + Sync {
     /// The value of a key.
     fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError>;

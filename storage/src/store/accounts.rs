@@ -68,4 +68,18 @@ impl Store {
     ) -> Result<(), StoreError> {
         self.each(keys::ledger(account), |_, entry| visit(entry))
     }
+
+    /// Visits the ledgers of all accounts, each oldest first.
+    pub fn each_entry(
+        &self,
+        mut visit: impl FnMut(AccountId, LedgerEntry) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::ledgers(), |key, entry: LedgerEntry| {
+            let account = keys::account_of_entry(&key).ok_or(StoreError::Damaged {
+                kind: "ledger entry",
+                reason: format!("entry {} has a key without an account", entry.id),
+            })?;
+            visit(account, entry)
+        })
+    }
 }

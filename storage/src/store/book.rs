@@ -342,7 +342,7 @@ impl Batch<'_> {
             expires_at,
         };
         self.writes.insert(
-            keys::idempotency(call, self.book.account.id, &used.name),
+            keys::idempotency_use(call, self.book.account.id, &used.name, expires_at),
             Some(encode(&record)),
         );
         self.used.insert((call, used.name), record);
@@ -386,22 +386,31 @@ impl Batch<'_> {
         let job = known.ok_or(EventError::NotFound)?;
         let step = transition(&job, event, now)?;
         let books = self.book.account.books;
-        let books = match step.money {
-            MoneyStep::Keep => Ok(books),
-            MoneyStep::Settle => books.settle(job.price),
-            MoneyStep::Release => books.release(job.price),
-        };
-        self.book.account.books = books.map_err(|error| self.broken(error.to_string()))?;
+        // All that can fail comes first: an error leaves the batch as it was, fit to be committed.
         match step.money {
             MoneyStep::Keep => {
                 self.writes
                     .insert(keys::live_job(account, id), Some(encode(&step.job)));
             }
             MoneyStep::Settle => {
+                let books = books
+                    .settle(job.price)
+                    .map_err(|error| self.broken(error.to_string()))?;
+                let spent = self
+                    .book
+                    .spent(self.store, job.key)?
+                    .plus(job.price)
+                    .map_err(|error| self.broken(error.to_string()))?;
+                self.book.account.books = books;
                 self.end(&step.job);
-                self.charge(&step.job, entry, now)?;
+                self.charge(&step.job, spent, entry, now);
             }
-            MoneyStep::Release => self.end(&step.job),
+            MoneyStep::Release => {
+                self.book.account.books = books
+                    .release(job.price)
+                    .map_err(|error| self.broken(error.to_string()))?;
+                self.end(&step.job);
+            }
         }
         self.jobs.insert(id, step.job.clone());
         Ok(step.job)
@@ -419,30 +428,20 @@ impl Batch<'_> {
             .insert(keys::ended_job(job.account, job.id), Some(encode(job)));
     }
 
-    fn charge(
-        &mut self,
-        job: &Job,
-        entry: TransactionId,
-        now: Timestamp,
-    ) -> Result<(), StoreError> {
-        let spent = self.book.spent(self.store, job.key)?;
-        let spent = spent
-            .plus(job.price)
-            .map_err(|error| self.broken(error.to_string()))?;
+    /// `spent` is what the job's key has spent with this charge.
+    fn charge(&mut self, job: &Job, spent: Amount, entry: TransactionId, now: Timestamp) {
         self.book.keys.entry(job.key).or_default().spent = Some(spent);
         self.writes
             .insert(keys::key_spent(job.key), Some(encode(&spent)));
-        let amount = job.price.negated();
         self.add_entry(LedgerEntry {
             id: entry,
             kind: EntryKind::Charge,
-            amount,
+            amount: job.price.negated(),
             balance_after: self.book.account.books.balance,
             job: Some(job.id),
             reference: None,
             created_at: now,
         });
-        Ok(())
     }
 
     /// Adds money, or takes some back.

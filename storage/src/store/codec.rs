@@ -38,20 +38,21 @@ pub fn encode<R: Record>(record: &R) -> Value {
 
 /// Decodes a record, or says which kind is damaged.
 pub fn decode<R: Record>(bytes: &[u8]) -> Result<R, StoreError> {
-    match bytes.split_first() {
-        Some((version, rest)) if *version == R::VERSION => {
-            postcard::from_bytes(rest).map_err(|error| StoreError::Damaged {
-                kind: R::NAME,
-                reason: error.to_string(),
-            })
-        }
-        Some((version, _)) => Err(StoreError::Damaged {
-            kind: R::NAME,
-            reason: format!("version {version} is unknown"),
-        }),
-        None => Err(StoreError::Damaged {
-            kind: R::NAME,
-            reason: "it is empty".into(),
-        }),
+    let damaged = |reason: String| StoreError::Damaged {
+        kind: R::NAME,
+        reason,
+    };
+    let (version, rest) = bytes
+        .split_first()
+        .ok_or_else(|| damaged("it is empty".into()))?;
+    if *version != R::VERSION {
+        return Err(damaged(format!("version {version} is unknown")));
     }
+    let (record, rest) =
+        postcard::take_from_bytes(rest).map_err(|error| damaged(error.to_string()))?;
+    // A record of another shape may well begin like this one; what is left over gives it away.
+    if !rest.is_empty() {
+        return Err(damaged(format!("{} bytes too many", rest.len())));
+    }
+    Ok(record)
 }

@@ -37,13 +37,17 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        let uses = KeyRange::prefix(&keys::idempotency_uses(call, account, name));
+        // A new use is only made once all earlier ones have expired, so the one that ends last is the one that counts.
+        let last = self.engine().scan(&uses, Direction::Falling, 1)?;
         let record: Option<IdempotencyRecord> =
-            self.read(&keys::idempotency(call, account, name))?;
+            last.first().map(|(_, value)| decode(value)).transpose()?;
         Ok(record.filter(|it| now < it.expires_at))
     }
 
     /// The writes that forget expired keys among the next `limit` records from `cursor` on, and where to go on from:
-    /// an empty cursor once the end is reached.
+    /// an empty cursor once the end is reached. They may be committed at any later time: a key that was used anew
+    /// meanwhile is not forgotten.
     pub fn forget_expired(
         &self,
         now: Timestamp,

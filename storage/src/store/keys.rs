@@ -3,7 +3,9 @@
 use super::idempotency::IdempotentCall;
 use crate::domain::api_key::KeyHash;
 use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use crate::domain::time::Timestamp;
 use crate::engine::Key;
+use uuid::Uuid;
 
 const ACCOUNT: u8 = b'a';
 const LIVE_JOB: u8 = b'l';
@@ -58,13 +60,32 @@ pub fn ended_jobs() -> Key {
     key(ENDED_JOB, &[])
 }
 
-/// What an idempotency key of an account was used for.
-pub fn idempotency(call: IdempotentCall, account: AccountId, name: &str) -> Key {
+/// All uses of an idempotency key of an account, oldest first: at most one of them has not expired.
+pub fn idempotency_uses(call: IdempotentCall, account: AccountId, name: &str) -> Key {
     let scope = match call {
         IdempotentCall::Generation => b"g",
         IdempotentCall::Deposit => b"d",
     };
-    key(IDEMPOTENCY, &[account.as_bytes(), scope, name.as_bytes()])
+    // The length keeps the uses of one name from being those of another that begins with it.
+    let length = (name.len() as u64).to_be_bytes();
+    key(
+        IDEMPOTENCY,
+        &[account.as_bytes(), scope, &length, name.as_bytes()],
+    )
+}
+
+/// One use of an idempotency key. The end is part of the key, so that whoever forgets an expired use can never hit the one
+/// that has taken its place meanwhile.
+pub fn idempotency_use(
+    call: IdempotentCall,
+    account: AccountId,
+    name: &str,
+    expires_at: Timestamp,
+) -> Key {
+    let mut key = idempotency_uses(call, account, name);
+    // Moments are never negative, so their big-endian bytes sort as they do.
+    key.extend_from_slice(&expires_at.millis().to_be_bytes());
+    key
 }
 
 /// All idempotency records.
@@ -75,6 +96,17 @@ pub fn idempotency_records() -> Key {
 /// A ledger entry.
 pub fn ledger_entry(account: AccountId, id: TransactionId) -> Key {
     key(LEDGER, &[account.as_bytes(), id.as_bytes()])
+}
+
+/// All ledger entries, by account.
+pub fn ledgers() -> Key {
+    key(LEDGER, &[])
+}
+
+/// The account in the key of a ledger entry.
+pub fn account_of_entry(key: &[u8]) -> Option<AccountId> {
+    let bytes = key.get(1..17)?.try_into().ok()?;
+    Some(AccountId(Uuid::from_bytes(bytes)))
 }
 
 /// The ledger of an account.

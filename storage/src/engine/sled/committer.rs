@@ -1,27 +1,33 @@
 //! The one thread that writes: it takes all commits that wait, makes them one batch, one flush and one sync, then answers.
 
-use super::super::{Commit, EngineError, EngineStats, Key, Value};
+use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value};
+use super::failure::{Failure, Latch, OpensLatch};
 use super::in_flight::InFlight;
+use super::open::Opened;
 use super::watchdog::Watchdog;
-use super::{SledOptions, failed};
+use super::{SledOptions, SyncStep, failed};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::panic::AssertUnwindSafe;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::thread::JoinHandle;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::ThreadId;
 
 /// Commits that share one sync at the most. Past this the time for applying them outweighs the sync that they save.
 const MAX_COMMITS: usize = 256;
-/// Bytes that one batch may have, so that it stays far below sled's segment size.
+/// Bytes from which on a batch takes no further commit. It bounds the memory of a batch, and the time until its answer.
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
 /// The sending side of the committer thread.
 pub struct Committer {
     queue: Mutex<Option<Sender<Commit>>>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    thread: ThreadId,
+    /// Open once the thread has ended, or hangs.
+    ended: Arc<Latch>,
+    failure: Arc<Failure>,
     counters: Arc<Counters>,
 }
 
@@ -29,45 +35,48 @@ pub struct Committer {
 struct Counters {
     commits: AtomicU64,
     syncs: AtomicU64,
-    failed: AtomicBool,
 }
 
 impl Committer {
     /// Starts the thread and its watchdog.
     pub fn start(
-        db: ::sled::Db,
-        tree: ::sled::Tree,
-        log_file: File,
+        opened: Opened,
         in_flight: Arc<InFlight>,
         options: &SledOptions,
+        sync: SyncStep,
     ) -> Result<Self, EngineError> {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let counters = Arc::new(Counters::default());
-        let no_thread = |error: std::io::Error| {
-            EngineError::Failed(format!("no thread for the committer: {error}"))
-        };
-        let watchdog = Watchdog::start(options.commit_timeout, Arc::clone(&options.on_failure))
-            .map_err(no_thread)?;
+        let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
+        let ended = Arc::new(Latch::default());
+        let no_thread =
+            |error: io::Error| EngineError::Failed(format!("no thread for the committer: {error}"));
+        let on_hang = when_it_hangs(
+            Arc::clone(&failure),
+            Arc::clone(&ended),
+            Receiver::clone(&receiver),
+        );
         let writer = Writer {
-            db,
-            tree,
-            log_file,
+            db: opened.db,
+            tree: opened.tree,
+            log_file: opened.log_file,
+            sync,
             in_flight,
-            watchdog,
+            watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
+            failure: Arc::clone(&failure),
             counters: Arc::clone(&counters),
         };
-        let on_failure = Arc::clone(&options.on_failure);
+        let at_end = OpensLatch(Arc::clone(&ended));
         let run = move || {
-            // sled panics where it should return an error; after either, nothing more may be written or answered.
-            let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
-            let error = match outcome {
-                Ok(Ok(())) => return,
-                Ok(Err(error)) => error,
-                Err(_) => EngineError::Failed("the storage thread panicked".into()),
-            };
-            writer.counters.failed.store(true, Ordering::SeqCst);
-            on_failure(&error);
-            refuse_all(&receiver, &error);
+            // Declared before the writer, so dropped after it: whoever waits for the end finds sled let go of.
+            let _at_end = at_end;
+            let writer = writer;
+            // Nothing is known to panic outside of `write`; whatever does must not leave callers without an answer.
+            let outcome = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
+            if let Err(error) = outcome.unwrap_or_else(|_| Err(panicked())) {
+                writer.failure.report(&error);
+                refuse_all(&receiver, &error);
+            }
         };
         let thread = std::thread::Builder::new()
             .name("committer".into())
@@ -75,7 +84,9 @@ impl Committer {
             .map_err(no_thread)?;
         Ok(Self {
             queue: Mutex::new(Some(sender)),
-            thread: Mutex::new(Some(thread)),
+            thread: thread.thread().id(),
+            ended,
+            failure,
             counters,
         })
     }
@@ -83,7 +94,7 @@ impl Committer {
     /// Queues a commit.
     pub fn submit(&self, commit: Commit) {
         let refused = match &*self.queue.lock() {
-            Some(queue) if !self.counters.failed.load(Ordering::SeqCst) => {
+            Some(queue) if !self.failure.happened() => {
                 queue.send(commit).err().map(|unsent| unsent.0)
             }
             _ => Some(commit),
@@ -101,12 +112,12 @@ impl Committer {
         }
     }
 
-    /// Lets the thread write what waits, then ends it.
+    /// Lets the thread write what waits, and returns once it has ended. A write that hangs is not waited for.
     pub fn close(&self) {
         drop(self.queue.lock().take());
-        if let Some(thread) = self.thread.lock().take() {
-            // Its panic has been reported by `on_failure`.
-            let _ = thread.join();
+        // The last owner of an engine may be a `done` that the thread itself is calling; it ends after that.
+        if std::thread::current().id() != self.thread {
+            self.ended.wait();
         }
     }
 }
@@ -118,12 +129,31 @@ fn refuse_all(receiver: &Receiver<Commit>, error: &EngineError) {
     }
 }
 
+/// What the watchdog does: the thread may never come back, so the commits behind the hanging ones are answered here.
+fn when_it_hangs(
+    failure: Arc<Failure>,
+    ended: Arc<Latch>,
+    receiver: Receiver<Commit>,
+) -> OnFailure {
+    Arc::new(move |error| {
+        failure.report(error);
+        ended.open();
+        refuse_all(&receiver, error);
+    })
+}
+
+fn panicked() -> EngineError {
+    EngineError::Failed("the storage thread panicked".into())
+}
+
 struct Writer {
     db: ::sled::Db,
     tree: ::sled::Tree,
     log_file: File,
+    sync: SyncStep,
     in_flight: Arc<InFlight>,
     watchdog: Watchdog,
+    failure: Arc<Failure>,
     counters: Arc<Counters>,
 }
 
@@ -138,18 +168,21 @@ impl Writer {
                 commits.push(next);
             }
             self.watchdog.begin();
-            let outcome = self.write(&mut commits);
+            // sled panics where it should return an error; after either, nothing more may be written.
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.write(&mut commits)))
+                .unwrap_or_else(|_| Err(panicked()));
             self.watchdog.end();
             if outcome.is_ok() {
                 self.counters
                     .commits
                     .fetch_add(commits.len() as u64, Ordering::Relaxed);
-                self.counters.syncs.fetch_add(1, Ordering::Relaxed);
             }
-            for commit in commits {
-                (commit.done)(outcome.clone());
+            let answered = answer(commits, &outcome);
+            outcome.and(answered)?;
+            if self.failure.happened() {
+                // It came back, but too late: the watchdog has called it a failure.
+                return Err(EngineError::Stopped);
             }
-            outcome?;
         }
         Ok(())
     }
@@ -177,12 +210,27 @@ impl Writer {
         self.in_flight.cover(before);
         self.tree.apply_batch(batch).map_err(failed)?;
         self.db.flush().map_err(failed)?;
-        self.log_file
-            .sync_data()
+        (self.sync)(&self.log_file)
             .map_err(|error| EngineError::Failed(format!("fdatasync: {error}")))?;
+        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         self.in_flight.reveal();
         Ok(())
     }
+}
+
+/// Tells every commit of a batch how it ended. A callback that panics keeps no other one from its answer, but it is a fault
+/// of the program that ends the engine.
+fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(), EngineError> {
+    let mut result = Ok(());
+    for commit in commits {
+        let outcome = outcome.clone();
+        if catch_unwind(AssertUnwindSafe(|| (commit.done)(outcome))).is_err() {
+            result = Err(EngineError::Failed(
+                "what was to hear of a commit panicked".into(),
+            ));
+        }
+    }
+    result
 }
 
 fn size(commit: &Commit) -> usize {

@@ -53,6 +53,9 @@ impl InFlight {
         limit: usize,
     ) -> Result<Vec<(Key, Value)>, EngineError> {
         let mut found = Vec::new();
+        if limit == 0 {
+            return Ok(found);
+        }
         for pair in pairs {
             // Each pair is looked up after it was read, as `durable` demands.
             let (key, value) = pair.map_err(failed)?;
@@ -67,6 +70,7 @@ impl InFlight {
         Ok(found)
     }
 
+    /// Puts what the batch removed back in its place. A key past the point where a full scan stopped stays out.
     fn restore_removed(
         &self,
         found: &mut Vec<(Key, Value)>,
@@ -77,25 +81,31 @@ impl InFlight {
         if !self.any.load(Ordering::SeqCst) {
             return;
         }
+        let order = |a: &Key, b: &Key| match direction {
+            Direction::Rising => a.cmp(b),
+            Direction::Falling => b.cmp(a),
+        };
         let within = (range.from.clone(), range.to.clone());
-        let before = self.before.read();
-        let old = before
+        let full_at = found
+            .last()
+            .filter(|_| found.len() >= limit)
+            .map(|(key, _)| key);
+        let belongs = |key: &Key| {
+            within.contains(key)
+                && full_at.is_none_or(|last| order(key, last).is_lt())
+                && found.binary_search_by(|(it, _)| order(it, key)).is_err()
+        };
+        let removed: Vec<(Key, Value)> = self
+            .before
+            .read()
             .iter()
-            .filter(|(key, _)| within.contains(*key))
-            .filter_map(|(key, value)| Some((key, value.as_ref()?)));
-        let mut restored = false;
-        for (key, value) in old {
-            if !found.iter().any(|(it, _)| it == key) {
-                found.push((key.clone(), value.clone()));
-                restored = true;
-            }
-        }
-        drop(before);
-        if restored {
-            found.sort_by(|a, b| a.0.cmp(&b.0));
-            if direction == Direction::Falling {
-                found.reverse();
-            }
+            .filter_map(|(key, old)| Some((key, old.as_ref()?)))
+            .filter(|(key, _)| belongs(key))
+            .map(|(key, old)| (key.clone(), old.clone()))
+            .collect();
+        if !removed.is_empty() {
+            found.extend(removed);
+            found.sort_by(|a, b| order(&a.0, &b.0));
             found.truncate(limit);
         }
     }

@@ -5,6 +5,7 @@
 //! transactions (one process-wide lock, and closures that may run twice).
 
 mod committer;
+mod failure;
 mod in_flight;
 mod open;
 mod watchdog;
@@ -14,6 +15,8 @@ use super::{
 };
 use committer::Committer;
 use in_flight::InFlight;
+use std::fs::File;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +26,7 @@ use std::time::Duration;
 pub struct SledOptions {
     /// Memory for sled's page cache, in bytes. sled takes several times as much at a peak.
     pub cache_bytes: u64,
-    /// A commit that takes longer counts as a failure of the disk.
+    /// A commit that takes longer counts as a failure of the disk. It is answered if it comes back; all others are refused.
     pub commit_timeout: Duration,
     /// How long to wait for another process to let go of the directory.
     pub lock_timeout: Duration,
@@ -43,6 +46,9 @@ impl SledOptions {
     }
 }
 
+/// Makes what sled has handed to the kernel durable: returns once it would survive a power cut.
+pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
+
 /// An engine on a directory of its own.
 pub struct SledEngine {
     tree: ::sled::Tree,
@@ -53,17 +59,21 @@ pub struct SledEngine {
 impl SledEngine {
     /// Opens or makes the directory. Blocks for as long as sled reads its log.
     pub fn open(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
+        Self::open_with_sync(directory, options, Box::new(File::sync_data))
+    }
+
+    /// As [`SledEngine::open`], with another way to sync: for tests of what holds while the disk is slow, or fails.
+    pub fn open_with_sync(
+        directory: &Path,
+        options: SledOptions,
+        sync: SyncStep,
+    ) -> Result<Self, EngineError> {
         let opened = open::open(directory, &options)?;
+        let tree = opened.tree.clone();
         let in_flight = Arc::new(InFlight::default());
-        let committer = Committer::start(
-            opened.db,
-            opened.tree.clone(),
-            opened.log_file,
-            Arc::clone(&in_flight),
-            &options,
-        )?;
+        let committer = Committer::start(opened, Arc::clone(&in_flight), &options, sync)?;
         Ok(Self {
-            tree: opened.tree,
+            tree,
             in_flight,
             committer,
         })

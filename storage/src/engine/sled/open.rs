@@ -2,16 +2,15 @@
 
 use super::super::EngineError;
 use super::SledOptions;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
-use std::panic::AssertUnwindSafe;
-use std::path::Path;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What stands under [`FORMAT_KEY`]: what this version reads and writes.
 const FORMAT: &str = "tintype 1";
-/// Sorts before every record.
-const FORMAT_KEY: &[u8] = b"\0format";
+const FORMAT_KEY: &[u8] = b"format";
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 
 /// A directory that is ours until it is dropped.
@@ -28,19 +27,20 @@ pub fn open(directory: &Path, options: &SledOptions) -> Result<Opened, EngineErr
         path: directory.to_owned(),
         reason,
     };
+    let outermost_new = outermost_missing(directory);
     fs::create_dir_all(directory).map_err(|error| wrong(explain(&error)))?;
-    remove_half_snapshots(directory).map_err(|error| wrong(explain(&error)))?;
     let db = open_sled(directory, options)?;
-    let opened = std::panic::catch_unwind(AssertUnwindSafe(|| -> Result<Opened, EngineError> {
+    let opened = catch_unwind(AssertUnwindSafe(|| -> Result<Opened, EngineError> {
         let tree = db.open_tree(b"records").map_err(super::failed)?;
-        check_format(&tree)?;
+        check_format(&db, &tree)?;
         db.flush().map_err(super::failed)?;
         let log_file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(directory.join("db"))
             .map_err(|error| wrong(explain(&error)))?;
-        sync_directory(directory).map_err(|error| wrong(explain(&error)))?;
+        sync_directory(directory, outermost_new.as_deref())
+            .map_err(|error| wrong(explain(&error)))?;
         Ok(Opened { db, tree, log_file })
     }));
     opened.unwrap_or_else(|_| Err(wrong(damaged())))
@@ -60,27 +60,37 @@ fn open_sled(directory: &Path, options: &SledOptions) -> Result<::sled::Db, Engi
         .use_compression(false)
         .mode(::sled::Mode::HighThroughput);
     loop {
-        // sled panics on some damaged files instead of returning an error.
-        let outcome = std::panic::catch_unwind(AssertUnwindSafe(|| config.open()))
-            .map_err(|_| wrong(damaged()))?;
-        match outcome {
-            Ok(db) => return Ok(db),
-            Err(error) if error.to_string().contains("could not acquire lock") => {
-                if Instant::now() >= deadline {
-                    return Err(EngineError::Locked(directory.to_owned()));
-                }
-                std::thread::sleep(LOCK_RETRY);
+        let ours = remove_half_snapshots(directory).map_err(|error| wrong(explain(&error)))?;
+        if ours {
+            // sled panics on some damaged files instead of returning an error.
+            let outcome =
+                catch_unwind(AssertUnwindSafe(|| config.open())).map_err(|_| wrong(damaged()))?;
+            match outcome {
+                Ok(db) => return Ok(db),
+                Err(error) if is_locked(&error) => {}
+                Err(::sled::Error::Io(error)) => return Err(wrong(explain(&error))),
+                Err(error) => return Err(wrong(format!("{error}; {}", damaged()))),
             }
-            Err(::sled::Error::Io(error)) => return Err(wrong(explain(&error))),
-            Err(error) => return Err(wrong(format!("{error}; {}", damaged()))),
         }
+        if Instant::now() >= deadline {
+            return Err(EngineError::Locked(directory.to_owned()));
+        }
+        std::thread::sleep(LOCK_RETRY);
     }
 }
 
-fn check_format(tree: &::sled::Tree) -> Result<(), EngineError> {
-    match tree.get(FORMAT_KEY).map_err(super::failed)? {
+/// sled wraps the system's error into a text; one that is no sign of another process, such as a file system without locks,
+/// is passed on as it is.
+fn is_locked(error: &::sled::Error) -> bool {
+    let text = error.to_string();
+    text.contains("could not acquire lock") && text.contains("WouldBlock")
+}
+
+/// The header lies in sled's default tree, so that no scan of the records meets it.
+fn check_format(header: &::sled::Tree, records: &::sled::Tree) -> Result<(), EngineError> {
+    match header.get(FORMAT_KEY).map_err(super::failed)? {
         Some(found) if &*found == FORMAT.as_bytes() => Ok(()),
-        None if tree.is_empty() => tree
+        None if records.is_empty() => header
             .insert(FORMAT_KEY, FORMAT)
             .map(drop)
             .map_err(super::failed),
@@ -97,21 +107,50 @@ fn check_format(tree: &::sled::Tree) -> Result<(), EngineError> {
 }
 
 /// A crash while sled wrote a snapshot leaves a file that keeps it from opening; a finished snapshot is renamed first.
-fn remove_half_snapshots(directory: &Path) -> io::Result<()> {
+///
+/// Returns `false` when another process has the directory: then the snapshot may be one that it is writing now.
+fn remove_half_snapshots(directory: &Path) -> io::Result<bool> {
+    let mut half = Vec::new();
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         let name = entry.file_name();
-        if name.to_string_lossy().starts_with("snap.")
-            && name.to_string_lossy().ends_with(".generating")
-        {
-            fs::remove_file(entry.path())?;
+        let name = name.to_string_lossy();
+        if name.starts_with("snap.") && name.ends_with(".generating") {
+            half.push(entry.path());
         }
     }
-    Ok(())
+    if half.is_empty() {
+        return Ok(true);
+    }
+    // The lock that sled itself will take. It is let go of when the file is dropped, so that sled can.
+    let log = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(directory.join("db"))?;
+    match log.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(false),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    for path in half {
+        fs::remove_file(path)?;
+    }
+    Ok(true)
 }
 
-/// Makes sled's files and their names durable; later only the log changes.
-fn sync_directory(directory: &Path) -> io::Result<()> {
+/// The highest directory on the way to this one that has yet to be made.
+fn outermost_missing(directory: &Path) -> Option<PathBuf> {
+    directory
+        .ancestors()
+        .take_while(|it| !it.as_os_str().is_empty() && !it.exists())
+        .last()
+        .map(Path::to_owned)
+}
+
+/// Makes sled's files and their names durable, up to the parent of the outermost directory that was made for them; later
+/// only the log changes.
+fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<()> {
     for entry in fs::read_dir(directory)? {
         let entry = entry?;
         if entry.file_type()?.is_file() {
@@ -119,13 +158,24 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
         }
     }
     File::open(directory)?.sync_all()?;
-    match directory
-        .parent()
-        .filter(|parent| !parent.as_os_str().is_empty())
-    {
-        Some(parent) => File::open(parent)?.sync_all(),
-        None => Ok(()),
+    let last = outermost_new.unwrap_or(directory);
+    for inner in directory.ancestors() {
+        let parent = match inner.parent() {
+            Some(parent) if parent.as_os_str().is_empty() => Path::new("."),
+            Some(parent) => parent,
+            None => break,
+        };
+        match File::open(parent).and_then(|parent| parent.sync_all()) {
+            Ok(()) => {}
+            // A parent that may be passed but not read, as home directories often are, cannot be synced by us.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            Err(error) => return Err(error),
+        }
+        if inner == last {
+            break;
+        }
     }
+    Ok(())
 }
 
 fn explain(error: &io::Error) -> String {

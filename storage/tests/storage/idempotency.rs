@@ -1,0 +1,360 @@
+//! Idempotency keys: one name, one job, one hold.
+
+use crate::support::*;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::{
+    AcceptError, Accepted, Deposit, DepositError, IdempotentCall, NewJob, Store,
+};
+
+/// A job under the idempotency key `name`, whose request is told by `meaning`.
+fn job(name: &str, meaning: u8) -> NewJob {
+    NewJob {
+        idempotency: named(name, meaning),
+        ..new_job(amount("0.10"))
+    }
+}
+
+fn replay_of(first: Accepted) -> Accepted {
+    Accepted {
+        replayed: true,
+        ..first
+    }
+}
+
+fn reused(outcome: &Result<Accepted, AcceptError>) -> bool {
+    matches!(outcome, Err(AcceptError::KeyReused))
+}
+
+#[test]
+fn hostile_48_the_same_key_a_thousand_times_at_once() {
+    for batch_size in [1, 10, 1_000] {
+        let mut till = Till::with("1");
+        let mut outcomes = Vec::new();
+        for _ in 0..1_000 / batch_size {
+            till.batch(|batch, ids| {
+                for _ in 0..batch_size {
+                    outcomes.push(ids.accept(batch, job("k", 1)).expect("accept"));
+                }
+            });
+        }
+        let first = outcomes[0];
+        assert!(!first.replayed);
+        assert!(outcomes[1..].iter().all(|it| *it == replay_of(first)));
+        assert_eq!(till.figures(), ["1.00", "0.10", "0.90"]);
+        assert_eq!(till.book.live_jobs(), 1);
+        till.check();
+    }
+}
+
+#[test]
+fn hostile_49_the_same_key_with_another_request_is_refused() {
+    let mut till = Till::with("1");
+    let first = till.batch(|batch, ids| {
+        let first = ids.accept(batch, job("k", 1)).expect("accept");
+        assert!(reused(&ids.accept(batch, job("k", 2))), "in one batch");
+        first
+    });
+    assert!(reused(&till.accept(job("k", 2))), "in the next batch");
+    assert_eq!(
+        till.accept(job("k", 1)).expect("replay"),
+        replay_of(first),
+        "the refusal has not taken the key"
+    );
+    till.check();
+}
+
+#[test]
+fn hostile_50_other_calls_and_accounts_have_keys_of_their_own() {
+    let engine = Arc::new(MemoryEngine::new());
+    let mut till = Till::open(engine.clone(), ACCOUNT, amount("1"));
+    let mut other = Till::open(engine, AccountId(uuid(0xacd)), amount("1"));
+    let first = till.accept(job("k", 1)).expect("accept");
+    let theirs = other.batch(|batch, ids| {
+        ids.id();
+        ids.accept(batch, job("k", 1)).expect("accept")
+    });
+    assert!(!theirs.replayed && theirs.job != first.job);
+    let deposited = till
+        .deposit(Deposit {
+            idempotency: named("k", 1),
+            ..deposit(amount("1"))
+        })
+        .expect("a deposit under the same name");
+    assert_eq!(deposited.balance_after, amount("2"));
+    // Another API key of the account is the same account: it gets the first one's job.
+    let by_another_key = NewJob {
+        key: key(2),
+        ..job("k", 1)
+    };
+    assert_eq!(
+        till.accept(by_another_key).expect("replay"),
+        replay_of(first)
+    );
+    till.check();
+    other.check();
+}
+
+#[test]
+fn hostile_51_no_name_is_taken_for_another() {
+    let mut till = Till::with("100");
+    let names: Vec<String> = [
+        "", "a", "aa", "aaa", "a\0", "a\0\0", "g", "ga", "d", "é", "\u{7f}",
+    ]
+    .into_iter()
+    .map(String::from)
+    .chain(["x".repeat(255), "x".repeat(256), "x".repeat(65_536)])
+    // Names that look like the end of another one's record.
+    .chain([
+        "a\0\0\0\0\0\0\0\0".to_owned(),
+        format!("a{}", "\u{1}".repeat(8)),
+    ])
+    .collect();
+    let firsts: Vec<Accepted> = names
+        .iter()
+        .map(|name| till.accept(job(name, 1)).expect("accept"))
+        .collect();
+    assert!(firsts.iter().all(|it| !it.replayed));
+    for (name, first) in names.iter().zip(firsts) {
+        assert_eq!(till.accept(job(name, 1)).expect("replay"), replay_of(first));
+    }
+    till.check();
+}
+
+#[test]
+fn hostile_52_a_refused_call_does_not_use_up_its_key() {
+    let mut till = Till::with("0.05");
+    till.limits.max_live_per_account = 1;
+    till.batch(|batch, ids| {
+        assert!(ids.accept(batch, job("k", 1)).is_err(), "balance");
+        // The name may even come with another request now: the first one was never accepted.
+        assert!(!reused(&ids.accept(batch, job("k", 2))));
+        ids.deposit(batch, deposit(amount("1"))).expect("deposit");
+        let limited = NewJob {
+            spend_limit: Some(amount("0.01")),
+            ..job("k", 1)
+        };
+        assert!(matches!(
+            ids.accept(batch, limited),
+            Err(AcceptError::KeyLimit { .. })
+        ));
+        let blocking = ids.accept(batch, new_job(amount("0.10"))).expect("accept");
+        assert!(matches!(
+            ids.accept(batch, job("k", 1)),
+            Err(AcceptError::TooManyLive(1))
+        ));
+        ids.apply(batch, blocking.job, begin()).expect("begin");
+        ids.apply(batch, blocking.job, fail()).expect("fail");
+        assert!(!ids.accept(batch, job("k", 3)).expect("accept").replayed);
+    });
+    till.check();
+}
+
+#[test]
+fn a_replay_is_answered_though_funds_and_places_are_gone() {
+    let mut till = Till::with("0.10");
+    till.limits.max_live_per_account = 1;
+    let first = till.accept(job("k", 1)).expect("accept");
+    assert_eq!(till.accept(job("k", 1)).expect("replay"), replay_of(first));
+}
+
+#[test]
+fn hostile_53_a_replay_after_a_restart_finds_the_job() {
+    let directory = tempfile::tempdir().expect("directory");
+    let open = || -> Arc<dyn Engine> {
+        let options = SledOptions::new(no_failure());
+        Arc::new(SledEngine::open(directory.path(), options).expect("open"))
+    };
+    let mut till = Till::open(open(), ACCOUNT, amount("1"));
+    let first = till.accept(job("k", 1)).expect("accept");
+    drop(till);
+    let mut till = Till::reload(Store::new(open()), ACCOUNT);
+    assert_eq!(till.accept(job("k", 1)).expect("replay"), replay_of(first));
+    assert!(reused(&till.accept(job("k", 2))));
+    assert_eq!(till.figures(), ["1.00", "0.10", "0.90"]);
+    till.check();
+}
+
+#[test]
+fn hostile_54_the_edge_of_the_window() {
+    let mut till = Till::with("1");
+    let day = i64::try_from(DAY.as_millis()).expect("millis");
+    let start = till.now;
+    let first = till.accept(job("k", 1)).expect("accept");
+    till.now = start + day - 1;
+    assert_eq!(till.accept(job("k", 1)).expect("replay"), replay_of(first));
+    till.now = start - day;
+    assert_eq!(
+        till.accept(job("k", 1)).expect("replay"),
+        replay_of(first),
+        "with the clock set back"
+    );
+    till.now = start + day;
+    let next_id = till.id();
+    let second = till.batch(|batch, ids| {
+        batch
+            .accept(JobId(next_id), job("k", 2), ids.now)
+            .expect("a new use")
+    });
+    assert!(!second.replayed && second.job != first.job);
+    till.now = start;
+    assert_eq!(
+        till.accept(job("k", 2)).expect("replay"),
+        replay_of(second),
+        "the newest use counts, though the clock went back to when the first one lived"
+    );
+    till.check();
+}
+
+#[test]
+fn hostile_54_a_sweep_forgets_no_key_that_was_used_anew_meanwhile() {
+    let mut till = Till::with("1");
+    till.accept(job("k", 1)).expect("accept");
+    till.now += i64::try_from(DAY.as_millis()).expect("millis");
+    let (writes, _) = till
+        .store
+        .forget_expired(at(till.now), &[], 100)
+        .expect("sweep");
+    let anew = till.accept(job("k", 2)).expect("a new use");
+    assert!(!anew.replayed);
+    commit_and_wait(&**till.store.engine(), writes).expect("the sweep's commit comes late");
+    assert_eq!(till.accept(job("k", 2)).expect("replay"), replay_of(anew));
+}
+
+#[test]
+fn hostile_55_expired_keys_are_forgotten_in_bounded_steps() {
+    let mut till = Till::with("1000");
+    let mut accept = |till: &mut Till, name: String| {
+        till.accept(job(&name, 1)).expect("accept");
+    };
+    (0..25).for_each(|number| accept(&mut till, format!("old-{number}")));
+    till.now += 1_000;
+    (0..18).for_each(|number| accept(&mut till, format!("young-{number}")));
+    till.deposit(Deposit {
+        idempotency: named("young deposit", 1),
+        ..deposit(amount("1"))
+    })
+    .expect("deposit");
+    let sweep_at = at(till.now - 1).plus(DAY);
+    let (mut cursor, mut removed, mut steps) = (Vec::new(), 0, 0);
+    loop {
+        let (writes, next) = till
+            .store
+            .forget_expired(sweep_at, &cursor, 10)
+            .expect("sweep");
+        assert!(writes.len() <= 10 && writes.iter().all(|(_, value)| value.is_none()));
+        removed += writes.len();
+        commit_and_wait(&**till.store.engine(), writes).expect("commit");
+        steps += 1;
+        assert!(steps < 10, "a sweep ends");
+        cursor = next;
+        if cursor.is_empty() {
+            break;
+        }
+    }
+    assert_eq!((removed, steps), (25, 5));
+    let found = |name: &str| {
+        let record = till
+            .store
+            .idempotency(IdempotentCall::Generation, ACCOUNT, name, at(0));
+        record.expect("read").is_some()
+    };
+    assert!(!found("old-7") && found("young-7"));
+    let record = till
+        .store
+        .idempotency(IdempotentCall::Deposit, ACCOUNT, "young deposit", at(0));
+    assert!(record.expect("read").is_some());
+}
+
+#[test]
+fn a_step_that_ends_exactly_at_the_last_record_ends_the_sweep_at_the_next() {
+    let mut till = Till::with("10");
+    (0..10).for_each(|number| drop(till.accept(job(&format!("{number}"), 1))));
+    let (writes, cursor) = till.store.forget_expired(at(0), &[], 10).expect("sweep");
+    assert!(writes.is_empty() && !cursor.is_empty());
+    let (writes, cursor) = till
+        .store
+        .forget_expired(at(0), &cursor, 10)
+        .expect("sweep");
+    assert!(writes.is_empty() && cursor.is_empty());
+}
+
+#[test]
+fn hostile_56_a_replay_after_the_job_has_ended() {
+    let mut till = Till::with("1");
+    for (name, end) in [("done", finish()), ("failed", fail())] {
+        let first = till.accept(job(name, 1)).expect("accept");
+        till.apply(first.job, begin()).expect("begin");
+        till.batch(|batch, ids| {
+            ids.apply(batch, first.job, end).expect("end");
+            assert_eq!(
+                ids.accept(batch, job(name, 1)).expect("replay"),
+                replay_of(first)
+            );
+        });
+        assert_eq!(till.accept(job(name, 1)).expect("replay"), replay_of(first));
+    }
+    assert_eq!(till.figures(), ["0.90", "0.00", "0.90"]);
+    till.check();
+}
+
+#[test]
+fn a_deposit_is_made_once_within_a_batch_and_across() {
+    let mut till = Till::with("1");
+    let once = |meaning| Deposit {
+        amount: amount("5"),
+        reference: Some("invoice 7".into()),
+        idempotency: named("d", meaning),
+    };
+    let first = till.batch(|batch, ids| {
+        let first = ids.deposit(batch, once(1)).expect("deposit");
+        assert_eq!(ids.deposit(batch, once(1)).expect("replay"), first);
+        assert!(matches!(
+            ids.deposit(batch, once(2)),
+            Err(DepositError::KeyReused)
+        ));
+        first
+    });
+    assert_eq!(first.reference.as_deref(), Some("invoice 7"));
+    assert_eq!(till.deposit(once(1)).expect("replay"), first);
+    assert!(matches!(
+        till.deposit(once(2)),
+        Err(DepositError::KeyReused)
+    ));
+    till.book = Till::reload(till.store.clone(), ACCOUNT).book;
+    assert_eq!(
+        till.deposit(once(1)).expect("replay after a restart"),
+        first
+    );
+    assert_eq!(till.figures(), ["6.00", "0.00", "6.00"]);
+    till.check();
+}
+
+#[test]
+fn a_refused_deposit_does_not_use_up_its_key() {
+    let mut till = Till::with("1");
+    let back = Deposit {
+        idempotency: named("d", 1),
+        ..deposit(amount("-2"))
+    };
+    assert!(matches!(
+        till.deposit(back.clone()),
+        Err(DepositError::Ledger(_))
+    ));
+    till.deposit(deposit(amount("1"))).expect("deposit");
+    till.deposit(back).expect("now there is enough");
+    assert_eq!(till.figures(), ["0.00", "0.00", "0.00"]);
+}
+
+#[test]
+fn a_retention_of_nothing_remembers_nothing_past_the_batch() {
+    let mut till = Till::with("1");
+    till.limits.idempotency_retention = Duration::ZERO;
+    let first = till.accept(job("k", 1)).expect("accept");
+    let second = till.accept(job("k", 2)).expect("accept");
+    assert!(!second.replayed && first.job != second.job);
+}

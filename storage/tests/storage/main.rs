@@ -1,0 +1,16 @@
+//! Tests of the storage crate through its public interface, as one program so that it is linked once.
+
+mod audit;
+mod children;
+mod codec;
+mod contract;
+mod engines_agree;
+mod idempotency;
+mod model;
+mod money;
+mod sled_close;
+mod sled_damage;
+mod sled_durable;
+mod sled_failure;
+mod sled_open;
+mod support;

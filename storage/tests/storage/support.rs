@@ -1,0 +1,261 @@
+//! A till to try the account book with: a store, an account, and ids and moments that only ever rise.
+
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::audit::audit;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage, Words};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
+use tintype_storage::store::{
+    AcceptError, Accepted, AccountBook, Batch, Deposit, DepositError, EventError, IdempotencyUse,
+    Limits, NewJob, Store,
+};
+use uuid::Uuid;
+
+/// For engines that are not to fail.
+pub fn no_failure() -> OnFailure {
+    Arc::new(|error| panic!("the engine failed: {error}"))
+}
+
+pub fn amount(text: &str) -> Amount {
+    text.parse().expect("an amount")
+}
+
+/// An amount of so many millionths.
+pub fn units(millionths: i64) -> Amount {
+    let sign = if millionths < 0 { "-" } else { "" };
+    let size = millionths.unsigned_abs();
+    amount(&format!(
+        "{sign}{}.{:06}",
+        size / 1_000_000,
+        size % 1_000_000
+    ))
+}
+
+pub fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+pub fn uuid(number: u128) -> Uuid {
+    Uuid::from_u128(number)
+}
+
+pub fn key(number: u128) -> KeyId {
+    KeyId(uuid(number))
+}
+
+pub const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xacc));
+pub const DAY: Duration = Duration::from_secs(24 * 60 * 60);
+
+pub fn limits() -> Limits {
+    Limits {
+        max_live_per_account: 100_000,
+        idempotency_retention: DAY,
+    }
+}
+
+pub fn image() -> ResultImage {
+    ResultImage {
+        key: "results/x.png".into(),
+        bytes: 9,
+        width: 1,
+        height: 1,
+    }
+}
+
+pub fn finish() -> JobEvent {
+    JobEvent::Finish { image: image() }
+}
+
+pub fn fail() -> JobEvent {
+    JobEvent::Fail {
+        error: "the generator gave up".into(),
+    }
+}
+
+pub fn begin() -> JobEvent {
+    JobEvent::Begin { max_runs: 3 }
+}
+
+pub fn new_job(price: Amount) -> NewJob {
+    NewJob {
+        key: key(1),
+        spend_limit: None,
+        tier: Tier::Fast,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: Brief::Inline(Words {
+            prompt: "a fox".into(),
+            metadata: None,
+            callback_url: None,
+        }),
+        inputs: vec![],
+        price,
+        idempotency: None,
+    }
+}
+
+/// An idempotency key with a request that `meaning` stands for.
+pub fn named(name: &str, meaning: u8) -> Option<IdempotencyUse> {
+    Some(IdempotencyUse {
+        name: name.into(),
+        fingerprint: Fingerprint([meaning; 32]),
+    })
+}
+
+pub fn deposit(amount: Amount) -> Deposit {
+    Deposit {
+        amount,
+        reference: None,
+        idempotency: None,
+    }
+}
+
+/// One account and its book over a store.
+pub struct Till {
+    pub store: Store,
+    pub book: AccountBook,
+    pub limits: Limits,
+    pub now: i64,
+    next_id: u128,
+}
+
+impl Till {
+    /// An account with an opening deposit, in memory.
+    pub fn with(balance: &str) -> Self {
+        Self::open(Arc::new(MemoryEngine::new()), ACCOUNT, amount(balance))
+    }
+
+    pub fn open(engine: Arc<dyn Engine>, id: AccountId, balance: Amount) -> Self {
+        let store = Store::new(engine);
+        let account = Account {
+            id,
+            name: "a".into(),
+            books: Books::default().deposit(balance).expect("opening"),
+            created_at: at(0),
+        };
+        let opening = LedgerEntry {
+            id: TransactionId(uuid(1)),
+            kind: EntryKind::Deposit,
+            amount: balance,
+            balance_after: balance,
+            job: None,
+            reference: None,
+            created_at: at(0),
+        };
+        let writes = store.open_account(&account, Some(&opening));
+        commit_and_wait(&**store.engine(), writes).expect("open account");
+        Self::reload(store, id)
+    }
+
+    /// The account as the store has it.
+    pub fn reload(store: Store, id: AccountId) -> Self {
+        let account = store.account(id).expect("read").expect("the account");
+        let book = AccountBook::load(&store, account).expect("load");
+        Self {
+            store,
+            book,
+            limits: limits(),
+            now: 1_000_000,
+            next_id: 1_000,
+        }
+    }
+
+    pub fn id(&mut self) -> Uuid {
+        self.next_id += 1;
+        uuid(self.next_id)
+    }
+
+    /// Decides in one batch and commits it.
+    pub fn batch<T>(&mut self, decide: impl FnOnce(&mut Batch<'_>, &mut Ids) -> T) -> T {
+        let now = at(self.now);
+        let mut ids = Ids {
+            next: &mut self.next_id,
+            now,
+        };
+        let mut batch = self.book.batch(&self.store, self.limits);
+        let outcome = decide(&mut batch, &mut ids);
+        let writes = batch.into_writes().expect("books that add up");
+        commit_and_wait(&**self.store.engine(), writes).expect("commit");
+        outcome
+    }
+
+    pub fn accept(&mut self, new: NewJob) -> Result<Accepted, AcceptError> {
+        self.batch(|batch, ids| ids.accept(batch, new))
+    }
+
+    pub fn apply(&mut self, job: JobId, event: JobEvent) -> Result<Job, EventError> {
+        self.batch(|batch, ids| ids.apply(batch, job, event))
+    }
+
+    pub fn deposit(&mut self, deposit: Deposit) -> Result<LedgerEntry, DepositError> {
+        self.batch(|batch, ids| ids.deposit(batch, deposit))
+    }
+
+    pub fn books(&self) -> Books {
+        self.book.account().books
+    }
+
+    /// Balance, reserved, available as they are written.
+    pub fn figures(&self) -> [String; 3] {
+        let books = self.books();
+        [books.balance, books.reserved, books.available()].map(|it| it.to_string())
+    }
+
+    /// The book is what a restart would make of the store, and no invariant is broken.
+    pub fn check(&self) {
+        let id = self.book.account().id;
+        let stored = Self::reload(self.store.clone(), id);
+        assert_eq!(stored.book.account(), self.book.account());
+        assert_eq!(stored.book.live_jobs(), self.book.live_jobs());
+        assert_eq!(self.faults(), Vec::<String>::new());
+    }
+
+    pub fn faults(&self) -> Vec<String> {
+        audit(&self.store, |_| {}).expect("audit").faults
+    }
+}
+
+/// Gives each decision its ids and its moment.
+pub struct Ids<'a> {
+    next: &'a mut u128,
+    pub now: Timestamp,
+}
+
+impl Ids<'_> {
+    pub fn id(&mut self) -> Uuid {
+        *self.next += 1;
+        uuid(*self.next)
+    }
+
+    pub fn accept(&mut self, batch: &mut Batch<'_>, new: NewJob) -> Result<Accepted, AcceptError> {
+        batch.accept(JobId(self.id()), new, self.now)
+    }
+
+    pub fn apply(
+        &mut self,
+        batch: &mut Batch<'_>,
+        job: JobId,
+        event: JobEvent,
+    ) -> Result<Job, EventError> {
+        batch.apply(job, event, TransactionId(self.id()), self.now)
+    }
+
+    pub fn deposit(
+        &mut self,
+        batch: &mut Batch<'_>,
+        deposit: Deposit,
+    ) -> Result<LedgerEntry, DepositError> {
+        batch.deposit(TransactionId(self.id()), deposit, self.now)
+    }
+}
