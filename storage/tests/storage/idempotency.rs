@@ -228,7 +228,7 @@ fn hostile_54_a_sweep_forgets_no_key_that_was_used_anew_meanwhile() {
 #[test]
 fn hostile_55_expired_keys_are_forgotten_in_bounded_steps() {
     let mut till = Till::with("1000");
-    let mut accept = |till: &mut Till, name: String| {
+    let accept = |till: &mut Till, name: String| {
         till.accept(job(&name, 1)).expect("accept");
     };
     (0..25).for_each(|number| accept(&mut till, format!("old-{number}")));
