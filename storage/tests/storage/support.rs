@@ -176,6 +176,11 @@ impl Till {
         uuid(self.next_id)
     }
 
+    /// Goes on with ids above this one, as after a restart.
+    pub fn continue_after(&mut self, id: u128) {
+        self.next_id = id;
+    }
+
     /// Decides in one batch and commits it.
     pub fn batch<T>(&mut self, decide: impl FnOnce(&mut Batch<'_>, &mut Ids) -> T) -> T {
         let now = at(self.now);
