@@ -7,6 +7,7 @@ use std::str::FromStr;
 
 /// One of the supported shapes, width to height. `auto` is no shape: see [`AspectChoice`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "(u8, u8)", into = "(u8, u8)")]
 pub struct AspectRatio {
     width: u8,
     height: u8,
@@ -116,6 +117,24 @@ impl AspectRatio {
     }
 }
 
+impl From<AspectRatio> for (u8, u8) {
+    fn from(ratio: AspectRatio) -> Self {
+        (ratio.width, ratio.height)
+    }
+}
+
+impl TryFrom<(u8, u8)> for AspectRatio {
+    type Error = UnknownRatio;
+
+    /// A record that holds another ratio is damaged: a side of 0 must not reach the arithmetic.
+    fn try_from((width, height): (u8, u8)) -> Result<Self, UnknownRatio> {
+        Self::ALL
+            .into_iter()
+            .find(|it| *it == ratio(width, height))
+            .ok_or(UnknownRatio)
+    }
+}
+
 impl fmt::Display for AspectRatio {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.width, self.height)
@@ -179,6 +198,21 @@ mod tests {
             "auto",
         ] {
             assert!(bad.parse::<AspectRatio>().is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_disk_holds_supported_ratios_only() {
+        for it in AspectRatio::ALL {
+            let bytes = postcard::to_stdvec(&it).unwrap();
+            assert_eq!(bytes, [it.width, it.height]);
+            assert_eq!(postcard::from_bytes::<AspectRatio>(&bytes).unwrap(), it);
+        }
+        for bad in [[0, 0], [1, 0], [0, 1], [2, 2], [255, 1]] {
+            assert!(
+                postcard::from_bytes::<AspectRatio>(&bad).is_err(),
+                "{bad:?}"
+            );
         }
     }
 

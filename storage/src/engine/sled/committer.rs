@@ -9,6 +9,7 @@ use super::{SledOptions, SyncStep, failed};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -199,9 +200,9 @@ impl Writer {
                 Some(value) => batch.insert(key.as_slice(), value),
                 None => batch.remove(key.as_slice()),
             }
-            if !before.contains_key(&key) {
-                let old = self.tree.get(&key).map_err(failed)?;
-                before.insert(key, old.map(|it| it.to_vec()));
+            if let Entry::Vacant(unread) = before.entry(key) {
+                let old = self.tree.get(unread.key()).map_err(failed)?;
+                unread.insert(old.map(|it| it.to_vec()));
             }
         }
         if before.is_empty() {

@@ -110,3 +110,103 @@ impl InFlight {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Direction::{Falling, Rising};
+
+    /// In flight: `b` and `f` are removed, `c` is changed, `d` is new. On the disk: `a b c e f` with value 1.
+    fn in_flight() -> InFlight {
+        let in_flight = InFlight::default();
+        let old = |key: &str, value: Option<&str>| (key.into(), value.map(Into::into));
+        in_flight.cover(BTreeMap::from([
+            old("b", Some("1")),
+            old("c", Some("1")),
+            old("d", None),
+            old("f", Some("1")),
+        ]));
+        in_flight
+    }
+
+    /// What sled shows meanwhile.
+    const SHOWN: [&str; 4] = ["a1", "c2", "d2", "e1"];
+
+    fn scan(in_flight: &InFlight, range: &KeyRange, direction: Direction, limit: usize) -> String {
+        let within = (range.from.clone(), range.to.clone());
+        let mut shown: Vec<_> = SHOWN
+            .iter()
+            .map(|it| (::sled::IVec::from(&it[..1]), ::sled::IVec::from(&it[1..])))
+            .filter(|(key, _)| within.contains(&key.to_vec()))
+            .map(Ok)
+            .collect();
+        if direction == Falling {
+            shown.reverse();
+        }
+        let found = in_flight.durable_scan(shown.into_iter(), range, direction, limit);
+        let text = |(key, value): (Key, Value)| [key, value].concat();
+        let found: Vec<_> = found.expect("scan").into_iter().map(text).collect();
+        String::from_utf8(found.join(&b' ')).expect("text")
+    }
+
+    #[test]
+    fn a_key_is_what_it_was_until_it_is_revealed() {
+        let in_flight = in_flight();
+        let durable = |key: &str, shown: Option<&str>| {
+            let found = in_flight.durable(key.as_bytes(), shown.map(str::as_bytes));
+            found.map(|it| String::from_utf8(it).expect("text"))
+        };
+        assert_eq!(durable("a", Some("1")).as_deref(), Some("1"));
+        assert_eq!(durable("b", None).as_deref(), Some("1"));
+        assert_eq!(durable("c", Some("2")).as_deref(), Some("1"));
+        assert_eq!(durable("d", Some("2")), None);
+        in_flight.reveal();
+        assert_eq!(durable("b", None), None);
+        assert_eq!(durable("c", Some("2")).as_deref(), Some("2"));
+        assert_eq!(durable("d", Some("2")).as_deref(), Some("2"));
+    }
+
+    #[test]
+    fn a_scan_shows_what_was_at_every_limit() {
+        let in_flight = in_flight();
+        let all = KeyRange::prefix(b"");
+        let rising = [
+            "",
+            "a1",
+            "a1 b1",
+            "a1 b1 c1",
+            "a1 b1 c1 e1",
+            "a1 b1 c1 e1 f1",
+        ];
+        let falling = [
+            "",
+            "f1",
+            "f1 e1",
+            "f1 e1 c1",
+            "f1 e1 c1 b1",
+            "f1 e1 c1 b1 a1",
+        ];
+        for limit in 0..6 {
+            assert_eq!(scan(&in_flight, &all, Rising, limit), rising[limit]);
+            assert_eq!(scan(&in_flight, &all, Falling, limit), falling[limit]);
+        }
+        assert_eq!(scan(&in_flight, &all, Rising, 99), rising[5]);
+        in_flight.reveal();
+        assert_eq!(scan(&in_flight, &all, Rising, 99), "a1 c2 d2 e1");
+    }
+
+    #[test]
+    fn a_scan_keeps_to_its_range() {
+        let in_flight = in_flight();
+        let all = || KeyRange::prefix(b"");
+        let above_b = all().above(b"b".to_vec());
+        assert_eq!(scan(&in_flight, &above_b, Rising, 9), "c1 e1 f1");
+        assert_eq!(scan(&in_flight, &above_b, Falling, 2), "f1 e1");
+        let below_f = all().below(b"f".to_vec());
+        assert_eq!(scan(&in_flight, &below_f, Falling, 9), "e1 c1 b1 a1");
+        let crossed = all().above(b"c".to_vec()).below(b"b".to_vec());
+        assert_eq!(scan(&in_flight, &crossed, Rising, 9), "");
+        let removed = KeyRange::prefix(b"f");
+        assert_eq!(scan(&in_flight, &removed, Rising, 1), "f1");
+    }
+}

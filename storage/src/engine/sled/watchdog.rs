@@ -75,3 +75,39 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
         shared.changed.wait_for(&mut state, pause);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crossbeam_channel::{Receiver, unbounded};
+
+    fn watchdog(limit: Duration) -> (Watchdog, Receiver<EngineError>) {
+        let (sender, told) = unbounded();
+        let on_failure: OnFailure =
+            Arc::new(move |error| sender.send(error.clone()).expect("the test listens"));
+        (Watchdog::start(limit, on_failure).expect("thread"), told)
+    }
+
+    #[test]
+    fn work_that_does_not_end_is_reported_once() {
+        let (watchdog, told) = watchdog(Duration::from_millis(1));
+        watchdog.begin();
+        let error = told.recv().expect("told");
+        assert!(matches!(error, EngineError::Failed(_)));
+        watchdog.end();
+        watchdog.begin();
+        drop(watchdog);
+        assert!(told.recv().is_err(), "told once, and the thread has ended");
+    }
+
+    #[test]
+    fn work_that_ends_in_time_is_not() {
+        let (watchdog, told) = watchdog(Duration::from_secs(600));
+        for _ in 0..1_000 {
+            watchdog.begin();
+            watchdog.end();
+        }
+        drop(watchdog);
+        assert!(told.recv().is_err());
+    }
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Proves with a trace of system calls that no commit is answered before the log that holds it has been synced.
+#
+# The storage tests play the part of a process that commits twenty times and says so of each. Between two of its words there
+# must be a write to sled's log and, after the last of them, an fdatasync of the log that returned 0.
+set -eu
+cd "$(dirname "$0")/.."
+
+command -v strace >/dev/null || { echo "durability: strace is needed (Debian: apt install strace)" >&2; exit 2; }
+
+program=$(cargo test -p tintype-storage --test storage --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p')
+[ -n "$program" ] || { echo "durability: the storage tests were not built" >&2; exit 2; }
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+TINTYPE_STORAGE_TEST_PART=commit TINTYPE_STORAGE_TEST_DIRECTORY="$work/data" \
+    strace -f -y -s 64 -e trace=fdatasync,write,pwrite64 -o "$work/trace" \
+    "$program" --exact children::plays_the_part_it_is_given --nocapture --test-threads=1 </dev/null >/dev/null
+
+# A call that another thread's call interrupts stands on two lines: "<unfinished ...>" and "<... name resumed>".
+awk -v log_file="$work/data/db>" '
+    function is(name) { return index($0, " " name "(") || index($0, "<... " name " resumed>") }
+    is("pwrite64")  { written = 1; synced = 0; begun = 0 }
+    is("fdatasync") {
+        if (index($0, log_file)) { begun = 1 }
+        if (begun && / = 0$/)    { synced = 1; begun = 0 }
+    }
+    /write\(1.*"answered [0-9]+/ {
+        answered++
+        if (!written || !synced) { print "durability: answered before it was synced: " $0; bad = 1 }
+        written = 0; synced = 0
+    }
+    END {
+        if (answered != 20) { print "durability: " answered + 0 " answers instead of 20"; bad = 1 }
+        if (!bad) { print "durability: 20 commits, each written, synced and only then answered" }
+        exit bad
+    }
+' "$work/trace" || { cat "$work/trace" >&2; exit 1; }
