@@ -35,7 +35,7 @@ fn closing_writes_what_was_submitted() {
 
 #[test]
 fn closing_waits_for_the_sync_that_is_on_its_way() {
-    let (engine, gate, _directory) = Gate::engine();
+    let (_directory, engine, gate, _guard) = Gate::engine();
     gate.close();
     let answer = submit_waiting(&engine, vec![(b"a".to_vec(), Some(vec![]))]);
     gate.wait_for_arrival(1);

@@ -27,14 +27,24 @@ struct State {
     passed: u64,
 }
 
+/// Opens a gate when it is dropped: a test that fails must not leave the engine waiting, or it would hang instead.
+pub struct OpensGate(pub Arc<Gate>);
+
+impl Drop for OpensGate {
+    fn drop(&mut self) {
+        self.0.open();
+    }
+}
+
 impl Gate {
-    /// An engine with a gate that is open.
-    pub fn engine() -> (SledEngine, Arc<Self>, TempDir) {
+    /// An engine with a gate that is open. The guard is last, so that it is dropped first.
+    pub fn engine() -> (TempDir, SledEngine, Arc<Self>, OpensGate) {
         let directory = tempfile::tempdir().expect("directory");
         let gate = Arc::new(Self::default());
         let options = SledOptions::new(no_failure());
         let engine = SledEngine::open_with_sync(directory.path(), options, gate.sync());
-        (engine.expect("open"), gate, directory)
+        let guard = OpensGate(Arc::clone(&gate));
+        (directory, engine.expect("open"), gate, guard)
     }
 
     pub fn sync(self: &Arc<Self>) -> SyncStep {
@@ -94,7 +104,7 @@ fn text(engine: &SledEngine, direction: Direction, limit: usize) -> String {
 
 #[test]
 fn a_commit_is_neither_answered_nor_read_before_its_sync() {
-    let (engine, gate, _directory) = Gate::engine();
+    let (_directory, engine, gate, _guard) = Gate::engine();
     let first = ["a1", "b1", "c1", "d1", "e1"].map(|it| put(&it[..1], &it[1..]));
     commit_and_wait(&engine, first.into()).expect("commit");
     gate.close();
@@ -159,7 +169,7 @@ fn random_bound(random: &mut Random) -> Bound<Key> {
 
 #[test]
 fn scans_show_what_is_on_the_disk_whatever_is_in_flight() {
-    let (engine, gate, _directory) = Gate::engine();
+    let (_directory, engine, gate, _guard) = Gate::engine();
     let on_disk = MemoryEngine::new();
     let mut random = Random(7);
     for round in 0..60 {
@@ -191,7 +201,7 @@ fn scans_show_what_is_on_the_disk_whatever_is_in_flight() {
 
 #[test]
 fn commits_that_wait_share_a_sync() {
-    let (engine, gate, _directory) = Gate::engine();
+    let (_directory, engine, gate, _guard) = Gate::engine();
     gate.close();
     let first = submit_waiting(&engine, vec![put("first", "")]);
     gate.wait_for_arrival(1);
@@ -210,7 +220,7 @@ fn commits_that_wait_share_a_sync() {
 
 #[test]
 fn every_answer_has_a_sync_that_began_after_its_commit() {
-    let (engine, gate, _directory) = Gate::engine();
+    let (_directory, engine, gate, _guard) = Gate::engine();
     for number in 1..=50 {
         let syncs = Arc::new(AtomicU64::new(0));
         let (seen, at_gate) = (Arc::clone(&syncs), Arc::clone(&gate));
@@ -231,7 +241,7 @@ fn every_answer_has_a_sync_that_began_after_its_commit() {
 
 #[test]
 fn commits_over_the_same_key_in_one_batch_end_with_the_last() {
-    let (engine, gate, _directory) = Gate::engine();
+    let (_directory, engine, gate, _guard) = Gate::engine();
     commit_and_wait(&engine, vec![put("k", "old")]).expect("commit");
     gate.close();
     let blocker = submit_waiting(&engine, vec![put("other", "")]);
