@@ -84,8 +84,8 @@ impl World {
             brief: Brief::Inline(Words {
                 prompt: "a red fox in the snow at dawn, woodcut".into(),
                 metadata: Some(r#"{"order":1234}"#.into()),
-                callback_url: None,
             }),
+            callback_url: None,
             inputs: Vec::new(),
             price: "0.134".parse().expect("price"),
             idempotency: None,

@@ -8,7 +8,7 @@ use futures_util::future::LocalBoxFuture;
 use image::{ImageFormat, ImageReader};
 use std::io::Cursor;
 use tintype_actors::generator::{Gallery, GenerateError, Picture};
-use tintype_storage::domain::job::{Brief, Job, ResultImage, Words};
+use tintype_storage::domain::job::{Job, ResultImage, Words};
 
 /// The gallery over the object store.
 pub struct ObjectGallery {
@@ -96,10 +96,7 @@ impl Gallery for ObjectGallery {
 
     fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
         let images = self.images.clone();
-        let mut keys: Vec<String> = job.inputs.iter().map(|input| input.key.clone()).collect();
-        if let Brief::Stored(key) = &job.brief {
-            keys.push(key.clone());
-        }
+        let keys: Vec<String> = job.inputs.iter().map(|input| input.key.clone()).collect();
         async move {
             for key in keys {
                 if let Err(error) = images.delete(&key).await {

@@ -75,6 +75,6 @@ pub trait Gallery: Send + Sync {
     /// The words that were stored under `key`.
     fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>>;
 
-    /// Removes what only a live job needs: its inputs and stored words.
+    /// Removes what only a live job needs: its input images. Its words stay, for its event tells of them.
     fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()>;
 }

@@ -93,8 +93,8 @@ fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
         brief: Brief::Inline(Words {
             prompt: "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains".into(),
             metadata: Some(r#"{"order":1234,"customer":"c-77"}"#.into()),
-            callback_url: None,
         }),
+        callback_url: None,
         inputs: Vec::new(),
         price: "0.134".parse()?,
         idempotency: None,

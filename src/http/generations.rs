@@ -299,7 +299,6 @@ fn words_of(asked: &GenerationRequest) -> Words {
     Words {
         prompt: asked.prompt.clone(),
         metadata: asked.metadata.as_ref().map(Json::to_compact),
-        callback_url: asked.callback_url.clone(),
     }
 }
 
@@ -341,6 +340,7 @@ fn new_job(call: &Call, material: &Material) -> Result<NewJob, Problem> {
             Some(key) => Brief::Stored(key.clone()),
             None => Brief::Inline(words_of(asked)),
         },
+        callback_url: asked.callback_url.clone(),
         inputs: material.inputs.iter().map(input).collect(),
         price: *price,
         idempotency: used.clone(),

@@ -35,6 +35,8 @@ pub struct Job {
     pub resolution: Resolution,
     /// What to show.
     pub brief: Brief,
+    /// The registered webhook that the event is for, where the caller named one.
+    pub callback_url: Option<String>,
     /// The input images, in the order given.
     pub inputs: Vec<InputImage>,
     /// Fixed at acceptance, whatever the configuration says later.
@@ -54,15 +56,13 @@ pub enum Brief {
     Stored(String),
 }
 
-/// Prompt, metadata and callback.
+/// Prompt and metadata.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
     /// The prompt.
     pub prompt: String,
     /// The caller's object as compact JSON, `_` keys included.
     pub metadata: Option<String>,
-    /// The registered webhook asked for.
-    pub callback_url: Option<String>,
 }
 
 /// An input image in the object store.
@@ -293,8 +293,8 @@ mod tests {
             brief: Brief::Inline(Words {
                 prompt: "a".into(),
                 metadata: None,
-                callback_url: None,
             }),
+            callback_url: None,
             inputs: vec![],
             price: "0.039".parse().unwrap(),
             created_at: at(1_000),

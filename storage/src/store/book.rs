@@ -63,6 +63,8 @@ pub struct NewJob {
     pub resolution: Resolution,
     /// Its words.
     pub brief: Brief,
+    /// The registered webhook that its event is for.
+    pub callback_url: Option<String>,
     /// Its input images, already in the object store.
     pub inputs: Vec<InputImage>,
     /// Its price.
@@ -292,6 +294,7 @@ impl Batch<'_> {
             ratio: new.ratio,
             resolution: new.resolution,
             brief: new.brief,
+            callback_url: new.callback_url,
             inputs: new.inputs,
             price: new.price,
             created_at: now,

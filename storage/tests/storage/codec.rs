@@ -56,14 +56,8 @@ fn aspects() -> impl Strategy<Value = AspectChoice> {
 }
 
 fn briefs() -> impl Strategy<Value = Brief> {
-    let inline =
-        (words(), option::of(words()), option::of(words())).prop_map(|(prompt, metadata, url)| {
-            Brief::Inline(Words {
-                prompt,
-                metadata,
-                callback_url: url,
-            })
-        });
+    let inline = (words(), option::of(words()))
+        .prop_map(|(prompt, metadata)| Brief::Inline(Words { prompt, metadata }));
     prop_oneof![inline, words().prop_map(Brief::Stored)]
 }
 
@@ -112,8 +106,15 @@ fn jobs() -> impl Strategy<Value = Job> {
         ratios(),
         any_of(Resolution::ALL),
     );
-    (names, shape, briefs(), vec(inputs(), 0..15), states()).prop_map(
-        |(names, shape, brief, inputs, state)| Job {
+    let callback = option::of(words());
+    (
+        names,
+        shape,
+        (briefs(), callback),
+        vec(inputs(), 0..15),
+        states(),
+    )
+        .prop_map(|(names, shape, (brief, callback_url), inputs, state)| Job {
             id: JobId(names.0),
             account: AccountId(names.1),
             key: KeyId(names.2),
@@ -123,12 +124,12 @@ fn jobs() -> impl Strategy<Value = Job> {
             ratio: shape.3,
             resolution: shape.4,
             brief,
+            callback_url,
             inputs,
             price: names.4,
             created_at: names.3,
             state,
-        },
-    )
+        })
 }
 
 fn accounts() -> impl Strategy<Value = Account> {
@@ -297,6 +298,7 @@ fn job(tier: Tier, mode: Mode, resolution: Resolution, brief: Brief, state: JobS
         ratio: AspectRatio::ALL[8],
         resolution,
         brief,
+        callback_url: Some("https://a/".into()),
         inputs: vec![InputImage {
             key: "in".into(),
             bytes: 300,
@@ -316,7 +318,6 @@ fn version_1_is_written_as_ever() {
     let inline = Brief::Inline(Words {
         prompt: "a fox".into(),
         metadata: Some("{}".into()),
-        callback_url: None,
     });
     let stored = Brief::Stored("briefs/x".into());
     let image = ResultImage {

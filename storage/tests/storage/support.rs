@@ -97,8 +97,8 @@ pub fn new_job(price: Amount) -> NewJob {
         brief: Brief::Inline(Words {
             prompt: "a fox".into(),
             metadata: None,
-            callback_url: None,
         }),
+        callback_url: None,
         inputs: vec![],
         price,
         idempotency: None,
