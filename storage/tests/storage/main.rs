@@ -6,6 +6,7 @@ mod codec;
 mod contract;
 mod engines_agree;
 mod idempotency;
+mod job_events;
 mod model;
 mod money;
 mod sled_close;

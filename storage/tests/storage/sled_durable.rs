@@ -250,14 +250,9 @@ fn commits_over_the_same_key_in_one_batch_end_with_the_last() {
     let waiting = writes
         .map(|value| submit_waiting(&engine, vec![(b"k".to_vec(), value.map(|it| it.into()))]));
     gate.open();
-    blocker.recv().expect("an answer").expect("commit");
-    gate.close();
-    for answer in &waiting {
-        // They may already be through: the gate was open for a moment.
-        let _ = answer.try_recv();
+    for answer in [blocker].into_iter().chain(waiting) {
+        answer.recv().expect("an answer").expect("commit");
     }
-    gate.open();
-    engine.close();
     assert_eq!(
         engine.get(b"k").expect("get").as_deref(),
         Some(b"3".as_slice())

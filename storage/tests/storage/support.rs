@@ -8,7 +8,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage, Words};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry, LedgerError};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
@@ -121,6 +121,14 @@ pub fn deposit(amount: Amount) -> Deposit {
     }
 }
 
+/// Was it refused because there is too little money?
+pub fn insufficient(outcome: &Result<impl Sized, AcceptError>) -> bool {
+    matches!(
+        outcome,
+        Err(AcceptError::Ledger(LedgerError::Insufficient { .. }))
+    )
+}
+
 /// One account and its book over a store.
 pub struct Till {
     pub store: Store,
@@ -201,6 +209,13 @@ impl Till {
 
     pub fn apply(&mut self, job: JobId, event: JobEvent) -> Result<Job, EventError> {
         self.batch(|batch, ids| ids.apply(batch, job, event))
+    }
+
+    /// Accepts and begins a job.
+    pub fn running(&mut self, price: &str) -> JobId {
+        let job = self.accept(new_job(amount(price))).expect("accept").job;
+        self.apply(job, begin()).expect("begin");
+        job
     }
 
     pub fn deposit(&mut self, deposit: Deposit) -> Result<LedgerEntry, DepositError> {

@@ -1,0 +1,218 @@
+//! What happens to jobs: races within a batch, runs, bounds, and events that meet nothing.
+
+use crate::support::*;
+use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
+use tintype_storage::domain::job::{CANCELED, INTERRUPTED, JobEvent, JobState, TransitionError};
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::store::{AcceptError, EventError, Store, StoreError};
+
+#[test]
+fn hostile_41_settled_once_whatever_comes_late() {
+    for in_one_batch in [true, false] {
+        let mut till = Till::with("1");
+        let [done, failed] = [till.running("0.10"), till.running("0.20")];
+        let events = [
+            (done, finish()),
+            (failed, fail()),
+            (done, finish()),
+            (done, fail()),
+            (done, begin()),
+            (done, JobEvent::Cancel),
+            (done, JobEvent::CutOff),
+            (failed, finish()),
+            (failed, fail()),
+        ];
+        let outcomes: Vec<_> = if in_one_batch {
+            till.batch(|batch, ids| events.map(|(job, event)| ids.apply(batch, job, event)))
+                .into()
+        } else {
+            events.map(|(job, event)| till.apply(job, event)).into()
+        };
+        assert!(outcomes[..2].iter().all(Result::is_ok));
+        for late in &outcomes[2..] {
+            assert!(
+                matches!(
+                    late,
+                    Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))
+                ),
+                "{late:?}"
+            );
+        }
+        assert_eq!(till.figures(), ["0.90", "0.00", "0.90"]);
+        let charges = till.store.ledger(ACCOUNT, 99, None).expect("ledger").items;
+        assert_eq!(charges.len(), 2, "the opening deposit and one charge");
+        till.check();
+    }
+}
+
+#[test]
+fn hostile_41_cancel_and_begin_in_one_batch() {
+    for cancel_first in [true, false] {
+        let mut till = Till::with("1");
+        let job = till.accept(new_job(amount("0.10"))).expect("accept").job;
+        let (cancel, run) = till.batch(|batch, ids| {
+            if cancel_first {
+                let cancel = ids.apply(batch, job, JobEvent::Cancel);
+                (cancel, ids.apply(batch, job, begin()))
+            } else {
+                let run = ids.apply(batch, job, begin());
+                (ids.apply(batch, job, JobEvent::Cancel), run)
+            }
+        });
+        if cancel_first {
+            let JobState::Failed {
+                error, started_at, ..
+            } = cancel.expect("cancel").state
+            else {
+                panic!("not failed")
+            };
+            assert_eq!((error.as_str(), started_at), (CANCELED, None));
+            assert!(matches!(
+                run,
+                Err(EventError::Transition(TransitionError::AlreadyTerminal(
+                    "failed"
+                )))
+            ));
+            assert_eq!(till.figures(), ["1.00", "0.00", "1.00"]);
+        } else {
+            run.expect("begin");
+            assert!(matches!(
+                cancel,
+                Err(EventError::Transition(TransitionError::AlreadyStarted))
+            ));
+            till.apply(job, finish()).expect("finish");
+            assert_eq!(till.figures(), ["0.90", "0.00", "0.90"]);
+        }
+        till.check();
+    }
+}
+
+#[test]
+fn an_account_may_have_so_many_live_jobs_and_no_more() {
+    let mut till = Till::with("1");
+    till.limits.max_live_per_account = 2;
+    let first = till.running("0.10");
+    till.batch(|batch, ids| {
+        ids.accept(batch, new_job(amount("0.10"))).expect("second");
+        let refused = ids.accept(batch, new_job(amount("0.10")));
+        assert!(matches!(refused, Err(AcceptError::TooManyLive(2))));
+        ids.apply(batch, first, finish()).expect("finish");
+        ids.accept(batch, new_job(amount("0.10"))).expect("a place");
+        let refused = ids.accept(batch, new_job(amount("0.10")));
+        assert!(matches!(refused, Err(AcceptError::TooManyLive(2))));
+    });
+    assert_eq!(till.figures(), ["0.90", "0.20", "0.70"]);
+    till.check();
+}
+
+#[test]
+fn runs_are_counted_and_the_last_one_ends_the_job() {
+    let mut till = Till::with("1");
+    let job = till.running("0.10");
+    let first = at(till.now);
+    for _ in 0..5 {
+        // A run that an orderly stop cut off does not count.
+        till.now += 1_000;
+        till.apply(job, JobEvent::CutOff).expect("cut off");
+        till.apply(job, begin()).expect("begin");
+    }
+    for run in [2, 3] {
+        till.now += 1_000;
+        let state = till.apply(job, begin()).expect("begin").state;
+        assert_eq!(
+            state,
+            JobState::Processing {
+                started_at: first,
+                runs: run
+            }
+        );
+    }
+    let ended = till.apply(job, begin()).expect("the fourth").state;
+    assert_eq!(
+        ended,
+        JobState::Failed {
+            started_at: Some(first),
+            finished_at: at(till.now),
+            error: INTERRUPTED.into()
+        }
+    );
+    assert_eq!(till.figures(), ["1.00", "0.00", "1.00"]);
+    till.check();
+}
+
+#[test]
+fn hostile_109_a_clock_set_back_starts_no_job_before_it_was_accepted() {
+    let mut till = Till::with("1");
+    let accepted_at = at(till.now);
+    let run = till.accept(new_job(amount("0.10"))).expect("accept").job;
+    let canceled = till.accept(new_job(amount("0.10"))).expect("accept").job;
+    till.now -= 500_000;
+    let job = till.apply(run, begin()).expect("begin");
+    assert!(
+        matches!(job.state, JobState::Processing { started_at, .. } if started_at == accepted_at)
+    );
+    let job = till.apply(canceled, JobEvent::Cancel).expect("cancel");
+    assert!(
+        matches!(job.state, JobState::Failed { finished_at, .. } if finished_at == accepted_at)
+    );
+}
+
+#[test]
+fn unknown_jobs_and_those_of_others_are_not_found() {
+    let engine = std::sync::Arc::new(MemoryEngine::new());
+    let mut till = Till::open(engine.clone(), ACCOUNT, amount("1"));
+    let other = AccountId(uuid(0xacd));
+    let mut others = Till::open(engine, other, amount("1"));
+    let theirs = others.running("0.10");
+    for job in [theirs, JobId(uuid(77))] {
+        for event in [
+            begin(),
+            finish(),
+            fail(),
+            JobEvent::Cancel,
+            JobEvent::CutOff,
+        ] {
+            assert!(matches!(till.apply(job, event), Err(EventError::NotFound)));
+        }
+    }
+    assert_eq!(till.store.job(ACCOUNT, theirs).expect("read"), None);
+    assert_eq!(till.figures(), ["1.00", "0.00", "1.00"]);
+    assert_eq!(others.figures(), ["1.00", "0.10", "0.90"]);
+    others.check();
+}
+
+#[test]
+fn a_batch_that_decides_nothing_writes_nothing() {
+    let mut till = Till::with("0");
+    let mut batch = till.book.batch(&till.store, limits());
+    let refused = batch.accept(JobId(uuid(9)), new_job(amount("1")), at(0));
+    assert!(insufficient(&refused));
+    let unknown = batch.apply(JobId(uuid(9)), begin(), TransactionId(uuid(10)), at(0));
+    assert!(matches!(unknown, Err(EventError::NotFound)));
+    assert!(batch.into_writes().expect("writes").is_empty());
+}
+
+#[test]
+fn an_event_that_meets_a_damaged_record_leaves_the_batch_fit_to_commit() {
+    let mut till = Till::with("1");
+    let job = till.running("0.10");
+    let store: Store = till.store.clone();
+    // What key 1 has spent cannot be read any more: its record has an unknown version.
+    let spent = [b"u".as_slice(), key(1).as_bytes()].concat();
+    commit_and_wait(&**store.engine(), vec![(spent.clone(), Some(vec![99]))]).expect("damage");
+    till.book = Till::reload(store.clone(), ACCOUNT).book;
+    till.batch(|batch, ids| {
+        let refused = ids.apply(batch, job, finish());
+        assert!(matches!(
+            refused,
+            Err(EventError::Store(StoreError::Damaged { .. }))
+        ));
+        ids.deposit(batch, deposit(amount("1"))).expect("deposit");
+    });
+    commit_and_wait(&**store.engine(), vec![(spent, None)]).expect("mend");
+    assert_eq!(till.figures(), ["2.00", "0.10", "1.90"]);
+    till.check();
+    till.apply(job, finish()).expect("finish");
+    till.check();
+}
