@@ -160,7 +160,8 @@ pub enum DepositError {
 }
 
 impl AccountBook {
-    /// The book of an account, from what the store holds. Reads the account's live jobs.
+    /// The book of an account, from what the store holds. Reads the account's live jobs, and refuses when they do not fit
+    /// the books: then the store is damaged, and deciding on would make it worse.
     pub fn load(store: &Store, account: Account) -> Result<Self, StoreError> {
         let id = account.id;
         let mut book = Self::without_jobs(account);
@@ -168,7 +169,27 @@ impl AccountBook {
             book.count_live(&job);
             Ok(())
         })?;
-        Ok(book)
+        match book.fault() {
+            Some(fault) => Err(StoreError::Books { account: id, fault }),
+            None => Ok(book),
+        }
+    }
+
+    /// What does not add up once all live jobs have been counted, if anything.
+    pub fn fault(&self) -> Option<String> {
+        let books = &self.account.books;
+        let held = self
+            .keys
+            .values()
+            .try_fold(Amount::ZERO, |sum, key| sum.plus(key.held));
+        if held != Ok(books.reserved) {
+            let held = held.map_or_else(|error| error.to_string(), |held| held.to_string());
+            return Some(format!(
+                "reserved is {}, the holds of its live jobs are {held}",
+                books.reserved
+            ));
+        }
+        books.fault()
     }
 
     /// The book of an account whose live jobs will be counted one by one.

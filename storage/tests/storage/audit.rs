@@ -9,7 +9,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::engine::{Key, commit_and_wait};
-use tintype_storage::store::{Record, encode};
+use tintype_storage::store::{AccountBook, Record, encode};
 
 /// A sound store: a done job of 0.10, a failed, a queued and a running one of 0.20 each, and a key.
 struct Sound {
@@ -166,6 +166,22 @@ fn a_hold_without_a_job_and_a_job_without_a_hold() {
     };
     sound.put(live(more.id), &more);
     sound.finds(&["ACCOUNT: reserved is 0.40, the holds of its live jobs are 0.400001"]);
+}
+
+#[test]
+fn a_book_whose_jobs_do_not_fit_is_not_loaded() {
+    let sound = Sound::new();
+    sound.write(live(sound.queued.id), None);
+    let store = &sound.till.store;
+    let account = store.account(ACCOUNT).expect("read").expect("account");
+    let refused = AccountBook::load(store, account).expect_err("a fault");
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "the books of account {ACCOUNT} do not add up: \
+             reserved is 0.40, the holds of its live jobs are 0.20; run `tintype verify`"
+        )
+    );
 }
 
 #[test]

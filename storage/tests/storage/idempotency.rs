@@ -271,6 +271,16 @@ fn hostile_55_expired_keys_are_forgotten_in_bounded_steps() {
 }
 
 #[test]
+fn a_key_is_forgotten_from_the_moment_at_which_it_ends() {
+    let mut till = Till::with("1");
+    till.accept(job("k", 1)).expect("accept");
+    let end = at(till.now).plus(DAY);
+    let sweep = |now| till.store.forget_expired(now, &[], 10).expect("sweep").0;
+    assert_eq!(sweep(at(end.millis() - 1)).len(), 0);
+    assert_eq!(sweep(end).len(), 1);
+}
+
+#[test]
 fn a_step_that_ends_exactly_at_the_last_record_ends_the_sweep_at_the_next() {
     let mut till = Till::with("10");
     (0..10).for_each(|number| drop(till.accept(job(&format!("{number}"), 1))));

@@ -219,6 +219,28 @@ fn commits_that_wait_share_a_sync() {
 }
 
 #[test]
+fn a_batch_stays_within_a_segment_of_sled() {
+    let (_directory, engine, gate, _guard) = Gate::engine();
+    gate.close();
+    let first = submit_waiting(&engine, vec![put("first", "")]);
+    gate.wait_for_arrival(1);
+    let waiting: Vec<_> = (0..100)
+        .map(|number| {
+            submit_waiting(
+                &engine,
+                vec![put(&format!("{number}"), &"x".repeat(16_000))],
+            )
+        })
+        .collect();
+    gate.open();
+    for answer in [first].into_iter().chain(waiting) {
+        answer.recv().expect("an answer").expect("commit");
+    }
+    // Nine of them pass 128 KiB.
+    assert_eq!(gate.passed(), 1 + 100_u64.div_ceil(9));
+}
+
+#[test]
 fn every_answer_has_a_sync_that_began_after_its_commit() {
     let (_directory, engine, gate, _guard) = Gate::engine();
     for number in 1..=50 {

@@ -19,8 +19,12 @@ use std::thread::ThreadId;
 
 /// Commits that share one sync at the most. Past this the time for applying them outweighs the sync that they save.
 const MAX_COMMITS: usize = 256;
-/// Bytes from which on a batch takes no further commit. It bounds the memory of a batch, and the time until its answer.
-const MAX_BYTES: usize = 4 * 1024 * 1024;
+/// Bytes from which on a batch takes no further commit.
+///
+/// sled writes about four times as much to its log (pages are rewritten as they grow), so a batch stays within one of sled's
+/// segments of 512 KiB. That matters after a power cut: a hole is only noticed in the last two segments, so a batch over three
+/// could be recovered without its middle.
+const MAX_BYTES: usize = 128 * 1024;
 
 /// The sending side of the committer thread.
 pub struct Committer {
