@@ -193,6 +193,38 @@ impl Canvas {
         });
     }
 
+    /// A soft, flat pool of shadow or light, strongest in the middle.
+    pub fn pool(&mut self, at: Point, rx: f32, ry: f32, colour: Rgb, opacity: f32) {
+        if rx < 0.5 || ry < 0.5 {
+            return;
+        }
+        let colour = colour.array().map(|v| v as u32);
+        let bound = |v: f32, end: usize| (v.max(0.0) as usize).min(end);
+        let (left, right) = (
+            bound(at.0 - rx, self.width),
+            bound(at.0 + rx + 1.0, self.width),
+        );
+        let columns = self.grain.mask();
+        for y in bound(at.1 - ry, self.height)..bound(at.1 + ry + 1.0, self.height) {
+            let dy = (y as f32 + 0.5 - at.1) / ry;
+            let row = self.grain.row(y + 11);
+            for x in left..right {
+                let dx = (x as f32 + 0.5 - at.0) / rx;
+                let square = dx * dx + dy * dy;
+                if square >= 1.0 {
+                    continue;
+                }
+                let noise = (f32::from(row[x & columns]) - 128.0) / 255.0;
+                let fade = ((1.0 - square) * 1.5 + noise * 0.35 * (1.0 - square)).clamp(0.0, 1.0);
+                let amount = (fade * opacity * 256.0) as u32;
+                let start = (y * self.width + x) * 3;
+                for (value, ink) in self.pixels[start..start + 3].iter_mut().zip(colour) {
+                    *value = blend(u32::from(*value), ink, amount) as u8;
+                }
+            }
+        }
+    }
+
     fn around(
         &mut self,
         at: Point,

@@ -201,15 +201,10 @@ impl<'s, 'p> Figure<'s, 'p> {
         let k = self.unit();
         let away = -self.studio.toward_light(self.stand.at).0;
         let (x, y) = self.stand.at;
-        let centre = x + away * half * 0.7 * k;
-        let opacity = 0.6 * (1.0 - self.stand.distance);
-        // A ramp cannot follow a flat ellipse, so the edge is softened by rings that shrink.
-        for ring in 0..5 {
-            let f = 1.0 - ring as f32 * 0.16;
-            let shape = Shape::ellipse(centre, y, half * 1.3 * k * f, half * 0.19 * k * f);
-            self.studio
-                .canvas
-                .fill(&shape, &Ink::flat(colour).faint(opacity * 0.28));
-        }
+        let centre = (x + away * half * 0.7 * k, y);
+        let opacity = 0.62 * (1.0 - self.stand.distance);
+        self.studio
+            .canvas
+            .pool(centre, half * 1.4 * k, half * 0.22 * k, colour, opacity);
     }
 }

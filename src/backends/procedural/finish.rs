@@ -155,7 +155,7 @@ fn woodcut(canvas: &mut Canvas, accent: Rgb) {
             let phase = slope / pitch - (slope / pitch).floor();
             let ridge = (2.0 * phase - 1.0).abs();
             let rough = (f32::from(row[x & columns]) - 128.0) / 900.0;
-            let level = smooth(0.10, 0.86, light + rough);
+            let level = smooth(0.04, 0.74, light + rough);
             let soft = 1.4 / pitch;
             let inked = 1.0 - smooth(ridge - soft, ridge + soft, level * 1.08 - 0.02);
             let base = if warm {

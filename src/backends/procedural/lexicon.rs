@@ -19,7 +19,7 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Place {
-    Forest, Mountain, Hill, Sea, Lake, River, City, Field, Desert, Island, Beach, Underwater, Space, Sky, Indoors, Abstract,
+    Forest, Mountain, Hill, Sea, Lake, River, City, Field, Meadow, Desert, Island, Beach, Underwater, Space, Sky, Indoors, Abstract,
 }
 
 /// Time of day.
@@ -182,7 +182,8 @@ fn exact(word: &str) -> Option<Meaning> {
         "river" | "stream" | "waterfall" | "creek" | "fluss" | "riviere" | "rio" | "canal" => M::Place(Place::River),
         "city" | "town" | "skyline" | "skyscraper" | "street" | "urban" | "downtown" | "metropolis" | "stadt" | "ville" | "ciudad" | "tokyo" | "paris"
         | "london" | "york" | "manhattan" | "cityscape" | "building" | "cyberpunk" => M::Place(Place::City),
-        "field" | "meadow" | "wheat" | "prairie" | "grass" | "grassland" | "pasture" | "feld" | "champ" | "campo" | "steppe" => M::Place(Place::Field),
+        "field" | "wheat" | "corn" | "barley" | "harvest" | "feld" | "champ" | "campo" | "steppe" => M::Place(Place::Field),
+        "meadow" | "grass" | "grassland" | "pasture" | "prairie" | "wiese" | "pre" | "clearing" => M::Place(Place::Meadow),
         "desert" | "dune" | "sahara" | "sand" | "wuste" | "cactus" | "oasis" => M::Place(Place::Desert),
         "island" | "atoll" | "insel" => M::Place(Place::Island),
         "beach" | "shore" | "tropical" | "strand" | "plage" | "playa" => M::Place(Place::Beach),

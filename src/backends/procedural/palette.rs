@@ -101,7 +101,7 @@ pub fn choose(plan: &Plan, seed: &mut Seed) -> Palette {
     palette = palette.map(|c| c.turn(wobble));
     for mood in &plan.moods {
         palette = match mood {
-            Mood::Pastel => palette.map(|c| c.chroma(0.62).to(hex(0xFFF6EE), 0.30)),
+            Mood::Pastel => palette.map(|c| c.chroma(0.95).to(hex(0xFFF4EE), 0.36)),
             Mood::Dreamy => palette.map(|c| c.to(hex(0xE6C8F0), 0.16).lift(0.02)),
             Mood::Dramatic => palette.map(|c| c.chroma(1.15).lift((c.lightness() - 0.58) * 0.22)),
             Mood::Calm => palette.map(|c| c.chroma(0.86)),

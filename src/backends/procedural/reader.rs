@@ -63,14 +63,12 @@ impl Reader {
                 }
             }
             Meaning::Light(light) => {
-                if self.colour.take().is_some_and(|(colour, _)| {
+                if let Some((colour, _)) = self.colour.take() {
                     plan.tint.get_or_insert(colour);
-                    false
-                }) || plan.lights.contains(&light)
-                {
-                    return;
                 }
-                plan.lights.push(light);
+                if !plan.lights.contains(&light) {
+                    plan.lights.push(light);
+                }
             }
             Meaning::Time(time) => plan.time = time,
             Meaning::Weather(weather) => plan.weather = weather,
@@ -106,10 +104,18 @@ impl Reader {
         }
     }
 
-    /// A colour that has found no noun tints the picture.
+    /// A colour whose noun is unknown ("in a red coat") goes to the thing before it; without one it tints the picture.
     fn end(&mut self, plan: &mut Plan) {
-        if let Some((colour, _)) = self.colour.take() {
-            plan.tint.get_or_insert(colour);
+        let Some((colour, _)) = self.colour.take() else {
+            return;
+        };
+        match plan.actors.last_mut() {
+            Some(actor) => {
+                actor.colour.get_or_insert(colour);
+            }
+            None => {
+                plan.tint.get_or_insert(colour);
+            }
         }
     }
 }

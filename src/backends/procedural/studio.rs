@@ -40,6 +40,8 @@ impl<'p> Studio<'p> {
         let (w, h, s) = (canvas.w(), canvas.h(), canvas.short());
         let right = own.chance(0.5);
         let horizon = h * (own.range(0.56, 0.62) + 0.06 * ((h / w - 1.0).clamp(0.0, 1.0)));
+        // On a tall scroll the ground keeps to the foot of the picture: what rises above it fills the rest.
+        let horizon = horizon.max(h - 1.25 * s);
         let low = matches!(plan.time, Time::Sunset | Time::Dawn);
         let third = if right {
             own.range(0.24, 0.36)
@@ -51,7 +53,14 @@ impl<'p> Studio<'p> {
         } else {
             own.range(0.30, 0.40)
         };
-        let sun = (w * third, (horizon - rise * s.max(h * 0.5)).max(s * 0.16));
+        let height = (horizon - rise * s.max(h * 0.5)).max(s * 0.16);
+        // A scroll is read from the top, and its ranges would hide a low sun.
+        let height = if h > 1.9 * w {
+            h * own.range(0.10, 0.15)
+        } else {
+            height
+        };
+        let sun = (w * third, height);
         let sun_radius = s * if low {
             own.range(0.075, 0.10)
         } else {
@@ -72,6 +81,12 @@ impl<'p> Studio<'p> {
     /// The horizontal place of the subject: on the third opposite to the sun.
     pub fn stage_x(&self) -> f32 {
         self.canvas.w() * if self.right { 0.62 } else { 0.38 }
+    }
+
+    /// Where near things stand: a little above the lower edge, more so on tall pictures.
+    pub fn front_y(&self) -> f32 {
+        let (w, h, s) = (self.canvas.w(), self.canvas.h(), self.canvas.short());
+        h - s * (0.115 + 0.07 * (h / w - 1.0).clamp(0.0, 3.0))
     }
 
     /// Unit vector from a point to the light, never from quite below.

@@ -116,7 +116,8 @@ pub fn house(studio: &mut Studio<'_>, stand: Stand, wall: Rgb) {
 pub fn castle(studio: &mut Studio<'_>, stand: Stand, stone: Rgb) {
     let (pane, lit) = window(studio);
     let roof = roof_cover(studio, hex(0x3F5E86).to(studio.palette.accent, 0.35));
-    let rock = studio.palette.at_distance(0.25 + stand.distance * 0.5);
+    let rock =
+        studio.palette.ground[1].to(studio.palette.at_distance(0.25 + stand.distance * 0.5), 0.4);
     let flag = studio.palette.accent;
     let mut f = Figure::new(studio, stand);
     let deep = stone.lift(-0.10);
@@ -213,10 +214,9 @@ pub fn castle(studio: &mut Studio<'_>, stand: Stand, stone: Rgb) {
     f.line("0,-25 4,-14 -6,-4 6,10", 7.0, 16.0, rock.lift(0.14));
 }
 
-/// A lighthouse on a rock, with its beam when it is dark.
+/// A lighthouse, with its beam when it is not full day.
 pub fn lighthouse(studio: &mut Studio<'_>, stand: Stand, band: Rgb) {
     let beam = studio.plan.time != Time::Day;
-    let rock = studio.palette.range[2].to(studio.palette.dark, 0.35);
     let mut f = Figure::new(studio, stand);
     let (white, dark, lamp) = (hex(0xF8F2E6), hex(0x2C2A34), hex(0xFFE9A8));
     if beam {
@@ -229,10 +229,6 @@ pub fn lighthouse(studio: &mut Studio<'_>, stand: Stand, band: Rgb) {
         }
         f.glow((0.0, -88.0), 70.0, lamp, 0.8);
     }
-    f.part(
-        "-64,14! -52,-2 -36,-8! -24,-14 4,-16! 24,-13 38,-5! 52,0 70,14!",
-        rock,
-    );
     f.part("22,-12! 22,-26! 44,-26! 44,-6!", white.lift(-0.06));
     f.part("18,-25! 33,-36! 48,-25!", band.lift(-0.08));
     f.part("-11,-14! -6.8,-78! 6.8,-78! 11,-14!", white);

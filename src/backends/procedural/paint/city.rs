@@ -13,9 +13,9 @@ use super::{land, mirror, sky, weather};
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(50);
     let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
-    studio.horizon = h * 0.68;
+    studio.horizon = (h * 0.68).max(h - 1.6 * s);
     let base = studio.horizon;
-    let stretch = (h / w).clamp(1.0, 2.6);
+    let stretch = (h / w).clamp(1.0, 8.0).min(1.6 + h / w * 0.45);
     sky::paint(studio);
     let night = matches!(studio.plan.time, Time::Night) || studio.plan.style.is_neon();
     let lit = if night {
@@ -47,7 +47,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     if studio.plan.actors.is_empty() {
         return;
     }
-    let front = h * 0.885;
+    let front = studio.front_y();
     let tone = studio.palette.dark.to(studio.palette.range[2], 0.45);
     let ink = Ink::down(&[tone.lift(0.06), tone], front - s * 0.02, h).lit(Edge {
         toward: (0.0, -1.0),

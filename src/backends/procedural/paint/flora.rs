@@ -67,39 +67,65 @@ pub fn pine(
             y - height * (0.06 + 0.94 * (1.0 - t)),
             y - height * (0.06 + 0.94 * (1.0 - t)) - height * (1.9 / tiers as f32 + 0.02),
         );
-        let fringe = 4 + tier / 2;
+        let fringe = 5 + tier / 2;
+        let step = 1.0 / fringe as f32;
         let mut line = Vec::with_capacity(fringe * 2 + 1);
         for k in 0..=fringe * 2 {
-            let f = k as f32 / (fringe * 2) as f32 * 2.0 - 1.0;
+            let inner = k > 0 && k < fringe * 2;
+            let f = k as f32 * step - 1.0
+                + if inner {
+                    seed.range(-0.35, 0.35) * step
+                } else {
+                    0.0
+                };
             let sag = height * 0.030 * f * f * f.abs();
             let tooth = if k % 2 == 0 {
-                seed.range(0.4, 1.0)
+                seed.range(0.1, 1.0)
             } else {
-                -seed.range(0.2, 0.6)
+                -seed.range(0.0, 0.5)
             };
             line.push((
                 x + reach * f,
-                level - height * 0.012 + sag + tooth * height * 0.30 / tiers as f32,
+                level - height * 0.012 + sag + tooth * height * 0.28 / tiers as f32,
             ));
         }
-        let mut points = vec![(x, peak)];
-        points.push((x - reach * 0.52, level - height * 0.62 / tiers as f32));
+        let shoulder = level - height * 0.62 / tiers as f32;
+        let mut points = vec![(x, peak), (x - reach * 0.52, shoulder)];
         points.extend(line.iter().copied());
-        points.push((x + reach * 0.52, level - height * 0.62 / tiers as f32));
+        points.push((x + reach * 0.52, shoulder));
         studio.canvas.fill(&Shape::polygon(points), &skirt);
         let Some(white) = &white else { continue };
-        let mut cap = vec![(x, peak - height * 0.004)];
-        cap.push((x - reach * 0.54, level - height * 0.66 / tiers as f32));
-        for (k, p) in line.iter().enumerate() {
-            let thick = if k % 2 == 0 { 0.30 } else { 0.85 } * seed.range(0.7, 1.3);
-            let edge = ((p.0 - x) / reach).abs();
-            cap.push((
-                x + (p.0 - x) * 0.985,
-                p.1 - height * thick * (1.05 - edge * 0.75) / tiers as f32,
-            ));
+        // Snow lies as a few pads on each skirt, and leaves the fringe and some gaps dark.
+        let mut pads = Shape::default();
+        let count = 2 + tier / 3;
+        for pad in 0..count {
+            let middle = (pad as f32 + 0.5 + seed.range(-0.22, 0.22)) / count as f32 * 2.0 - 1.0;
+            let half = seed.range(0.62, 1.0) / count as f32;
+            let top = |f: f32| {
+                peak + (level - height * 0.30 / tiers as f32 - peak) * (f.abs() * 0.92 + 0.06)
+            };
+            let n = 8;
+            let upper = (0..=n).map(|k| middle + half * (k as f32 / n as f32 * 2.0 - 1.0));
+            let mut points: Vec<Point> = upper
+                .map(|f| f.clamp(-0.97, 0.97))
+                .map(|f| (x + reach * f * 0.98, top(f) + height * 0.006))
+                .collect();
+            let depth = height * seed.range(0.34, 0.62) / tiers as f32;
+            for k in (0..=n).rev() {
+                let u = k as f32 / n as f32 * 2.0 - 1.0;
+                let f = (middle + half * u).clamp(-0.97, 0.97);
+                let drip = (1.0 - u * u)
+                    * depth
+                    * if k % 2 == 0 {
+                        1.0
+                    } else {
+                        seed.range(0.6, 0.9)
+                    };
+                points.push((x + reach * f * 0.98, top(f) + height * 0.008 + drip));
+            }
+            pads.add(Shape::polygon(points));
         }
-        cap.push((x + reach * 0.54, level - height * 0.66 / tiers as f32));
-        studio.canvas.fill(&Shape::polygon(cap), white);
+        studio.canvas.fill(&pads, white);
     }
 }
 
@@ -117,6 +143,14 @@ pub fn wants_pines(studio: &Studio<'_>) -> bool {
 /// The tree that grows here, at a distance.
 pub fn of_place(studio: &mut Studio<'_>, foot: Point, height: f32, distance: f32, seed: &mut Seed) {
     let colour = studio.palette.at_distance(distance);
+    if distance < 0.3 {
+        let away = -studio.toward_light(foot).0;
+        let shade = studio.palette.ground[1].lift(-0.10);
+        let at = (foot.0 + away * height * 0.22, foot.1 - height * 0.004);
+        studio
+            .canvas
+            .pool(at, height * 0.42, height * 0.035, shade, 0.6);
+    }
     let snow = studio
         .plan
         .is_snowy()

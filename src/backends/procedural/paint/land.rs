@@ -15,11 +15,11 @@ use super::{flora, plants, relief, sky, weather};
 /// Paints a landscape with its actors.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(30);
-    let (h, s) = (studio.canvas.h(), studio.canvas.short());
+    let s = studio.canvas.short();
     sky::paint(studio);
     backdrop(studio, &mut seed);
     ground(studio, &mut seed);
-    front(studio, h * 0.885, &mut seed);
+    front(studio, studio.front_y(), &mut seed);
     if !studio.plan.is_snowy() && !studio.plan.is_desert() && studio.plan.style != Style::Minimal {
         verge(studio, &mut seed);
     }
@@ -39,6 +39,7 @@ pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
         relief::mesas(studio, seed);
         return;
     }
+    scroll(studio, seed);
     if studio.plan.at(Place::Mountain) || (studio.plan.is_snowy() && !studio.plan.at(Place::Hill)) {
         relief::range(studio, 0.95, horizon + s * 0.02, s * 0.26, seed);
         relief::range(studio, 0.70, horizon + s * 0.04, s * 0.38, seed);
@@ -69,6 +70,46 @@ pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
             flora::far_broad(studio, line, tall * 0.6, &ink, seed);
         }
         weather::mist(studio, base + s * 0.01, s * 0.06, 0.6);
+    }
+}
+
+/// On a tall picture, ranges with woods and mist rise one behind the other, as on a hanging scroll.
+fn scroll(studio: &mut Studio<'_>, seed: &mut Seed) {
+    let (h, w, s) = (studio.canvas.h(), studio.canvas.w(), studio.canvas.short());
+    if h < 1.9 * w {
+        return;
+    }
+    let top = h * 0.27;
+    let count = ((studio.horizon - top) / (s * 0.80)) as usize;
+    for i in 0..count.min(9) {
+        let t = (i as f32 + 0.5) / count as f32;
+        let step = (studio.horizon - top) / count as f32;
+        let base = top + step * (i as f32 + 0.75 + seed.range(-0.22, 0.22));
+        let distance = 1.02 - 0.34 * t;
+        relief::peaks(
+            studio,
+            distance,
+            base,
+            s * seed.range(0.45, 0.95),
+            0.62,
+            seed,
+        );
+        weather::mist(studio, base - s * 0.02, s * 0.16, 0.9);
+        let key = seed.bits() as u32;
+        let line = |x: f32| base + s * (0.05 - 0.06 * rough(key, x / s * 2.0));
+        let colour = studio.palette.at_distance(distance - 0.12);
+        let ink = Ink::down(
+            &[colour, colour.to(studio.palette.sky[2], 0.6)],
+            base - s * 0.1,
+            base + s * 0.08,
+        )
+        .stippled(0.5);
+        if flora::wants_pines(studio) {
+            flora::far_pines(studio, line, s * (0.07 + 0.05 * t), &ink, seed);
+        } else {
+            flora::far_broad(studio, line, s * (0.05 + 0.03 * t), &ink, seed);
+        }
+        weather::mist(studio, base + s * 0.10, s * 0.13, 0.95);
     }
 }
 
@@ -126,12 +167,25 @@ fn ground(studio: &mut Studio<'_>, seed: &mut Seed) {
             trees(studio, &line, i, seed);
         }
     }
-    if studio.plan.at(Place::Field) && !studio.plan.is_snowy() {
-        let ripe = studio
-            .plan
-            .ground_colour
-            .unwrap_or(bright.to(hex(0xE8C25A), 0.5));
+    let grassy = studio.plan.at(Place::Meadow) || studio.plan.shows(Subject::Flower);
+    if (grassy || studio.plan.at(Place::Field)) && !studio.plan.is_snowy() {
+        let ripe = bright.to(hex(if grassy { 0x7DB356 } else { 0xE8C25A }), 0.5);
+        let ripe =
+            studio
+                .plan
+                .ground_colour
+                .unwrap_or(if grassy { ripe.to(shade, 0.35) } else { ripe });
         relief::crop(studio, top + deep * 0.18, ripe, seed);
+    }
+    if studio.plan.at(Place::Meadow)
+        && !studio.plan.is_snowy()
+        && !studio.plan.shows(Subject::Flower)
+    {
+        let tone = studio.palette.accent.to(hex(0xFFF4E0), 0.45);
+        plants::carpet(studio, top + deep * 0.2, h * 1.02, tone, 0.22, seed);
+    }
+    if studio.plan.is_snowy() {
+        snowfield(studio, top + deep * 0.5, seed);
     }
     let Some(actor) = studio
         .plan
@@ -143,7 +197,59 @@ fn ground(studio: &mut Studio<'_>, seed: &mut Seed) {
         return;
     };
     let tone = cast::colour(&actor, seed);
-    plants::carpet(studio, top + deep * 0.14, h * 1.02, tone, seed);
+    plants::carpet(studio, top + deep * 0.14, h * 1.02, tone, 1.0, seed);
+}
+
+/// What makes snow look deep: a trail of prints that comes from between the trees, dry stalks, glints.
+fn snowfield(studio: &mut Studio<'_>, top: f32, seed: &mut Seed) {
+    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let shade = studio.palette.ground[1];
+    let (stage, side) = (studio.stage_x(), if studio.right { 1.0 } else { -1.0 });
+    let creature = studio
+        .plan
+        .actors
+        .iter()
+        .any(|a| cast::spot(a.subject) == Spot::Front);
+    if creature {
+        for i in 0..26 {
+            let t = i as f32 / 26.0;
+            let bend = (t * 3.4 + 0.4) * t;
+            let x = stage - side * s * (0.16 + 0.62 * t - 0.10 * bend);
+            let start = studio.front_y() + s * 0.01;
+            let y = start - (start - top) * (t * 1.05).min(1.0)
+                + if i % 2 == 0 { s * 0.008 } else { 0.0 };
+            let size = s * 0.0135 * (1.0 - 0.78 * t);
+            studio
+                .canvas
+                .pool((x, y), size * 1.25, size * 0.62, shade.lift(-0.14), 0.8);
+            studio.canvas.pool(
+                (x, y + size * 0.42),
+                size * 1.1,
+                size * 0.3,
+                studio.palette.light,
+                0.5,
+            );
+        }
+    }
+    for _ in 0..(w / s * 16.0) as usize {
+        let x = seed.unit() * w;
+        let away = (x - stage).abs() / s;
+        if away < 0.24 {
+            continue;
+        }
+        let y = h * seed.range(0.90, 1.0);
+        let tone = studio.palette.dark.to(hex(0xB98A52), seed.range(0.35, 0.7));
+        studio
+            .canvas
+            .pool((x, y), s * 0.04, s * 0.008, shade.lift(-0.10), 0.6);
+        flora::tuft(studio, (x, y), s * seed.range(0.03, 0.075), tone, seed);
+    }
+    for _ in 0..(w / s * 70.0) as usize {
+        let at = (seed.unit() * w, top + (h - top) * seed.unit());
+        studio
+            .canvas
+            .dot(at, s * seed.range(0.0006, 0.0014), hex(0xFFFFFF), 0.9);
+    }
 }
 
 /// Buildings behind the first bank.
@@ -255,7 +361,8 @@ pub fn front(studio: &mut Studio<'_>, y: f32, seed: &mut Seed) {
                     ][slot % 6];
                     slot += 1;
                     let side = if studio.right { -1.0 } else { 1.0 };
-                    let x = (studio.stage_x() + side * dx * s).clamp(s * 0.12, w - s * 0.12);
+                    let x = (studio.stage_x() + side * dx * s)
+                        .clamp(w.min(s * 0.16), (w - s * 0.16).max(w * 0.5));
                     plan.push((y + dy * s, x, size, index));
                 }
             }
@@ -276,11 +383,12 @@ pub fn front(studio: &mut Studio<'_>, y: f32, seed: &mut Seed) {
                         0.3 * (1.0 - size)
                     };
                     let (x, size) = (
-                        studio.stage_x() + side * dx * s,
+                        (studio.stage_x() + side * dx * s)
+                            .clamp(w.min(s * 0.16), (w - s * 0.16).max(w * 0.5)),
                         size * if slot > 0 { 0.62 } else { 1.0 },
                     );
                     let tall = s * cast::height(actor.subject) * actor.size * size;
-                    let foot = studio.horizon - s * (up - 0.40) - s * 0.02
+                    let foot = studio.horizon - s * (up - 0.40) - s * 0.09
                         + if actor.subject == Subject::Planet {
                             -s * 0.2
                         } else {

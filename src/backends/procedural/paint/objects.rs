@@ -184,7 +184,7 @@ fn bouquet(studio: &mut Studio<'_>, stand: Stand, tone: Rgb, seed: &mut Seed) {
         let at = Figure::new(studio, stand).point((dx, -36.0));
         let flower = Stand {
             at,
-            height: stand.height * 0.85,
+            height: stand.height * 0.60,
             ..stand
         }
         .leaning(lean);

@@ -69,7 +69,14 @@ pub fn flower(studio: &mut Studio<'_>, stand: Stand, petal: Rgb, kind: usize) {
 }
 
 /// Many small flowers over a strip of ground, larger toward the viewer.
-pub fn carpet(studio: &mut Studio<'_>, top: f32, bottom: f32, petal: Rgb, seed: &mut Seed) {
+pub fn carpet(
+    studio: &mut Studio<'_>,
+    top: f32,
+    bottom: f32,
+    petal: Rgb,
+    density: f32,
+    seed: &mut Seed,
+) {
     let (w, s) = (studio.canvas.w(), studio.canvas.short());
     let kind = seed.below(3);
     let rows = 9;
@@ -78,7 +85,7 @@ pub fn carpet(studio: &mut Studio<'_>, top: f32, bottom: f32, petal: Rgb, seed: 
         let t = row as f32 / (rows - 1) as f32;
         let size = s * (0.012 + 0.075 * t * t);
         let y = top + (bottom - top) * t;
-        let count = (w / size * 0.55) as usize;
+        let count = (w / size * 0.55 * density) as usize;
         for i in 0..count.min(600) {
             let x = (i as f32 + seed.unit()) / count as f32 * w;
             let foot = y + s * 0.03 * seed.unit() * (0.3 + t);

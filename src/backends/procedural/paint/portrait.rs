@@ -5,8 +5,8 @@ use crate::backends::procedural::exact::{TURN, cos, sin};
 use crate::backends::procedural::figure::{Figure, Stand};
 use crate::backends::procedural::ink::Ink;
 use crate::backends::procedural::seed::Seed;
-use crate::backends::procedural::shape::{Shape, curve};
-use crate::backends::procedural::studio::Studio;
+use crate::backends::procedural::shape::{Shape, curve, stroke};
+use crate::backends::procedural::studio::{Studio, noise};
 
 use super::{cast, sky};
 
@@ -24,7 +24,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     } else {
         w / 2.0
     };
-    let foot = if h > w * 1.3 { h * 0.5 + s * 0.62 } else { h };
+    let foot = h;
     studio.sun = (x + if studio.right { -s } else { s }, foot - s * 1.25);
     let disc = studio.palette.disc.to(studio.palette.accent, 0.18);
     let centre = (x, foot - s * 0.58);
@@ -57,6 +57,49 @@ pub fn paint(studio: &mut Studio<'_>) {
         long,
     );
     leaves_front(studio, x, foot, &mut seed);
+    garland(studio, x, foot - s * 1.05, &mut seed);
+}
+
+/// Leaves along the rest of a long picture: up both sides of a tall one, along the foot of a wide one.
+fn garland(studio: &mut Studio<'_>, x: f32, top: f32, seed: &mut Seed) {
+    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let mut spots = Vec::new();
+    if h > 1.5 * w {
+        for (side, key) in [(0.0, 1), (w, 2)] {
+            let lean = |y: f32| (noise(key, y / s * 2.2) - 0.5) * s * 0.07;
+            let vine: Vec<_> = (0..=80)
+                .map(|k| top * k as f32 / 80.0)
+                .map(|y| (side + lean(y), y))
+                .collect();
+            let tone = studio.palette.range[2];
+            studio
+                .canvas
+                .fill(&stroke(&vine, s * 0.010, s * 0.022), &Ink::flat(tone));
+        }
+        let count = (top / (s * 0.075)) as usize;
+        for i in 0..count {
+            let y = top - top * (i as f32 + 0.5) / count as f32;
+            let left = i % 2 == 0;
+            let lean = seed.range(-0.9, 0.2);
+            spots.push((
+                (if left { 0.0 } else { w }, y),
+                if left { lean } else { TURN / 2.0 - lean },
+            ));
+        }
+    } else if w > 1.3 * h {
+        let count = (w / (s * 0.055)) as usize;
+        for i in 0..count {
+            let at = w * (i as f32 + 0.5) / count as f32;
+            if (at - x).abs() > s * 0.5 {
+                spots.push(((at, h + s * 0.02), -TURN / 4.0 + seed.range(-0.6, 0.6)));
+            }
+        }
+    }
+    for (at, angle) in spots {
+        let far = seed.unit();
+        let tone = studio.palette.range[2].to(studio.palette.range[1], far);
+        leaf(studio, at, angle, s * seed.range(0.16, 0.34), tone);
+    }
 }
 
 fn bust(studio: &mut Studio<'_>, stand: Stand, coat: Rgb, skin: Rgb, hair: Rgb, long: bool) {
@@ -77,7 +120,11 @@ fn bust(studio: &mut Studio<'_>, stand: Stand, coat: Rgb, skin: Rgb, hair: Rgb, 
         "-9,-44 -9.6,-32 -16,-25 -10,-14 10,-14 16,-25 9.6,-32 9,-44",
         skin,
     );
-    f.veil("-9,-40 0,-35 9,-40 9.4,-33 3,-29 -6,-31", shade, 0.75);
+    f.veil(
+        "-9,-46! 9,-46! 9.4,-38! 5,-33 0,-31.6 -5,-33 -9.4,-38!",
+        shade,
+        0.75,
+    );
     f.part(
         "-16,-26 -34,-21 -45,-10 -48,4! 48,4! 45,-10 34,-21 16,-26 9,-18 0,-15.5 -9,-18",
         coat,
@@ -143,9 +190,9 @@ fn leaves(studio: &mut Studio<'_>, centre: (f32, f32), seed: &mut Seed) {
         studio.palette.range[2],
         studio.palette.range[1].to(studio.palette.accent, 0.3),
     ];
-    for i in 0..26 {
-        let a = -TURN / 2.0 * (i as f32 + 0.5) / 26.0 + seed.range(-0.1, 0.1);
-        let from = s * seed.range(0.22, 0.34);
+    for i in 0..40 {
+        let a = -TURN / 2.0 * (i as f32 + 0.5) / 40.0 + seed.range(-0.1, 0.1);
+        let from = s * seed.range(0.16, 0.34);
         let long = s * seed.range(0.14, 0.26);
         leaf(
             studio,
@@ -191,7 +238,7 @@ fn leaf(studio: &mut Studio<'_>, at: (f32, f32), angle: f32, long: f32, tone: Rg
     ];
     let points = curve(&outline, true, 10).into_iter().map(place).collect();
     studio.solid(&Shape::polygon(points), tone, long * 0.05, 0.8);
-    let rib = crate::backends::procedural::shape::stroke(
+    let rib = stroke(
         &[place((0.02, 0.0)), place((0.92, 0.0))],
         long * 0.016,
         long * 0.004,

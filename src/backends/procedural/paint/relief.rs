@@ -9,10 +9,22 @@ use crate::backends::procedural::studio::{Studio, rough};
 
 use super::land::bank;
 
-/// A chain of separate peaks, each with a lit and a shaded face.
+/// A chain of peaks, higher on tall pictures.
 pub fn range(studio: &mut Studio<'_>, distance: f32, base: f32, height: f32, seed: &mut Seed) {
+    let stretch = 0.55 + 0.45 * (studio.canvas.h() / studio.canvas.w()).clamp(1.0, 2.2);
+    peaks(studio, distance, base, height * stretch, 1.0, seed);
+}
+
+/// Separate peaks, each with a lit and a shaded face; `width` 1 is as wide as high.
+pub fn peaks(
+    studio: &mut Studio<'_>,
+    distance: f32,
+    base: f32,
+    height: f32,
+    width: f32,
+    seed: &mut Seed,
+) {
     let (w, s) = (studio.canvas.w(), studio.canvas.short());
-    let height = height * (0.55 + 0.45 * (studio.canvas.h() / w).clamp(1.0, 3.0));
     let count = ((w / s) * 2.6 + 2.0) as usize;
     let mut peaks: Vec<(f32, f32, u32)> = (0..count)
         .map(|i| {
@@ -26,7 +38,7 @@ pub fn range(studio: &mut Studio<'_>, distance: f32, base: f32, height: f32, see
             x,
             base,
             tall,
-            half: tall * 1.15,
+            half: tall * 1.15 * width,
             key,
         }
         .paint(studio, distance);

@@ -41,8 +41,8 @@ pub fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
             )
         })
         .collect();
-    points.push((edge, line + s * 0.16));
-    points.push((tip - (edge - tip) * 0.04, line + s * 0.07));
+    points.push((edge, line + s * 0.10));
+    points.push((tip - (edge - tip) * 0.03, line + s * 0.062));
     let rock = studio.palette.range[2].to(studio.palette.dark, 0.2);
     let grass = studio.palette.ground[0].to(rock, 0.35);
     let ink = Ink::down(
@@ -67,11 +67,11 @@ pub fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
         );
     }
     let tone = cast::colour(&actor, seed);
-    let tall = s * cast::height(Subject::Lighthouse) * actor.size;
+    let tall = (s * cast::height(Subject::Lighthouse) * actor.size).min((line - s * 0.085) * 0.84);
     cast::draw(
         studio,
         Subject::Lighthouse,
-        Stand::at(x, line - s * 0.085, tall).flipped(right),
+        Stand::at(x, line - s * 0.060 + tall * 0.13, tall).flipped(!right),
         tone,
         seed,
     );
@@ -82,7 +82,7 @@ pub fn bank(studio: &mut Studio<'_>, inland: bool, seed: &mut Seed) {
     let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
     let key = seed.bits() as u32;
     let base = h - s * if inland { 0.13 } else { 0.19 };
-    let sand = hex(0xE8CFA0).to(studio.palette.ground[0], 0.35).to(
+    let sand = hex(0xE8CFA0).to(studio.palette.ground[0], 0.08).to(
         studio.palette.dark,
         if studio.plan.time == Time::Night {
             0.5

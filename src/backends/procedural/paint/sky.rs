@@ -222,6 +222,10 @@ fn clouds(studio: &mut Studio<'_>) {
                 0.08 + 0.66 * depth
             };
         let size = s * (0.30 - 0.16 * depth) * seed.range(0.7, 1.3) * if bad { 1.7 } else { 1.0 };
+        let (dx, dy) = ((x - studio.sun.0).abs(), (y - studio.sun.1).abs());
+        if !bad && dx < size * 1.1 + studio.sun_radius && dy < size * 0.3 + studio.sun_radius {
+            continue;
+        }
         if low && !bad {
             streak(studio, (x, y), size * 1.2, seed.bits() as u32);
         } else {

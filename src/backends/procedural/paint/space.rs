@@ -80,9 +80,38 @@ pub fn paint(studio: &mut Studio<'_>) {
     );
     let moon = studio.palette.range[0].lift(0.2);
     planet(studio, (w - x + s * 0.16, h * 0.16), s * 0.05, moon, false);
+    let mut far = s * 1.6;
+    while far < w.max(h) - s * 0.8 {
+        // A long picture passes more worlds on its way.
+        let along = far + s * seed.range(-0.2, 0.2);
+        let across = seed.range(0.25, 0.75);
+        let at = if w > h {
+            (along, h * across)
+        } else {
+            (w * across, along)
+        };
+        let tone = studio.palette.range[0]
+            .turn(seed.range(-2.5, 2.5))
+            .lift(0.12);
+        let own = if w > h {
+            [x, studio.stage_x()]
+        } else {
+            [h * 0.34, h * 0.78]
+        };
+        if own.iter().all(|p| (along - p).abs() > s * 0.7) {
+            planet(
+                studio,
+                at,
+                s * seed.range(0.05, 0.13),
+                tone,
+                seed.chance(0.4),
+            );
+        }
+        far += s * 1.1;
+    }
     if ground {
         surface(studio);
-        land::front(studio, h * 0.9, &mut seed);
+        land::front(studio, studio.front_y() + s * 0.015, &mut seed);
         return;
     }
     let others: Vec<_> = studio

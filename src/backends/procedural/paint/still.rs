@@ -2,7 +2,7 @@
 
 use crate::backends::procedural::colour::{Rgb, hex};
 use crate::backends::procedural::figure::Stand;
-use crate::backends::procedural::ink::{Edge, Ink};
+use crate::backends::procedural::ink::{Along, Edge, Ink, Ramp};
 use crate::backends::procedural::lexicon::{Subject, Time};
 use crate::backends::procedural::scene::Actor;
 use crate::backends::procedural::seed::Seed;
@@ -57,6 +57,9 @@ pub fn paint(studio: &mut Studio<'_>) {
             &Ink::flat(wood.lift(-0.12)).faint(0.5),
         );
     }
+    if edge > s * 1.6 {
+        lamp(studio, edge - s * 1.15);
+    }
     cloth(studio, edge, &mut seed);
     arrange(studio, edge, &mut seed);
 }
@@ -67,11 +70,12 @@ fn window_light(studio: &mut Studio<'_>, wall: Rgb, edge: f32) {
     let bright = wall.to(hex(0xFFE9B8), 0.55);
     let side = if studio.right { 1.0 } else { -1.0 };
     let left = w / 2.0 - side * s * 0.28;
+    let rows = ((edge / s - 0.1) / 0.215).clamp(3.0, 7.0) as usize;
     for column in 0..2 {
-        for row in 0..3 {
+        for row in 0..rows {
             let (x, y) = (
                 left + side * s * (0.25 * column as f32),
-                edge - s * (0.72 - 0.215 * row as f32),
+                edge - s * (0.075 + 0.215 * (rows - row) as f32),
             );
             let (pw, ph, slant) = (side * s * 0.225, s * 0.19, s * 0.075);
             let lower = |px: f32| y + slant * ((px - left) * side / (s * 0.25));
@@ -87,6 +91,40 @@ fn window_light(studio: &mut Studio<'_>, wall: Rgb, edge: f32) {
     studio
         .canvas
         .glow((w / 2.0, edge - s * 0.3), s * 0.6, hex(0xFFE2A8), 0.16);
+}
+
+/// A lamp on a long cord, for tall pictures.
+fn lamp(studio: &mut Studio<'_>, y: f32) {
+    let (s, x) = (studio.canvas.short(), studio.canvas.w() / 2.0);
+    let (metal, warm) = (hex(0x2C3034), hex(0xFFD993));
+    let trapeze = |top: f32, half: f32, bottom: f32, wide: f32| {
+        Shape::polygon(vec![
+            (x - half, top),
+            (x + half, top),
+            (x + wide, bottom),
+            (x - wide, bottom),
+        ])
+    };
+    let fade = Ramp::with_opacity(&[(warm, 0.30), (warm, 0.12), (warm, 0.0)]);
+    let ink = Ink::ramp(fade, Along::Line((0.0, y), (0.0, y + s * 1.1))).stippled(0.2);
+    studio
+        .canvas
+        .fill(&trapeze(y, s * 0.16, y + s * 1.1, s * 0.46), &ink);
+    studio.canvas.fill(
+        &Shape::rect(x - s * 0.004, 0.0, s * 0.008, y),
+        &Ink::flat(metal),
+    );
+    studio.canvas.glow((x, y), s * 0.4, warm, 0.7);
+    studio.canvas.fill(
+        &Shape::ellipse(x, y, s * 0.05, s * 0.05),
+        &Ink::flat(hex(0xFFF3D0)),
+    );
+    studio.solid(
+        &trapeze(y - s * 0.15, s * 0.03, y, s * 0.17),
+        hex(0xB8492E),
+        s * 0.02,
+        1.0,
+    );
 }
 
 fn cloth(studio: &mut Studio<'_>, edge: f32, seed: &mut Seed) {
@@ -132,7 +170,11 @@ fn arrange(studio: &mut Studio<'_>, edge: f32, seed: &mut Seed) {
     let (w, s) = (studio.canvas.w(), studio.canvas.short());
     let mut things: Vec<Actor> = Vec::new();
     for actor in &studio.plan.actors {
-        for _ in 0..actor.count.min(4) {
+        if actor.subject == Subject::Vase && studio.plan.shows(Subject::Flower) {
+            continue;
+        }
+        let bouquet = actor.subject == Subject::Flower;
+        for _ in 0..if bouquet { 1 } else { actor.count.min(4) } {
             things.push(*actor);
         }
     }
@@ -149,7 +191,8 @@ fn arrange(studio: &mut Studio<'_>, edge: f32, seed: &mut Seed) {
     let start = seed.below(extra.len());
     for k in 0..extra.len() {
         let subject = extra[(start + k) % extra.len()];
-        if things.len() < 6 && !studio.plan.shows(subject) {
+        let second_vase = subject == Subject::Vase && studio.plan.shows(Subject::Flower);
+        if things.len() < 6 && !studio.plan.shows(subject) && !second_vase {
             things.push(Actor {
                 subject,
                 colour: None,

@@ -15,7 +15,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
     let inland = (studio.plan.at(Place::Lake) || studio.plan.at(Place::River))
         && !studio.plan.at(Place::Sea);
-    studio.horizon = h * if inland { 0.60 } else { 0.58 };
+    studio.horizon = (h * if inland { 0.60 } else { 0.58 }).max(studio.canvas.h() - 1.5 * s);
     let line = studio.horizon;
     sky::paint(studio);
     if inland || studio.plan.at(Place::Mountain) {
@@ -48,7 +48,12 @@ pub fn paint(studio: &mut Studio<'_>) {
     if shore {
         shore::bank(studio, inland, &mut seed);
     }
-    land::cast_all(studio, h * 0.90, line + s * 0.015, &mut seed);
+    land::cast_all(
+        studio,
+        studio.front_y() + s * 0.015,
+        line + s * 0.015,
+        &mut seed,
+    );
     if !studio.plan.shows(Subject::Bird)
         && !matches!(studio.plan.weather, Weather::Storm | Weather::Snow)
     {

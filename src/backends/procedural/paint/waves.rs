@@ -1,5 +1,7 @@
 //! Waves: thin crests and troughs, and the breakers of a storm.
 
+use crate::backends::procedural::colour::{Rgb, hex};
+use crate::backends::procedural::exact::{TURN, sin};
 use crate::backends::procedural::ink::{Edge, Ink};
 use crate::backends::procedural::lexicon::Weather;
 use crate::backends::procedural::seed::Seed;
@@ -38,33 +40,59 @@ pub fn paint(studio: &mut Studio<'_>, line: f32, bottom: f32, calm: bool, seed: 
         );
     }
     if stormy {
-        for k in 0..5 {
-            let base = line + (bottom - line) * (0.15 + 0.19 * k as f32);
-            let key = seed.bits() as u32;
-            let tone = dim.to(bright, 0.16 - 0.03 * k as f32);
-            let ink = Ink::down(
-                &[tone.lift(0.08), tone, tone.lift(-0.05)],
-                base - s * 0.06,
-                base + s * 0.14,
-            )
-            .lit(Edge {
-                toward: (0.1, -1.0),
-                reach: s * 0.014,
-                colour: studio.palette.light,
-                strength: 0.7,
-            })
-            .faint(0.88);
-            let high = s * (0.03 + 0.025 * k as f32);
-            land::bank(
-                studio,
-                |x| {
-                    base - high
-                        * (1.0 - (2.0 * noise(key, x / (s * (0.12 + 0.05 * k as f32))) - 1.0).abs())
-                        - high * 0.4 * rough(key, x / s * 5.0)
-                },
-                bottom + s,
-                &ink,
-            );
+        breakers(studio, line, bottom, [dim, bright], seed);
+    }
+}
+
+/// Rows of steep waves with foam on their crests.
+fn breakers(
+    studio: &mut Studio<'_>,
+    line: f32,
+    bottom: f32,
+    [dim, bright]: [Rgb; 2],
+    seed: &mut Seed,
+) {
+    let (w, s) = (studio.canvas.w(), studio.canvas.short());
+    let foam = bright.to(hex(0xFFFFFF), 0.5);
+    for row in 0..6 {
+        let near = row as f32 / 5.0;
+        let base = line + (bottom - line) * (0.10 + 0.82 * near);
+        let (key, wide) = (seed.bits() as u32, s * (0.14 + 0.26 * near));
+        let high = s * (0.03 + 0.085 * near);
+        let crest = move |x: f32| {
+            let p = x / wide + 0.9 * noise(key, x / wide * 0.6);
+            let swell = 1.0 - sin(p * TURN / 2.0).abs();
+            swell * swell.sqrt() * (0.45 + 0.75 * noise(key ^ 9, x / wide * 0.9))
+        };
+        let surface = move |x: f32| base - high * crest(x) - high * 0.10 * rough(key, x / s * 9.0);
+        let tone = dim.to(bright, 0.40 - 0.20 * near);
+        let ink = Ink::down(
+            &[
+                tone.to(bright, 0.45),
+                tone,
+                tone.lift(-0.05),
+                tone.lift(-0.08),
+            ],
+            base - high,
+            base + high * 1.2,
+        )
+        .stippled(0.5)
+        .lit(Edge {
+            toward: (0.2, -0.98),
+            reach: s * 0.010,
+            colour: foam,
+            strength: 0.8,
+        });
+        land::bank(studio, surface, bottom + s, &ink.faint(0.96));
+        for _ in 0..(w / s * 620.0) as usize {
+            let x = seed.unit() * w;
+            let top = crest(x);
+            if top < 0.3 || seed.unit() > top {
+                continue;
+            }
+            let drop = high * 0.5 * seed.unit() * seed.unit();
+            let r = s * (0.0007 + 0.0017 * near) * seed.range(0.5, 1.4);
+            studio.canvas.dot((x, surface(x) + drop - r), r, foam, 0.75);
         }
     }
 }
