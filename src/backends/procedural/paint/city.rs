@@ -7,7 +7,7 @@ use crate::backends::procedural::seed::Seed;
 use crate::backends::procedural::shape::Shape;
 use crate::backends::procedural::studio::Studio;
 
-use super::{land, mirror, sky, weather};
+use super::{mirror, places, sky, weather};
 
 /// Paints a city with its actors.
 pub fn paint(studio: &mut Studio<'_>) {
@@ -58,7 +58,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     studio
         .canvas
         .fill(&Shape::rect(-s, front - s * 0.02, w + 2.0 * s, h), &ink);
-    land::cast_all(studio, front + s * 0.04, front + s * 0.02, &mut seed);
+    places::cast_all(studio, front + s * 0.04, front + s * 0.02, &mut seed);
 }
 
 /// One layer of towers.

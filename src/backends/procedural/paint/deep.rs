@@ -1,6 +1,7 @@
 //! Under water: light from above, a reef below, and what swims between.
 
-use crate::backends::procedural::colour::hex;
+use crate::backends::procedural::colour::{Rgb, hex};
+use crate::backends::procedural::exact::{TURN, cos, sin};
 use crate::backends::procedural::figure::Stand;
 use crate::backends::procedural::ink::{Along, Ink, Ramp};
 use crate::backends::procedural::lexicon::Subject;
@@ -145,12 +146,7 @@ fn reef(studio: &mut Studio<'_>, base: f32, bank: usize, seed: &mut Seed) {
                             (
                                 foot.0
                                     + size * 0.2 * (k as f32 - 1.5)
-                                    + tall
-                                        * (lean * t
-                                            + 0.07
-                                                * crate::backends::procedural::exact::sin(
-                                                    t * 9.0 + k as f32,
-                                                )),
+                                    + tall * (lean * t + 0.07 * sin(t * 9.0 + k as f32)),
                                 foot.1 - tall * t,
                             )
                         })
@@ -179,14 +175,7 @@ fn reef(studio: &mut Studio<'_>, base: f32, bank: usize, seed: &mut Seed) {
 }
 
 /// A coral that forks.
-fn fan(
-    studio: &mut Studio<'_>,
-    foot: Point,
-    size: f32,
-    colour: crate::backends::procedural::colour::Rgb,
-    seed: &mut Seed,
-) {
-    use crate::backends::procedural::exact::{TURN, cos, sin};
+fn fan(studio: &mut Studio<'_>, foot: Point, size: f32, colour: Rgb, seed: &mut Seed) {
     let mut open = vec![(foot, -TURN / 4.0, size * 0.42, size * 0.16, 0)];
     let mut shape = Shape::default();
     while let Some((from, angle, length, width, depth)) = open.pop() {

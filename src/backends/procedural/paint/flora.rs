@@ -101,8 +101,16 @@ pub fn pine(
         for pad in 0..count {
             let middle = (pad as f32 + 0.5 + seed.range(-0.22, 0.22)) / count as f32 * 2.0 - 1.0;
             let half = seed.range(0.62, 1.0) / count as f32;
+            // Follows the skirt's own slope; its upper end is hidden by the skirt above.
+            let unit = height / tiers as f32;
             let top = |f: f32| {
-                peak + (level - height * 0.30 / tiers as f32 - peak) * (f.abs() * 0.92 + 0.06)
+                let f = f.abs();
+                let up = if f < 0.52 {
+                    0.84 - 0.42 * f
+                } else {
+                    0.62 - 1.18 * (f - 0.52)
+                };
+                level - unit * up + height * 0.030 * f * f * f
             };
             let n = 8;
             let upper = (0..=n).map(|k| middle + half * (k as f32 / n as f32 * 2.0 - 1.0));
@@ -110,7 +118,7 @@ pub fn pine(
                 .map(|f| f.clamp(-0.97, 0.97))
                 .map(|f| (x + reach * f * 0.98, top(f) + height * 0.006))
                 .collect();
-            let depth = height * seed.range(0.34, 0.62) / tiers as f32;
+            let depth = height * seed.range(0.32, 0.58) / tiers as f32;
             for k in (0..=n).rev() {
                 let u = k as f32 / n as f32 * 2.0 - 1.0;
                 let f = (middle + half * u).clamp(-0.97, 0.97);

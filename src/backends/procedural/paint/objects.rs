@@ -42,9 +42,8 @@ pub fn draw(studio: &mut Studio<'_>, subject: Subject, stand: Stand, tone: Rgb, 
                 "0,-34 10,-32 17,-24 18,-16 14,-5 6,-0.5 -6,-0.5 -14,-5 -18,-16 -17,-24 -10,-32"
             };
             f.part(text, tone);
-            for k in 0..12 {
+            for _ in 0..12 {
                 let (a, b) = (seed.range(-11.0, 11.0), seed.range(-22.0, -5.0));
-                let _ = k;
                 f.spark((a, b), 0.45, tone.lift(-0.10));
             }
             f.veil("-9,-25 -4,-28 -3,-25 -8,-19 -11,-20", white, 0.45);

@@ -9,7 +9,7 @@ use crate::backends::procedural::lexicon::{Light, Style, Time, Weather};
 use crate::backends::procedural::seed::Seed;
 use crate::backends::procedural::studio::{Studio, rough};
 
-use super::{cast, land, sky, weather};
+use super::{cast, land, places, sky, weather};
 
 /// Long side of the working copy in pixels: the strokes are a few of these pixels wide.
 const WORKING: f32 = 900.0;
@@ -341,7 +341,7 @@ fn add(studio: &mut Studio<'_>) {
     {
         drift(studio, &mut seed);
     }
-    land::front(studio, h * 0.955, &mut seed);
+    places::front(studio, h * 0.955, &mut seed);
 }
 
 /// A strip of ground at the lower edge, so that what stands before the photograph stands on something.

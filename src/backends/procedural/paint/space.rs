@@ -8,7 +8,7 @@ use crate::backends::procedural::lexicon::Subject;
 use crate::backends::procedural::shape::{Point, Shape};
 use crate::backends::procedural::studio::{Studio, rough};
 
-use super::{cast, land, sky};
+use super::{cast, land, places, sky};
 
 /// Paints a view of space with its actors.
 pub fn paint(studio: &mut Studio<'_>) {
@@ -111,7 +111,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     }
     if ground {
         surface(studio);
-        land::front(studio, studio.front_y() + s * 0.015, &mut seed);
+        places::front(studio, studio.front_y() + s * 0.015, &mut seed);
         return;
     }
     let others: Vec<_> = studio
@@ -206,14 +206,12 @@ pub fn planet(studio: &mut Studio<'_>, at: Point, r: f32, colour: Rgb, rings: bo
             &Ink::ramp(fade, light).stippled(0.35),
         );
     }
-    let night = Ink::flat(colour).faint(0.0);
     let edge = Edge {
         toward,
         reach: r * 0.16,
         colour: studio.palette.light,
         strength: 0.75,
     };
-    let _ = night;
     let clear = Ink::ramp(
         Ramp::with_opacity(&[
             (studio.palette.light, 0.35),

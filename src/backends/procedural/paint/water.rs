@@ -7,7 +7,7 @@ use crate::backends::procedural::seed::Seed;
 use crate::backends::procedural::shape::{Point, Shape};
 use crate::backends::procedural::studio::{Studio, rough};
 
-use super::{cast, land, mirror, shore, sky, waves, weather};
+use super::{cast, land, mirror, places, shore, sky, waves, weather};
 
 /// Paints a scene at the water.
 pub fn paint(studio: &mut Studio<'_>) {
@@ -48,7 +48,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     if shore {
         shore::bank(studio, inland, &mut seed);
     }
-    land::cast_all(
+    places::cast_all(
         studio,
         studio.front_y() + s * 0.015,
         line + s * 0.015,
