@@ -4,7 +4,7 @@ use crate::client::{self, Outcome};
 use crate::report::Table;
 use crate::scale;
 use anyhow::Context as _;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};

@@ -115,7 +115,6 @@ fn history() -> History {
                 // Large enough that the log has many segments.
                 prompt: "x".repeat(2_000),
                 metadata: None,
-                callback_url: None,
             };
             let new = NewJob {
                 brief: Brief::Inline(words),
