@@ -21,7 +21,7 @@ use std::time::Duration;
 use tintype_actors::clock::{Clock, system_clock};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::Generator;
-use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions};
+use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError};
@@ -172,6 +172,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         routes,
         gallery: Arc::new(ObjectGallery::new(images.clone())),
         fail_stop: fail_stop.clone(),
+        threads: Threads::Own,
     })?;
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
@@ -196,14 +197,15 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
 pub async fn finish_jobs(state: &AppState) {
     state
         .system
-        .stop(Duration::from_secs(
+        .drain(Duration::from_secs(
             state.config.server.shutdown_grace_seconds,
         ))
         .await;
 }
 
-/// Writes the last commits and lets the data directory go.
+/// Ends the actors, writes the last commits and lets the data directory go. Blocks for as long as the disk takes.
 pub fn close(state: &AppState) {
+    state.system.stop();
     state.store.engine().close();
 }
 

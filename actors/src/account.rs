@@ -69,10 +69,10 @@ pub struct DepositMoney {
     pub reply: Reply<Result<LedgerEntry, DepositError>>,
 }
 
-/// The commit on its way has ended well.
+/// The commit on its way has ended, well or not.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Committed;
+struct CommitEnded;
 
 /// What all account actors share.
 pub struct AccountContext {
@@ -203,7 +203,7 @@ impl AccountActor {
                             job: id,
                             account: batch.account(),
                             tier,
-                            resumed: false,
+                            goes_first: false,
                         });
                     }
                     answers.push(Answer::Accept(outcome, reply));
@@ -247,21 +247,24 @@ impl AccountActor {
             return Ok(());
         }
         self.committing = true;
-        let done = Box::new(move |outcome: Result<(), EngineError>| match outcome {
-            Ok(()) => {
-                // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
-                answers.into_iter().for_each(Answer::send);
-                if !queued.is_empty() {
-                    context.queued.do_send(JobsQueued(queued));
+        let done = Box::new(move |outcome: Result<(), EngineError>| {
+            match outcome {
+                Ok(()) => {
+                    // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
+                    answers.into_iter().for_each(Answer::send);
+                    if !queued.is_empty() {
+                        context.queued.do_send(JobsQueued(queued));
+                    }
                 }
-                address.do_send(Committed);
+                Err(error) => {
+                    context.fail_stop.trip(error.to_string());
+                    answers
+                        .into_iter()
+                        .for_each(|answer| answer.send_failure(error.clone().into()));
+                }
             }
-            Err(error) => {
-                context.fail_stop.trip(error.to_string());
-                answers
-                    .into_iter()
-                    .for_each(|answer| answer.send_failure(error.clone().into()));
-            }
+            // After a failure too: what has piled up meanwhile is then refused at once.
+            address.do_send(CommitEnded);
         });
         self.context.store.engine().submit(Commit { writes, done });
         Ok(())
@@ -333,10 +336,10 @@ impl Handler<DepositMoney> for AccountActor {
     }
 }
 
-impl Handler<Committed> for AccountActor {
+impl Handler<CommitEnded> for AccountActor {
     type Result = ();
 
-    fn handle(&mut self, _: Committed, ctx: &mut Self::Context) {
+    fn handle(&mut self, _: CommitEnded, ctx: &mut Self::Context) {
         self.committing = false;
         self.decide(ctx);
     }

@@ -15,7 +15,7 @@ const MAILBOX: usize = 4_096;
 /// How often the dispatcher looks for job actors that have vanished.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// A job that waits, or that had begun before a restart.
+/// A job that waits for its run.
 #[derive(Clone, Copy, Debug)]
 pub struct QueuedJob {
     /// The job.
@@ -24,8 +24,8 @@ pub struct QueuedJob {
     pub account: AccountId,
     /// Which queue.
     pub tier: Tier,
-    /// Had it begun before the restart? Then it goes first.
-    pub resumed: bool,
+    /// Does it go before the others of its account, because its turn had come before?
+    pub goes_first: bool,
 }
 
 /// Hint: these jobs are in the store.
@@ -175,7 +175,7 @@ impl Dispatcher {
 
     fn enqueue(&mut self, queued: &QueuedJob) {
         let queue = &mut self.queues[queued.tier.index()];
-        if queued.resumed {
+        if queued.goes_first {
             queue.push_front(queued.account, queued.job);
         } else {
             queue.push(queued.account, queued.job);
@@ -235,7 +235,7 @@ impl Dispatcher {
                 self.forget(job);
                 self.add(
                     QueuedJob {
-                        resumed: true,
+                        goes_first: true,
                         ..queued
                     },
                     ctx,

@@ -18,7 +18,7 @@ impl FairQueue {
         self.line(account).push_back(job);
     }
 
-    /// Puts a job before the others of its account: one that had begun before a restart.
+    /// Puts a job before the others of its account: one whose turn had come before.
     pub fn push_front(&mut self, account: AccountId, job: JobId) {
         self.line(account).push_front(job);
     }
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_that_had_begun_goes_first() {
+    fn a_job_whose_turn_had_come_goes_first() {
         let mut next = ids();
         let account = AccountId(next());
         let (waiting, begun) = (JobId(next()), JobId(next()));

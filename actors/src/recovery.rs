@@ -18,9 +18,10 @@ pub fn newest_live(store: &Store) -> Result<Timestamp, StoreError> {
     Ok(newest)
 }
 
-/// Starts the actors of all accounts that have live jobs and returns those jobs, each account's in order of acceptance.
+/// Starts the actors of all accounts that have live jobs and returns those jobs: first the ones that had begun before the
+/// restart, then the others, each account's in order of acceptance.
 pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, StoreError> {
-    let mut jobs = Vec::new();
+    let (mut begun, mut waiting) = (Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountBook)> = None;
     store.each_live_job(|job| {
         if current
@@ -33,17 +34,21 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, Sto
         if let Some((_, book)) = &mut current {
             book.count_live(&job);
         }
-        let resumed = matches!(job.state, JobState::Processing { .. });
-        jobs.push(QueuedJob {
+        let line = match job.state {
+            JobState::Processing { .. } => &mut begun,
+            _ => &mut waiting,
+        };
+        line.push(QueuedJob {
             job: job.id,
             account: job.account,
             tier: job.tier,
-            resumed,
+            goes_first: false,
         });
         Ok(())
     })?;
     finish(current, accounts)?;
-    Ok(jobs)
+    begun.append(&mut waiting);
+    Ok(begun)
 }
 
 fn book_of(store: &Store, job: &Job) -> Result<AccountBook, StoreError> {

@@ -11,8 +11,8 @@ use crate::generator::Gallery;
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
 use crate::recovery;
-use actix::{Actor, Addr, Arbiter};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_storage::domain::ids::{IdSource, JobId};
@@ -26,6 +26,19 @@ const RECOVERY_STEP: usize = 1_000;
 /// How long cut-off runs may take to write that they were.
 const CUT_OFF_GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
+/// Which of the own threads does what.
+const DECISIONS: usize = 0;
+const JOBS: usize = 1;
+
+/// Where the actors run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Threads {
+    /// On two of their own: one for decisions, one for jobs.
+    #[default]
+    Own,
+    /// On the caller's alone, where one paused clock holds for all of them.
+    Callers,
+}
 
 /// What the actors are started with.
 pub struct SystemOptions {
@@ -47,6 +60,8 @@ pub struct SystemOptions {
     pub gallery: Arc<dyn Gallery>,
     /// Ends the process.
     pub fail_stop: FailStop,
+    /// Where they run.
+    pub threads: Threads,
 }
 
 /// The running actors.
@@ -55,6 +70,7 @@ pub struct System {
     dispatcher: Addr<Dispatcher>,
     cut_off: watch::Sender<bool>,
     arbiters: Vec<Arbiter>,
+    stopped: AtomicBool,
 }
 
 impl System {
@@ -72,10 +88,19 @@ impl System {
             routes,
             gallery,
             fail_stop,
+            threads,
         } = options;
         let pause = store.pause()?;
         let floor = recovery::newest_live(&store)?;
-        let (account_arbiter, job_arbiter) = (Arbiter::new(), Arbiter::new());
+        let arbiters = match threads {
+            Threads::Own => vec![Arbiter::new(), Arbiter::new()],
+            Threads::Callers => Vec::new(),
+        };
+        let on = |at: usize| -> ArbiterHandle {
+            arbiters
+                .get(at)
+                .map_or_else(Arbiter::current, Arbiter::handle)
+        };
         let (cut_off, hears_cut_off) = watch::channel(false);
         let jobs = Arc::new(JobContext {
             run_timeout,
@@ -86,7 +111,7 @@ impl System {
             cut_off: hears_cut_off,
         });
         let for_dispatcher = Arc::clone(&jobs);
-        let dispatcher = Dispatcher::start_in_arbiter(&job_arbiter.handle(), move |_| {
+        let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| {
             Dispatcher::new(for_dispatcher, pause)
         });
         let context = Arc::new(AccountContext {
@@ -99,10 +124,7 @@ impl System {
             queued: dispatcher.clone().recipient(),
             fail_stop,
         });
-        let accounts = Arc::new(Accounts::new(
-            account_arbiter.handle(),
-            Arc::clone(&context),
-        ));
+        let accounts = Arc::new(Accounts::new(on(DECISIONS), Arc::clone(&context)));
         // Set here for the only time, before any job is known to the dispatcher.
         let _ = jobs.accounts.set(Arc::clone(&accounts));
         let live = recovery::recover(&store, &accounts)?;
@@ -113,7 +135,8 @@ impl System {
             accounts,
             dispatcher,
             cut_off,
-            arbiters: vec![account_arbiter, job_arbiter],
+            arbiters,
+            stopped: AtomicBool::new(false),
         })
     }
 
@@ -137,9 +160,9 @@ impl System {
         self.dispatcher.do_send(JobCanceled(job));
     }
 
-    /// Is there still somebody to give jobs to back ends?
+    /// Is there still somebody to give jobs to back ends? After [`stop`](Self::stop) nobody is asked for any more.
     pub fn is_alive(&self) -> bool {
-        self.dispatcher.connected()
+        self.dispatcher.connected() || self.stopped.load(Ordering::Relaxed)
     }
 
     /// How many jobs wait and run.
@@ -148,12 +171,19 @@ impl System {
     }
 
     /// Starts no more jobs, lets running ones finish within `grace`, and cuts the rest off; those go on after a restart.
-    pub async fn stop(&self, grace: Duration) {
+    ///
+    /// Jobs are still accepted, and wait for the restart.
+    pub async fn drain(&self, grace: Duration) {
         self.dispatcher.do_send(StopDispatching);
         if !self.idle_within(grace).await {
             self.cut_off.send_replace(true);
             self.idle_within(CUT_OFF_GRACE).await;
         }
+    }
+
+    /// Ends the actors. Commands that they have not decided are refused.
+    pub fn stop(&self) {
+        self.stopped.store(true, Ordering::Relaxed);
         for arbiter in &self.arbiters {
             arbiter.stop();
         }

@@ -37,41 +37,51 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
+    // Heard from the very beginning, so that a stop during a long recovery is an orderly one too.
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let told_to_stop = async move {
+        tokio::select! {
+            _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
+            _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
+        }
+    };
     let (host, port) = config.server.listen.host_and_port();
     let listener = server::bind(host, port).with_context(|| {
         format!("cannot listen on {host}:{port}; stop what is there, or choose another address with --listen")
     })?;
     let public_url = config.public_url_at(listener.local_addr()?);
     let state = app::start(Setup::new(config, public_url)).await?;
-    listen_until_stopped(&state, listener).await
-}
-
-async fn listen_until_stopped(
-    state: &Data<AppState>,
-    listener: TcpListener,
-) -> anyhow::Result<ExitCode> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    greet(state).await?;
-    let server = server::serve(state.clone(), listener)?;
-    let handle = server.handle();
-    let running = actix_web::rt::spawn(server);
     tokio::select! {
-        _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
-        _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
+        biased;
+        // Watched during the orderly stop as well, which writes too.
         reason = state.fail_stop.tripped() => {
             tokio::time::sleep(LAST_WORDS).await;
             eprintln!("tintype: stopped: {reason}");
             // Not through the orderly stop: nothing more may be written.
             std::process::exit(1);
         }
+        outcome = listen_until(told_to_stop, &state, listener) => outcome,
     }
+}
+
+async fn listen_until(
+    told_to_stop: impl Future<Output = ()>,
+    state: &Data<AppState>,
+    listener: TcpListener,
+) -> anyhow::Result<ExitCode> {
+    greet(state).await?;
+    let server = server::serve(state.clone(), listener)?;
+    let handle = server.handle();
+    let running = actix_web::rt::spawn(server);
+    told_to_stop.await;
     // Connections are refused from here on, while jobs go on within the same grace period.
     let closing = actix_web::rt::spawn(handle.stop(true));
     app::finish_jobs(state).await;
     closing.await?;
     running.await??;
-    app::close(state);
+    let closed = state.clone();
+    tokio::task::spawn_blocking(move || app::close(&closed)).await?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
