@@ -1,0 +1,14 @@
+//! The HTTP edge from outside: a real server on loopback, spoken to in bytes.
+//!
+//! `spec_*` has one test for each row of the specification's tables, `decisions_*` for what it leaves open, `admin_*` for the
+//! operator's calls, and `hostile_*` for what must be survived, by the numbers of its list.
+
+mod spec_authentication;
+mod spec_endpoints;
+mod spec_errors;
+mod spec_limits;
+mod spec_requests;
+mod spec_responses;
+mod spec_states;
+mod spec_tiers;
+mod support;

@@ -1,0 +1,57 @@
+//! The books, recomputed from the records while nothing moves.
+
+use super::poll::until_some;
+use super::server::Server;
+use tintype_storage::audit::{Report, audit};
+
+impl Server {
+    /// Waits until every job is over, then checks every invariant of the records.
+    pub fn assert_settled(&self) -> Report {
+        let state = self.state.as_ref().unwrap();
+        super::until("every job is over", || state.system.live_jobs() == 0);
+        let report = audited(self);
+        assert_eq!(report.live_jobs, 0, "{report:?}");
+        report
+    }
+
+    /// Has the service given up after a storage failure?
+    pub fn has_failed(&self) -> bool {
+        self.state.as_ref().unwrap().fail_stop.has_tripped()
+    }
+
+    /// What lies in the object store, as paths below it.
+    pub fn objects_left(&self) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut open = vec![self.objects()];
+        while let Some(directory) = open.pop() {
+            let Ok(entries) = std::fs::read_dir(&directory) else {
+                continue;
+            };
+            for entry in entries.map(Result::unwrap) {
+                if entry.file_type().unwrap().is_dir() {
+                    open.push(entry.path());
+                } else {
+                    let path = entry.path();
+                    let below = path.strip_prefix(self.objects()).unwrap();
+                    found.push(below.display().to_string());
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+}
+
+/// Audits the records of a server that is doing nothing, and demands that nothing is wrong.
+///
+/// What is still on its way to the disk may tear the first look apart; an invariant that stays broken fails.
+pub fn audited(server: &Server) -> Report {
+    let store = &server.state.as_ref().unwrap().store;
+    let mut last = Vec::new();
+    let look = || {
+        let report = audit(store, |_| {}).unwrap();
+        last = report.faults.clone();
+        report.faults.is_empty().then_some(report)
+    };
+    until_some("the books agree", look)
+}

@@ -1,0 +1,45 @@
+//! A clock that stands still until a test moves it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tintype_actors::clock::Clock;
+use tintype_storage::domain::time::Timestamp;
+
+/// 2026-11-18T11:06:40.001Z
+pub const START_MILLIS: i64 = 1_795_000_000_001;
+/// The start, as the service writes it.
+pub const START: &str = "2026-11-18T11:06:40.001Z";
+
+/// The moment of one or more servers. A clone is the same clock.
+#[derive(Clone)]
+pub struct TestClock(Arc<AtomicI64>);
+
+impl Default for TestClock {
+    fn default() -> Self {
+        Self(Arc::new(AtomicI64::new(START_MILLIS)))
+    }
+}
+
+impl TestClock {
+    /// What a server is given.
+    pub fn clock(&self) -> Clock {
+        let millis = Arc::clone(&self.0);
+        Arc::new(move || Timestamp::from_millis(millis.load(Ordering::SeqCst)))
+    }
+
+    /// Moves on.
+    pub fn advance(&self, span: Duration) {
+        self.0.fetch_add(span.as_millis() as i64, Ordering::SeqCst);
+    }
+
+    /// Is set back.
+    pub fn set_back(&self, span: Duration) {
+        self.0.fetch_sub(span.as_millis() as i64, Ordering::SeqCst);
+    }
+
+    /// The moment, in seconds since the Unix epoch.
+    pub fn seconds(&self) -> i64 {
+        self.0.load(Ordering::SeqCst) / 1_000
+    }
+}

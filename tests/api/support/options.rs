@@ -1,0 +1,69 @@
+//! How a test's server differs from the default one.
+
+use super::clock::TestClock;
+use super::generator::TestGenerator;
+use std::sync::Arc;
+use tempfile::TempDir;
+use tintype::config::{Config, Sources};
+
+/// The operator's token of every test server.
+pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
+
+/// What a server is started with. A clone describes the same data directory, clock and generator: start it again for a
+/// restart.
+#[derive(Clone)]
+pub struct Options {
+    flags: Vec<(String, toml::Value)>,
+    pub(super) sled: bool,
+    pub(super) dir: Arc<TempDir>,
+    /// Its clock.
+    pub clock: TestClock,
+    /// Its back end.
+    pub generator: TestGenerator,
+}
+
+impl Options {
+    /// Records in memory, no way out but to public addresses, a generator that succeeds at once.
+    pub fn new() -> Self {
+        let dir = Arc::new(tempfile::tempdir().unwrap());
+        let options = Self {
+            flags: Vec::new(),
+            sled: false,
+            clock: TestClock::default(),
+            generator: TestGenerator::default(),
+            dir,
+        };
+        let data_dir = options.dir.path().display().to_string();
+        options
+            .set("storage.data_dir", data_dir)
+            .set("admin.token", ADMIN_TOKEN)
+            .set("server.workers", 2)
+            .set("server.shutdown_grace_seconds", 0)
+            .set("backends.builtin.concurrency", 64)
+    }
+
+    /// Sets a key of the configuration.
+    pub fn set(mut self, key: &str, value: impl Into<toml::Value>) -> Self {
+        self.flags.push((key.to_owned(), value.into()));
+        self
+    }
+
+    /// Keeps records on the disk, so that they outlive the server.
+    pub fn on_disk(mut self) -> Self {
+        self.sled = true;
+        self
+    }
+
+    /// Lets input images come from loopback.
+    pub fn allow_loopback(self) -> Self {
+        self.set("egress.allow", vec!["127.0.0.0/8"])
+    }
+
+    pub(super) fn config(&self) -> Config {
+        let sources = Sources {
+            flags: self.flags.clone(),
+            ..Sources::default()
+        };
+        Config::load(&sources).unwrap()
+    }
+}

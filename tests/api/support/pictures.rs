@@ -1,0 +1,45 @@
+//! Small pictures, real ones and ones that lie.
+
+use image::{DynamicImage, ImageFormat, RgbImage};
+use std::io::Cursor;
+
+/// The one-pixel PNG that the test generator answers with.
+pub fn tiny_png() -> Vec<u8> {
+    encoded(1, 1, ImageFormat::Png)
+}
+
+/// A blank picture.
+pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
+    let mut bytes = Cursor::new(Vec::new());
+    DynamicImage::ImageRgb8(RgbImage::new(width, height))
+        .write_to(&mut bytes, format)
+        .unwrap();
+    bytes.into_inner()
+}
+
+/// A PNG of this size.
+pub fn png(width: u32, height: u32) -> Vec<u8> {
+    encoded(width, height, ImageFormat::Png)
+}
+
+/// A JPEG of this stored size that is to be turned as `orientation` (1 to 8) says.
+pub fn turned_jpeg(width: u32, height: u32, orientation: u8) -> Vec<u8> {
+    let jpeg = encoded(width, height, ImageFormat::Jpeg);
+    // TIFF, big endian, one directory of one SHORT: tag 0x0112, orientation.
+    let mut exif = b"Exif\0\0MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0".to_vec();
+    exif.extend([orientation, 0, 0, 0, 0, 0, 0]);
+    let mut turned = jpeg[..2].to_vec();
+    turned.extend([0xff, 0xe1]);
+    turned.extend((exif.len() as u16 + 2).to_be_bytes());
+    turned.extend(exif);
+    turned.extend(&jpeg[2..]);
+    turned
+}
+
+/// A PNG of a few bytes whose header claims this size.
+pub fn claiming_png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = tiny_png();
+    bytes[16..20].copy_from_slice(&width.to_be_bytes());
+    bytes[20..24].copy_from_slice(&height.to_be_bytes());
+    bytes
+}

@@ -1,0 +1,24 @@
+//! Waiting for what must become true.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PATIENCE: Duration = Duration::from_secs(30);
+const STEP: Duration = Duration::from_millis(3);
+
+/// Looks again and again until there is something, and gives up loudly after half a minute.
+pub fn until_some<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(Instant::now() < deadline, "waited in vain until {what}");
+        thread::sleep(STEP);
+    }
+}
+
+/// Looks again and again until it is true.
+pub fn until(what: &str, mut look: impl FnMut() -> bool) {
+    until_some(what, || look().then_some(()));
+}

@@ -1,0 +1,164 @@
+//! A bare connection, for what no decent client would send.
+
+use super::http::{Answer, parse_head};
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// How long a read or a write may take before the test fails.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A connection and what was read past the last answer.
+pub struct Wire {
+    stream: TcpStream,
+    read: Vec<u8>,
+}
+
+impl Wire {
+    /// Connects.
+    pub fn open(to: SocketAddr) -> Self {
+        let stream = TcpStream::connect(to).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_write_timeout(Some(PATIENCE)).unwrap();
+        stream.set_nodelay(true).unwrap();
+        Self {
+            stream,
+            read: Vec::new(),
+        }
+    }
+
+    /// Sends bytes as they are. That the other side has closed shows when the answer is read.
+    pub fn send(&mut self, bytes: &[u8]) {
+        let _ = self.stream.write_all(bytes);
+    }
+
+    /// Sends bytes, and says whether they could be.
+    pub fn try_send(&mut self, bytes: &[u8]) -> bool {
+        self.stream.write_all(bytes).is_ok()
+    }
+
+    /// Says that nothing more will be sent.
+    pub fn finish(&mut self) {
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+
+    /// Closes without the courtesies: the other side sees a reset.
+    pub fn reset(self) {
+        let socket = socket2::Socket::from(self.stream);
+        socket.set_linger(Some(Duration::ZERO)).unwrap();
+    }
+
+    /// The next answer; `None` when the connection ends, or is reset, before one has begun.
+    pub fn answer_to(&mut self, method: &str) -> Option<Answer> {
+        loop {
+            let answer = self.next_answer(method)?;
+            if answer.status != 100 {
+                return Some(answer);
+            }
+        }
+    }
+
+    /// The next answer to something that may have a body, interim ones included.
+    pub fn next_answer(&mut self, method: &str) -> Option<Answer> {
+        let end = loop {
+            if let Some(at) = find(&self.read, b"\r\n\r\n") {
+                break at;
+            }
+            if !self.more() {
+                assert!(
+                    self.read.is_empty(),
+                    "half an answer: {:?}",
+                    self.leftover()
+                );
+                return None;
+            }
+        };
+        let head = String::from_utf8(self.read[..end].to_vec()).unwrap();
+        self.read.drain(..end + 4);
+        let (status, headers) = parse_head(&head);
+        let value = |name: &str| {
+            let found = headers.iter().find(|(it, _)| it == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let bodiless = method == "HEAD" || status < 200 || status == 204 || status == 304;
+        let body = match (value("transfer-encoding"), value("content-length")) {
+            _ if bodiless => Vec::new(),
+            (Some(_), _) => self.chunks(),
+            (None, Some(length)) => self.take(length.parse().unwrap()),
+            (None, None) => self.rest(),
+        };
+        Some(Answer {
+            status,
+            headers,
+            body,
+        })
+    }
+
+    /// All answers until the other side closes.
+    pub fn answers(&mut self) -> Vec<Answer> {
+        let mut answers = Vec::new();
+        while let Some(answer) = self.answer_to("GET") {
+            answers.push(answer);
+        }
+        answers
+    }
+
+    /// Whether the other side has closed, or closes before it says anything more.
+    pub fn is_closed(&mut self) -> bool {
+        self.read.is_empty() && !self.more()
+    }
+
+    fn take(&mut self, count: usize) -> Vec<u8> {
+        while self.read.len() < count {
+            assert!(self.more(), "the body broke off: {:?}", self.leftover());
+        }
+        self.read.drain(..count).collect()
+    }
+
+    fn chunks(&mut self) -> Vec<u8> {
+        let mut body = Vec::new();
+        loop {
+            let end = loop {
+                match find(&self.read, b"\r\n") {
+                    Some(at) => break at,
+                    None => assert!(self.more(), "a chunk broke off"),
+                }
+            };
+            let line = self.take(end + 2);
+            let size = String::from_utf8_lossy(&line[..end]).into_owned();
+            let size = usize::from_str_radix(size.trim(), 16).unwrap();
+            body.extend(self.take(size));
+            self.take(2);
+            if size == 0 {
+                return body;
+            }
+        }
+    }
+
+    fn rest(&mut self) -> Vec<u8> {
+        while self.more() {}
+        std::mem::take(&mut self.read)
+    }
+
+    fn leftover(&self) -> String {
+        String::from_utf8_lossy(&self.read).into_owned()
+    }
+
+    /// Reads on; false at the end.
+    fn more(&mut self) -> bool {
+        let mut buffer = [0; 16_384];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => false,
+            Ok(count) => {
+                self.read.extend(&buffer[..count]);
+                true
+            }
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => false,
+            Err(error) => panic!("nothing to read: {error}"),
+        }
+    }
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|it| it == wanted)
+}

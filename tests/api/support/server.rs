@@ -1,0 +1,153 @@
+//! The real server, in a thread of its own, on a port of the system's choosing.
+
+use super::clock::TestClock;
+use super::generator::TestGenerator;
+use super::http::Request;
+use super::options::{ADMIN_TOKEN, Options};
+use actix_web::web::Data;
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::{Arc, mpsc};
+use std::thread::{self, JoinHandle};
+use tintype::app::{self, Setup};
+use tintype::http::state::AppState;
+use tintype::server;
+use tintype_actors::generator::Generator;
+use tintype_storage::engine::Engine;
+use tintype_storage::engine::memory::MemoryEngine;
+use tokio::sync::oneshot;
+
+/// A running server. It stops, in an orderly way, when it goes out of scope.
+pub struct Server {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Its clock.
+    pub clock: TestClock,
+    /// Its back end.
+    pub generator: TestGenerator,
+    /// Its inside, for audits only.
+    pub(super) state: Option<Data<AppState>>,
+    pub(super) options: Options,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Starts the default test server.
+    pub fn start() -> Self {
+        Self::with(Options::new())
+    }
+
+    /// Starts one that differs.
+    pub fn with(options: Options) -> Self {
+        let (tell, told) = mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let given = options.clone();
+        let thread = thread::spawn(move || {
+            let system = actix_web::rt::System::new();
+            system.block_on(serve(given, tell, stopped));
+        });
+        let (address, state) = told.recv().expect("the server did not start");
+        Self {
+            address,
+            clock: options.clock.clone(),
+            generator: options.generator.clone(),
+            state: Some(state),
+            options,
+            stop: Some(stop),
+            thread: Some(thread),
+        }
+    }
+
+    /// Stops it and starts one in its place, on the same data directory. Needs [`Options::on_disk`].
+    pub fn restart(self) -> Self {
+        let options = self.stop();
+        Self::with(options)
+    }
+
+    /// Stops it.
+    pub fn stop(mut self) -> Options {
+        self.shut_down();
+        self.options.clone()
+    }
+
+    /// A call of `method` on `target`, which is sent as it is written here.
+    pub fn call(&self, method: &str, target: &str) -> Request {
+        Request::new(self.address, method, target)
+    }
+
+    /// `GET`
+    pub fn get(&self, target: &str) -> Request {
+        self.call("GET", target)
+    }
+
+    /// `POST`
+    pub fn post(&self, target: &str) -> Request {
+        self.call("POST", target)
+    }
+
+    /// An operator's call on a path below `/admin/v1`.
+    pub fn admin(&self, method: &str, path: &str) -> Request {
+        self.call(method, &format!("/admin/v1{path}"))
+            .bearer(ADMIN_TOKEN)
+    }
+
+    /// Where its objects lie.
+    pub fn objects(&self) -> PathBuf {
+        self.options.dir.path().join("objects")
+    }
+
+    fn shut_down(&mut self) {
+        self.state = None;
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+            && !thread::panicking()
+        {
+            panic!("the server's thread panicked");
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.shut_down();
+    }
+}
+
+type Started = (SocketAddr, Data<AppState>);
+
+/// The same steps as `tintype serve` takes, without its signals.
+async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
+    let config = options.config();
+    let listener = server::bind("127.0.0.1", 0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let public_url = config.public_url_at(address);
+    let generator: Arc<dyn Generator> = Arc::new(options.generator.clone());
+    let engine: Option<Arc<dyn Engine>> = if options.sled {
+        None
+    } else {
+        Some(Arc::new(MemoryEngine::new()))
+    };
+    let state = app::start(Setup {
+        clock: options.clock.clock(),
+        engine,
+        generators: HashMap::from([("builtin".to_owned(), generator)]),
+        ..Setup::new(config, public_url)
+    })
+    .await
+    .unwrap();
+    let server = server::serve(state.clone(), listener).unwrap();
+    let handle = server.handle();
+    let running = actix_web::rt::spawn(server);
+    tell.send((address, state.clone())).unwrap();
+    drop(tell);
+    // Sent by nobody: the sender is dropped when the server is to stop.
+    let _ = stopped.await;
+    let closing = actix_web::rt::spawn(handle.stop(true));
+    app::finish_jobs(&state).await;
+    closing.await.unwrap();
+    running.await.unwrap().unwrap();
+    app::close(&state);
+}
