@@ -11,7 +11,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage, Words, transition};
+use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words, transition};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
@@ -85,7 +85,8 @@ impl World {
                 prompt: "a red fox in the snow at dawn, woodcut".into(),
                 metadata: Some(r#"{"order":1234}"#.into()),
             }),
-            callback_url: None,
+            callback: None,
+            origin: Origin::Native,
             inputs: Vec::new(),
             price: "0.134".parse().expect("price"),
             idempotency: None,

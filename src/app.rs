@@ -9,6 +9,7 @@ use crate::housekeeping;
 use crate::http::state::AppState;
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::secrets;
+use crate::webhooks::{Sender, SenderOptions, Vault, VaultError};
 use actix_web::web::Data;
 use parking_lot::RwLock;
 use sha2::{Digest, Sha256};
@@ -21,6 +22,7 @@ use std::time::Duration;
 use tintype_actors::clock::{Clock, system_clock};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::Generator;
+use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
@@ -32,6 +34,11 @@ use tokio::sync::{Mutex, Semaphore};
 const STORE: &str = "store";
 /// One try of a back end that has no time-out of its own.
 const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
+
+/// Attempts of deliveries under way at a time, over all receivers: each is a connection.
+const MAX_ATTEMPTS: usize = 512;
+/// The same for one receiver that answers.
+const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
 
 /// What an instance is made of. Tests and benchmarks replace the parts that they look at.
 pub struct Setup {
@@ -86,6 +93,9 @@ pub enum StartError {
     /// Outgoing connections cannot be set up.
     #[error(transparent)]
     Egress(#[from] EgressSetupError),
+    /// The secrets of webhooks cannot be kept.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// A tier names a back end of a kind that this version cannot drive.
     #[error(
         "a tier uses the back end `{name}`, whose kind this version cannot drive; it has `procedural`"
@@ -158,6 +168,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         allow: config.egress.allow.clone(),
         ..EgressOptions::default()
     })?;
+    let vault = Vault::load_or_create(&data_dir)?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let system = System::start(SystemOptions {
         store: store.clone(),
@@ -171,6 +182,25 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         backends,
         routes,
         gallery: Arc::new(ObjectGallery::new(images.clone())),
+        transport: Arc::new(Sender::new(SenderOptions {
+            store: store.clone(),
+            images: images.clone(),
+            vault: vault.clone(),
+            egress: egress.clone(),
+            clock: Arc::clone(&clock),
+            timeout: Duration::from_secs(config.webhooks.attempt_timeout_seconds),
+            url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
+        })),
+        retry_delays: config
+            .webhooks
+            .retry_delays_seconds
+            .iter()
+            .map(|it| Duration::from_secs(*it))
+            .collect(),
+        outbox: OutboxLimits {
+            total: MAX_ATTEMPTS,
+            per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
+        },
         fail_stop: fail_stop.clone(),
         threads: Threads::Own,
     })?;
@@ -184,6 +214,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         store,
         system,
         images,
+        vault,
         egress,
         clock,
         fail_stop,

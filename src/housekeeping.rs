@@ -27,6 +27,7 @@ pub async fn run(state: Data<AppState>) {
         if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
             forget_idempotency_keys(&state).await;
             remove_old_results(&state).await;
+            forget_old_deliveries(&state).await;
         }
     }
 }
@@ -72,6 +73,33 @@ async fn remove_old_results(state: &AppState) {
                 tracing::warn!(%error, "old pictures could not be removed");
                 return;
             }
+        }
+    }
+}
+
+async fn forget_old_deliveries(state: &AppState) {
+    let days = state.config.webhooks.delivery_retention_days;
+    if days == 0 {
+        return;
+    }
+    let age = i64::try_from(days * 86_400_000).unwrap_or(i64::MAX);
+    let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(age));
+    let mut cursor = Vec::new();
+    for _ in 0..MAX_STEPS {
+        match state.store.forget_deliveries(older_than, &cursor, STEP) {
+            Ok((writes, next)) => {
+                if !writes.is_empty() && state.commit(writes).await.is_err() {
+                    return;
+                }
+                cursor = next;
+            }
+            Err(error) => {
+                tracing::error!(%error, "old deliveries could not be forgotten");
+                return;
+            }
+        }
+        if cursor.is_empty() {
+            return;
         }
     }
 }

@@ -18,4 +18,5 @@ pub mod inputs;
 pub mod secrets;
 pub mod server;
 pub mod telemetry;
+pub mod webhooks;
 mod words;

@@ -1,9 +1,11 @@
 //! The account actor: decides alone for one account, and batches what arrives while its commit is on the way to the disk.
 
 use crate::clock::Clock;
+use crate::delivery::DeliveriesQueued;
 use crate::dispatcher::{JobsQueued, QueuedJob};
 use crate::fail_stop::FailStop;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
+use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -90,6 +92,8 @@ pub struct AccountContext {
     pub live_jobs: AtomicUsize,
     /// Hears of new jobs.
     pub queued: Recipient<JobsQueued>,
+    /// Hears of new deliveries.
+    pub owed: Recipient<DeliveriesQueued>,
     /// Ends the process.
     pub fail_stop: FailStop,
 }
@@ -138,7 +142,7 @@ pub struct AccountActor {
     context: Arc<AccountContext>,
     /// This account's jobs that are not terminal, for whoever asks without a message.
     live: Arc<AtomicUsize>,
-    waiting: Vec<Command>,
+    waiting: VecDeque<Command>,
     committing: bool,
 }
 
@@ -150,7 +154,7 @@ impl AccountActor {
             book,
             context,
             live,
-            waiting: Vec::new(),
+            waiting: VecDeque::new(),
             committing: false,
         }
     }
@@ -161,7 +165,7 @@ impl AccountActor {
             // The dropped reply tells the caller that the account is overloaded.
             return;
         }
-        self.waiting.push(command);
+        self.waiting.push_back(command);
         self.decide(ctx);
     }
 
@@ -189,8 +193,13 @@ impl AccountActor {
         let live_before = self.book.live_jobs();
         let mut batch = self.book.batch(&context.store, context.limits);
         let (mut answers, mut begun, mut queued) = (Vec::new(), Vec::new(), Vec::new());
-        let count = self.waiting.len().min(MAX_BATCH);
-        for command in self.waiting.drain(..count) {
+        for _ in 0..MAX_BATCH {
+            if batch.is_full() {
+                break;
+            }
+            let Some(command) = self.waiting.pop_front() else {
+                break;
+            };
             match command {
                 Command::Accept(new, reply) => {
                     let (tier, id) = (new.tier, JobId(context.ids.next(now)));
@@ -231,6 +240,7 @@ impl AccountActor {
                 }
             }
         }
+        let owed = batch.deliveries().to_vec();
         let writes = batch.into_writes()?;
         self.count_live(live_before);
         for (outcome, reply) in begun {
@@ -254,6 +264,9 @@ impl AccountActor {
                     answers.into_iter().for_each(Answer::send);
                     if !queued.is_empty() {
                         context.queued.do_send(JobsQueued(queued));
+                    }
+                    if !owed.is_empty() {
+                        context.owed.do_send(DeliveriesQueued(owed));
                     }
                 }
                 Err(error) => {

@@ -74,7 +74,12 @@ impl Accounts {
     }
 
     fn start(&self, book: AccountBook) -> Result<AccountHandle, StoreError> {
-        book.check_holds()?;
+        if let Some(fault) = book.fault() {
+            return Err(StoreError::Books {
+                account: book.account().id,
+                fault,
+            });
+        }
         let live = Arc::new(AtomicUsize::new(0));
         let (context, counted) = (Arc::clone(&self.context), Arc::clone(&live));
         let address = AccountActor::start_in_arbiter(&self.arbiter, move |_| {

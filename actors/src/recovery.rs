@@ -4,19 +4,8 @@ use crate::accounts::Accounts;
 use crate::dispatcher::QueuedJob;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::JobState;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::{ids, job::Job};
 use tintype_storage::store::{AccountBook, Store, StoreError};
-
-/// The moment of the newest live job, for ids that have to sort after it.
-pub fn newest_live(store: &Store) -> Result<Timestamp, StoreError> {
-    let mut newest = Timestamp::from_millis(0);
-    store.each_live_job(|job| {
-        newest = newest.max(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
-        Ok(())
-    })?;
-    Ok(newest)
-}
 
 /// Starts the actors of all accounts that have live jobs and returns those jobs: first the ones that had begun before the
 /// restart, then the others, each account's in order of acceptance.
@@ -34,6 +23,10 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, Sto
         if let Some((_, book)) = &mut current {
             book.count_live(&job);
         }
+        accounts
+            .context()
+            .ids
+            .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
         let line = match job.state {
             JobState::Processing { .. } => &mut begun,
             _ => &mut waiting,

@@ -3,6 +3,7 @@
 use crate::account::AccountContext;
 use crate::accounts::Accounts;
 use crate::clock::Clock;
+use crate::delivery::{DeliveryActor, DeliveryContext, GetOutboxDepths, StopDelivering};
 use crate::dispatcher::{
     Depths, Dispatcher, GetDepths, JobCanceled, JobsQueued, PauseChanged, StopDispatching,
 };
@@ -10,7 +11,9 @@ use crate::fail_stop::FailStop;
 use crate::generator::Gallery;
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
+use crate::outbox::OutboxLimits;
 use crate::recovery;
+use crate::transport::Transport;
 use actix::{Actor, Addr, Arbiter, ArbiterHandle};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -29,6 +32,7 @@ const POLL: Duration = Duration::from_millis(20);
 /// Which of the own threads does what.
 const DECISIONS: usize = 0;
 const JOBS: usize = 1;
+const DELIVERIES: usize = 2;
 
 /// Where the actors run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +62,12 @@ pub struct SystemOptions {
     pub routes: Routes,
     /// Keeps pictures.
     pub gallery: Arc<dyn Gallery>,
+    /// Makes the attempts of deliveries.
+    pub transport: Arc<dyn Transport>,
+    /// The delay before each retry of a delivery.
+    pub retry_delays: Vec<Duration>,
+    /// How many attempts may be under way.
+    pub outbox: OutboxLimits,
     /// Ends the process.
     pub fail_stop: FailStop,
     /// Where they run.
@@ -68,6 +78,7 @@ pub struct SystemOptions {
 pub struct System {
     accounts: Arc<Accounts>,
     dispatcher: Addr<Dispatcher>,
+    deliveries: Addr<DeliveryActor>,
     cut_off: watch::Sender<bool>,
     arbiters: Vec<Arbiter>,
     stopped: AtomicBool,
@@ -87,13 +98,15 @@ impl System {
             backends,
             routes,
             gallery,
+            transport,
+            retry_delays,
+            outbox,
             fail_stop,
             threads,
         } = options;
         let pause = store.pause()?;
-        let floor = recovery::newest_live(&store)?;
         let arbiters = match threads {
-            Threads::Own => vec![Arbiter::new(), Arbiter::new()],
+            Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
             Threads::Callers => Vec::new(),
         };
         let on = |at: usize| -> ArbiterHandle {
@@ -114,14 +127,26 @@ impl System {
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| {
             Dispatcher::new(for_dispatcher, pause)
         });
+        let delivery_context = Arc::new(DeliveryContext {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            schedule: retry_delays,
+            limits: outbox,
+            transport,
+            fail_stop: fail_stop.clone(),
+        });
+        let deliveries = DeliveryActor::start_in_arbiter(&on(DELIVERIES), move |_| {
+            DeliveryActor::new(delivery_context)
+        });
         let context = Arc::new(AccountContext {
-            ids: IdSource::new(floor.max(clock())),
+            ids: IdSource::new(clock()),
             store: store.clone(),
             clock,
             limits,
             max_runs,
             live_jobs: AtomicUsize::new(0),
             queued: dispatcher.clone().recipient(),
+            owed: deliveries.clone().recipient(),
             fail_stop,
         });
         let accounts = Arc::new(Accounts::new(on(DECISIONS), Arc::clone(&context)));
@@ -134,6 +159,7 @@ impl System {
         Ok(Self {
             accounts,
             dispatcher,
+            deliveries,
             cut_off,
             arbiters,
             stopped: AtomicBool::new(false),
@@ -160,9 +186,16 @@ impl System {
         self.dispatcher.do_send(JobCanceled(job));
     }
 
-    /// Is there still somebody to give jobs to back ends? After [`stop`](Self::stop) nobody is asked for any more.
+    /// Is there still somebody to give jobs to back ends, and to send deliveries? After [`stop`](Self::stop) nobody is asked
+    /// for any more.
     pub fn is_alive(&self) -> bool {
-        self.dispatcher.connected() || self.stopped.load(Ordering::Relaxed)
+        let alive = self.dispatcher.connected() && self.deliveries.connected();
+        alive || self.stopped.load(Ordering::Relaxed)
+    }
+
+    /// The delivery actor.
+    pub fn deliveries(&self) -> &Addr<DeliveryActor> {
+        &self.deliveries
     }
 
     /// How many jobs wait and run.
@@ -170,11 +203,13 @@ impl System {
         self.dispatcher.send(GetDepths).await.unwrap_or_default()
     }
 
-    /// Starts no more jobs, lets running ones finish within `grace`, and cuts the rest off; those go on after a restart.
+    /// Starts no more jobs and attempts, lets running ones finish within `grace`, and cuts the rest off; those go on after a
+    /// restart.
     ///
     /// Jobs are still accepted, and wait for the restart.
     pub async fn drain(&self, grace: Duration) {
         self.dispatcher.do_send(StopDispatching);
+        self.deliveries.do_send(StopDelivering);
         if !self.idle_within(grace).await {
             self.cut_off.send_replace(true);
             self.idle_within(CUT_OFF_GRACE).await;
@@ -192,7 +227,12 @@ impl System {
     async fn idle_within(&self, limit: Duration) -> bool {
         let deadline = Instant::now() + limit;
         loop {
-            if self.depths().await.running == 0 {
+            let under_way = self
+                .deliveries
+                .send(GetOutboxDepths)
+                .await
+                .map_or(0, |it| it.under_way);
+            if self.depths().await.running == 0 && under_way == 0 {
                 return true;
             }
             if Instant::now() >= deadline {

@@ -7,7 +7,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Words};
+use tintype_storage::domain::job::{Brief, Origin, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
@@ -94,7 +94,8 @@ fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
             prompt: "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains".into(),
             metadata: Some(r#"{"order":1234,"customer":"c-77"}"#.into()),
         }),
-        callback_url: None,
+        callback: None,
+        origin: Origin::Native,
         inputs: Vec::new(),
         price: "0.134".parse()?,
         idempotency: None,

@@ -18,9 +18,10 @@ use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::job::{self, Brief, Words};
+use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::GenerationRequest;
+use tintype_storage::domain::webhook;
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::oneshot;
 use uuid::Uuid;
@@ -66,7 +67,7 @@ pub async fn create(
     if account.live_jobs() >= most {
         return Err(AcceptError::TooManyLive(account.live_jobs()).into());
     }
-    check_callback(&asked)?;
+    let callback = callback_of(&state, key, &asked)?;
     let price = state
         .catalog
         .price(asked.tier, asked.resolution)
@@ -76,6 +77,7 @@ pub async fn create(
         state,
         key: key.clone(),
         asked,
+        callback,
         price,
         used,
         account,
@@ -98,6 +100,7 @@ struct Call {
     state: web::Data<AppState>,
     key: ApiKey,
     asked: GenerationRequest,
+    callback: Option<Callback>,
     price: Amount,
     used: Option<IdempotencyUse>,
     account: AccountHandle,
@@ -209,14 +212,24 @@ fn check_open(state: &AppState, asked: &GenerationRequest) -> Result<(), Problem
     Ok(())
 }
 
-fn check_callback(asked: &GenerationRequest) -> Result<(), Problem> {
-    match &asked.callback_url {
-        Some(_) => Err(Problem::field(
-            "callback_url",
-            "is not the URL of a registered webhook of this account",
-        )),
-        None => Ok(()),
-    }
+/// The webhook that the caller names, which must be registered with exactly this URL.
+fn callback_of(
+    state: &AppState,
+    key: &ApiKey,
+    asked: &GenerationRequest,
+) -> Result<Option<Callback>, Problem> {
+    let Some(url) = &asked.callback_url else {
+        return Ok(None);
+    };
+    let webhooks = state.store.webhooks(key.account)?;
+    let named = webhook::choose(&webhooks, Some(url)).map(|it| Callback {
+        webhook: it.id,
+        url: it.url.clone(),
+    });
+    let message = "is not the URL of a registered webhook of this account";
+    named
+        .map(Some)
+        .ok_or_else(|| Problem::field("callback_url", message))
 }
 
 /// Refuses early what cannot be paid, before anything is fetched. The reservation itself decides again.
@@ -307,6 +320,7 @@ fn new_job(call: &Call, material: &Material) -> Result<NewJob, Problem> {
         state,
         key,
         asked,
+        callback,
         price,
         used,
         ..
@@ -340,7 +354,8 @@ fn new_job(call: &Call, material: &Material) -> Result<NewJob, Problem> {
             Some(key) => Brief::Stored(key.clone()),
             None => Brief::Inline(words_of(asked)),
         },
-        callback_url: asked.callback_url.clone(),
+        callback: callback.clone(),
+        origin: Origin::Native,
         inputs: material.inputs.iter().map(input).collect(),
         price: *price,
         idempotency: used.clone(),

@@ -5,6 +5,7 @@ use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
 use crate::images::Images;
 use crate::inputs::InputLimits;
+use crate::webhooks::Vault;
 use parking_lot::RwLock;
 use std::time::Duration;
 use tintype_actors::clock::Clock;
@@ -31,6 +32,8 @@ pub struct AppState {
     pub images: Images,
     /// Clears away what ended jobs leave.
     pub gallery: ObjectGallery,
+    /// Seals the secrets of webhooks.
+    pub vault: Vault,
     /// The way out, for input images.
     pub egress: Egress,
     /// The moment.

@@ -1,9 +1,11 @@
 //! The operator interface: accounts, money, keys and switches.
 
 mod accounts;
+mod deliveries;
 mod keys;
 mod paging;
 mod pause;
+mod webhooks;
 
 pub use accounts::create as open_account;
 pub use keys::{issue as issue_key, withdraw as remove_key};
@@ -37,6 +39,37 @@ pub fn routes(scope: Scope) -> Scope {
             for_operator("/keys/{key_id}", "DELETE, PATCH")
                 .route(web::patch().to(keys::change))
                 .route(web::delete().to(keys::remove)),
+        )
+        .service(
+            for_operator("/accounts/{account_id}/webhooks", "GET, POST")
+                .route(web::get().to(webhooks::list))
+                .route(web::post().to(webhooks::register)),
+        )
+        .service(
+            for_operator("/webhooks/{webhook_id}", "DELETE, GET, PATCH")
+                .route(web::get().to(webhooks::show))
+                .route(web::patch().to(webhooks::change))
+                .route(web::delete().to(webhooks::remove)),
+        )
+        .service(
+            for_operator("/webhooks/{webhook_id}/test", "POST")
+                .route(web::post().to(webhooks::test)),
+        )
+        .service(
+            for_operator("/webhooks/{webhook_id}/rotate-secret", "POST")
+                .route(web::post().to(webhooks::rotate)),
+        )
+        .service(
+            for_operator("/webhooks/{webhook_id}/redeliver", "POST")
+                .route(web::post().to(deliveries::redeliver_failed)),
+        )
+        .service(for_operator("/deliveries", "GET").route(web::get().to(deliveries::list)))
+        .service(
+            for_operator("/deliveries/{delivery_id}", "GET").route(web::get().to(deliveries::show)),
+        )
+        .service(
+            for_operator("/deliveries/{delivery_id}/redeliver", "POST")
+                .route(web::post().to(deliveries::redeliver)),
         )
         .service(
             for_operator("/pause", "GET, PUT")

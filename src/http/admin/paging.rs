@@ -27,6 +27,15 @@ pub struct Listing<T: Serialize> {
 impl Window {
     /// From the query; 422 for a bad limit or cursor, or a parameter that lists do not have.
     pub fn of(request: &HttpRequest) -> Result<Self, Problem> {
+        Self::filtered(request, &[], |_, _| None)
+    }
+
+    /// The same for a list with filters, whose `names` are handed to `take`.
+    pub fn filtered(
+        request: &HttpRequest,
+        names: &[&str],
+        mut take: impl FnMut(&str, &str) -> Option<FieldFault>,
+    ) -> Result<Self, Problem> {
         let mut window = Self {
             limit: DEFAULT_LIMIT,
             after: None,
@@ -52,10 +61,14 @@ impl Window {
                         "must be a next_cursor of this list",
                     )),
                 },
-                other => faults.push(FieldFault::new(
-                    other,
-                    "is unknown; the parameters are limit and cursor",
-                )),
+                name if names.contains(&name) => faults.extend(take(name, &value)),
+                other => {
+                    let known = [&["limit", "cursor"], names].concat().join(", ");
+                    faults.push(FieldFault::new(
+                        other,
+                        format!("is unknown; the parameters are {known}"),
+                    ));
+                }
             }
         }
         if faults.is_empty() {
@@ -75,5 +88,19 @@ impl<T: Serialize> Listing<T> {
                 .next
                 .map(|id| Uuid::from_bytes(id).simple().to_string()),
         }
+    }
+
+    /// The same where a wire form may fail.
+    pub fn try_new<R>(
+        page: Page<R>,
+        view: impl FnMut(R) -> Result<T, Problem>,
+    ) -> Result<Self, Problem> {
+        let data = page.items.into_iter().map(view).collect::<Result<_, _>>()?;
+        Ok(Self {
+            data,
+            next_cursor: page
+                .next
+                .map(|id| Uuid::from_bytes(id).simple().to_string()),
+        })
     }
 }

@@ -84,6 +84,12 @@ impl IdSource {
         }
     }
 
+    /// Makes the ids from here on sort after one of this moment.
+    pub fn raise(&self, floor: Timestamp) {
+        let mut state = self.state.lock();
+        state.newest = state.newest.max(floor.millis() + 1);
+    }
+
     /// The next id at the moment `now`, or at the newest moment seen if the clock went back.
     pub fn next(&self, now: Timestamp) -> Uuid {
         // The lock is held while the id is made: two callers in one millisecond are told apart by the

@@ -5,6 +5,7 @@ use super::aspect_ratio::{AspectChoice, AspectRatio};
 use super::ids::{AccountId, JobId, KeyId};
 use super::tier::{Mode, Resolution, Tier};
 use super::time::Timestamp;
+use super::webhook::WebhookId;
 use serde::{Deserialize, Serialize};
 
 /// The `error` of a canceled job.
@@ -36,7 +37,9 @@ pub struct Job {
     /// What to show.
     pub brief: Brief,
     /// The registered webhook that the event is for, where the caller named one.
-    pub callback_url: Option<String>,
+    pub callback: Option<Callback>,
+    /// Which interface asked for it.
+    pub origin: Origin,
     /// The input images, in the order given.
     pub inputs: Vec<InputImage>,
     /// Fixed at acceptance, whatever the configuration says later.
@@ -63,6 +66,24 @@ pub struct Words {
     pub prompt: String,
     /// The caller's object as compact JSON, `_` keys included.
     pub metadata: Option<String>,
+}
+
+/// The webhook that a caller named by its URL.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Callback {
+    /// As it was registered when the job was accepted.
+    pub webhook: WebhookId,
+    /// Its URL, character for character.
+    pub url: String,
+}
+
+/// The interface that a job came through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Origin {
+    /// The native one: its end is told to a webhook.
+    Native,
+    /// The synchronous one: the caller waits, so no webhook hears of it.
+    Synchronous,
 }
 
 /// An input image in the object store.
@@ -294,7 +315,8 @@ mod tests {
                 prompt: "a".into(),
                 metadata: None,
             }),
-            callback_url: None,
+            callback: None,
+            origin: Origin::Native,
             inputs: vec![],
             price: "0.039".parse().unwrap(),
             created_at: at(1_000),

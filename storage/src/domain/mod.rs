@@ -1,15 +1,27 @@
-//! The pure rules of jobs, money and keys.
+//! The pure rules of jobs, money, keys and webhooks.
+
+// First, because the files after it name their own things with its `id!`.
+#[macro_use]
+pub mod ids;
 
 pub mod account;
 pub mod amount;
 pub mod api_key;
 pub mod aspect_ratio;
+pub mod canonical;
 pub mod catalog;
-pub mod ids;
+pub mod delivery;
+#[cfg(test)]
+mod golden;
 pub mod job;
 pub mod json;
 pub mod ledger;
 pub mod pause;
+pub mod payload;
 pub mod request;
+pub mod secret;
+pub mod signature;
 pub mod tier;
 pub mod time;
+pub mod verification;
+pub mod webhook;

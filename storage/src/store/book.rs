@@ -6,19 +6,25 @@
 use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes, encode, keys};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
+use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use crate::domain::job::{
-    Brief, InputImage, Job, JobEvent, JobState, MoneyStep, TransitionError, transition,
+    Brief, Callback, InputImage, Job, JobEvent, JobState, MoneyStep, Origin, TransitionError,
+    transition,
 };
 use crate::domain::ledger::{EntryKind, LedgerEntry, LedgerError};
 use crate::domain::request::Fingerprint;
 use crate::domain::tier::{Mode, Resolution, Tier};
 use crate::domain::time::Timestamp;
+use crate::domain::webhook;
 use crate::domain::{aspect_ratio::AspectChoice, aspect_ratio::AspectRatio};
 use crate::engine::{Key, Value};
 use std::collections::HashMap;
 use std::time::Duration;
 use uuid::Uuid;
+
+/// Bytes after which a batch is full. What one more decision adds still fits below the engine's own bound of 128 KiB.
+const MAX_BYTES: usize = 80 * 1024;
 
 /// One account's money and what its keys hold and have spent, in memory.
 #[derive(Clone, Debug)]
@@ -64,7 +70,9 @@ pub struct NewJob {
     /// Its words.
     pub brief: Brief,
     /// The registered webhook that its event is for.
-    pub callback_url: Option<String>,
+    pub callback: Option<Callback>,
+    /// Which interface asks.
+    pub origin: Origin,
     /// Its input images, already in the object store.
     pub inputs: Vec<InputImage>,
     /// Its price.
@@ -213,24 +221,6 @@ impl AccountBook {
         self.live_jobs
     }
 
-    /// Does what the account has reserved agree with what its live jobs hold?
-    pub fn check_holds(&self) -> Result<(), StoreError> {
-        let held = self
-            .keys
-            .values()
-            .try_fold(Amount::ZERO, |sum, money| sum.plus(money.held));
-        let reserved = self.account.books.reserved;
-        if held == Ok(reserved) {
-            return Ok(());
-        }
-        let held = held.unwrap_or_default();
-        let fault = format!("reserved is {reserved}, its live jobs hold {held}");
-        Err(StoreError::Books {
-            account: self.account.id,
-            fault,
-        })
-    }
-
     /// The account.
     pub fn account(&self) -> &Account {
         &self.account
@@ -243,10 +233,12 @@ impl AccountBook {
             store,
             limits,
             writes: HashMap::new(),
+            bytes: 0,
             jobs: HashMap::new(),
             entries: HashMap::new(),
             used: HashMap::new(),
             books_changed: false,
+            deliveries: Vec::new(),
         }
     }
 
@@ -269,6 +261,7 @@ pub struct Batch<'a> {
     store: &'a Store,
     limits: Limits,
     writes: HashMap<Key, Option<Value>>,
+    bytes: usize,
     /// Jobs that this batch has touched, as they will be.
     jobs: HashMap<JobId, Job>,
     /// Deposits that this batch has made.
@@ -276,12 +269,24 @@ pub struct Batch<'a> {
     /// Idempotency keys that this batch has used.
     used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
     books_changed: bool,
+    deliveries: Vec<Delivery>,
 }
 
 impl Batch<'_> {
     /// Whose decisions these are.
     pub fn account(&self) -> AccountId {
         self.book.account.id
+    }
+
+    fn put(&mut self, key: Key, value: Option<Value>) {
+        self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        self.writes.insert(key, value);
+    }
+
+    /// Is there as much in this batch as one commit should hold? sled keeps a commit whole for certain only within one of its
+    /// segments of 512 KiB, of which it needs about three times what it is given.
+    pub fn is_full(&self) -> bool {
+        self.bytes >= MAX_BYTES
     }
 
     /// Accepts a job under `id` at `now`, or says why not.
@@ -315,7 +320,8 @@ impl Batch<'_> {
             ratio: new.ratio,
             resolution: new.resolution,
             brief: new.brief,
-            callback_url: new.callback_url,
+            callback: new.callback,
+            origin: new.origin,
             inputs: new.inputs,
             price: new.price,
             created_at: now,
@@ -324,8 +330,7 @@ impl Batch<'_> {
         self.book.account.books = books;
         self.books_changed = true;
         self.book.count_live(&job);
-        self.writes
-            .insert(keys::live_job(job.account, id), Some(encode(&job)));
+        self.put(keys::live_job(job.account, id), Some(encode(&job)));
         self.remember(IdempotentCall::Generation, new.idempotency, id.0, now);
         self.jobs.insert(id, job);
         Ok(Accepted {
@@ -365,7 +370,7 @@ impl Batch<'_> {
             fingerprint: used.fingerprint,
             expires_at,
         };
-        self.writes.insert(
+        self.put(
             keys::idempotency_use(call, self.book.account.id, &used.name, expires_at),
             Some(encode(&record)),
         );
@@ -413,8 +418,7 @@ impl Batch<'_> {
         // All that can fail comes first: an error leaves the batch as it was, fit to be committed.
         match step.money {
             MoneyStep::Keep => {
-                self.writes
-                    .insert(keys::live_job(account, id), Some(encode(&step.job)));
+                self.put(keys::live_job(account, id), Some(encode(&step.job)));
             }
             MoneyStep::Settle => {
                 let books = books
@@ -425,19 +429,48 @@ impl Batch<'_> {
                     .spent(self.store, job.key)?
                     .plus(job.price)
                     .map_err(|error| self.broken(error.to_string()))?;
+                self.owe_delivery(&step.job, now)?;
                 self.book.account.books = books;
                 self.end(&step.job);
                 self.charge(&step.job, spent, entry, now);
             }
             MoneyStep::Release => {
-                self.book.account.books = books
+                let books = books
                     .release(job.price)
                     .map_err(|error| self.broken(error.to_string()))?;
+                self.owe_delivery(&step.job, now)?;
+                self.book.account.books = books;
                 self.end(&step.job);
             }
         }
         self.jobs.insert(id, step.job.clone());
         Ok(step.job)
+    }
+
+    /// The delivery that the end of a job owes: chosen now, in the commit that ends it. Its id is the job's, for a job has
+    /// one event at the most.
+    fn owe_delivery(&mut self, job: &Job, now: Timestamp) -> Result<(), StoreError> {
+        if job.origin == Origin::Synchronous {
+            return Ok(());
+        }
+        let webhooks = self.store.webhooks(job.account)?;
+        let url = job.callback.as_ref().map(|callback| callback.url.as_str());
+        let id = DeliveryId(job.id.0);
+        let delivery = match (webhook::choose(&webhooks, url), &job.callback) {
+            (Some(webhook), _) => Delivery::new(id, webhook, DeliveryKind::Event, job.id, now),
+            (None, Some(callback)) => Delivery::to_nobody(id, job.account, callback, job.id, now),
+            (None, None) => return Ok(()),
+        };
+        for (key, value) in self.store.add_delivery(&delivery) {
+            self.put(key, value);
+        }
+        self.deliveries.push(delivery);
+        Ok(())
+    }
+
+    /// The deliveries that this batch has made.
+    pub fn deliveries(&self) -> &[Delivery] {
+        &self.deliveries
     }
 
     /// Moves a job from the live ones to the ended ones.
@@ -446,17 +479,14 @@ impl Batch<'_> {
         self.book.live_jobs = self.book.live_jobs.saturating_sub(1);
         let held = &mut self.book.keys.entry(job.key).or_default().held;
         *held = held.minus(job.price).unwrap_or(Amount::ZERO);
-        self.writes
-            .insert(keys::live_job(job.account, job.id), None);
-        self.writes
-            .insert(keys::ended_job(job.account, job.id), Some(encode(job)));
+        self.put(keys::live_job(job.account, job.id), None);
+        self.put(keys::ended_job(job.account, job.id), Some(encode(job)));
     }
 
     /// `spent` is what the job's key has spent with this charge.
     fn charge(&mut self, job: &Job, spent: Amount, entry: TransactionId, now: Timestamp) {
         self.book.keys.entry(job.key).or_default().spent = Some(spent);
-        self.writes
-            .insert(keys::key_spent(job.key), Some(encode(&spent)));
+        self.put(keys::key_spent(job.key), Some(encode(&spent)));
         self.add_entry(LedgerEntry {
             id: entry,
             kind: EntryKind::Charge,
@@ -509,7 +539,7 @@ impl Batch<'_> {
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {
-        self.writes.insert(
+        self.put(
             keys::ledger_entry(self.book.account.id, entry.id),
             Some(encode(&entry)),
         );
@@ -521,7 +551,7 @@ impl Batch<'_> {
             return Err(self.broken(fault));
         }
         if self.books_changed {
-            self.writes.insert(
+            self.put(
                 keys::account(self.book.account.id),
                 Some(encode(&self.book.account)),
             );

@@ -28,6 +28,11 @@ record!(
     crate::domain::ledger::LedgerEntry = "ledger entry",
     crate::domain::pause::Pause = "pause",
     super::idempotency::IdempotencyRecord = "idempotency",
+    super::deliveries::DueDelivery = "due delivery",
+    crate::domain::delivery::Attempt = "attempt",
+    crate::domain::delivery::Delivery = "delivery",
+    crate::domain::ids::AccountId = "account id",
+    crate::domain::webhook::Webhook = "webhook",
 );
 
 /// Encodes a record.

@@ -2,8 +2,10 @@
 
 use super::idempotency::IdempotentCall;
 use crate::domain::api_key::KeyHash;
+use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use crate::domain::time::Timestamp;
+use crate::domain::webhook::WebhookId;
 use crate::engine::Key;
 use uuid::Uuid;
 
@@ -17,6 +19,12 @@ const KEY_BY_ID: u8 = b'k';
 const KEY_OF_ACCOUNT: u8 = b'o';
 const KEY_SPENT: u8 = b'u';
 const SETTING: u8 = b's';
+const WEBHOOK: u8 = b'w';
+const WEBHOOK_ACCOUNT: u8 = b'W';
+const DELIVERY: u8 = b'v';
+const DELIVERY_ACCOUNT: u8 = b'V';
+const DELIVERY_DUE: u8 = b'q';
+const ATTEMPT: u8 = b'n';
 
 fn key(kind: u8, parts: &[&[u8]]) -> Key {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
@@ -147,6 +155,77 @@ pub fn key_spent(id: KeyId) -> Key {
 /// A setting of the service.
 pub fn setting(name: &str) -> Key {
     key(SETTING, &[name.as_bytes()])
+}
+
+/// A webhook of an account.
+pub fn webhook(account: AccountId, id: WebhookId) -> Key {
+    key(WEBHOOK, &[account.as_bytes(), id.as_bytes()])
+}
+
+/// The webhooks of an account, oldest first.
+pub fn webhooks_of(account: AccountId) -> Key {
+    key(WEBHOOK, &[account.as_bytes()])
+}
+
+/// Whose webhook this is.
+pub fn webhook_account(id: WebhookId) -> Key {
+    key(WEBHOOK_ACCOUNT, &[id.as_bytes()])
+}
+
+/// A delivery of an account.
+pub fn delivery(account: AccountId, id: DeliveryId) -> Key {
+    key(DELIVERY, &[account.as_bytes(), id.as_bytes()])
+}
+
+/// The deliveries of an account.
+pub fn deliveries_of(account: AccountId) -> Key {
+    key(DELIVERY, &[account.as_bytes()])
+}
+
+/// All deliveries.
+pub fn deliveries() -> Key {
+    key(DELIVERY, &[])
+}
+
+/// Whose delivery this is.
+pub fn delivery_account(id: DeliveryId) -> Key {
+    key(DELIVERY_ACCOUNT, &[id.as_bytes()])
+}
+
+/// All deliveries by id, without their records.
+pub fn delivery_accounts() -> Key {
+    key(DELIVERY_ACCOUNT, &[])
+}
+
+/// A pending delivery by the moment when it is due: the order of this index is the schedule.
+pub fn delivery_due(due: Timestamp, id: DeliveryId) -> Key {
+    // Moments are never negative, so their bytes sort as they do.
+    key(DELIVERY_DUE, &[&due.millis().to_be_bytes(), id.as_bytes()])
+}
+
+/// All pending deliveries, the next one first.
+pub fn due_deliveries() -> Key {
+    key(DELIVERY_DUE, &[])
+}
+
+/// The moment and the delivery of a key of the due index.
+pub fn read_due(key: &[u8]) -> Option<(Timestamp, DeliveryId)> {
+    let (millis, id) = key.strip_prefix(&[DELIVERY_DUE])?.split_at_checked(8)?;
+    let millis = i64::from_be_bytes(millis.try_into().ok()?);
+    Some((
+        Timestamp::from_millis(millis),
+        DeliveryId(Uuid::from_slice(id).ok()?),
+    ))
+}
+
+/// An attempt of a delivery.
+pub fn attempt(delivery: DeliveryId, number: u32) -> Key {
+    key(ATTEMPT, &[delivery.as_bytes(), &number.to_be_bytes()])
+}
+
+/// The attempts of a delivery, in their order.
+pub fn attempts(delivery: DeliveryId) -> Key {
+    key(ATTEMPT, &[delivery.as_bytes()])
 }
 
 /// The last 16 bytes of a key: the id of the record in a list.

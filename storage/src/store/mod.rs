@@ -4,18 +4,22 @@ mod accounts;
 mod api_keys;
 mod book;
 mod codec;
+mod deliveries;
 mod idempotency;
 mod jobs;
 mod keys;
 mod scan;
+mod webhooks;
 
 pub use book::{
     AcceptError, Accepted, AccountBook, Batch, Deposit, DepositError, EventError, IdempotencyUse,
     Limits, NewJob,
 };
 pub use codec::{Record, decode, encode};
+pub use deliveries::DueDelivery;
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
 pub use scan::Page;
+pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;
 use crate::domain::pause::Pause;

@@ -10,12 +10,15 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, InputImage, Job, JobState, ResultImage, Words};
+use tintype_storage::domain::job::{
+    Brief, Callback, InputImage, Job, JobState, Origin, ResultImage, Words,
+};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::{IdempotencyRecord, Record, StoreError, decode, encode};
 use uuid::Uuid;
 
@@ -106,7 +109,10 @@ fn jobs() -> impl Strategy<Value = Job> {
         ratios(),
         any_of(Resolution::ALL),
     );
-    let callback = option::of(words());
+    let callback = option::of((ids(), words()).prop_map(|(id, url)| Callback {
+        webhook: WebhookId(id),
+        url,
+    }));
     (
         names,
         shape,
@@ -114,7 +120,7 @@ fn jobs() -> impl Strategy<Value = Job> {
         vec(inputs(), 0..15),
         states(),
     )
-        .prop_map(|(names, shape, (brief, callback_url), inputs, state)| Job {
+        .prop_map(|(names, shape, (brief, callback), inputs, state)| Job {
             id: JobId(names.0),
             account: AccountId(names.1),
             key: KeyId(names.2),
@@ -124,7 +130,8 @@ fn jobs() -> impl Strategy<Value = Job> {
             ratio: shape.3,
             resolution: shape.4,
             brief,
-            callback_url,
+            callback,
+            origin: Origin::Native,
             inputs,
             price: names.4,
             created_at: names.3,
@@ -298,7 +305,11 @@ fn job(tier: Tier, mode: Mode, resolution: Resolution, brief: Brief, state: JobS
         ratio: AspectRatio::ALL[8],
         resolution,
         brief,
-        callback_url: Some("https://a/".into()),
+        callback: Some(Callback {
+            webhook: WebhookId(uuid(0x44)),
+            url: "https://a/".into(),
+        }),
+        origin: Origin::Native,
         inputs: vec![InputImage {
             key: "in".into(),
             bytes: 300,

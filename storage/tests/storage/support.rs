@@ -7,7 +7,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage, Words};
+use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry, LedgerError};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
@@ -98,7 +98,8 @@ pub fn new_job(price: Amount) -> NewJob {
             prompt: "a fox".into(),
             metadata: None,
         }),
-        callback_url: None,
+        callback: None,
+        origin: Origin::Native,
         inputs: vec![],
         price,
         idempotency: None,

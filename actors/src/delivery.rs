@@ -1,0 +1,449 @@
+//! The delivery actor: owns the schedule of all pending deliveries and the one timer for it.
+//!
+//! The due index in the store is what counts; this actor is its copy in memory. It alone changes deliveries that exist, so
+//! what it decides about one builds on what is on the disk: while a commit of a delivery is on its way, nothing else is
+//! decided about that delivery.
+
+use crate::clock::Clock;
+use crate::fail_stop::FailStop;
+use crate::outbox::{Outbox, OutboxLimits, Parcel};
+use crate::transport::Transport;
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, DeliveryState};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::{Commit, EngineError};
+use tintype_storage::store::{Store, StoreError, Writes};
+use tokio::sync::oneshot;
+
+const MAILBOX: usize = 4_096;
+/// Deliveries read from the due index at a time when the process starts.
+const STEP: usize = 1_000;
+/// Deliveries that were overdue at the start are begun this far apart, so that a restart is no storm.
+const SPREAD: Duration = Duration::from_millis(2);
+/// The timer looks again after this long at the latest: the system's clock may be set meanwhile.
+const LONGEST_WAIT: Duration = Duration::from_secs(30);
+
+/// What the delivery actor works with.
+pub struct DeliveryContext {
+    /// Where records lie.
+    pub store: Store,
+    /// The moment.
+    pub clock: Clock,
+    /// The delay before each retry.
+    pub schedule: Vec<Duration>,
+    /// How many attempts may be under way.
+    pub limits: OutboxLimits,
+    /// Makes the attempts.
+    pub transport: Arc<dyn Transport>,
+    /// Ends the process.
+    pub fail_stop: FailStop,
+}
+
+/// Hint: these deliveries are in the store, due at once.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct DeliveriesQueued(pub Vec<Delivery>);
+
+/// Adds a delivery that no job owes, such as a test. Answered once it is on the disk.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct AddDelivery {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// Hears of the outcome.
+    pub reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
+}
+
+/// Sends a delivery again, with a fresh set of attempts. Answered once that is on the disk.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Redeliver {
+    /// The delivery.
+    pub id: DeliveryId,
+    /// Hears of the outcome.
+    pub reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
+}
+
+/// How many deliveries wait and are under way.
+#[derive(Message)]
+#[rtype(result = "OutboxDepths")]
+pub struct GetOutboxDepths;
+
+/// Figures of the outbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
+pub struct OutboxDepths {
+    /// Wait for their moment or their turn.
+    pub waiting: usize,
+    /// Attempts under way.
+    pub under_way: usize,
+}
+
+/// Why the operator's wish was not granted.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DeliveryError {
+    /// There is no such delivery.
+    #[error("there is no such delivery")]
+    NotFound,
+    /// Its webhook is no more.
+    #[error("the webhook of this delivery has been deleted")]
+    WebhookDeleted,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// An attempt has ended.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct AttemptEnded {
+    parcel: Parcel,
+    was_ailing: bool,
+    attempt: Attempt,
+}
+
+/// A commit about this delivery is on the disk.
+#[derive(Message)]
+#[rtype(result = "()")]
+struct Recorded(Delivery);
+
+/// What waits for a delivery's commit to end.
+enum Deferred {
+    Attempt(Attempt),
+    Redeliver(oneshot::Sender<Result<Delivery, DeliveryError>>),
+}
+
+/// Makes deliveries.
+pub struct DeliveryActor {
+    context: Arc<DeliveryContext>,
+    outbox: Outbox,
+    /// Deliveries whose commit is on its way, with what is to be decided after it.
+    committing: HashMap<DeliveryId, VecDeque<Deferred>>,
+    /// Deliveries with an attempt under way.
+    under_way: HashSet<DeliveryId>,
+    timer: Option<(Timestamp, SpawnHandle)>,
+    stopping: bool,
+    /// This actor, once it runs: what ends elsewhere comes back as a message.
+    own: Option<Addr<Self>>,
+}
+
+/// Begins no more attempts.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct StopDelivering;
+
+impl DeliveryActor {
+    /// An actor that will take up what the store says is pending.
+    pub fn new(context: Arc<DeliveryContext>) -> Self {
+        let outbox = Outbox::new(context.limits);
+        Self {
+            context,
+            outbox,
+            committing: HashMap::new(),
+            under_way: HashSet::new(),
+            timer: None,
+            stopping: false,
+            own: None,
+        }
+    }
+
+    /// Reads the whole due index. What is overdue is spread over the next moments.
+    fn recover(&mut self) -> Result<(), StoreError> {
+        let now = (self.context.clock)();
+        let (mut after, mut overdue) = (None, 0u32);
+        loop {
+            let step = self.context.store.due(after, STEP)?;
+            let Some((due, id, _)) = step.last() else {
+                return Ok(());
+            };
+            after = Some((*due, *id));
+            for (due, id, entry) in &step {
+                let mut due = *due;
+                if due < now {
+                    due = now.plus(SPREAD.saturating_mul(overdue));
+                    overdue += 1;
+                }
+                self.outbox.schedule(
+                    due,
+                    Parcel {
+                        id: *id,
+                        account: entry.account,
+                        webhook: entry.webhook,
+                    },
+                );
+            }
+        }
+    }
+
+    /// Begins what is due and has room, and sets the timer for the next.
+    fn pump(&mut self, ctx: &mut Context<Self>) {
+        let now = (self.context.clock)();
+        self.outbox.advance(now);
+        while !self.stopping && !self.context.fail_stop.has_tripped() {
+            let Some(parcel) = self.outbox.next() else {
+                break;
+            };
+            self.begin(parcel);
+        }
+        self.arm(now, ctx);
+    }
+
+    fn arm(&mut self, now: Timestamp, ctx: &mut Context<Self>) {
+        let Some(due) = self.outbox.next_due() else {
+            return;
+        };
+        if self.timer.as_ref().is_some_and(|(armed, _)| *armed <= due) {
+            return;
+        }
+        if let Some((_, old)) = self.timer.take() {
+            ctx.cancel_future(old);
+        }
+        let wait = u64::try_from(due.millis() - now.millis()).unwrap_or(0);
+        let wait = Duration::from_millis(wait).min(LONGEST_WAIT);
+        let handle = ctx.run_later(wait, |actor, ctx| {
+            actor.timer = None;
+            actor.pump(ctx);
+        });
+        self.timer = Some((due, handle));
+    }
+
+    fn begin(&mut self, parcel: Parcel) {
+        let was_ailing = self.outbox.is_ailing(parcel.webhook);
+        match self.load(parcel) {
+            Ok(Some((delivery, webhook))) => {
+                self.under_way.insert(parcel.id);
+                self.attempt(parcel, was_ailing, delivery, webhook);
+            }
+            // Nothing was sent, so nothing is known of the receiver.
+            Ok(None) => self.outbox.ended(parcel.webhook, was_ailing, !was_ailing),
+            Err(error) => self.context.fail_stop.trip(error.to_string()),
+        }
+    }
+
+    /// Begins an attempt in a task of its own: actix would look at all of an actor's futures whenever one of them moves.
+    fn attempt(&self, parcel: Parcel, was_ailing: bool, delivery: Delivery, webhook: Webhook) {
+        let Some(own) = self.own.clone() else { return };
+        let (round, at) = (delivery.round, (self.context.clock)());
+        let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
+        tokio::task::spawn_local(async move {
+            let attempt = attempt.await.unwrap_or_else(|panic| {
+                tracing::error!(delivery = %parcel.id, %panic, "an attempt panicked");
+                Attempt::broken(round, at, Duration::ZERO, "the sender failed unexpectedly")
+            });
+            own.do_send(AttemptEnded {
+                parcel,
+                was_ailing,
+                attempt,
+            });
+        });
+    }
+
+    /// The record and its receiver; `None` when there is nothing to send.
+    fn load(&mut self, parcel: Parcel) -> Result<Option<(Delivery, Webhook)>, StoreError> {
+        // One that is being decided about comes back through the schedule when its commit has ended.
+        if self.committing.contains_key(&parcel.id) || self.under_way.contains(&parcel.id) {
+            return Ok(None);
+        }
+        let Some(delivery) = self.context.store.delivery(parcel.id)? else {
+            return Ok(None);
+        };
+        if !matches!(delivery.state, DeliveryState::Pending { .. }) {
+            return Ok(None);
+        }
+        match self.context.store.webhook(parcel.account, parcel.webhook)? {
+            Some(webhook) => Ok(Some((delivery, webhook))),
+            None => {
+                let given_up = delivery::webhook_deleted(&delivery, (self.context.clock)());
+                let writes = self
+                    .context
+                    .store
+                    .change_delivery(Some(&delivery), &given_up);
+                self.commit(given_up, writes, None);
+                Ok(None)
+            }
+        }
+    }
+
+    /// Decides now, or once the commit that is on its way has ended.
+    fn decide(&mut self, id: DeliveryId, wanted: Deferred) {
+        if let Some(deferred) = self.committing.get_mut(&id) {
+            deferred.push_back(wanted);
+            return;
+        }
+        let outcome = match wanted {
+            Deferred::Attempt(attempt) => self.record(id, &attempt),
+            Deferred::Redeliver(reply) => self.redeliver(id, reply),
+        };
+        if let Err(error) = outcome {
+            self.context.fail_stop.trip(error.to_string());
+        }
+    }
+
+    fn record(&mut self, id: DeliveryId, attempt: &Attempt) -> Result<(), StoreError> {
+        let Some(before) = self.context.store.delivery(id)? else {
+            return Ok(());
+        };
+        let after = delivery::record_attempt(&before, attempt, &self.context.schedule);
+        let writes = self.context.store.record_attempt(&before, &after, attempt);
+        self.commit(after, writes, None);
+        Ok(())
+    }
+
+    fn redeliver(
+        &mut self,
+        id: DeliveryId,
+        reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
+    ) -> Result<(), StoreError> {
+        let refuse = |reply: oneshot::Sender<_>, error| drop(reply.send(Err(error)));
+        let Some(before) = self.context.store.delivery(id)? else {
+            refuse(reply, DeliveryError::NotFound);
+            return Ok(());
+        };
+        if self
+            .context
+            .store
+            .webhook(before.account, before.webhook)?
+            .is_none()
+        {
+            refuse(reply, DeliveryError::WebhookDeleted);
+            return Ok(());
+        }
+        let after = delivery::redeliver(&before, (self.context.clock)());
+        let writes = self.context.store.change_delivery(Some(&before), &after);
+        self.commit(after, writes, Some(reply));
+        Ok(())
+    }
+
+    fn commit(
+        &mut self,
+        delivery: Delivery,
+        writes: Writes,
+        reply: Option<oneshot::Sender<Result<Delivery, DeliveryError>>>,
+    ) {
+        self.committing.entry(delivery.id).or_default();
+        let (own, fail_stop) = (self.own.clone(), self.context.fail_stop.clone());
+        let done = Box::new(move |outcome: Result<(), EngineError>| match outcome {
+            Ok(()) => {
+                if let Some(reply) = reply {
+                    drop(reply.send(Ok(delivery.clone())));
+                }
+                if let Some(own) = own {
+                    own.do_send(Recorded(delivery));
+                }
+            }
+            Err(error) => {
+                fail_stop.trip(error.to_string());
+                if let Some(reply) = reply {
+                    drop(reply.send(Err(DeliveryError::Store(error.into()))));
+                }
+            }
+        });
+        self.context.store.engine().submit(Commit { writes, done });
+    }
+
+    fn queue(&mut self, delivery: &Delivery) {
+        if let Some(due) = delivery.state.due() {
+            let parcel = Parcel {
+                id: delivery.id,
+                account: delivery.account,
+                webhook: delivery.webhook,
+            };
+            self.outbox.schedule(due, parcel);
+        }
+    }
+}
+
+impl Actor for DeliveryActor {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+        self.own = Some(ctx.address());
+        if let Err(error) = self.recover() {
+            self.context.fail_stop.trip(error.to_string());
+        }
+        self.pump(ctx);
+    }
+}
+
+impl Handler<DeliveriesQueued> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, hint: DeliveriesQueued, ctx: &mut Self::Context) {
+        hint.0.iter().for_each(|delivery| self.queue(delivery));
+        self.pump(ctx);
+    }
+}
+
+impl Handler<AttemptEnded> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, ended: AttemptEnded, ctx: &mut Self::Context) {
+        let AttemptEnded {
+            parcel,
+            was_ailing,
+            attempt,
+        } = ended;
+        self.under_way.remove(&parcel.id);
+        self.outbox
+            .ended(parcel.webhook, was_ailing, attempt.succeeded());
+        self.decide(parcel.id, Deferred::Attempt(attempt));
+        self.pump(ctx);
+    }
+}
+
+impl Handler<Recorded> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, recorded: Recorded, ctx: &mut Self::Context) {
+        let delivery = recorded.0;
+        let mut deferred = self.committing.remove(&delivery.id).unwrap_or_default();
+        if deferred.is_empty() {
+            self.queue(&delivery);
+        }
+        // The first begins a commit of its own; the others wait for that one.
+        while let Some(wanted) = deferred.pop_front() {
+            self.decide(delivery.id, wanted);
+        }
+        self.pump(ctx);
+    }
+}
+
+impl Handler<AddDelivery> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, command: AddDelivery, _: &mut Self::Context) {
+        let writes = self.context.store.add_delivery(&command.delivery);
+        self.commit(command.delivery, writes, Some(command.reply));
+    }
+}
+
+impl Handler<Redeliver> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, command: Redeliver, _: &mut Self::Context) {
+        self.decide(command.id, Deferred::Redeliver(command.reply));
+    }
+}
+
+impl Handler<StopDelivering> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, _: StopDelivering, _: &mut Self::Context) {
+        self.stopping = true;
+    }
+}
+
+impl Handler<GetOutboxDepths> for DeliveryActor {
+    type Result = OutboxDepths;
+
+    fn handle(&mut self, _: GetOutboxDepths, _: &mut Self::Context) -> OutboxDepths {
+        OutboxDepths {
+            waiting: self.outbox.waiting(),
+            under_way: self.outbox.under_way(),
+        }
+    }
+}

@@ -1,0 +1,253 @@
+//! The delivery log: what was sent, what came back, and sending again.
+
+use super::paging::{Listing, Window};
+use crate::http::auth::Operator;
+use crate::http::body;
+use crate::http::failures;
+use crate::http::problem::{Code, FieldFault, Problem};
+use crate::http::state::AppState;
+use crate::http::wire::fields::Fields;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use serde_json::json;
+use tintype_actors::delivery::{DeliveryError, Redeliver};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::store::Page;
+use tokio::sync::oneshot;
+
+/// Deliveries looked at for one page when a filter lets few through; the cursor then goes on from there.
+const MAX_LOOKED_AT: usize = 10_000;
+/// Deliveries sent again by one call.
+const MAX_REDELIVERED: usize = 10_000;
+const STEP: usize = 500;
+
+/// A delivery on the wire.
+#[derive(Serialize)]
+pub struct DeliveryView {
+    delivery_id: String,
+    account_id: String,
+    job_id: String,
+    webhook_id: String,
+    url: String,
+    status: &'static str,
+    reason: Option<&'static str>,
+    attempts: Vec<AttemptView>,
+    next_attempt_at: Option<String>,
+    created_at: String,
+}
+
+#[derive(Serialize)]
+struct AttemptView {
+    at: String,
+    status_code: Option<u16>,
+    error: Option<String>,
+    duration_ms: u64,
+    response_body: String,
+}
+
+impl DeliveryView {
+    /// A delivery with its attempts.
+    pub fn new(delivery: Delivery, attempts: Vec<Attempt>) -> Self {
+        let attempt = |it: Attempt| AttemptView {
+            at: it.at.to_string(),
+            status_code: it.status_code,
+            error: it.error,
+            duration_ms: it.duration_ms,
+            response_body: it.response_body,
+        };
+        Self {
+            delivery_id: delivery.id.to_string(),
+            account_id: delivery.account.to_string(),
+            job_id: delivery.job.to_string(),
+            webhook_id: delivery.webhook.to_string(),
+            url: delivery.url,
+            status: delivery.state.word(),
+            reason: delivery.state.reason().map(|reason| reason.words()),
+            attempts: attempts.into_iter().map(attempt).collect(),
+            next_attempt_at: delivery.state.due().map(|due| due.to_string()),
+            created_at: delivery.created_at.to_string(),
+        }
+    }
+}
+
+fn view(state: &AppState, delivery: Delivery) -> Result<DeliveryView, Problem> {
+    let attempts = state.store.attempts(delivery.id)?;
+    Ok(DeliveryView::new(delivery, attempts))
+}
+
+/// Which deliveries a list is to hold.
+#[derive(Default)]
+struct Filter {
+    account: Option<AccountId>,
+    job: Option<JobId>,
+    webhook: Option<WebhookId>,
+    status: Option<&'static str>,
+}
+
+impl Filter {
+    const NAMES: &'static [&'static str] = &["account_id", "job_id", "webhook_id", "status"];
+
+    fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
+        let id = || Some(FieldFault::new(name, "must be an id"));
+        match name {
+            "account_id" => value
+                .parse()
+                .map(|it| self.account = Some(it))
+                .map_or_else(|_| id(), |()| None),
+            "job_id" => value
+                .parse()
+                .map(|it| self.job = Some(it))
+                .map_or_else(|_| id(), |()| None),
+            "webhook_id" => value
+                .parse()
+                .map(|it| self.webhook = Some(it))
+                .map_or_else(|_| id(), |()| None),
+            _ => {
+                self.status = ["pending", "delivered", "failed"]
+                    .into_iter()
+                    .find(|word| *word == value);
+                let fault = FieldFault::new(name, "must be pending, delivered or failed");
+                self.status.is_none().then_some(fault)
+            }
+        }
+    }
+
+    fn lets(&self, delivery: &Delivery) -> bool {
+        self.account.is_none_or(|it| it == delivery.account)
+            && self.job.is_none_or(|it| it == delivery.job)
+            && self.webhook.is_none_or(|it| it == delivery.webhook)
+            && self.status.is_none_or(|it| it == delivery.state.word())
+    }
+}
+
+/// `GET /deliveries`
+pub async fn list(
+    _: Operator,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let mut filter = Filter::default();
+    let window = Window::filtered(&request, Filter::NAMES, |name, value| {
+        filter.take(name, value)
+    })?;
+    let page = filtered(&state, &filter, &window)?;
+    Ok(HttpResponse::Ok().json(Listing::try_new(page, |delivery| view(&state, delivery))?))
+}
+
+fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<Delivery>, Problem> {
+    let (mut items, mut after, mut looked_at) = (Vec::new(), window.after, 0);
+    loop {
+        let page = match filter.account {
+            Some(account) => state.store.deliveries_of(account, STEP, after)?,
+            None => state.store.deliveries(STEP, after)?,
+        };
+        looked_at += page.items.len();
+        let last = page.next;
+        for delivery in page.items {
+            if items.len() == window.limit {
+                let next = items.last().map(|it: &Delivery| it.id.0.into_bytes());
+                return Ok(Page { items, next });
+            }
+            if filter.lets(&delivery) {
+                items.push(delivery);
+            }
+        }
+        if last.is_none() || looked_at >= MAX_LOOKED_AT {
+            return Ok(Page { items, next: last });
+        }
+        after = last;
+    }
+}
+
+/// `GET /deliveries/{delivery_id}`
+pub async fn show(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let id: DeliveryId = path.parse().map_err(|_| missing())?;
+    let delivery = state.store.delivery(id)?.ok_or_else(missing)?;
+    Ok(HttpResponse::Ok().json(view(&state, delivery)?))
+}
+
+/// `POST /deliveries/{delivery_id}/redeliver`
+pub async fn redeliver(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let id: DeliveryId = path.parse().map_err(|_| missing())?;
+    let delivery = send_again(&state, id).await?;
+    Ok(HttpResponse::Accepted().json(view(&state, delivery)?))
+}
+
+/// `POST /webhooks/{webhook_id}/redeliver`: all failed ones of a webhook that were created in a range of time.
+pub async fn redeliver_failed(
+    _: Operator,
+    path: web::Path<String>,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let no_webhook = || Problem::new(Code::NotFound, "there is no such webhook");
+    let id: WebhookId = path.parse().map_err(|_| no_webhook())?;
+    let webhook = state.store.find_webhook(id)?.ok_or_else(no_webhook)?;
+    let body = body::read_json(&request, payload, &state).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let from = fields
+        .optional_time("from")
+        .unwrap_or(Timestamp::from_millis(0));
+    let to = fields
+        .optional_time("to")
+        .unwrap_or(Timestamp::from_millis(i64::MAX));
+    fields
+        .finish(&["from", "to"])
+        .map_err(Problem::validation)?;
+    let mut wanted = Vec::new();
+    let mut after = None;
+    loop {
+        let page = state.store.deliveries_of(webhook.account, STEP, after)?;
+        let within = |it: &&Delivery| {
+            it.webhook == webhook.id
+                && matches!(it.state, DeliveryState::Failed { .. })
+                && (from..=to).contains(&it.created_at)
+        };
+        wanted.extend(page.items.iter().filter(within).map(|it| it.id));
+        after = page.next;
+        if after.is_none() || wanted.len() >= MAX_REDELIVERED {
+            break;
+        }
+    }
+    wanted.truncate(MAX_REDELIVERED);
+    for delivery in &wanted {
+        send_again(&state, *delivery).await?;
+    }
+    Ok(HttpResponse::Accepted().json(json!({"redelivered": wanted.len()})))
+}
+
+async fn send_again(state: &AppState, id: DeliveryId) -> Result<Delivery, Problem> {
+    let (reply, answer) = oneshot::channel();
+    state
+        .system
+        .deliveries()
+        .try_send(Redeliver { id, reply })
+        .map_err(|_| failures::busy())?;
+    Ok(answer.await.map_err(|_| failures::stopping())??)
+}
+
+fn missing() -> Problem {
+    Problem::new(Code::NotFound, "there is no such delivery")
+}
+
+impl From<DeliveryError> for Problem {
+    fn from(error: DeliveryError) -> Self {
+        match error {
+            DeliveryError::NotFound => missing(),
+            DeliveryError::WebhookDeleted => Problem::new(Code::Conflict, error.to_string()),
+            DeliveryError::Store(error) => error.into(),
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Registered webhooks: made, listed, changed, removed, tested, and their secrets rotated.
+
+use super::accounts::find;
+use super::deliveries::DeliveryView;
+use super::paging::{Listing, Window};
+use crate::egress::parse_url;
+use crate::http::auth::Operator;
+use crate::http::body;
+use crate::http::failures;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use crate::http::wire::fields::Fields;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use tintype_actors::delivery::AddDelivery;
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::request::MAX_URL_CHARS;
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::store::MAX_WEBHOOKS;
+use tokio::sync::oneshot;
+
+const FIELDS: &[&str] = &["url", "encoding"];
+
+#[derive(Serialize)]
+struct WebhookView {
+    webhook_id: String,
+    account_id: String,
+    url: String,
+    secret: String,
+    encoding: &'static str,
+    created_at: String,
+}
+
+fn view(state: &AppState, webhook: Webhook) -> Result<WebhookView, Problem> {
+    let secret = state
+        .vault
+        .open(webhook.id, &webhook.secret)
+        .map_err(|error| {
+            tracing::error!(webhook = %webhook.id, %error, "a secret");
+            Problem::new(Code::Internal, error.to_string())
+        })?;
+    Ok(WebhookView {
+        webhook_id: webhook.id.to_string(),
+        account_id: webhook.account.to_string(),
+        url: webhook.url,
+        secret: secret.text(),
+        encoding: webhook.encoding.word(),
+        created_at: webhook.created_at.to_string(),
+    })
+}
+
+/// `POST /accounts/{account_id}/webhooks`
+pub async fn register(
+    _: Operator,
+    path: web::Path<String>,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let account = find(&state, &path)?;
+    let body = body::read_json(&request, payload, &state).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let url = fields.required_string("url");
+    let url = read_url(&state, &mut fields, url);
+    let encoding = read_encoding(&mut fields).unwrap_or(Encoding::Ascii);
+    fields.finish(FIELDS).map_err(Problem::validation)?;
+    let url = url.ok_or_else(|| Problem::field("url", "is required"))?;
+    let _operator = state.operator.lock().await;
+    check_free(&state, account.id, None, &url)?;
+    let now = state.now();
+    let id = WebhookId(state.system.accounts().context().ids.next(now));
+    let secret = state.vault.seal(id, &Secret::from_random(rand::random()));
+    let webhook = Webhook {
+        id,
+        account: account.id,
+        url,
+        encoding,
+        secret,
+        retired: Vec::new(),
+        created_at: now,
+    };
+    state.commit(state.store.put_webhook(&webhook)).await?;
+    Ok(HttpResponse::Created().json(view(&state, webhook)?))
+}
+
+/// A URL that deliveries may be sent to, as far as can be said without a look-up.
+fn read_url(state: &AppState, fields: &mut Fields<'_>, url: Option<String>) -> Option<String> {
+    let url = url?;
+    let chars = url.chars().count();
+    if !(1..=MAX_URL_CHARS).contains(&chars) {
+        fields.fault(
+            "url",
+            format!("has {chars} characters; 1 to {MAX_URL_CHARS} are allowed"),
+        );
+        return None;
+    }
+    match parse_url(&url) {
+        Ok(parsed) if state.egress.gate().check_host(&parsed).is_ok() => return Some(url),
+        Ok(_) => fields.fault(
+            "url",
+            "is not at a public address; [egress] allow opens ranges of your own",
+        ),
+        Err(fault) => fields.fault("url", fault.to_string()),
+    }
+    None
+}
+
+fn read_encoding(fields: &mut Fields<'_>) -> Option<Encoding> {
+    let word = fields.optional_string("encoding")?;
+    let known = [Encoding::Ascii, Encoding::Utf8]
+        .into_iter()
+        .find(|encoding| encoding.word() == word);
+    if known.is_none() {
+        fields.fault("encoding", "must be ascii or utf8");
+    }
+    known
+}
+
+/// Refuses a URL that another webhook of the account has, and more webhooks than an account may have.
+fn check_free(
+    state: &AppState,
+    account: AccountId,
+    own: Option<WebhookId>,
+    url: &str,
+) -> Result<(), Problem> {
+    let webhooks = state.store.webhooks(account)?;
+    if webhooks
+        .iter()
+        .any(|it| it.url == url && Some(it.id) != own)
+    {
+        return Err(Problem::new(
+            Code::Conflict,
+            "the account has a webhook with this URL",
+        ));
+    }
+    if own.is_none() && webhooks.len() >= MAX_WEBHOOKS {
+        return Err(Problem::new(
+            Code::Conflict,
+            format!("the account has {MAX_WEBHOOKS} webhooks, the most it may have"),
+        ));
+    }
+    Ok(())
+}
+
+/// `GET /accounts/{account_id}/webhooks`
+pub async fn list(
+    _: Operator,
+    path: web::Path<String>,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let account = find(&state, &path)?;
+    let window = Window::of(&request)?;
+    let page = state
+        .store
+        .webhook_page(account.id, window.limit, window.after)?;
+    Ok(HttpResponse::Ok().json(Listing::try_new(page, |webhook| view(&state, webhook))?))
+}
+
+/// `GET /webhooks/{webhook_id}`
+pub async fn show(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    Ok(HttpResponse::Ok().json(view(&state, find_webhook(&state, &path)?)?))
+}
+
+/// `PATCH /webhooks/{webhook_id}`
+pub async fn change(
+    _: Operator,
+    path: web::Path<String>,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    find_webhook(&state, &path)?;
+    let body = body::read_json(&request, payload, &state).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let url = fields.optional_string("url");
+    let url = read_url(&state, &mut fields, url);
+    let encoding = read_encoding(&mut fields);
+    fields.finish(FIELDS).map_err(Problem::validation)?;
+    let _operator = state.operator.lock().await;
+    let webhook = find_webhook(&state, &path)?;
+    if let Some(url) = &url {
+        check_free(&state, webhook.account, Some(webhook.id), url)?;
+    }
+    let changed = Webhook {
+        url: url.unwrap_or_else(|| webhook.url.clone()),
+        encoding: encoding.unwrap_or(webhook.encoding),
+        ..webhook
+    };
+    state.commit(state.store.put_webhook(&changed)).await?;
+    Ok(HttpResponse::Ok().json(view(&state, changed)?))
+}
+
+/// `DELETE /webhooks/{webhook_id}`
+pub async fn remove(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let _operator = state.operator.lock().await;
+    let webhook = find_webhook(&state, &path)?;
+    state.commit(state.store.remove_webhook(&webhook)).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `POST /webhooks/{webhook_id}/rotate-secret`
+pub async fn rotate(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let _operator = state.operator.lock().await;
+    let webhook = find_webhook(&state, &path)?;
+    let secret = state
+        .vault
+        .seal(webhook.id, &Secret::from_random(rand::random()));
+    let rotated = webhook.rotate(secret, state.now());
+    state.commit(state.store.put_webhook(&rotated)).await?;
+    Ok(HttpResponse::Ok().json(view(&state, rotated)?))
+}
+
+/// `POST /webhooks/{webhook_id}/test`: a delivery that says it is a test.
+pub async fn test(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let webhook = find_webhook(&state, &path)?;
+    let now = state.now();
+    let ids = &state.system.accounts().context().ids;
+    let (id, job) = (DeliveryId(ids.next(now)), JobId(ids.next(now)));
+    let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
+    let (reply, answer) = oneshot::channel();
+    let command = AddDelivery { delivery, reply };
+    state
+        .system
+        .deliveries()
+        .try_send(command)
+        .map_err(|_| failures::busy())?;
+    let delivery = answer.await.map_err(|_| failures::stopping())??;
+    Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, Vec::new())))
+}
+
+fn find_webhook(state: &AppState, id: &str) -> Result<Webhook, Problem> {
+    let missing = || Problem::new(Code::NotFound, "there is no such webhook");
+    let id: WebhookId = id.parse().map_err(|_| missing())?;
+    state.store.find_webhook(id)?.ok_or_else(missing)
+}

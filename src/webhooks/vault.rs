@@ -1,0 +1,205 @@
+//! Keeps webhook secrets encrypted at rest, under a key of the data directory.
+//!
+//! They must be kept to sign, so they cannot be hashed as API keys are. Whoever has only the records, such as a backup of
+//! them without the key file, cannot forge a delivery.
+
+use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::webhook::{SealedSecret, WebhookId};
+
+const FILE_NAME: &str = "secrets-key";
+const KEY_BYTES: usize = 32;
+const NONCE_BYTES: usize = 24;
+
+/// Seals and opens secrets.
+#[derive(Clone)]
+pub struct Vault {
+    cipher: XChaCha20Poly1305,
+}
+
+/// Why the vault cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum VaultError {
+    /// The key file cannot be read or made.
+    #[error("the key file {}: {source}", .path.display())]
+    File {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The key file is not what this program writes.
+    #[error("the key file {} {reason}", .path.display())]
+    Key {
+        /// Where.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        reason: &'static str,
+    },
+    /// A sealed secret does not open.
+    #[error("the secret of a webhook cannot be opened with the key of this data directory")]
+    Sealed,
+}
+
+impl Vault {
+    /// The vault of a data directory; its key is made on first use, readable by the owner alone.
+    pub fn load_or_create(data_dir: &Path) -> Result<Self, VaultError> {
+        let path = data_dir.join(FILE_NAME);
+        let file = |source| VaultError::File {
+            path: path.clone(),
+            source,
+        };
+        let wrong = |reason| VaultError::Key {
+            path: path.clone(),
+            reason,
+        };
+        match fs::read(&path) {
+            Ok(bytes) => {
+                let mode = fs::metadata(&path).map_err(file)?.permissions().mode();
+                if mode & 0o077 != 0 {
+                    return Err(wrong("can be read by others; chmod it to 600"));
+                }
+                let key: [u8; KEY_BYTES] = bytes
+                    .try_into()
+                    .map_err(|_| wrong("is damaged; restore it from a backup"))?;
+                Ok(Self::with_key(key))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let key: [u8; KEY_BYTES] = rand::random();
+                create(data_dir, &path, &key).map_err(file)?;
+                Ok(Self::with_key(key))
+            }
+            Err(error) => Err(file(error)),
+        }
+    }
+
+    fn with_key(key: [u8; KEY_BYTES]) -> Self {
+        Self {
+            cipher: XChaCha20Poly1305::new(&Key::from(key)),
+        }
+    }
+
+    /// Seals a secret for its webhook; it opens for no other one.
+    pub fn seal(&self, webhook: WebhookId, secret: &Secret) -> SealedSecret {
+        let nonce: [u8; NONCE_BYTES] = rand::random();
+        let payload = Payload {
+            msg: secret.key_bytes(),
+            aad: webhook.as_bytes(),
+        };
+        // Only a message of hundreds of gigabytes cannot be sealed.
+        let sealed = self
+            .cipher
+            .encrypt(&XNonce::from(nonce), payload)
+            .unwrap_or_default();
+        SealedSecret([nonce.as_slice(), &sealed].concat())
+    }
+
+    /// Opens a sealed secret.
+    pub fn open(&self, webhook: WebhookId, sealed: &SealedSecret) -> Result<Secret, VaultError> {
+        let (nonce, rest) = sealed
+            .0
+            .split_at_checked(NONCE_BYTES)
+            .ok_or(VaultError::Sealed)?;
+        let nonce: [u8; NONCE_BYTES] = nonce.try_into().map_err(|_| VaultError::Sealed)?;
+        let payload = Payload {
+            msg: rest,
+            aad: webhook.as_bytes(),
+        };
+        let bytes = self
+            .cipher
+            .decrypt(&XNonce::from(nonce), payload)
+            .map_err(|_| VaultError::Sealed)?;
+        Ok(Secret::from_random(
+            bytes.try_into().map_err(|_| VaultError::Sealed)?,
+        ))
+    }
+}
+
+fn create(data_dir: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
+    // Written under another name first: a crash in between must not leave a file that holds half a key.
+    let half = data_dir.join(format!("{FILE_NAME}.new"));
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&half)?;
+    file.write_all(key)?;
+    file.sync_all()?;
+    fs::rename(&half, path)?;
+    File::open(data_dir)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    fn id(number: u128) -> WebhookId {
+        WebhookId(Uuid::from_u128(number))
+    }
+
+    #[test]
+    fn a_secret_opens_for_its_own_webhook_after_a_restart() {
+        let directory = tempfile::tempdir().unwrap();
+        let secret = Secret::from_random([7; 32]);
+        let sealed = Vault::load_or_create(directory.path())
+            .unwrap()
+            .seal(id(1), &secret);
+        let vault = Vault::load_or_create(directory.path()).unwrap();
+        assert_eq!(vault.open(id(1), &sealed).unwrap().text(), secret.text());
+        assert!(vault.open(id(2), &sealed).is_err(), "another webhook's");
+        assert_ne!(
+            vault.seal(id(1), &secret).0,
+            sealed.0,
+            "no two seals are alike"
+        );
+        let other = tempfile::tempdir().unwrap();
+        assert!(
+            Vault::load_or_create(other.path())
+                .unwrap()
+                .open(id(1), &sealed)
+                .is_err(),
+            "another key"
+        );
+    }
+
+    #[test]
+    fn a_damaged_seal_or_key_is_a_clear_error() {
+        let directory = tempfile::tempdir().unwrap();
+        let vault = Vault::load_or_create(directory.path()).unwrap();
+        let sealed = vault.seal(id(1), &Secret::from_random([7; 32]));
+        for at in 0..sealed.0.len() {
+            let mut bytes = sealed.0.clone();
+            bytes[at] ^= 1;
+            assert!(
+                vault.open(id(1), &SealedSecret(bytes)).is_err(),
+                "changed at {at}"
+            );
+            assert!(
+                vault
+                    .open(id(1), &SealedSecret(sealed.0[..at].to_vec()))
+                    .is_err(),
+                "cut at {at}"
+            );
+        }
+        let path = directory.path().join(FILE_NAME);
+        assert_eq!(
+            fs::metadata(&path).unwrap().permissions().mode() & 0o777,
+            0o600
+        );
+        fs::write(&path, b"short").unwrap();
+        assert!(
+            Vault::load_or_create(directory.path())
+                .err()
+                .unwrap()
+                .to_string()
+                .contains("restore")
+        );
+    }
+}

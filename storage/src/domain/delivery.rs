@@ -1,0 +1,343 @@
+//! One event owed to one webhook, and how its attempts move it.
+//!
+//! The body is not kept: it is built from the job anew for each attempt, with a fresh download URL.
+
+use super::ids::{AccountId, JobId, NotAnId};
+use super::job::Callback;
+use super::time::Timestamp;
+use super::webhook::{Webhook, WebhookId};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use uuid::Uuid;
+
+/// Bytes of an answer that are kept of each attempt.
+pub const MAX_EXCERPT_BYTES: usize = 1_024;
+/// Characters that an attempt's `error` may have; a longer one is cut.
+const MAX_ERROR_CHARS: usize = 300;
+
+id!(
+    /// A delivery; `webhook-id` on the wire, the same over all its attempts.
+    DeliveryId
+);
+
+/// An event on its way to a webhook.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Its id; sorts by creation.
+    pub id: DeliveryId,
+    /// Whose it is.
+    pub account: AccountId,
+    /// The receiver. Stays as it is when the webhook is deleted.
+    pub webhook: WebhookId,
+    /// The receiver's URL. Stays as it is when the webhook is deleted.
+    pub url: String,
+    /// What it tells.
+    pub kind: DeliveryKind,
+    /// The job that it is about; of a test, an id that no job has.
+    pub job: JobId,
+    /// When the job ended, or the test was asked for.
+    pub created_at: Timestamp,
+    /// Attempts made, over all rounds; the next attempt's number.
+    pub attempts: u32,
+    /// How often it was sent again by hand.
+    pub round: u32,
+    /// Where it stands.
+    pub state: DeliveryState,
+}
+
+/// What a delivery tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeliveryKind {
+    /// A job has ended.
+    Event,
+    /// Nothing: the operator wants to see it arrive.
+    Test,
+}
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DeliveryState {
+    /// An attempt is to be made.
+    Pending {
+        /// Not before this moment.
+        due: Timestamp,
+        /// Attempts of this round that have failed.
+        failures: u32,
+    },
+    /// The receiver has answered with success.
+    Delivered {
+        /// When, for the first time.
+        at: Timestamp,
+    },
+    /// No attempt will be made any more, unless by hand.
+    Failed {
+        /// Why.
+        reason: FailReason,
+        /// Since when.
+        at: Timestamp,
+    },
+}
+
+/// Why a delivery was given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailReason {
+    /// Every attempt of the schedule failed.
+    AttemptsExhausted,
+    /// There is no receiver any more.
+    WebhookDeleted,
+}
+
+/// One POST, kept as a record of its own under the delivery's id and the attempt's number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attempt {
+    /// The delivery's round when the attempt began.
+    pub round: u32,
+    /// When it began.
+    pub at: Timestamp,
+    /// The answer's status, if one came.
+    pub status_code: Option<u16>,
+    /// What went wrong besides the status.
+    pub error: Option<String>,
+    /// From its beginning to its end.
+    pub duration_ms: u64,
+    /// The beginning of the answer, as text.
+    pub response_body: String,
+}
+
+impl Delivery {
+    /// A delivery that is due at once.
+    pub fn new(
+        id: DeliveryId,
+        webhook: &Webhook,
+        kind: DeliveryKind,
+        job: JobId,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            account: webhook.account,
+            webhook: webhook.id,
+            url: webhook.url.clone(),
+            kind,
+            job,
+            created_at: now,
+            attempts: 0,
+            round: 0,
+            state: DeliveryState::Pending {
+                due: now,
+                failures: 0,
+            },
+        }
+    }
+}
+
+impl Delivery {
+    /// A delivery that was owed to a webhook which is no more: it is on record, and nothing is sent.
+    pub fn to_nobody(
+        id: DeliveryId,
+        account: AccountId,
+        callback: &Callback,
+        job: JobId,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            id,
+            account,
+            webhook: callback.webhook,
+            url: callback.url.clone(),
+            kind: DeliveryKind::Event,
+            job,
+            created_at: now,
+            attempts: 0,
+            round: 0,
+            state: DeliveryState::Failed {
+                reason: FailReason::WebhookDeleted,
+                at: now,
+            },
+        }
+    }
+}
+
+impl DeliveryState {
+    /// The word on the wire.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pending { .. } => "pending",
+            Self::Delivered { .. } => "delivered",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// When the next attempt is due, if there is to be one.
+    pub fn due(&self) -> Option<Timestamp> {
+        match self {
+            Self::Pending { due, .. } => Some(*due),
+            Self::Delivered { .. } | Self::Failed { .. } => None,
+        }
+    }
+
+    /// Since when nothing more is to be done, if that is so.
+    pub fn ended_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Pending { .. } => None,
+            Self::Delivered { at } | Self::Failed { at, .. } => Some(*at),
+        }
+    }
+
+    /// Why it was given up, if it was.
+    pub fn reason(&self) -> Option<FailReason> {
+        match self {
+            Self::Failed { reason, .. } => Some(*reason),
+            Self::Pending { .. } | Self::Delivered { .. } => None,
+        }
+    }
+}
+
+impl FailReason {
+    /// The words on the wire.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::AttemptsExhausted => "attempts exhausted",
+            Self::WebhookDeleted => "webhook deleted",
+        }
+    }
+}
+
+impl Attempt {
+    /// An attempt that got an answer, of which `body` is what was read.
+    ///
+    /// `error` says what broke off the exchange after the status had come, such as the time-out.
+    pub fn answered(
+        round: u32,
+        at: Timestamp,
+        took: Duration,
+        status_code: u16,
+        body: &[u8],
+        error: Option<&str>,
+    ) -> Self {
+        Self {
+            round,
+            at,
+            status_code: Some(status_code),
+            error: error.map(short),
+            duration_ms: millis(took),
+            response_body: excerpt(body),
+        }
+    }
+
+    /// An attempt that got no answer.
+    pub fn broken(round: u32, at: Timestamp, took: Duration, error: &str) -> Self {
+        Self {
+            round,
+            at,
+            status_code: None,
+            error: Some(short(error)),
+            duration_ms: millis(took),
+            response_body: String::new(),
+        }
+    }
+
+    /// Did the receiver take it? Any 2xx does, and a redirect does not (specification, "Delivery").
+    pub fn succeeded(&self) -> bool {
+        self.error.is_none() && self.status_code.is_some_and(|it| (200..300).contains(&it))
+    }
+
+    /// When it ended: a delay runs from here.
+    pub fn ended_at(&self) -> Timestamp {
+        self.at.plus(Duration::from_millis(self.duration_ms))
+    }
+}
+
+/// The delivery after an attempt. `schedule` holds the delay before each retry, so one attempt more than it has delays is made.
+///
+/// Total. Success is believed at any time, for it is what has happened. A failure counts only for the round that it was
+/// begun in: it neither shortens a fresh set of attempts nor reopens what is over.
+pub fn record_attempt(delivery: &Delivery, attempt: &Attempt, schedule: &[Duration]) -> Delivery {
+    let at = attempt.ended_at();
+    let state = match (delivery.state, attempt.succeeded()) {
+        (DeliveryState::Pending { .. } | DeliveryState::Failed { .. }, true) => {
+            DeliveryState::Delivered { at }
+        }
+        (DeliveryState::Pending { failures, .. }, false) if attempt.round == delivery.round => {
+            // A count beyond what an index can hold has no delay either.
+            match usize::try_from(failures)
+                .ok()
+                .and_then(|it| schedule.get(it))
+            {
+                Some(delay) => DeliveryState::Pending {
+                    due: at.plus(*delay),
+                    failures: failures + 1,
+                },
+                None => DeliveryState::Failed {
+                    reason: FailReason::AttemptsExhausted,
+                    at,
+                },
+            }
+        }
+        (state @ DeliveryState::Pending { .. }, false)
+        | (state @ DeliveryState::Delivered { .. }, _)
+        | (state @ DeliveryState::Failed { .. }, false) => state,
+    };
+    Delivery {
+        attempts: delivery.attempts.saturating_add(1),
+        state,
+        ..delivery.clone()
+    }
+}
+
+/// The delivery sent again by hand: due at once, with a fresh set of attempts, under the same id.
+///
+/// Whether its webhook still exists is the caller's to see to.
+pub fn redeliver(delivery: &Delivery, now: Timestamp) -> Delivery {
+    Delivery {
+        round: delivery.round.saturating_add(1),
+        state: DeliveryState::Pending {
+            due: now,
+            failures: 0,
+        },
+        ..delivery.clone()
+    }
+}
+
+/// The delivery after its webhook was deleted: what is pending is given up, what is over stays as it is.
+pub fn webhook_deleted(delivery: &Delivery, now: Timestamp) -> Delivery {
+    let state = match delivery.state {
+        DeliveryState::Pending { .. } => DeliveryState::Failed {
+            reason: FailReason::WebhookDeleted,
+            at: now,
+        },
+        state @ (DeliveryState::Delivered { .. } | DeliveryState::Failed { .. }) => state,
+    };
+    Delivery {
+        state,
+        ..delivery.clone()
+    }
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn short(text: &str) -> String {
+    text.chars().take(MAX_ERROR_CHARS).collect()
+}
+
+/// The first bytes of an answer as text; a character that the cut would halve is left out.
+fn excerpt(body: &[u8]) -> String {
+    let mut head = &body[..body.len().min(MAX_EXCERPT_BYTES)];
+    if head.len() < body.len()
+        && let Some(last) = head.utf8_chunks().last()
+    {
+        let half = last.invalid();
+        // Only a beginning that a later byte could complete is the cut's doing; other bad bytes are the receiver's.
+        if std::str::from_utf8(half).is_err_and(|fault| fault.error_len().is_none()) {
+            head = &head[..head.len() - half.len()];
+        }
+    }
+    String::from_utf8_lossy(head).into_owned()
+}
+
+#[cfg(test)]
+mod tests;

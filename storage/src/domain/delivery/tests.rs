@@ -1,0 +1,247 @@
+//! The grid of states and happenings, and a whole life of attempts.
+
+use super::*;
+use crate::domain::canonical::Encoding;
+use crate::domain::webhook::SealedSecret;
+
+const MINUTE: Duration = Duration::from_secs(60);
+
+fn schedule() -> Vec<Duration> {
+    [1, 2, 5, 10, 15, 20].map(|it| MINUTE * it).to_vec()
+}
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+fn delivery(round: u32, state: DeliveryState) -> Delivery {
+    let webhook = Webhook {
+        id: WebhookId(Uuid::from_u128(1)),
+        account: AccountId(Uuid::from_u128(2)),
+        url: "https://a/".into(),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![]),
+        retired: vec![],
+        created_at: at(0),
+    };
+    let id = DeliveryId(Uuid::from_u128(3));
+    let job = JobId(Uuid::from_u128(4));
+    Delivery {
+        round,
+        state,
+        ..Delivery::new(id, &webhook, DeliveryKind::Event, job, at(500))
+    }
+}
+
+#[test]
+fn every_state_meets_everything_that_happens() {
+    let (exhausted, deleted) = (FailReason::AttemptsExhausted, FailReason::WebhookDeleted);
+    let states = [
+        DeliveryState::Pending {
+            due: at(1_000),
+            failures: 0,
+        },
+        DeliveryState::Pending {
+            due: at(1_000),
+            failures: 5,
+        },
+        DeliveryState::Pending {
+            due: at(1_000),
+            failures: 6,
+        },
+        DeliveryState::Pending {
+            due: at(1_000),
+            failures: u32::MAX,
+        },
+        DeliveryState::Delivered { at: at(2_000) },
+        DeliveryState::Failed {
+            reason: exhausted,
+            at: at(2_000),
+        },
+        DeliveryState::Failed {
+            reason: deleted,
+            at: at(2_000),
+        },
+    ];
+    let took = Duration::from_millis(250);
+    let attempts = [
+        ("204", Attempt::answered(1, at(9_000), took, 204, b"", None)),
+        (
+            "500",
+            Attempt::answered(1, at(9_000), took, 500, b"oh", None),
+        ),
+        (
+            "no answer",
+            Attempt::broken(1, at(9_000), took, "timed out"),
+        ),
+        (
+            "204 of an earlier round",
+            Attempt::answered(0, at(9_000), took, 204, b"", None),
+        ),
+        (
+            "500 of an earlier round",
+            Attempt::answered(0, at(9_000), took, 500, b"", None),
+        ),
+    ];
+    let mut grid = String::new();
+    for state in states {
+        let before = delivery(1, state);
+        grid.push_str(&format!("{state:?}\n"));
+        let mut line = |what: &str, after: Delivery| {
+            let counts = format!("round {}, attempts {}", after.round, after.attempts);
+            grid.push_str(&format!(
+                "    {what}\n        {:?}, {counts}\n",
+                after.state
+            ));
+            assert_eq!(
+                Delivery {
+                    state,
+                    round: 1,
+                    attempts: 0,
+                    ..after
+                },
+                before
+            );
+        };
+        for (what, attempt) in &attempts {
+            line(what, record_attempt(&before, attempt, &schedule()));
+        }
+        line("redeliver", redeliver(&before, at(9_000)));
+        line("webhook deleted", webhook_deleted(&before, at(9_000)));
+    }
+    insta::assert_snapshot!(grid);
+}
+
+/// Fails every attempt as soon as it is due; answers the waits between the end of one and the next's due moment.
+fn fail_until_the_end(mut delivery: Delivery, took: Duration) -> (Vec<u64>, Delivery) {
+    let mut waits = vec![];
+    for _ in 0..100 {
+        let Some(due) = delivery.state.due() else {
+            break;
+        };
+        let attempt = Attempt::broken(delivery.round, due, took, "timed out");
+        delivery = record_attempt(&delivery, &attempt, &schedule());
+        let next = delivery.state.due();
+        waits.extend(next.map(|it| it.seconds().abs_diff(attempt.ended_at().seconds())));
+    }
+    (waits, delivery)
+}
+
+#[test]
+fn hostile_98_seven_failures_in_53_minutes_and_a_fresh_set_by_hand() {
+    let took = Duration::from_secs(10);
+    let start = delivery(
+        0,
+        DeliveryState::Pending {
+            due: at(0),
+            failures: 0,
+        },
+    );
+    let (waits, end) = fail_until_the_end(start, took);
+    assert_eq!(waits, [60, 120, 300, 600, 900, 1200]);
+    assert_eq!(end.attempts, 7);
+    assert_eq!(end.state.reason(), Some(FailReason::AttemptsExhausted));
+    assert_eq!(end.state.word(), "failed");
+    // Each of the seven took 10 seconds, and no delay ran meanwhile.
+    let over = at(0).plus(MINUTE * 53).plus(took * 7);
+    assert_eq!(
+        end.state,
+        DeliveryState::Failed {
+            reason: FailReason::AttemptsExhausted,
+            at: over
+        }
+    );
+
+    let (waits, end) = fail_until_the_end(redeliver(&end, over), took);
+    assert_eq!((waits.len(), end.attempts, end.round), (6, 14, 1));
+}
+
+#[test]
+fn a_shorter_schedule_ends_what_is_beyond_it() {
+    let pending = delivery(
+        0,
+        DeliveryState::Pending {
+            due: at(0),
+            failures: 4,
+        },
+    );
+    let attempt = Attempt::broken(0, at(0), MINUTE, "refused");
+    for schedule in [&[][..], &[MINUTE; 4][..]] {
+        let after = record_attempt(&pending, &attempt, schedule);
+        assert_eq!(after.state.reason(), Some(FailReason::AttemptsExhausted));
+    }
+    let after = record_attempt(&pending, &attempt, &[MINUTE; 5]);
+    assert_eq!(after.state.due(), Some(at(120_000)));
+}
+
+#[test]
+fn hostile_98_success_is_a_whole_2xx() {
+    let answered =
+        |status, error| Attempt::answered(0, at(0), MINUTE, status, b"", error).succeeded();
+    for status in [200, 201, 204, 226, 299] {
+        assert!(answered(status, None), "{status}");
+        assert!(!answered(status, Some("timed out")), "{status}");
+    }
+    for status in [
+        100,
+        199,
+        300,
+        301,
+        304,
+        308,
+        400,
+        410,
+        429,
+        500,
+        599,
+        0,
+        u16::MAX,
+    ] {
+        assert!(!answered(status, None), "{status}");
+    }
+    assert!(!Attempt::broken(0, at(0), MINUTE, "").succeeded());
+}
+
+#[test]
+fn hostile_108_what_is_kept_of_an_answer_is_bounded() {
+    let kept = |body: &[u8]| Attempt::answered(0, at(0), MINUTE, 200, body, None).response_body;
+    assert_eq!(kept(b"ok"), "ok");
+    assert_eq!(kept(&[b'a'; 70_000]), "a".repeat(1_024));
+    // Two bytes of the emoji are before the cut; at the true end they are the receiver's own fault and are shown.
+    let mut body = "a".repeat(1_022);
+    body.push('😀');
+    assert_eq!(kept(body.as_bytes()), "a".repeat(1_022));
+    assert_eq!(
+        kept(&body.as_bytes()[..1_024]),
+        format!("{}\u{fffd}", "a".repeat(1_022))
+    );
+    assert_eq!(kept(&[0xff; 2_000]).chars().count(), 1_024);
+    assert!(
+        postcard_size(&Attempt::answered(
+            0,
+            at(0),
+            MINUTE,
+            200,
+            &[0xff; 2_000],
+            Some(&"😀".repeat(9_000))
+        )) < 8_192
+    );
+}
+
+fn postcard_size(attempt: &Attempt) -> usize {
+    postcard::to_extend(attempt, vec![]).unwrap().len()
+}
+
+#[test]
+fn hostile_113_moments_at_the_end_of_time_hold() {
+    let attempt = Attempt::broken(0, at(i64::MAX), Duration::MAX, "x");
+    let pending = delivery(
+        0,
+        DeliveryState::Pending {
+            due: at(0),
+            failures: 0,
+        },
+    );
+    let after = record_attempt(&pending, &attempt, &[Duration::MAX]);
+    assert_eq!(after.state.due(), Some(at(i64::MAX)));
+}

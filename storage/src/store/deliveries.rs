@@ -1,0 +1,186 @@
+//! Deliveries, their attempts, and the index of what is due.
+
+use super::{Page, Store, StoreError, Writes, decode, encode, keys};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
+use crate::domain::ids::AccountId;
+use crate::domain::time::Timestamp;
+use crate::domain::webhook::WebhookId;
+use crate::engine::{Direction, KeyRange};
+use serde::{Deserialize, Serialize};
+
+/// What the due index says of a pending delivery, so that it can be scheduled without its record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DueDelivery {
+    /// Whose it is.
+    pub account: AccountId,
+    /// Its receiver.
+    pub webhook: WebhookId,
+}
+
+impl Store {
+    /// A delivery, whoever's it is.
+    pub fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+        match self.read::<AccountId>(&keys::delivery_account(id))? {
+            Some(account) => self.read(&keys::delivery(account, id)),
+            None => Ok(None),
+        }
+    }
+
+    /// A page of an account's deliveries, newest first.
+    pub fn deliveries_of(
+        &self,
+        account: AccountId,
+        limit: usize,
+        after: Option<[u8; 16]>,
+    ) -> Result<Page<Delivery>, StoreError> {
+        self.page(
+            keys::deliveries_of(account),
+            Direction::Falling,
+            limit,
+            after,
+        )
+    }
+
+    /// A page of all deliveries, newest first.
+    pub fn deliveries(
+        &self,
+        limit: usize,
+        after: Option<[u8; 16]>,
+    ) -> Result<Page<Delivery>, StoreError> {
+        let mut range = KeyRange::prefix(&keys::delivery_accounts());
+        if let Some(id) = after {
+            range = range.below(keys::delivery_account(DeliveryId(uuid::Uuid::from_bytes(
+                id,
+            ))));
+        }
+        let pairs = self.engine().scan(&range, Direction::Falling, limit + 1)?;
+        let more = pairs.len() > limit;
+        let mut items = Vec::with_capacity(limit);
+        let mut last = None;
+        for (key, value) in pairs.iter().take(limit) {
+            let Some(id) = keys::last_id(key) else {
+                continue;
+            };
+            last = Some(id);
+            let id = DeliveryId(uuid::Uuid::from_bytes(id));
+            items.extend(self.read::<Delivery>(&keys::delivery(decode(value)?, id))?);
+        }
+        Ok(Page {
+            items,
+            next: last.filter(|_| more),
+        })
+    }
+
+    /// Visits every delivery.
+    pub fn each_delivery(
+        &self,
+        mut visit: impl FnMut(Delivery) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::deliveries(), |_, delivery| visit(delivery))
+    }
+
+    /// Up to `limit` pending deliveries in the order in which they are due, after the one given.
+    pub fn due(
+        &self,
+        after: Option<(Timestamp, DeliveryId)>,
+        limit: usize,
+    ) -> Result<Vec<(Timestamp, DeliveryId, DueDelivery)>, StoreError> {
+        let mut range = KeyRange::prefix(&keys::due_deliveries());
+        if let Some((due, id)) = after {
+            range = range.above(keys::delivery_due(due, id));
+        }
+        let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
+        let read = |(key, value): &(Vec<u8>, Vec<u8>)| {
+            let (due, id) = keys::read_due(key).ok_or_else(|| StoreError::Damaged {
+                kind: "due index",
+                reason: "its key is malformed".into(),
+            })?;
+            Ok((due, id, decode(value)?))
+        };
+        pairs.iter().map(read).collect()
+    }
+
+    /// All attempts of a delivery, in their order.
+    pub fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
+        let mut attempts = Vec::new();
+        self.each(keys::attempts(delivery), |_, attempt| {
+            attempts.push(attempt);
+            Ok(())
+        })?;
+        Ok(attempts)
+    }
+
+    /// The writes that add a delivery.
+    pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
+        let mut writes = self.change_delivery(None, delivery);
+        writes.push((
+            keys::delivery_account(delivery.id),
+            Some(encode(&delivery.account)),
+        ));
+        writes
+    }
+
+    /// The writes that turn one state of a delivery into another, its place in the due index included.
+    pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
+        let mut writes = vec![(keys::delivery(after.account, after.id), Some(encode(after)))];
+        let old = before.and_then(|it| it.state.due());
+        let new = after.state.due();
+        if let Some(due) = old.filter(|due| Some(*due) != new) {
+            writes.push((keys::delivery_due(due, after.id), None));
+        }
+        if let Some(due) = new {
+            let entry = DueDelivery {
+                account: after.account,
+                webhook: after.webhook,
+            };
+            writes.push((keys::delivery_due(due, after.id), Some(encode(&entry))));
+        }
+        writes
+    }
+
+    /// The writes that record an attempt together with what it makes of the delivery.
+    pub fn record_attempt(&self, before: &Delivery, after: &Delivery, attempt: &Attempt) -> Writes {
+        let mut writes = self.change_delivery(Some(before), after);
+        writes.push((
+            keys::attempt(after.id, before.attempts),
+            Some(encode(attempt)),
+        ));
+        writes
+    }
+
+    /// The writes that remove deliveries which ended before `older_than`, with their attempts, among the next `limit`
+    /// from `cursor` on, and where to go on from: an empty cursor once the end is reached.
+    pub fn forget_deliveries(
+        &self,
+        older_than: Timestamp,
+        cursor: &[u8],
+        limit: usize,
+    ) -> Result<(Writes, Vec<u8>), StoreError> {
+        let range = KeyRange::prefix(&keys::deliveries());
+        let range = if cursor.is_empty() {
+            range
+        } else {
+            range.above(cursor.to_vec())
+        };
+        let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
+        let at_end = pairs.len() < limit;
+        let cursor = pairs
+            .last()
+            .filter(|_| !at_end)
+            .map(|(key, _)| key.clone())
+            .unwrap_or_default();
+        let mut writes = Vec::new();
+        for (key, value) in pairs {
+            let delivery: Delivery = decode(&value)?;
+            if delivery.state.ended_at().is_none_or(|at| at >= older_than) {
+                continue;
+            }
+            writes.push((key, None));
+            writes.push((keys::delivery_account(delivery.id), None));
+            writes.extend(
+                (0..delivery.attempts).map(|number| (keys::attempt(delivery.id, number), None)),
+            );
+        }
+        Ok((writes, cursor))
+    }
+}
