@@ -6,6 +6,7 @@ use crate::config::{BackendKind, Config, TierBackend};
 use crate::egress::{Egress, EgressOptions, EgressSetupError};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
+use crate::http::KeyRing;
 use crate::http::state::AppState;
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::secrets;
@@ -206,6 +207,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     })?;
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
+        key_ring: KeyRing::default(),
         pause: RwLock::new(store.pause()?),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         gallery: ObjectGallery::new(images.clone()),

@@ -241,7 +241,7 @@ impl AccountActor {
             }
         }
         let owed = batch.deliveries().to_vec();
-        let writes = batch.into_writes()?;
+        let (writes, inserts) = batch.into_changes()?;
         self.count_live(live_before);
         for (outcome, reply) in begun {
             // A run that ends the job here, because it was the last one allowed, is known only once it is on the disk.
@@ -252,7 +252,7 @@ impl AccountActor {
                 outcome => drop(reply.send(outcome)),
             }
         }
-        if writes.is_empty() {
+        if writes.is_empty() && inserts.is_empty() {
             answers.into_iter().for_each(Answer::send);
             return Ok(());
         }
@@ -279,7 +279,11 @@ impl AccountActor {
             // After a failure too: what has piled up meanwhile is then refused at once.
             address.do_send(CommitEnded);
         });
-        self.context.store.engine().submit(Commit { writes, done });
+        self.context.store.engine().submit(Commit {
+            writes,
+            inserts,
+            done,
+        });
         Ok(())
     }
 

@@ -341,7 +341,11 @@ impl DeliveryActor {
                 }
             }
         });
-        self.context.store.engine().submit(Commit { writes, done });
+        self.context.store.engine().submit(Commit {
+            writes,
+            inserts: Vec::new(),
+            done,
+        });
     }
 
     fn queue(&mut self, delivery: &Delivery) {

@@ -92,9 +92,14 @@ impl Generator for Never {
 
 fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
     actix_web::rt::System::new().block_on(async {
-        let mut config = Config::load(&Sources::default())?;
+        let mut config = Config::load(&Sources {
+            env: Sources::process_environment(),
+            ..Sources::default()
+        })?;
         config.storage.data_dir = data_dir;
-        config.server.workers = 2;
+        if config.server.workers == 0 {
+            config.server.workers = 2;
+        }
         config.server.shutdown_grace_seconds = 0;
         config.jobs.max_live = 100_000_000;
         config.jobs.max_live_per_account = 100_000_000;

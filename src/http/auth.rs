@@ -7,12 +7,13 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use sha2::{Digest, Sha256};
 use std::future::{Ready, ready};
-use tintype_storage::domain::api_key::{self, ApiKey};
+use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
 
 /// A client that has shown a valid key.
 pub struct Principal {
     /// What is known about the key.
-    pub key: ApiKey,
+    pub key: Arc<ApiKey>,
 }
 
 /// Whoever has shown the operator's token.
@@ -40,16 +41,13 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Unauthorized, detail)
 }
 
-fn authenticate(request: &HttpRequest) -> Result<ApiKey, Problem> {
+fn authenticate(request: &HttpRequest) -> Result<Arc<ApiKey>, Problem> {
     let state = state_of(request)?;
     let token = bearer(request.headers(), "<API_KEY>")?;
     let invalid = || unauthorized("the API key is not valid; check that it was copied whole");
-    if !api_key::is_well_formed(token) {
-        return Err(invalid());
-    }
     let key = state
-        .store
-        .key_by_hash(&api_key::hash(token))?
+        .key_ring
+        .find(&state.store, token)?
         .ok_or_else(invalid)?;
     key.admit(state.now())
         .map_err(|refusal| unauthorized(refusal.to_string()))?;

@@ -8,7 +8,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpMessage, HttpRequest, HttpResponse, ResponseError, web};
+use actix_web::{Error, HttpRequest, HttpResponse, ResponseError, web};
 use futures_util::FutureExt as _;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -51,7 +51,6 @@ pub async fn envelope<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = RequestId::of(request.request());
-    request.extensions_mut().insert(id.clone());
     let state = request.app_data::<web::Data<AppState>>();
     if state.is_some_and(|state| state.fail_stop.has_tripped()) {
         let answer = failures::stopping().render(&id.0);

@@ -13,6 +13,7 @@ use crate::words;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use object_store::path::Path;
+use std::sync::Arc;
 use tintype_actors::account::AcceptJob;
 use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
@@ -72,10 +73,9 @@ pub async fn create(
         .catalog
         .price(asked.tier, asked.resolution)
         .unwrap_or_default();
-    check_funds(&state, key, price)?;
     let call = Call {
         state,
-        key: key.clone(),
+        key: Arc::clone(key),
         asked,
         callback,
         price,
@@ -98,7 +98,7 @@ pub async fn create(
 /// A call that has passed its first checks.
 struct Call {
     state: web::Data<AppState>,
-    key: ApiKey,
+    key: Arc<ApiKey>,
     asked: GenerationRequest,
     callback: Option<Callback>,
     price: Amount,
@@ -113,6 +113,9 @@ impl Call {
 
     /// Gathers what the job needs, then asks the account's actor.
     async fn accept(self) -> Result<HttpResponse, Problem> {
+        if self.needs_material() {
+            check_funds(&self.state, &self.key, self.price)?;
+        }
         let material = Material::gather(&self.state, &self.asked).await?;
         let outcome = self.reserve(&material).await;
         match outcome {

@@ -10,6 +10,7 @@ mod generations;
 mod health;
 mod idempotency;
 mod jobs;
+mod key_ring;
 pub mod problem;
 mod routes;
 pub mod state;
@@ -17,4 +18,5 @@ mod wire;
 
 pub use admin::{issue_key, open_account, remove_key};
 pub use envelope::envelope;
+pub use key_ring::KeyRing;
 pub use routes::configure;

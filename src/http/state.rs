@@ -1,5 +1,6 @@
 //! What every handler may use.
 
+use super::key_ring::KeyRing;
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
@@ -40,6 +41,8 @@ pub struct AppState {
     pub clock: Clock,
     /// The end of the process.
     pub fail_stop: FailStop,
+    /// API keys that were used lately.
+    pub key_ring: KeyRing,
     /// The operator's switches, as they are on the disk.
     pub pause: RwLock<Pause>,
     /// SHA-256 of the operator's token.
@@ -75,7 +78,11 @@ impl AppState {
         let (sender, receiver) = oneshot::channel();
         // The caller may have gone away; then nobody wants to know.
         let done = Box::new(move |outcome| drop(sender.send(outcome)));
-        self.store.engine().submit(Commit { writes, done });
+        self.store.engine().submit(Commit {
+            writes,
+            inserts: Vec::new(),
+            done,
+        });
         let outcome = receiver.await.unwrap_or(Err(EngineError::Stopped));
         if let Err(error) = &outcome {
             self.fail_stop.trip(error.to_string());

@@ -256,6 +256,7 @@ pub async fn change(
     let (hash, key) = find_key(&state, &path)?;
     let key = change.apply(key);
     state.commit(state.store.put_key(&hash, &key)).await?;
+    state.key_ring.forget(&hash);
     let spent = state.store.key_spent(key.id)?;
     Ok(HttpResponse::Ok().json(KeyView::new(key, spent, None)))
 }
@@ -276,6 +277,7 @@ pub async fn remove(
 pub async fn withdraw(state: &AppState, key: &ApiKey) -> Result<(), Problem> {
     if let Some((hash, key)) = state.store.key(key.id)? {
         state.commit(state.store.remove_key(&hash, &key)).await?;
+        state.key_ring.forget(&hash);
     }
     Ok(())
 }

@@ -134,28 +134,25 @@ fn write_number(text: &str, encoding: Encoding, out: &mut String) {
     }
 }
 
-/// ECMAScript's `Number::toString`. Rust's shortest digits are the same ones, and differ only in when an exponent is used.
+/// ECMAScript's `Number::toString`. Rust's own formatting was refused: of two shortest spellings equally near it takes the
+/// upper one (642537056656340.25 as .3), where JavaScript and Python take the even one (.2).
 fn ecmascript(value: f64) -> String {
-    if value == 0.0 {
-        return "0".into();
-    }
-    if (1e-6..1e21).contains(&value.abs()) {
-        return format!("{value}");
-    }
-    let text = format!("{value:e}");
-    match text.split_once('e') {
-        Some((digits, exponent)) if !exponent.starts_with('-') => format!("{digits}e+{exponent}"),
-        _ => text,
-    }
+    ryu_js::Buffer::new().format_finite(value).to_owned()
 }
 
-/// Python's `repr` below 1e-4: an exponent of at least two digits.
+/// Python's `repr` below 1e-4: the same digits, with an exponent of at least two digits.
 fn python_small(value: f64) -> String {
-    let text = format!("{value:e}");
-    match text.split_once("e-") {
-        Some((digits, exponent)) => format!("{digits}e-{exponent:0>2}"),
-        None => text,
+    let text = ecmascript(value);
+    if let Some((digits, exponent)) = text.split_once("e-") {
+        return format!("{digits}e-{exponent:0>2}");
     }
+    // JavaScript writes a few zeros out before it takes an exponent: 0.0000015.
+    let (sign, fraction) = text.split_once("0.").unwrap_or_default();
+    let digits = fraction.trim_start_matches('0');
+    let exponent = fraction.len() - digits.len() + 1;
+    let (first, rest) = digits.split_at(digits.len().min(1));
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{sign}{first}{point}{rest}e-{exponent:0>2}")
 }
 
 #[cfg(test)]
@@ -201,6 +198,11 @@ mod tests {
             ("0.0000015", "1.5e-06", "0.0000015"),
             ("-1.5e-7", "-1.5e-07", "-1.5e-7"),
             ("1e-10", "1e-10", "1e-10"),
+            (
+                "642537056656340.25",
+                "642537056656340.2",
+                "642537056656340.2",
+            ),
             ("5e-324", "5e-324", "5e-324"),
             ("9007199254740993", "9007199254740993", "9007199254740992"),
             (

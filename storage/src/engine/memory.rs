@@ -66,7 +66,10 @@ impl Engine for MemoryEngine {
     }
 
     fn submit(&self, commit: Commit) {
-        let outcome = oversized(&commit.writes).map_or_else(|| self.apply(commit.writes), Err);
+        let outcome = match oversized(&commit) {
+            Some(error) => Err(error),
+            None => self.apply(commit.writes, commit.inserts),
+        };
         (commit.done)(outcome);
     }
 
@@ -84,7 +87,11 @@ impl Engine for MemoryEngine {
 }
 
 impl MemoryEngine {
-    fn apply(&self, writes: Vec<(Key, Option<Value>)>) -> Result<(), EngineError> {
+    fn apply(
+        &self,
+        writes: Vec<(Key, Option<Value>)>,
+        inserts: Vec<(Key, Value)>,
+    ) -> Result<(), EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::Stopped);
@@ -95,6 +102,7 @@ impl MemoryEngine {
                 None => state.pairs.remove(&key),
             };
         }
+        state.pairs.extend(inserts);
         state.commits += 1;
         Ok(())
     }

@@ -21,8 +21,10 @@ pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
 /// One atomic change, and what to do once it is on the disk.
 pub struct Commit {
-    /// Keys with their new values; `None` removes. A key stands at most once.
+    /// Keys with their new values; `None` removes. A key stands at most once, here or in `inserts`.
     pub writes: Vec<(Key, Option<Value>)>,
+    /// Keys that hold nothing so far, with their values: the engine need not look what they held before.
+    pub inserts: Vec<(Key, Value)>,
     /// Called exactly once, on the engine's thread: it must be quick and must not call the engine.
     pub done: Done,
 }
@@ -34,6 +36,7 @@ impl fmt::Debug for Commit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Commit")
             .field("writes", &self.writes.len())
+            .field("inserts", &self.inserts.len())
             .finish_non_exhaustive()
     }
 }
@@ -191,15 +194,21 @@ pub fn submit_waiting(
     let (sender, receiver) = crossbeam_channel::bounded(1);
     // The receiver may have given up; then nobody wants the outcome.
     let done = Box::new(move |outcome| drop(sender.send(outcome)));
-    engine.submit(Commit { writes, done });
+    engine.submit(Commit {
+        writes,
+        inserts: Vec::new(),
+        done,
+    });
     receiver
 }
 
 /// The first value that is too large, if one is.
-pub(crate) fn oversized(writes: &[(Key, Option<Value>)]) -> Option<EngineError> {
-    let bytes = writes
-        .iter()
-        .filter_map(|(_, value)| value.as_ref().map(Vec::len))
+pub(crate) fn oversized(commit: &Commit) -> Option<EngineError> {
+    let written = commit.writes.iter().filter_map(|(_, value)| value.as_ref());
+    let inserted = commit.inserts.iter().map(|(_, value)| value);
+    let bytes = written
+        .chain(inserted)
+        .map(Vec::len)
         .find(|bytes| *bytes > MAX_VALUE_BYTES)?;
     Some(EngineError::TooLarge { bytes })
 }

@@ -233,6 +233,7 @@ impl AccountBook {
             store,
             limits,
             writes: HashMap::new(),
+            inserts: HashMap::new(),
             bytes: 0,
             jobs: HashMap::new(),
             entries: HashMap::new(),
@@ -261,6 +262,8 @@ pub struct Batch<'a> {
     store: &'a Store,
     limits: Limits,
     writes: HashMap<Key, Option<Value>>,
+    /// Keys that this batch is the first to write.
+    inserts: HashMap<Key, Value>,
     bytes: usize,
     /// Jobs that this batch has touched, as they will be.
     jobs: HashMap<JobId, Job>,
@@ -280,7 +283,14 @@ impl Batch<'_> {
 
     fn put(&mut self, key: Key, value: Option<Value>) {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
+        // A second write of the same batch takes the first one's place.
+        self.inserts.remove(&key);
         self.writes.insert(key, value);
+    }
+
+    fn insert(&mut self, key: Key, value: Value) {
+        self.bytes += key.len() + value.len();
+        self.inserts.insert(key, value);
     }
 
     /// Is there as much in this batch as one commit should hold? sled keeps a commit whole for certain only within one of its
@@ -330,7 +340,7 @@ impl Batch<'_> {
         self.book.account.books = books;
         self.books_changed = true;
         self.book.count_live(&job);
-        self.put(keys::live_job(job.account, id), Some(encode(&job)));
+        self.insert(keys::live_job(job.account, id), encode(&job));
         self.remember(IdempotentCall::Generation, new.idempotency, id.0, now);
         self.jobs.insert(id, job);
         Ok(Accepted {
@@ -370,9 +380,9 @@ impl Batch<'_> {
             fingerprint: used.fingerprint,
             expires_at,
         };
-        self.put(
+        self.insert(
             keys::idempotency_use(call, self.book.account.id, &used.name, expires_at),
-            Some(encode(&record)),
+            encode(&record),
         );
         self.used.insert((call, used.name), record);
     }
@@ -480,7 +490,7 @@ impl Batch<'_> {
         let held = &mut self.book.keys.entry(job.key).or_default().held;
         *held = held.minus(job.price).unwrap_or(Amount::ZERO);
         self.put(keys::live_job(job.account, job.id), None);
-        self.put(keys::ended_job(job.account, job.id), Some(encode(job)));
+        self.insert(keys::ended_job(job.account, job.id), encode(job));
     }
 
     /// `spent` is what the job's key has spent with this charge.
@@ -539,14 +549,21 @@ impl Batch<'_> {
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {
-        self.put(
+        self.insert(
             keys::ledger_entry(self.book.account.id, entry.id),
-            Some(encode(&entry)),
+            encode(&entry),
         );
     }
 
     /// All that was decided, as the writes of one commit; empty when nothing has changed.
-    pub fn into_writes(mut self) -> Result<Writes, StoreError> {
+    pub fn into_writes(self) -> Result<Writes, StoreError> {
+        let (mut writes, inserts) = self.into_changes()?;
+        writes.extend(inserts.into_iter().map(|(key, value)| (key, Some(value))));
+        Ok(writes)
+    }
+
+    /// The same, with those keys apart that held nothing before: an engine need not look there first.
+    pub fn into_changes(mut self) -> Result<(Writes, Vec<(Key, Value)>), StoreError> {
         if let Some(fault) = self.book.account.books.fault() {
             return Err(self.broken(fault));
         }
@@ -556,7 +573,10 @@ impl Batch<'_> {
                 Some(encode(&self.book.account)),
             );
         }
-        Ok(self.writes.into_iter().collect())
+        Ok((
+            self.writes.into_iter().collect(),
+            self.inserts.into_iter().collect(),
+        ))
     }
 
     fn broken(&self, fault: String) -> StoreError {

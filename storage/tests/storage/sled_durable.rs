@@ -248,6 +248,7 @@ fn every_answer_has_a_sync_that_began_after_its_commit() {
         let (seen, at_gate) = (Arc::clone(&syncs), Arc::clone(&gate));
         let (sender, receiver) = crossbeam_channel::bounded(1);
         engine.submit(Commit {
+            inserts: Vec::new(),
             writes: vec![put("k", &number.to_string())],
             done: Box::new(move |outcome| {
                 seen.store(at_gate.passed(), Ordering::SeqCst);

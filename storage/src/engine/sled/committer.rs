@@ -196,17 +196,20 @@ impl Writer {
     fn write(&self, commits: &mut [Commit]) -> Result<(), EngineError> {
         let mut batch = ::sled::Batch::default();
         let mut before: BTreeMap<Key, Option<Value>> = BTreeMap::new();
-        for (key, value) in commits
-            .iter_mut()
-            .flat_map(|commit| commit.writes.drain(..))
-        {
-            match value {
-                Some(value) => batch.insert(key.as_slice(), value),
-                None => batch.remove(key.as_slice()),
+        for commit in commits.iter_mut() {
+            for (key, value) in commit.writes.drain(..) {
+                match value {
+                    Some(value) => batch.insert(key.as_slice(), value),
+                    None => batch.remove(key.as_slice()),
+                }
+                if let Entry::Vacant(unread) = before.entry(key) {
+                    let old = self.tree.get(unread.key()).map_err(failed)?;
+                    unread.insert(old.map(|it| it.to_vec()));
+                }
             }
-            if let Entry::Vacant(unread) = before.entry(key) {
-                let old = self.tree.get(unread.key()).map_err(failed)?;
-                unread.insert(old.map(|it| it.to_vec()));
+            for (key, value) in commit.inserts.drain(..) {
+                batch.insert(key.as_slice(), value);
+                before.entry(key).or_insert(None);
             }
         }
         if before.is_empty() {
@@ -239,9 +242,13 @@ fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(),
 }
 
 fn size(commit: &Commit) -> usize {
-    commit
+    let written = commit
         .writes
         .iter()
-        .map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len))
-        .sum()
+        .map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len));
+    let inserted = commit
+        .inserts
+        .iter()
+        .map(|(key, value)| key.len() + value.len());
+    written.chain(inserted).sum()
 }

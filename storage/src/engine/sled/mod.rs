@@ -104,7 +104,7 @@ impl Engine for SledEngine {
     }
 
     fn submit(&self, commit: Commit) {
-        match oversized(&commit.writes) {
+        match oversized(&commit) {
             Some(error) => (commit.done)(Err(error)),
             None => self.committer.submit(commit),
         }
