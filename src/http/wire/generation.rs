@@ -208,8 +208,7 @@ fn url_fault(url: &str) -> Option<String> {
             "has {chars} characters; at most {MAX_URL_CHARS} are allowed"
         ));
     }
-    let lower = url.get(..8).unwrap_or(url).to_ascii_lowercase();
-    let has_scheme = lower.starts_with("http://") || lower.starts_with("https://");
+    let has_scheme = url.starts_with("http://") || url.starts_with("https://");
     (!has_scheme).then(|| "must start with http:// or https://".to_owned())
 }
 
