@@ -6,10 +6,16 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::json::Members;
 use tintype_storage::domain::time::Timestamp;
 
+/// Faults that an answer lists. A body of one mebibyte can hold half a million, and the answer must not be many times
+/// its size.
+const MAX_FAULTS: usize = 100;
+
 /// The fields of a body that have not been read yet, and the faults found so far.
 pub struct Fields<'a> {
     members: Vec<(String, &'a RawValue)>,
     faults: Vec<FieldFault>,
+    /// Faults found, listed or not.
+    found: usize,
 }
 
 impl<'a> Fields<'a> {
@@ -23,17 +29,23 @@ impl<'a> Fields<'a> {
         }
         let object: Members<'a> = serde_json::from_str(text)
             .map_err(|error| wrong(format!("is not a well-formed JSON object: {error}")))?;
-        let twice = |name: &String| FieldFault::new(shown(name), "stands twice; send it once");
-        let faults = object.repeated.iter().map(twice).collect();
-        Ok(Self {
+        let mut fields = Self {
             members: object.members,
-            faults,
-        })
+            faults: Vec::new(),
+            found: 0,
+        };
+        for name in &object.repeated {
+            fields.fault(shown(name), "stands twice; send it once");
+        }
+        Ok(fields)
     }
 
     /// Remembers a fault.
     pub fn fault(&mut self, field: impl Into<String>, message: impl Into<String>) {
-        self.faults.push(FieldFault::new(field, message));
+        self.found += 1;
+        if self.faults.len() < MAX_FAULTS {
+            self.faults.push(FieldFault::new(field, message));
+        }
     }
 
     /// Was this field sent and not read yet?
@@ -140,13 +152,13 @@ impl<'a> Fields<'a> {
             );
             return None;
         };
-        let before = self.faults.len();
+        let before = self.found;
         let read: Vec<String> = entries
             .iter()
             .enumerate()
             .filter_map(|(at, entry)| self.string_of(&format!("{name}[{at}]"), entry))
             .collect();
-        (self.faults.len() == before).then_some(read)
+        (self.found == before).then_some(read)
     }
 
     /// Ends the reading: what is left over is unknown. `known` are the names that the body could have.
@@ -159,6 +171,11 @@ impl<'a> Fields<'a> {
                 None => format!("is unknown; the fields are {}", known.join(", ")),
             };
             self.fault(shown(&name), message);
+        }
+        let unlisted = self.found - self.faults.len();
+        if unlisted > 0 {
+            let message = format!("has {unlisted} more faults than are listed here");
+            self.faults.push(FieldFault::new("body", message));
         }
         if self.faults.is_empty() {
             Ok(())
