@@ -21,6 +21,7 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
+use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::request::GenerationRequest;
 use tintype_storage::domain::webhook;
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, IdempotentCall, NewJob};
@@ -83,6 +84,8 @@ pub async fn create(
         account,
     };
     if call.needs_material() {
+        check_funds(&call.state, &call.key, call.price)?;
+        call.check_key_limit().await?;
         // Apart from this request's own life: a caller that goes away must leave no objects behind.
         let apart = actix_web::rt::spawn(call.accept());
         return apart.await.map_err(|_| {
@@ -111,11 +114,25 @@ impl Call {
         !self.asked.input_urls.is_empty() || words::is_too_large(&words_of(&self.asked))
     }
 
+    /// Refuses what the key's own limit does not cover, before anything is fetched. A call without material goes straight
+    /// to the reservation, which decides again.
+    async fn check_key_limit(&self) -> Result<(), Problem> {
+        let Some(limit) = self.key.spend_limit else {
+            return Ok(());
+        };
+        let (state, key, price) = (self.state.clone(), self.key.clone(), self.price);
+        // Reads all live jobs of the account, which may be many: not on this thread, which serves other calls.
+        let used = web::block(move || spent_and_held(&state, &key)).await;
+        let used = used.map_err(|_| failures::busy())??;
+        let total = used.plus(price).map_err(LedgerError::from);
+        if total.map_err(AcceptError::from)? > limit {
+            return Err(AcceptError::KeyLimit { limit, used, price }.into());
+        }
+        Ok(())
+    }
+
     /// Gathers what the job needs, then asks the account's actor.
     async fn accept(self) -> Result<HttpResponse, Problem> {
-        if self.needs_material() {
-            check_funds(&self.state, &self.key, self.price)?;
-        }
         let material = Material::gather(&self.state, &self.asked).await?;
         let outcome = self.reserve(&material).await;
         match outcome {
@@ -243,6 +260,19 @@ fn check_funds(state: &AppState, key: &ApiKey, price: Amount) -> Result<(), Prob
         .hold(price)
         .map(drop)
         .map_err(|error| AcceptError::from(error).into())
+}
+
+/// What a key has spent, with what its live jobs hold.
+fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<Amount, Problem> {
+    let mut used = state.store.key_spent(key.id)?;
+    state.store.each_live_job_of(key.account, |job| {
+        if job.key == key.id {
+            // Beyond every limit there is nothing to tell apart.
+            used = used.plus(job.price).unwrap_or(used);
+        }
+        Ok(())
+    })?;
+    Ok(used)
 }
 
 /// What a call has put into the object store before its job exists.
