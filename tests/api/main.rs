@@ -3,6 +3,11 @@
 //! `spec_*` has one test for each row of the specification's tables, `decisions_*` for what it leaves open, `admin_*` for the
 //! operator's calls, and `hostile_*` for what must be survived, by the numbers of its list.
 
+mod decisions_bodies;
+mod decisions_errors;
+mod decisions_order;
+mod decisions_prompts;
+mod decisions_ratios;
 mod spec_authentication;
 mod spec_endpoints;
 mod spec_errors;

@@ -1,0 +1,240 @@
+//! Decisions 1, "Order of checks": for each pair of neighbours a request that fails both gets the earlier answer.
+
+use crate::support::{Customer, Origin, Server, fox, fox_with, options::Options, origin};
+use serde_json::{Value, json};
+use std::io::Write as _;
+use std::sync::{Arc, mpsc};
+
+const TEXT: &str = "/text-generations";
+const IMAGE: &str = "/url-generations";
+
+fn unregistered() -> Value {
+    fox_with(json!({"callback_url": "https://example.com/hook"}))
+}
+
+fn unfetchable() -> Value {
+    fox_with(json!({"input_images_urls": ["http://127.0.0.1:1/"]}))
+}
+
+/// An account whose only place in the queue is taken.
+fn full(server: &Server) -> Customer {
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    server.create(&customer);
+    customer
+}
+
+fn small() -> Server {
+    Server::with(Options::new().set("jobs.max_live_per_account", 1))
+}
+
+#[test]
+fn authentication_before_path_and_method() {
+    let server = Server::start();
+    server.post("/api/v1/nothing").refused(401, "unauthorized");
+    server
+        .get("/api/v1/text-generations")
+        .refused(401, "unauthorized");
+}
+
+#[test]
+fn method_before_scope() {
+    let server = Server::start();
+    let scoped = server.customer_with("1.00", json!({"models": ["fast"]}));
+    server
+        .native(&scoped, "GET", TEXT)
+        .refused(405, "method_not_allowed");
+}
+
+#[test]
+fn scope_before_type_and_size() {
+    let server = Server::start();
+    let scoped = server.customer_with("1.00", json!({"models": ["fast"]}));
+    server
+        .native(&scoped, "POST", TEXT)
+        .bytes("text/plain", b"x")
+        .refused(403, "model_not_allowed");
+    server
+        .native(&scoped, "POST", TEXT)
+        .header("Content-Length", "2000000")
+        .refused(403, "model_not_allowed");
+}
+
+#[test]
+fn type_and_size_before_body_and_headers() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server
+        .native(&customer, "POST", TEXT)
+        .bytes("text/plain", b"{")
+        .idempotent("two words")
+        .refused(415, "unsupported_media_type");
+    server
+        .native(&customer, "POST", TEXT)
+        .text(&"{".repeat(1_048_577))
+        .idempotent("two words")
+        .refused(413, "payload_too_large");
+}
+
+#[test]
+fn body_and_headers_before_replay() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server
+        .generation(&customer, TEXT, &fox())
+        .idempotent("k")
+        .expect(202);
+    server
+        .generation(&customer, TEXT, &fox_with(json!({"prompt": ""})))
+        .idempotent("k")
+        .invalid(&["prompt"]);
+}
+
+#[test]
+fn replay_before_pause() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = server.generation(&customer, TEXT, &fox()).idempotent("k");
+    let job = call.expect(202).job_id();
+    for paused in ["project", "pro"] {
+        server.pause(&[paused]);
+        assert_eq!(call.expect(202).job_id(), job);
+        server
+            .generation(&customer, TEXT, &fox_with(json!({"prompt": "b"})))
+            .idempotent("k")
+            .refused(422, "idempotency_key_reused");
+    }
+}
+
+#[test]
+fn replay_before_overload_and_limit_and_callback_and_funds() {
+    let server = Server::with(
+        Options::new()
+            .set("jobs.max_live_per_account", 1)
+            .set("jobs.max_live", 1),
+    );
+    let customer = server.customer("0.134");
+    server.generator.hold();
+    let call = server.generation(&customer, TEXT, &fox()).idempotent("k");
+    let job = call.expect(202).job_id();
+    let again = call.expect(202);
+    assert_eq!(again.job_id(), job);
+}
+
+#[test]
+fn pause_before_limit() {
+    let server = small();
+    let customer = full(&server);
+    server.pause(&["pro"]);
+    server
+        .generation(&customer, TEXT, &fox())
+        .refused(503, "paused");
+}
+
+#[test]
+fn overload_before_limit() {
+    let server = Server::with(
+        Options::new()
+            .set("jobs.max_live_per_account", 1)
+            .set("jobs.max_live", 1),
+    );
+    let customer = full(&server);
+    server
+        .generation(&customer, TEXT, &fox())
+        .refused(503, "overloaded");
+}
+
+#[test]
+fn limit_before_callback() {
+    let server = small();
+    let customer = full(&server);
+    server
+        .generation(&customer, TEXT, &unregistered())
+        .refused(429, "rate_limited");
+}
+
+#[test]
+fn pause_before_callback() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.pause(&["project"]);
+    server
+        .generation(&customer, TEXT, &unregistered())
+        .refused(503, "paused");
+}
+
+#[test]
+fn callback_before_funds() {
+    let server = Server::start();
+    let poor = server.customer("0.00");
+    server
+        .generation(&poor, TEXT, &unregistered())
+        .invalid(&["callback_url"]);
+    let capped = server.customer_with("1.00", json!({"spend_limit": "0.00"}));
+    server
+        .generation(&capped, TEXT, &unregistered())
+        .invalid(&["callback_url"]);
+}
+
+#[test]
+fn funds_before_ingestion() {
+    let trap = Origin::trap();
+    let server = Server::with(Options::new().allow_loopback());
+    let body = fox_with(json!({"input_images_urls": [trap.url("/")]}));
+    let poor = server.customer("0.133");
+    for body in [&body, &unfetchable()] {
+        server
+            .generation(&poor, IMAGE, body)
+            .refused(402, "insufficient_balance");
+    }
+    let capped = server.customer_with("1.00", json!({"spend_limit": "0.20"}));
+    server.generator.hold();
+    // What a live job holds counts as well as what was spent.
+    server.create(&capped);
+    for body in [&body, &unfetchable()] {
+        server
+            .generation(&capped, IMAGE, body)
+            .refused(402, "key_limit_reached");
+    }
+    assert_eq!(trap.accepted(), 0);
+}
+
+#[test]
+fn ingestion_before_the_reservation_that_decides() {
+    let (arrived, has_arrived) = mpsc::channel();
+    let (go_on, may_go_on) = mpsc::channel::<()>();
+    let gate = parking_lot::Mutex::new((arrived, may_go_on));
+    let picture = crate::support::pictures::png(2, 2);
+    let slow: origin::Serve = Arc::new(move |stream| {
+        let gate = gate.lock();
+        gate.0.send(()).unwrap();
+        gate.1.recv().unwrap();
+        origin::reply(stream, "200 OK", "", &picture);
+        let _ = stream.flush();
+    });
+    let origin = Origin::start([("/slow.png", slow)]);
+    let server = Server::with(Options::new().allow_loopback());
+    let customer = server.customer("0.20");
+    let body = fox_with(json!({"input_images_urls": [origin.url("/slow.png")]}));
+    let call = server.generation(&customer, IMAGE, &body).idempotent("k");
+    let waiting = std::thread::spawn({
+        let call = call.clone();
+        move || call.send()
+    });
+    has_arrived.recv().unwrap();
+    // Meanwhile the money goes to another job.
+    server.create(&customer);
+    go_on.send(()).unwrap();
+    let answer = waiting.join().unwrap();
+    answer.assert_problem(402, "insufficient_balance");
+    server.assert_settled();
+    let left = server.objects_left();
+    assert!(left.iter().all(|it| it.starts_with("results/")), "{left:?}");
+    // Nor has the key been used up.
+    let deposit = json!({"amount": "1.00"});
+    let path = format!("/accounts/{}/deposits", customer.account);
+    server.admin("POST", &path).json(&deposit).expect(201);
+    go_on.send(()).unwrap();
+    call.expect(202);
+    server.assert_settled();
+}
