@@ -3,10 +3,20 @@
 //! `spec_*` has one test for each row of the specification's tables, `decisions_*` for what it leaves open, `admin_*` for the
 //! operator's calls, and `hostile_*` for what must be survived, by the numbers of its list.
 
+mod admin_accounts;
+mod admin_keys;
+mod admin_lists;
 mod decisions_bodies;
 mod decisions_errors;
+mod decisions_files;
+mod decisions_headers;
+mod decisions_idempotency;
+mod decisions_inputs;
+mod decisions_jobs;
+mod decisions_metadata;
 mod decisions_order;
 mod decisions_prompts;
+mod decisions_queue;
 mod decisions_ratios;
 mod spec_authentication;
 mod spec_endpoints;

@@ -20,7 +20,7 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// Serves these paths; any other is a 404.
+    /// Serves these paths, whatever the query; any other is a 404.
     pub fn start<const N: usize>(routes: [(&str, Serve); N]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -103,7 +103,8 @@ fn answer(mut stream: TcpStream, routes: &HashMap<String, Serve>) {
         }
     }
     let target = first.split(' ').nth(1).unwrap_or_default().to_owned();
-    match routes.get(&target) {
+    let path = target.split('?').next().unwrap_or_default();
+    match routes.get(path) {
         Some(serve) => serve(&mut stream),
         None => reply(&mut stream, "404 Not Found", "", b""),
     }

@@ -1,0 +1,186 @@
+//! Decisions 6: lists with `limit` and `cursor`.
+
+use crate::support::{Server, clock};
+use serde_json::{Value, json};
+
+/// All entries of a list, read in parts of `limit`, and how many parts that took.
+fn walk(server: &Server, path: &str, limit: usize) -> (Vec<Value>, usize) {
+    let (mut all, mut parts) = (Vec::new(), 0);
+    let mut target = format!("{path}?limit={limit}");
+    loop {
+        let part = server.admin("GET", &target).expect(200).json();
+        let data = part["data"].as_array().unwrap();
+        assert!(data.len() <= limit);
+        all.extend(data.iter().cloned());
+        parts += 1;
+        match &part["next_cursor"] {
+            Value::String(next) => target = format!("{path}?cursor={next}&limit={limit}"),
+            Value::Null => return (all, parts),
+            other => panic!("{other}"),
+        }
+    }
+}
+
+#[test]
+fn a_list_is_read_in_parts_without_gaps_or_repeats() {
+    let server = Server::start();
+    let mut made = Vec::new();
+    for at in 0..7 {
+        let body = json!({"name": format!("account {at}")});
+        made.push(
+            server
+                .admin("POST", "/accounts")
+                .json(&body)
+                .expect(201)
+                .json(),
+        );
+    }
+    for (limit, parts) in [(1, 7), (2, 4), (3, 3), (6, 2), (7, 1), (100, 1)] {
+        assert_eq!(
+            walk(&server, "/accounts", limit),
+            (made.clone(), parts),
+            "limit {limit}"
+        );
+    }
+    let account = made[0]["account_id"].as_str().unwrap();
+    let keys: Vec<_> = (0..5)
+        .map(|_| server.another_key(account, json!({})).key_id)
+        .collect();
+    let (listed, _) = walk(&server, &format!("/accounts/{account}/keys"), 2);
+    let listed: Vec<_> = listed
+        .iter()
+        .map(|key| key["key_id"].as_str().unwrap())
+        .collect();
+    assert_eq!(listed, keys);
+    for at in 1..=5 {
+        let body = json!({"amount": format!("{at}")});
+        let path = format!("/accounts/{account}/deposits");
+        server.admin("POST", &path).json(&body).expect(201);
+    }
+    let (entries, _) = walk(&server, &format!("/accounts/{account}/transactions"), 2);
+    let amounts: Vec<_> = entries
+        .iter()
+        .map(|it| it["amount"].as_str().unwrap())
+        .collect();
+    assert_eq!(amounts, ["5.00", "4.00", "3.00", "2.00", "1.00"]);
+}
+
+#[test]
+fn a_list_has_20_entries_unless_asked_otherwise() {
+    let server = Server::start();
+    for at in 0..21 {
+        let body = json!({"name": format!("{at}")});
+        server.admin("POST", "/accounts").json(&body).expect(201);
+    }
+    let list = server.admin("GET", "/accounts").expect(200).json();
+    assert_eq!(list["data"].as_array().unwrap().len(), 20);
+    assert!(list["next_cursor"].is_string());
+}
+
+#[test]
+fn a_bad_limit_or_cursor_is_422() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let lists = [
+        "/accounts".to_owned(),
+        format!("/accounts/{}/keys", customer.account),
+        format!("/accounts/{}/transactions", customer.account),
+    ];
+    for list in lists {
+        for limit in [
+            "0",
+            "101",
+            "-1",
+            "",
+            "x",
+            "1.5",
+            "1e1",
+            "18446744073709551616",
+            "%00",
+            "%D9%A3",
+        ] {
+            server
+                .admin("GET", &format!("{list}?limit={limit}"))
+                .invalid(&["limit"]);
+        }
+        for cursor in ["", "x", "0", "..", "%ff", &"0".repeat(33)] {
+            server
+                .admin("GET", &format!("{list}?cursor={cursor}"))
+                .invalid(&["cursor"]);
+        }
+        server
+            .admin("GET", &format!("{list}?limit=0&cursor=x&page=2"))
+            .invalid(&["limit", "cursor", "page"]);
+        // A cursor past the end is an empty list.
+        let end = "f".repeat(32);
+        let list = server
+            .admin("GET", &format!("{list}?cursor={end}"))
+            .expect(200)
+            .json();
+        assert!(list["data"].as_array().unwrap().len() <= 1);
+        assert!(list["next_cursor"].is_null());
+    }
+}
+
+#[test]
+fn health_and_readiness_need_no_token() {
+    let server = Server::start();
+    for (path, status) in [("/healthz", "ok"), ("/readyz", "ready")] {
+        let answer = server.get(path).expect(200);
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+        assert_eq!(answer.json(), json!({"status": status}));
+        server.call("HEAD", path).expect(200);
+        server.get(path).bearer("nonsense").expect(200);
+    }
+    std::fs::remove_dir_all(server.objects()).unwrap();
+    server.get("/readyz").refused(503, "overloaded");
+    server.get("/healthz").expect(200);
+    std::fs::create_dir(server.objects()).unwrap();
+    server.get("/readyz").expect(200);
+}
+
+#[test]
+fn the_switches_are_shown_and_set() {
+    let server = Server::start();
+    let off = json!({"project": false, "tiers": {"fast": false, "quality": false, "pro": false}});
+    assert_eq!(server.admin("GET", "/pause").expect(200).json(), off);
+    let some = json!({"project": true, "tiers": {"fast": true, "quality": false, "pro": true}});
+    assert_eq!(
+        server.admin("PUT", "/pause").json(&some).expect(200).json(),
+        some
+    );
+    assert_eq!(server.admin("GET", "/pause").expect(200).json(), some);
+    let put = |body: Value| server.admin("PUT", "/pause").json(&body);
+    put(json!({"project": 1})).invalid(&["project"]);
+    put(json!({"project": true, "tiers": {"turbo": true, "fast": "no"}}))
+        .invalid(&["tiers.turbo", "tiers.fast"]);
+    put(json!({"tiers": []})).invalid(&["tiers"]);
+    put(json!({"paused": true})).invalid(&["paused"]);
+    server.admin("PUT", "/pause").text("[]").invalid(&["body"]);
+    assert_eq!(server.admin("GET", "/pause").expect(200).json(), some);
+    // What is left out is not paused.
+    assert_eq!(put(json!({})).expect(200).json(), off);
+}
+
+#[test]
+fn the_switches_survive_a_restart() {
+    let server = Server::with(crate::support::Options::new().on_disk());
+    let customer = server.customer("1.00");
+    server.pause(&["fast"]);
+    let server = server.restart();
+    let shown = server.admin("GET", "/pause").expect(200).json();
+    assert_eq!(shown["tiers"]["fast"], true);
+    let fast = server.generation(&customer, "/nb/text-generations", &crate::support::fox());
+    fast.refused(503, "paused");
+    let job = server.create(&customer);
+    let job = server.job_once(&customer, &job, "done");
+    assert_eq!(job["created_at"], clock::START);
+    server.pause(&[]);
+    fast_again(&server, &customer);
+}
+
+fn fast_again(server: &Server, customer: &crate::support::Customer) {
+    let fast = server.generation(customer, "/nb/text-generations", &crate::support::fox());
+    let job = fast.expect(202).job_id();
+    server.job_once(customer, &job, "done");
+}

@@ -1,0 +1,158 @@
+//! Decisions 3: download addresses of the local store.
+
+use crate::support::{Customer, Server, pictures::tiny_png};
+use std::time::Duration;
+
+/// A server with a done job: its owner, its id, and the target of its picture's address.
+fn done() -> (Server, Customer, String, String) {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    let seen = server.job_once(&customer, &job, "done");
+    let url = seen["result"]["image_url"].as_str().unwrap();
+    let prefix = format!("http://{}", server.address);
+    let target = url.strip_prefix(&prefix).unwrap().to_owned();
+    (server, customer, job, target)
+}
+
+#[test]
+fn an_address_is_made_of_key_end_and_signature() {
+    let (_server, _, job, target) = done();
+    let (path, query) = target.split_once('?').unwrap();
+    assert_eq!(path, format!("/files/results/{job}.png"));
+    let (expires, signature) = query.split_once('&').unwrap();
+    assert!(
+        expires
+            .strip_prefix("expires=")
+            .unwrap()
+            .parse::<u64>()
+            .is_ok()
+    );
+    let signature = signature.strip_prefix("signature=").unwrap();
+    let lower_hex = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    assert!(signature.len() == 64 && signature.bytes().all(lower_hex));
+}
+
+#[test]
+fn a_download_has_its_headers() {
+    let (server, _, job, target) = done();
+    let answer = server.get(&target).expect(200);
+    assert_eq!(answer.body, tiny_png());
+    let length = tiny_png().len().to_string();
+    assert_eq!(answer.header("content-type"), Some("image/png"));
+    assert_eq!(answer.header("content-length"), Some(length.as_str()));
+    assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(answer.header("accept-ranges"), Some("bytes"));
+    assert!(
+        answer
+            .header("cache-control")
+            .unwrap()
+            .starts_with("private")
+    );
+    let disposition = answer.header("content-disposition").unwrap();
+    assert!(
+        disposition.starts_with("inline; filename="),
+        "{disposition}"
+    );
+    assert!(disposition.contains(&format!("{job}.png")));
+    let tag = answer.header("etag").unwrap();
+    let again = server.get(&target).header("If-None-Match", tag).expect(304);
+    assert_eq!(again.header("etag"), Some(tag));
+    let head = server.call("HEAD", &target).expect(200);
+    assert_eq!(head.header("content-length"), Some(length.as_str()));
+}
+
+#[test]
+fn parts_can_be_asked_for() {
+    let (server, _, _, target) = done();
+    let (whole, size) = (tiny_png(), tiny_png().len());
+    for (range, part) in [
+        ("bytes=0-3", 0..4),
+        ("bytes=4-", 4..size),
+        ("bytes=-5", size - 5..size),
+    ] {
+        let answer = server.get(&target).header("Range", range).expect(206);
+        assert_eq!(answer.body, whole[part.clone()]);
+        let said = format!("bytes {}-{}/{size}", part.start, part.end - 1);
+        assert_eq!(answer.header("content-range"), Some(said.as_str()));
+    }
+    let range = format!("bytes={size}-");
+    let answer = server
+        .get(&target)
+        .header("Range", &range)
+        .refused(416, "range_not_satisfiable");
+    assert_eq!(
+        answer.header("content-range"),
+        Some(format!("bytes */{size}").as_str())
+    );
+}
+
+#[test]
+fn an_address_that_was_changed_is_403() {
+    let (server, _, job, target) = done();
+    let (path, query) = target.split_once('?').unwrap();
+    let (expires, signature) = query.split_once('&').unwrap();
+    let other = path.replace(&job, &uuid::Uuid::now_v7().to_string());
+    let cut = &signature[..signature.len() - 1];
+    let upper = signature.to_uppercase().replace("SIGNATURE", "signature");
+    let mut changed = vec![
+        path.to_owned(),
+        format!("{path}?"),
+        format!("{path}?{expires}"),
+        format!("{path}?{signature}"),
+        format!("{path}?{expires}1&{signature}"),
+        format!("{path}?expires=99999999999&{signature}"),
+        format!("{path}?{expires}&{cut}"),
+        format!("{path}?{expires}&{signature}0"),
+        format!("{path}?{expires}&signature="),
+        format!("{other}?{query}"),
+        format!("/files/words/x.json?{query}"),
+        format!("/files/?{query}"),
+        format!("{path}/../x?{query}"),
+    ];
+    if upper != signature {
+        changed.push(format!("{path}?{expires}&{upper}"));
+    }
+    for target in changed {
+        server.get(&target).refused(403, "invalid_signature");
+    }
+}
+
+#[test]
+fn an_address_ends_after_24_hours() {
+    let (server, customer, job, target) = done();
+    server.clock.advance(Duration::from_secs(86_400));
+    server.get(&target).expect(200);
+    server.clock.advance(Duration::from_secs(2));
+    server.get(&target).refused(403, "url_expired");
+    let fresh = server.job(&customer, &job);
+    assert_ne!(
+        fresh["result"]["image_url"],
+        format!("http://{}{target}", server.address)
+    );
+}
+
+#[test]
+fn a_picture_whose_retention_is_over_is_410_and_its_job_stays_done() {
+    let (server, customer, job, target) = done();
+    std::fs::remove_file(server.objects().join(format!("results/{job}.png"))).unwrap();
+    server.get(&target).refused(410, "gone");
+    assert_eq!(server.job(&customer, &job)["status"], "done");
+}
+
+#[test]
+fn an_address_outlives_a_restart() {
+    let options = crate::support::Options::new().on_disk();
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    let seen = server.job_once(&customer, &job, "done");
+    let url = seen["result"]["image_url"].as_str().unwrap().to_owned();
+    let target = url
+        .split_once(&server.address.to_string())
+        .unwrap()
+        .1
+        .to_owned();
+    let server = server.restart();
+    server.get(&target).expect(200);
+}

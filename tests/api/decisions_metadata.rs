@@ -1,0 +1,132 @@
+//! Decisions 1, "metadata".
+
+use crate::support::{Server, fox};
+use serde_json::{Value, json};
+
+const PATH: &str = "/text-generations";
+
+/// What a call with this metadata, as text, is answered; for a 422 the fields that it names.
+fn answer(server: &Server, key: &str, metadata: &str) -> (u16, Vec<String>) {
+    let body = format!("{{\"prompt\":\"a\",\"aspect_ratio\":\"1:1\",\"metadata\":{metadata}}}");
+    let answer = server
+        .post(&format!("/api/v1{PATH}"))
+        .bearer(key)
+        .text(&body)
+        .send();
+    let fields = match answer.status {
+        422 => answer.faulty_fields(),
+        _ => Vec::new(),
+    };
+    (answer.status, fields)
+}
+
+const ACCEPTED: (u16, Vec<String>) = (202, Vec::new());
+
+fn refused(field: &str) -> (u16, Vec<String>) {
+    (422, vec![field.to_owned()])
+}
+
+#[test]
+fn it_has_at_most_16_kib_as_compact_json() {
+    let server = Server::start();
+    let key = server.customer("10.00").key;
+    // {"k":"..."} has eight bytes beside the text.
+    let sized = |bytes: usize| format!("{{\"k\":\"{}\"}}", "x".repeat(bytes - 8));
+    assert_eq!(answer(&server, &key, &sized(16_384)), ACCEPTED);
+    assert_eq!(answer(&server, &key, &sized(16_385)), refused("metadata"));
+    // Blanks are not compact, an escape counts as the character that it stands for, and an é has two bytes.
+    let spaced = sized(16_384).replace(
+        "\":\"",
+        &format!("\"{}:{}\"", " ".repeat(5_000), "\n".repeat(5_000)),
+    );
+    assert_eq!(answer(&server, &key, &spaced), ACCEPTED);
+    let escaped = format!("{{\"k\":\"{}\"}}", "\\u0078".repeat(16_376));
+    assert_eq!(answer(&server, &key, &escaped), ACCEPTED);
+    let accents = |count: usize| format!("{{\"k\":\"{}\"}}", "é".repeat(count));
+    assert_eq!(answer(&server, &key, &accents(8_188)), ACCEPTED);
+    assert_eq!(answer(&server, &key, &accents(8_189)), refused("metadata"));
+    // So it is with keys that begin with `_`: they are kept.
+    let internal = sized(16_385).replace("\"k\"", "\"_\"");
+    assert_eq!(answer(&server, &key, &internal), refused("metadata"));
+}
+
+#[test]
+fn it_is_nested_at_most_32_deep() {
+    let server = Server::start();
+    let key = server.customer("10.00").key;
+    let objects = |depth: usize| format!("{}1{}", "{\"a\":".repeat(depth), "}".repeat(depth));
+    let arrays = |depth: usize| {
+        format!(
+            "{{\"a\":{}{}}}",
+            "[".repeat(depth - 1),
+            "]".repeat(depth - 1)
+        )
+    };
+    assert_eq!(answer(&server, &key, &objects(32)), ACCEPTED);
+    assert_eq!(answer(&server, &key, &arrays(32)), ACCEPTED);
+    let path = format!("metadata{}", ".a".repeat(32));
+    assert_eq!(answer(&server, &key, &objects(33)), refused(&path));
+    let path = format!("metadata.a{}", "[0]".repeat(31));
+    assert_eq!(answer(&server, &key, &arrays(33)), refused(&path));
+}
+
+#[test]
+fn every_json_value_is_allowed_in_it() {
+    let server = Server::start();
+    let key = server.customer("10.00").key;
+    for value in [
+        "null",
+        "true",
+        "[]",
+        "{}",
+        "\"\"",
+        "\"\\u0000\"",
+        "0",
+        "-0",
+        "1.0",
+        "1e5",
+        "5e-324",
+        "1.7976931348623157e308",
+        "12345678901234567890123",
+        "\"\u{2028}\u{10ffff}\"",
+    ] {
+        let metadata = format!("{{\"k\":{value}}}");
+        assert_eq!(answer(&server, &key, &metadata), ACCEPTED, "{value}");
+    }
+    let beyond = r#"{"k":[1,1e400]}"#;
+    assert_eq!(answer(&server, &key, beyond), refused("metadata.k[1]"));
+}
+
+#[test]
+fn keys_that_begin_with_an_underscore_are_accepted() {
+    let server = Server::start();
+    let key = server.customer("10.00").key;
+    for metadata in [
+        r#"{"_":1}"#,
+        r#"{"_a":1,"__proto__":{"_b":2},"":0}"#,
+        r#"{"_only":{"x":1}}"#,
+    ] {
+        assert_eq!(answer(&server, &key, metadata), ACCEPTED, "{metadata}");
+    }
+}
+
+#[test]
+fn it_is_part_of_what_an_idempotency_key_stands_for() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = |metadata: Value| {
+        let mut body = fox();
+        body["metadata"] = metadata;
+        server.generation(&customer, PATH, &body).idempotent("m")
+    };
+    let first = call(json!({"a": 1, "_b": 2})).expect(202).job_id();
+    assert_eq!(call(json!({"_b": 2, "a": 1})).expect(202).job_id(), first);
+    for other in [
+        json!({"a": 1}),
+        json!({"a": 1, "_b": 3}),
+        json!({}),
+        json!(null),
+    ] {
+        call(other).refused(422, "idempotency_key_reused");
+    }
+}

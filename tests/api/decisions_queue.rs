@@ -1,0 +1,177 @@
+//! Decisions 2: the order of the queue, pauses, stops and restarts.
+
+use crate::support::{Behaviour, Customer, Server, clock, fox, fox_with, options::Options, until};
+use serde_json::json;
+
+const FAST: &str = "/nb/text-generations";
+
+/// Accepts a job whose prompt is this word.
+fn job(server: &Server, customer: &Customer, word: &str) -> String {
+    let body = fox_with(json!({"prompt": word}));
+    server
+        .generation(customer, FAST, &body)
+        .expect(202)
+        .job_id()
+}
+
+fn order(server: &Server) -> Vec<String> {
+    let orders = server.generator.orders();
+    orders.into_iter().map(|it| it.prompt).collect()
+}
+
+fn one_at_a_time() -> Options {
+    Options::new().set("backends.builtin.concurrency", 1)
+}
+
+#[test]
+fn first_in_first_out_within_an_account_and_in_turn_between_accounts() {
+    let server = Server::with(one_at_a_time());
+    let (a, b) = (server.customer("10.00"), server.customer("10.00"));
+    server.generator.hold();
+    let first = job(&server, &a, "a0");
+    server.job_once(&a, &first, "processing");
+    for at in 1..6 {
+        job(&server, &a, &format!("a{at}"));
+    }
+    for at in 0..3 {
+        job(&server, &b, &format!("b{at}"));
+    }
+    server.generator.release_all();
+    server.assert_settled();
+    assert_eq!(
+        order(&server),
+        ["a0", "a1", "b0", "a2", "b1", "a3", "b2", "a4", "a5"]
+    );
+}
+
+#[test]
+fn queued_jobs_stay_queued_during_a_pause_and_running_ones_finish() {
+    let server = Server::with(one_at_a_time());
+    let customer = server.customer("10.00");
+    server.generator.hold();
+    let running = job(&server, &customer, "running");
+    server.job_once(&customer, &running, "processing");
+    let waiting = job(&server, &customer, "waiting");
+    server.pause(&["fast"]);
+    server.generator.release_all();
+    server.job_once(&customer, &running, "done");
+    // Another tier is not held up, and shows that the dispatcher has had its chance.
+    let other = server.create(&customer);
+    server.job_once(&customer, &other, "done");
+    assert_eq!(server.job(&customer, &waiting)["status"], "queued");
+    server.pause(&[]);
+    server.job_once(&customer, &waiting, "done");
+    server.assert_settled();
+}
+
+#[test]
+fn a_restart_keeps_every_job_in_its_place() {
+    let server = Server::with(one_at_a_time().on_disk());
+    let customer = server.customer("10.00");
+    server.generator.hold();
+    let jobs: Vec<_> = (0..4)
+        .map(|at| job(&server, &customer, &format!("{at}")))
+        .collect();
+    server.job_once(&customer, &jobs[0], "processing");
+    server.clock.advance(std::time::Duration::from_secs(60));
+    let server = server.restart();
+    let resumed = server.job_once(&customer, &jobs[0], "processing");
+    assert_eq!(resumed["started_at"], clock::START);
+    for waiting in &jobs[1..] {
+        assert_eq!(server.job(&customer, waiting)["status"], "queued");
+    }
+    server.assert_money(&customer, "10.00", "0.156", "9.844");
+    server.generator.release_all();
+    server.assert_settled();
+    assert_eq!(order(&server), ["0", "0", "1", "2", "3"]);
+    server.assert_money(&customer, "9.844", "0.00", "9.844");
+}
+
+#[test]
+fn a_run_that_an_orderly_stop_cut_off_does_not_count() {
+    let mut server = Server::with(one_at_a_time().on_disk());
+    let customer = server.customer("10.00");
+    server.generator.hold();
+    let job = job(&server, &customer, "again");
+    for round in 1..=5 {
+        until("the run has begun", || server.generator.runs() == round);
+        server.job_once(&customer, &job, "processing");
+        server = server.restart();
+    }
+    server.generator.release_all();
+    server.job_once(&customer, &job, "done");
+}
+
+#[test]
+fn an_orderly_stop_lets_running_jobs_finish_within_the_grace_period() {
+    let server = Server::with(
+        one_at_a_time()
+            .on_disk()
+            .set("server.shutdown_grace_seconds", 20),
+    );
+    let customer = server.customer("10.00");
+    server.generator.hold();
+    let running = job(&server, &customer, "running");
+    server.job_once(&customer, &running, "processing");
+    let waiting = job(&server, &customer, "waiting");
+    let generator = server.generator.clone();
+    let release = std::thread::spawn(move || generator.release_one());
+    let options = server.stop();
+    release.join().unwrap();
+    let server = Server::with(options);
+    server.job_once(&customer, &running, "done");
+    server.generator.release_all();
+    server.job_once(&customer, &waiting, "done");
+    assert_eq!(order(&server), ["running", "waiting"]);
+}
+
+#[test]
+fn a_fault_of_one_back_end_is_made_good_by_the_next() {
+    let options = Options::new()
+        .set("backends.second.kind", "procedural")
+        .set(
+            "tiers.fast.backends",
+            vec![
+                toml::Table::from_iter([("name".to_owned(), toml::Value::from("builtin"))]),
+                toml::Table::from_iter([("name".to_owned(), toml::Value::from("second"))]),
+            ],
+        );
+    let server = Server::with(options);
+    let customer = server.customer("10.00");
+    for behaviour in [Behaviour::Transient("busy"), Behaviour::Break("no model")] {
+        server.generator.behave(behaviour);
+        // The second one is the real built-in generator.
+        let job = server
+            .generation(&customer, FAST, &fox())
+            .expect(202)
+            .job_id();
+        server.job_once(&customer, &job, "done");
+    }
+    for behaviour in [Behaviour::Refuse("no"), Behaviour::Block("gore")] {
+        server.generator.behave(behaviour);
+        let job = server
+            .generation(&customer, FAST, &fox())
+            .expect(202)
+            .job_id();
+        server.job_once(&customer, &job, "failed");
+    }
+    server.assert_settled();
+    server.assert_money(&customer, "9.922", "0.00", "9.922");
+}
+
+#[test]
+fn an_error_is_a_sentence_in_plain_ascii_of_bounded_length() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let long: &'static str = Box::leak("é\n".repeat(1_000).into_boxed_str());
+    server.generator.behave(Behaviour::Refuse(long));
+    let job = server.create(&customer);
+    let job = server.job_once(&customer, &job, "failed");
+    let error = job["error"].as_str().unwrap();
+    assert!(error.len() <= 500);
+    assert!(
+        error
+            .bytes()
+            .all(|byte| byte == b' ' || byte.is_ascii_graphic())
+    );
+}
