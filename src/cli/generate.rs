@@ -20,6 +20,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
+use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
 /// Pauses between two looks at the job: short at first, for the built-in generator is fast.
@@ -128,7 +129,12 @@ async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     let server = server::serve(state.clone(), listener)?;
     let handle = server.handle();
     actix_web::rt::spawn(server);
-    let outcome = with_own_key(&state, arguments).await;
+    let outcome = tokio::select! {
+        biased;
+        // Nothing more can be written, so nothing is tidied up: what is left behind expires by itself.
+        reason = state.fail_stop.tripped() => bail!("stopped: {reason}"),
+        outcome = with_own_key(&state, arguments) => outcome,
+    };
     handle.stop(false).await;
     app::finish_jobs(&state).await;
     app::close(&state);
@@ -142,6 +148,8 @@ fn own_config(arguments: &Arguments) -> anyhow::Result<Config> {
         .egress
         .allow
         .push(IpAddr::from(Ipv4Addr::LOCALHOST).into());
+    // Jobs of earlier runs that this start took up again are nobody's reason to wait; they go on at the next one.
+    config.server.shutdown_grace_seconds = 0;
     if std::env::var_os("TINTYPE__LOG__FILTER").is_none() {
         config.log.filter = "error".into();
     }
@@ -152,28 +160,37 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
     let account = first_run::account(state).await?;
     let expires_at = Some(state.now().plus(KEY_LIFETIME));
     let shape = |key: ApiKey| ApiKey {
-        name: "generate".into(),
+        name: first_run::PASSING_KEY.into(),
         expires_at,
         ..key
     };
     let (text, key) = issue_key(state, account.id, shape).await?;
+    let client = NativeClient::new(&state.public_url, &text);
     let mut uploads = Vec::new();
-    let outcome = match urls(state, &arguments.input, &mut uploads).await {
-        Ok(urls) => {
-            make(
-                &NativeClient::new(&state.public_url, &text),
-                arguments,
-                &urls,
-            )
-            .await
-        }
-        Err(error) => Err(error),
+    let work = async {
+        let urls = urls(state, &arguments.input, &mut uploads).await?;
+        make(&client, arguments, &urls).await
+    };
+    let outcome = tokio::select! {
+        outcome = work => outcome,
+        // The key and the uploads are removed all the same.
+        told = told_to_stop() => told.and_then(|()| bail!("given up; the picture is made at the next start if its job was accepted")),
     };
     for upload in uploads {
         state.images.delete(&upload).await?;
     }
     remove_key(state, &key).await?;
     outcome
+}
+
+/// Waits for the signals that end a command.
+async fn told_to_stop() -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    tokio::select! {
+        _ = terminate.recv() => Ok(()),
+        _ = interrupt.recv() => Ok(()),
+    }
 }
 
 /// The inputs as URLs: a file is put into the object store and presigned. `uploads` are the keys to remove afterwards.
