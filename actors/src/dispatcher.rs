@@ -187,7 +187,7 @@ impl Dispatcher {
             return;
         }
         for lane in &mut self.lanes {
-            while let Some(held) = Arc::clone(&lane.places).try_acquire_owned().ok() {
+            while let Ok(held) = Arc::clone(&lane.places).try_acquire_owned() {
                 let ready = |tier: &Tier| {
                     !self.pause.covers(*tier) && !self.queues[tier.index()].is_empty()
                 };
