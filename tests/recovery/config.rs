@@ -1,0 +1,49 @@
+//! `check-config`
+
+use crate::place::{BINARY, Ended, Place};
+use std::fs;
+
+fn check(place: &Place, arguments: &[&str]) -> Ended {
+    let mut command = place.command(BINARY);
+    let output = command.arg("check-config").args(arguments).output();
+    Ended::of(output.expect("the binary"))
+}
+
+#[test]
+fn the_effective_configuration_is_printed_with_secrets_masked() {
+    let place = Place::with(&[
+        ("JOBS__MAX_RUNS", "7"),
+        ("ADMIN__TOKEN", "a-token-that-nobody-may-see"),
+    ]);
+    let text = "[backends.google]\nkind = \"gemini\"\nbase_url = \"http://127.0.0.1:9\"\napi_key = \"a-key-that-nobody-may-see\"\n";
+    fs::write(place.path("mine.toml"), text).expect("a file");
+    let checked = check(&place, &["--config", "mine.toml"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    for line in [
+        "max_runs = 7",
+        "[backends.google]",
+        "listen = \"127.0.0.1:8080\"",
+    ] {
+        assert!(checked.out.contains(line), "{line}: {}", checked.out);
+    }
+    assert!(!checked.out.contains("nobody-may-see"), "{}", checked.out);
+    assert_eq!(checked.err, "");
+}
+
+#[test]
+fn every_fault_is_listed() {
+    let place = Place::with(&[("JOBS__MAX_RUNS", "0")]);
+    let text = "[server]\nlisten = \"nowhere\"\nworkers = \"many\"\n[colour]\nred = 1\n";
+    fs::write(place.path("config.toml"), text).expect("a file");
+    let checked = check(&place, &[]);
+    assert_eq!((checked.code, checked.out.as_str()), (Some(1), ""));
+    for word in [
+        "server.listen",
+        "server.workers",
+        "colour",
+        "max_runs",
+        "config.toml",
+    ] {
+        assert!(checked.err.contains(word), "{word}: {}", checked.err);
+    }
+}

@@ -1,0 +1,162 @@
+//! `generate`, with an instance of its own and against a server.
+
+use crate::client::Client;
+use crate::place::{BINARY, Ended, Place, signal, until};
+use serde_json::Value;
+use std::fs;
+use std::net::TcpListener;
+use std::path::Path;
+
+/// Width and height by the file's header.
+fn png_size(path: &Path) -> (u32, u32) {
+    let bytes = fs::read(path).expect("a picture");
+    assert_eq!(&bytes[..16], b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR");
+    let number = |at: usize| u32::from_be_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    (number(16), number(20))
+}
+
+fn made(ended: &Ended, file: &str) {
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(ended.out.trim(), file, "the file's name alone is printed");
+}
+
+/// The names of all keys of the first account.
+fn key_names(client: &Client) -> Vec<String> {
+    let list = |path: &str| client.get(path).json()["data"].clone();
+    let accounts = list("/admin/v1/accounts");
+    let account = accounts[0]["account_id"].as_str().expect("an account");
+    let keys = list(&format!("/admin/v1/accounts/{account}/keys"));
+    let name = |key: &Value| key["name"].as_str().expect("a name").to_owned();
+    keys.as_array().expect("a list").iter().map(name).collect()
+}
+
+#[test]
+fn an_own_instance_makes_pictures_and_leaves_nothing_else_behind() {
+    let place = Place::new();
+    made(
+        &place.run(&["generate", "a red fox in the snow", "-o", "fox.png"]),
+        "fox.png",
+    );
+    assert_eq!(png_size(&place.path("fox.png")), (1024, 1024));
+    made(
+        &place.run(&[
+            "generate",
+            "A calm sea!",
+            "--tier",
+            "fast",
+            "--aspect-ratio",
+            "16:9",
+        ]),
+        "a-calm-sea.png",
+    );
+    assert_eq!(png_size(&place.path("a-calm-sea.png")), (1344, 768));
+    // The shape follows the input.
+    made(
+        &place.run(&[
+            "generate",
+            "the same at night",
+            "--input",
+            "a-calm-sea.png",
+            "-o",
+            "night.png",
+        ]),
+        "night.png",
+    );
+    assert_eq!(png_size(&place.path("night.png")), (1376, 768));
+    for folder in ["uploads", "inputs", "words"] {
+        assert_eq!(place.objects(folder), Vec::<std::path::PathBuf>::new());
+    }
+    assert_eq!(place.objects("results").len(), 3);
+
+    let service = place.serve();
+    assert!(service.printed_key().is_some(), "{}", service.greeting);
+    let operator = service.client(&place.token());
+    assert_eq!(key_names(&operator), ["first"]);
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+#[test]
+fn a_running_server_is_asked_with_its_key() {
+    let place = Place::new();
+    let service = place.serve();
+    let (url, key) = (
+        format!("http://{}", service.address()),
+        service.printed_key().expect("a key"),
+    );
+    let run = |arguments: &[&str]| {
+        let mut command = place.command(BINARY);
+        command
+            .args(["generate", "a quiet lake", "--server", &url])
+            .args(arguments);
+        Ended::of(command.output().expect("the binary"))
+    };
+    made(
+        &run(&["--key", &key, "--tier", "fast", "-o", "lake.png"]),
+        "lake.png",
+    );
+    assert_eq!(png_size(&place.path("lake.png")), (1024, 1024));
+    run(&["--key", "tt_wrong"]).assert_fault(&["API key"]);
+    run(&["--key", &key, "--input", "lake.png"]).assert_fault(&["lake.png", "--server"]);
+    run(&["--key", &key, "--aspect-ratio", "5:3"]).assert_fault(&["aspect_ratio"]);
+    let address = service.address();
+    service.stop();
+    run(&["--key", &key]).assert_fault(&[&address]);
+}
+
+#[test]
+fn bad_arguments_are_told_by_name() {
+    let place = Place::new();
+    fs::write(place.path("notes.txt"), "no picture").expect("a file");
+    let run = |arguments: &[&str]| place.run(&[&["generate", "a fox"], arguments].concat());
+    run(&["--input", "missing.png"]).assert_fault(&["missing.png"]);
+    run(&["--input", "notes.txt"]).assert_fault(&["notes.txt", "PNG"]);
+    run(&["--input", "http://192.0.2.1/x.png"]).assert_fault(&["input_images_urls[0]"]);
+    run(&["--aspect-ratio", "auto"]).assert_fault(&["aspect_ratio"]);
+    run(&["--tier", "fast", "--resolution", "2K"]).assert_fault(&["resolution"]);
+    run(&["-o", "nowhere/fox.png"]).assert_fault(&["nowhere"]);
+    run(&["-o", "data"]).assert_fault(&["data", "directory"]);
+    let usage = run(&["--tier", "best"]);
+    assert_eq!(usage.code, Some(2), "{usage:?}");
+    assert!(usage.err.contains("fast, quality, pro"), "{usage:?}");
+    assert_eq!(place.objects("uploads"), Vec::<std::path::PathBuf>::new());
+}
+
+/// Begins to generate with an input whose server never answers, so that it is known to be at work.
+fn end_while_it_works(place: &Place, how: &str) -> Ended {
+    let input = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/x.png", input.local_addr().expect("its address"));
+    let mut command = place.command(BINARY);
+    command
+        .args(["generate", "a fox", "--input", &url, "--data-dir"])
+        .arg(place.data());
+    let child = command.spawn().expect("the binary");
+    let asked = input.accept().expect("it asks for the input");
+    signal(how, child.id());
+    let ended = Ended::of(child.wait_with_output().expect("its end"));
+    drop(asked);
+    ended
+}
+
+#[test]
+fn an_interrupted_command_takes_its_key_away_and_a_killed_one_does_no_harm() {
+    let place = Place::new();
+    end_while_it_works(&place, "INT").assert_fault(&["given up"]);
+    end_while_it_works(&place, "TERM").assert_fault(&["given up"]);
+    assert_eq!(end_while_it_works(&place, "KILL").code, None);
+    let service = place.serve();
+    assert!(service.printed_key().is_some(), "{}", service.greeting);
+    let operator = service.client(&place.token());
+    let mut names = key_names(&operator);
+    names.sort();
+    assert_eq!(
+        names,
+        ["first", "generate"],
+        "the killed one's key, which expires"
+    );
+    until("no input is left", || {
+        place.objects("inputs").is_empty().then_some(())
+    });
+    service.stop();
+}

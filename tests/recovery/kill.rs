@@ -1,0 +1,191 @@
+//! The process is killed again and again while callers create jobs. What was answered 202 is kept outside of it.
+
+use crate::client::{Client, Connection, Cut};
+use crate::place::{Place, Service, until};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+
+const ROUNDS: usize = 12;
+const CALLERS: usize = 4;
+/// Far more than a caller can create in one round.
+const MAX_CALLS: usize = 100_000;
+/// Pictures that are made in the end; the other jobs are canceled, for each takes a second here.
+const MADE: usize = 4;
+
+/// What callers remember, as a real one would that must not lose or pay a job twice.
+#[derive(Default)]
+struct Memory {
+    /// Job ids by idempotency key.
+    acknowledged: BTreeMap<String, String>,
+    /// Keys whose call had no answer.
+    in_doubt: BTreeSet<String>,
+    next: usize,
+}
+
+impl Memory {
+    /// The key of a caller's next call: one in doubt, else a new one.
+    fn take(&mut self) -> String {
+        self.in_doubt.pop_first().unwrap_or_else(|| {
+            self.next += 1;
+            format!("key-{}", self.next)
+        })
+    }
+
+    fn note(&mut self, name: String, id: String) {
+        let known = self.acknowledged.entry(name).or_insert_with(|| id.clone());
+        assert_eq!(*known, id, "one key, two jobs");
+    }
+}
+
+/// Creates jobs until the connection ends.
+fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
+    let Ok(mut connection) = Connection::open(&client.address) else {
+        return;
+    };
+    for _ in 0..MAX_CALLS {
+        let name = memory.lock().expect("memory").take();
+        match client.create_small(&mut connection, &name) {
+            Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
+            Err(Cut::Unanswered | Cut::Midway(_)) => {
+                memory.lock().expect("memory").in_doubt.insert(name);
+                return;
+            }
+        }
+    }
+}
+
+fn acknowledged(memory: &Mutex<Memory>) -> usize {
+    memory.lock().expect("memory").acknowledged.len()
+}
+
+/// Starts the service and kills it while it opens its store or takes its jobs up again.
+fn kill_at_start(place: &Place) {
+    let mut service = place.begin_to_serve(place.command(crate::place::BINARY));
+    let files = format!("/proc/{}/fd", service.pid());
+    let log = place.data().join("store/db");
+    until("the store is being opened", || {
+        let open = std::fs::read_dir(&files).ok()?.flatten();
+        open.filter_map(|file| std::fs::read_link(file.path()).ok())
+            .find(|file| *file == log)
+    });
+    service.kill();
+}
+
+#[test]
+fn hostile_089_what_was_answered_outlives_every_kill() {
+    let place = Place::with(&[
+        ("FIRST_RUN__BALANCE", "\"10000.00\""),
+        ("JOBS__MAX_RUNS", "100"),
+        ("BACKENDS__BUILTIN__CONCURRENCY", "1"),
+    ]);
+    let memory = Mutex::new(Memory::default());
+    let mut key = None;
+    for round in 0..ROUNDS {
+        if round % 3 == 2 {
+            kill_at_start(&place);
+        }
+        let mut service = place.serve();
+        key = key.or(service.printed_key());
+        let client = service.client(key.as_deref().expect("a key"));
+        let before = acknowledged(&memory);
+        std::thread::scope(|scope| {
+            for _ in 0..CALLERS {
+                scope.spawn(|| create_until_cut(&client, &memory));
+            }
+            until("enough jobs are accepted", || {
+                (acknowledged(&memory) >= before + 5 + 11 * (round % 4)).then_some(())
+            });
+            service.kill();
+        });
+    }
+    let service = place.serve();
+    let client = service.client(key.as_deref().expect("a key"));
+    settle_doubts(&client, &memory);
+    let jobs = memory.into_inner().expect("memory").acknowledged;
+    let done = drain(&client, &jobs);
+    assert!(done >= MADE, "{done} done");
+    check_money(&client, done);
+    service.stop();
+    check_books(&place, jobs.len());
+}
+
+/// Calls whose fate is unknown are made again, and those that were answered give the same job again.
+fn settle_doubts(client: &Client, memory: &Mutex<Memory>) {
+    let mut memory = memory.lock().expect("memory");
+    let mut connection = Connection::open(&client.address).expect("a connection");
+    let known: Vec<String> = memory.acknowledged.keys().cloned().collect();
+    let doubts = std::mem::take(&mut memory.in_doubt);
+    for name in doubts.into_iter().chain(known) {
+        let replayed = memory.acknowledged.contains_key(&name);
+        let answer = client
+            .create_small(&mut connection, &name)
+            .expect("an answer");
+        if replayed {
+            assert_eq!(answer.header("Idempotent-Replayed"), Some("true"), "{name}");
+        }
+        let id = answer.accepted();
+        memory.note(name, id);
+    }
+}
+
+/// Ends all jobs, some of them with a picture; returns how many have one.
+fn drain(client: &Client, jobs: &BTreeMap<String, String>) -> usize {
+    // The oldest are next in the queue.
+    let mut ids: Vec<&String> = jobs.values().collect();
+    ids.sort();
+    let waiting = ids.iter().filter(|id| client.job(id)["status"] != "done");
+    for id in waiting.skip(MADE).collect::<Vec<_>>() {
+        let status = client
+            .call("DELETE", &format!("/api/v1/jobs/{id}"), None)
+            .status;
+        assert!([200, 409].contains(&status), "cancel: {status}");
+    }
+    let done = |id: &&&String| {
+        let status = until("a job ends", || {
+            let status = client.job(id)["status"].clone();
+            (status == "done" || status == "failed").then_some(status)
+        });
+        status == "done"
+    };
+    ids.iter().filter(done).count()
+}
+
+fn check_money(client: &Client, done: usize) {
+    let spent = 39 * done;
+    let (balance, reserved) = client.money();
+    let balance: f64 = balance.parse().expect("a number");
+    assert_eq!((balance * 1_000.0).round() as usize, 10_000_000 - spent);
+    assert_eq!(reserved, "0.00");
+}
+
+/// The audit finds nothing wrong, and no job but the acknowledged ones.
+fn check_books(place: &Place, jobs: usize) {
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert!(verified.out.contains("all invariants hold"), "{verified:?}");
+    let counted = format!("0 live jobs, {jobs} ended jobs");
+    assert!(verified.out.contains(&counted), "{counted}: {verified:?}");
+}
+
+/// The service that is killed as soon as it can answer, over and over, with a job that waits.
+#[test]
+fn hostile_090_kills_in_a_row_lose_nothing() {
+    let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
+    let mut service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let id = service.client(&key).create_slow("4K");
+    service.kill();
+    for _ in 0..8 {
+        kill_at_start(&place);
+        let mut service: Service = place.serve();
+        let job = service.client(&key).job(&id);
+        assert!(
+            job["status"] == "queued" || job["status"] == "processing",
+            "{job}"
+        );
+        service.kill();
+    }
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert!(verified.out.contains("1 live jobs"), "{verified:?}");
+}

@@ -1,0 +1,30 @@
+//! A data directory belongs to one process at a time.
+
+use crate::place::Place;
+
+#[test]
+fn hostile_084_a_directory_in_use_is_refused_by_name() {
+    let place = Place::new();
+    let service = place.serve();
+    let data = place.data();
+    let data = data.to_str().expect("a path");
+    // All at once, for each waits ten seconds for the other process to go.
+    std::thread::scope(|scope| {
+        for arguments in [
+            &["serve", "--listen", "127.0.0.1:0"][..],
+            &["verify"],
+            &["generate", "a fox"],
+        ] {
+            scope.spawn(|| {
+                place.run(arguments).assert_fault(&[
+                    "tintype: ",
+                    data,
+                    "in use by another process",
+                ]);
+            });
+        }
+    });
+    let client = service.client(&service.printed_key().expect("a key"));
+    assert_eq!(client.get("/api/v1/balance").status, 200, "it is unharmed");
+    service.stop();
+}

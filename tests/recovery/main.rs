@@ -1,0 +1,16 @@
+//! The real binary as child processes, on directories of their own and on loopback: what it prints, what it survives, what
+//! it leaves behind. Children are ended by their own id only.
+
+mod client;
+mod config;
+mod first_run;
+mod generate;
+mod interrupted;
+mod kill;
+mod locked;
+mod place;
+mod start_errors;
+mod stop;
+mod stop_in_flight;
+mod storage_failure;
+mod verify;

@@ -1,0 +1,275 @@
+//! A directory of its own for one test, and the binary run on it.
+
+use crate::client::{Client, Connection};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+/// How long anything is waited for. Far more than is needed: the machine may be busy with other things.
+const PATIENCE: Duration = Duration::from_secs(180);
+const POLL: Duration = Duration::from_millis(10);
+const HEALTH: &str = "GET /healthz HTTP/1.1";
+
+/// Asks again until there is an answer.
+pub fn until<T>(what: &str, mut ask: impl FnMut() -> Option<T>) -> T {
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline {
+        if let Some(answer) = ask() {
+            return answer;
+        }
+        std::thread::sleep(POLL);
+    }
+    panic!("waited in vain until {what}");
+}
+
+/// A temporary directory, and the settings that the binary is run with there.
+pub struct Place {
+    dir: tempfile::TempDir,
+    settings: Vec<(String, String)>,
+    services: AtomicUsize,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self::with(&[])
+    }
+
+    /// With settings such as `("JOBS__MAX_RUNS", "1")`.
+    pub fn with(settings: &[(&str, &str)]) -> Self {
+        let mut place = Self {
+            dir: tempfile::tempdir().expect("a temporary directory"),
+            settings: Vec::new(),
+            services: AtomicUsize::new(0),
+        };
+        for (key, value) in settings {
+            place.set(key, value);
+        }
+        place
+    }
+
+    /// Changes a setting for the commands that follow.
+    pub fn set(&mut self, key: &str, value: &str) {
+        let key = format!("TINTYPE__{key}");
+        self.settings.retain(|(it, _)| *it != key);
+        self.settings.push((key, value.to_owned()));
+    }
+
+    /// A path below the directory.
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub fn data(&self) -> PathBuf {
+        self.path("data")
+    }
+
+    /// The binary, nothing of the caller's own settings around it.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("TINTYPE") {
+                command.env_remove(name);
+            }
+        }
+        command
+            .current_dir(self.dir.path())
+            .envs(self.settings.iter().map(|(key, value)| (key, value)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command on the data directory to its end.
+    pub fn run(&self, arguments: &[&str]) -> Ended {
+        let mut command = self.command(BINARY);
+        command.args(arguments).arg("--data-dir").arg(self.data());
+        Ended::of(command.output().expect("the binary"))
+    }
+
+    /// Starts the service and waits until it is ready.
+    pub fn serve(&self) -> Service {
+        let mut service = self.begin_to_serve(self.command(BINARY));
+        service.wait_until_ready();
+        service
+    }
+
+    /// Starts the service through `command`, which runs the binary with the arguments that it is given.
+    pub fn begin_to_serve(&self, mut command: Command) -> Service {
+        let number = self.services.fetch_add(1, Ordering::Relaxed);
+        let [out, err] = ["out", "err"].map(|name| self.path(&format!("{name}-{number}")));
+        let file = |path: &Path| File::create(path).expect("a file to print into");
+        let child = command
+            .args(["serve", "--listen", "127.0.0.1:0", "--data-dir"])
+            .arg(self.data())
+            .stdout(file(&out))
+            .stderr(file(&err))
+            .spawn();
+        Service {
+            child: child.expect("the binary"),
+            out,
+            err,
+            greeting: String::new(),
+        }
+    }
+
+    /// The operator's token, once a service has been started.
+    pub fn token(&self) -> String {
+        let text = std::fs::read_to_string(self.data().join("admin-token"));
+        text.expect("a token").trim().to_owned()
+    }
+
+    /// Names of the files below a folder of the object store.
+    pub fn objects(&self, folder: &str) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        let mut folders = vec![self.data().join("objects").join(folder)];
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(folder).into_iter().flatten() {
+                let path = entry.expect("an entry").path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else {
+                    found.push(path);
+                }
+            }
+        }
+        found
+    }
+}
+
+/// The binary under test.
+pub const BINARY: &str = env!("CARGO_BIN_EXE_tintype");
+
+/// A command that has ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ended {
+    pub fn of(output: Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8_lossy(&output.stdout).into_owned(),
+            err: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+
+    /// It failed, and its message holds these words.
+    pub fn assert_fault(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        for word in words {
+            assert!(self.err.contains(word), "no {word:?} in {self:?}");
+        }
+        assert!(!self.err.contains("panicked"), "{self:?}");
+    }
+}
+
+fn read(path: &Path) -> String {
+    let bytes = std::fs::read(path).expect("a file that was printed into");
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Sends a signal to one process.
+pub fn signal(name: &str, pid: u32) {
+    let status = Command::new("sh")
+        .args(["-c", &format!("kill -{name} {pid}")])
+        .status();
+    assert!(status.expect("sh").success(), "kill -{name} {pid}");
+}
+
+/// The service as a child process. Killed when it is dropped.
+pub struct Service {
+    child: Child,
+    /// The files that it prints and logs into.
+    out: PathBuf,
+    err: PathBuf,
+    /// What it had printed when it was ready.
+    pub greeting: String,
+}
+
+impl Service {
+    /// Waits for its first answer. What it has to say at its start is printed before that.
+    pub fn wait_until_ready(&mut self) {
+        let ready = until("the service is ready or has ended", || {
+            if self.status().is_some() {
+                return Some(false);
+            }
+            self.greeting = read(&self.out);
+            let (_, rest) = self.greeting.split_once("ready at http://")?;
+            let (address, _) = rest.split_once(char::is_whitespace)?;
+            let answer = Connection::open(address).ok()?.call(HEALTH, "").ok()?;
+            (answer.status == 200).then_some(true)
+        });
+        assert!(ready, "{}", self.end());
+        self.greeting = read(&self.out);
+    }
+
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> String {
+        let (_, rest) = self.greeting.split_once("http://").expect("an address");
+        rest.split_whitespace().next().expect("it").to_owned()
+    }
+
+    /// The key that was printed.
+    pub fn printed_key(&self) -> Option<String> {
+        let word = |word: &&str| word.starts_with("tt_") && word.len() == 52;
+        self.greeting
+            .split_whitespace()
+            .find(word)
+            .map(str::to_owned)
+    }
+
+    pub fn client(&self, key: &str) -> Client {
+        Client::new(&self.address(), key)
+    }
+
+    /// Has it ended?
+    pub fn status(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().expect("its status")
+    }
+
+    /// Waits for its end and returns the exit code.
+    pub fn code(&mut self) -> Option<i32> {
+        until("the service ends", || self.status()).code()
+    }
+
+    /// Asks it to stop, in order.
+    pub fn terminate(&self) {
+        signal("TERM", self.child.id());
+    }
+
+    /// Stops it in order.
+    pub fn stop(mut self) {
+        self.terminate();
+        let code = self.code();
+        assert_eq!(code, Some(0), "{}", self.end());
+    }
+
+    /// As a power cut would, but for the disk.
+    pub fn kill(&mut self) {
+        self.child.kill().expect("kill");
+        self.child.wait().expect("its end");
+    }
+
+    /// Its log, once it has ended. Kills it if it has not.
+    pub fn end(&mut self) -> String {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        read(&self.err)
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,63 @@
+//! What cannot start says why, names the thing, and exits with 1.
+
+use crate::place::Place;
+use std::fs;
+use std::net::TcpListener;
+
+#[test]
+fn a_file_in_place_of_the_data_directory() {
+    let place = Place::new();
+    fs::write(place.data(), "not a directory").expect("a file");
+    let data = place.data();
+    let data = data.to_str().expect("a path");
+    let listen = ["serve", "--listen", "127.0.0.1:0"];
+    place.run(&listen).assert_fault(&["tintype: ", data]);
+    place.run(&["generate", "a fox"]).assert_fault(&[data]);
+    place.run(&["verify"]).assert_fault(&[data]);
+    assert_eq!(fs::read(data).expect("the file"), b"not a directory");
+}
+
+#[test]
+fn a_place_where_nothing_can_be_made() {
+    let mut place = Place::new();
+    place.set("STORAGE__DATA_DIR", "/dev/null/data");
+    let mut command = place.command(crate::place::BINARY);
+    let output = command.args(["serve", "--listen", "127.0.0.1:0"]).output();
+    crate::place::Ended::of(output.expect("the binary")).assert_fault(&["/dev/null/data"]);
+}
+
+#[test]
+fn an_empty_directory_is_no_data_directory_to_verify() {
+    let place = Place::new();
+    let data = place.data();
+    let named = ["no data directory", data.to_str().expect("a path")];
+    place.run(&["verify"]).assert_fault(&named);
+    assert!(!data.exists(), "verify makes nothing");
+}
+
+#[test]
+fn an_unknown_key_and_a_file_that_is_not_there() {
+    let place = Place::new();
+    fs::write(place.path("config.toml"), "[server]\nlisten_on = \"x\"\n").expect("a file");
+    let serve = place.run(&["serve"]);
+    serve.assert_fault(&["config.toml", "listen_on"]);
+    place
+        .run(&["serve", "--config", "elsewhere.toml"])
+        .assert_fault(&["elsewhere.toml"]);
+    assert!(!place.data().exists(), "nothing was made");
+}
+
+#[test]
+fn addresses_that_cannot_be_listened_on() {
+    let place = Place::new();
+    for address in ["127.0.0.1:99999", "127.0.0.1", "nonsense", "192.0.2.1:1"] {
+        place
+            .run(&["serve", "--listen", address])
+            .assert_fault(&[address]);
+    }
+    let taken = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = taken.local_addr().expect("its address").to_string();
+    let outcome = place.run(&["serve", "--listen", &address]);
+    outcome.assert_fault(&[&address, "in use", "--listen"]);
+    assert!(!place.data().exists(), "nothing was made");
+}

@@ -1,0 +1,52 @@
+//! The orderly stop.
+
+use crate::place::{Place, until};
+use std::net::TcpStream;
+
+#[test]
+fn a_running_job_is_finished_within_the_grace_period() {
+    let place = Place::with(&[("SERVER__SHUTDOWN_GRACE_SECONDS", "300")]);
+    let mut service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let client = service.client(&key);
+    let id = client.create_slow("2K");
+    client.job_when(&id, "processing");
+    service.terminate();
+    let refused = until("connections are refused", || {
+        TcpStream::connect(service.address()).err()
+    });
+    assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
+    assert!(service.status().is_none(), "the job is still being made");
+    assert_eq!(service.code(), Some(0), "{}", service.end());
+    assert!(!service.end().contains("ERROR"), "{}", service.end());
+
+    let service = place.serve();
+    let client = service.client(&key);
+    assert_eq!(client.job(&id)["status"], "done");
+    assert_eq!(client.money(), ("99.866".into(), "0.00".into()));
+    service.stop();
+}
+
+#[test]
+fn a_run_that_the_stop_cuts_off_does_not_count() {
+    let place = Place::with(&[
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
+        ("JOBS__MAX_RUNS", "1"),
+    ]);
+    let mut service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let id = service.client(&key).create_slow("2K");
+    let began = service.client(&key).job_when(&id, "processing")["started_at"].clone();
+    for _ in 0..3 {
+        service.stop();
+        service = place.serve();
+        let job = service.client(&key).job(&id);
+        assert_eq!(job["status"], "processing", "{job}");
+        assert_eq!(job["started_at"], began);
+    }
+    let job = service.client(&key).job_when(&id, "done");
+    assert_eq!(job["started_at"], began);
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}

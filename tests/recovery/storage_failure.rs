@@ -1,0 +1,110 @@
+//! The disk refuses to take more. A limit on the size of files stands for it.
+
+use crate::client::{Client, Connection};
+use crate::place::{BINARY, Place};
+use std::sync::Mutex;
+
+const CALLERS: usize = 4;
+/// Far more than fit.
+const MAX_CALLS: usize = 20_000;
+/// Runs the binary with files of at most 512 blocks, and errors instead of a signal past that.
+const LIMITED: &str = "ulimit -f 512; trap '' XFSZ; exec \"$0\" \"$@\"";
+
+fn create_until_refused(client: &Client, caller: usize, accepted: &Mutex<Vec<(String, String)>>) {
+    let mut connection = Connection::open(&client.address).expect("a connection");
+    for call in 0..MAX_CALLS {
+        let name = format!("{caller}-{call}");
+        match client.create_small(&mut connection, &name) {
+            Ok(answer) if answer.status == 202 => {
+                let id = answer.accepted();
+                accepted.lock().expect("accepted").push((name, id));
+            }
+            Ok(answer) => {
+                assert_eq!(answer.status, 503, "{}", answer.json());
+                assert!(answer.header("Retry-After").is_some());
+                return;
+            }
+            Err(_) => return,
+        }
+    }
+    panic!("the disk never filled");
+}
+
+#[test]
+fn hostile_073_a_failing_write_ends_the_process_and_the_restart_recovers() {
+    let mut place = Place::with(&[
+        ("FIRST_RUN__BALANCE", "\"10000.00\""),
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
+        ("BACKENDS__BUILTIN__CONCURRENCY", "1"),
+    ]);
+    let mut command = place.command("sh");
+    command.args(["-c", LIMITED, BINARY]);
+    let mut service = place.begin_to_serve(command);
+    service.wait_until_ready();
+    let key = service.printed_key().expect("a key");
+    let client = service.client(&key);
+    let accepted = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for caller in 0..CALLERS {
+            let (client, accepted) = (&client, &accepted);
+            scope.spawn(move || create_until_refused(client, caller, accepted));
+        }
+    });
+    assert_eq!(service.code(), Some(1));
+    let log = service.end();
+    let last_words: Vec<&str> = log
+        .lines()
+        .filter(|line| line.starts_with("tintype: "))
+        .collect();
+    assert_eq!(last_words.len(), 1, "{log}");
+    assert!(
+        last_words[0].starts_with("tintype: stopped: storage failed: "),
+        "{last_words:?}"
+    );
+
+    let accepted = accepted.into_inner().expect("accepted");
+    assert!(!accepted.is_empty());
+    place.set("JOBS__MAX_RUNS", "100");
+    let service = place.serve();
+    let client = service.client(&key);
+    let mut connection = Connection::open(&client.address).expect("a connection");
+    for (name, id) in &accepted {
+        let again = client
+            .create_small(&mut connection, name)
+            .expect("an answer");
+        assert_eq!(again.header("Idempotent-Replayed"), Some("true"), "{name}");
+        assert_eq!(again.accepted(), *id);
+        client.job(id);
+    }
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+/// The same limit, met by what the start itself writes.
+#[test]
+fn a_storage_that_fails_while_nobody_calls_ends_the_process_too() {
+    let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
+    let mut service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let id = service.client(&key).create_slow("4K");
+    service.kill();
+    let size = std::fs::metadata(place.data().join("store/db"))
+        .expect("the log")
+        .len();
+    // The start itself writes that the run has begun; there is room for not one byte of it.
+    let limited = format!("ulimit -f {}; trap '' XFSZ; exec \"$0\" \"$@\"", size / 512);
+    let mut command = place.command("sh");
+    command.args(["-c", &limited, BINARY]);
+    let mut service = place.begin_to_serve(command);
+    assert_eq!(service.code(), Some(1));
+    let log = service.end();
+    assert!(
+        log.lines().any(|line| line.starts_with("tintype: ")),
+        "{log}"
+    );
+
+    let service = place.serve();
+    let status = service.client(&key).job(&id)["status"].clone();
+    assert!(status == "queued" || status == "processing", "{status}");
+}
