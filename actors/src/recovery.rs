@@ -40,6 +40,15 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, Sto
         Ok(())
     })?;
     finish(current, accounts)?;
+    // A ledger's lines are in the order of their ids, so new ones must sort after the last of each, even if the clock was
+    // set back while the process was away.
+    store.each_account(|account| {
+        if let Some(line) = store.ledger(account.id, 1, None)?.items.first() {
+            let moment = ids::moment_of(&line.id.0).unwrap_or(line.created_at);
+            accounts.context().ids.raise(moment);
+        }
+        Ok(())
+    })?;
     begun.append(&mut waiting);
     Ok(begun)
 }

@@ -1,0 +1,99 @@
+//! One commit for all that arrives while the last one is on its way to the disk.
+
+use crate::world::{A, B, Plan, World, fresh, quick, run, until};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::AcceptError;
+
+/// A world that accepts jobs and begins none.
+fn paused(balance: &str) -> World {
+    let world = Plan::over(fresh(balance), quick(), 1).start();
+    world.system.pause_changed(Pause {
+        project: true,
+        ..Pause::default()
+    });
+    world
+}
+
+#[test]
+fn what_arrives_during_a_commit_becomes_the_next_one() {
+    run(async {
+        let world = paused("100");
+        world.engine.hold();
+        let mut first = world.send(A, Tier::Fast, "first", None);
+        until("it is on its way", || world.engine.held() == 1).await;
+        let mut answers: Vec<_> = (0..100)
+            .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
+            .collect();
+        // Another account does not wait for this one.
+        let other = world.send(B, Tier::Fast, "other", None);
+        until("the other one is on its way", || world.engine.held() == 2).await;
+        assert!(first.try_recv().is_err(), "answered before it was stored");
+        assert_eq!(world.engine.submitted(), 2);
+
+        world.engine.release_one();
+        assert!(first.await.expect("an answer").is_ok());
+        until("the next one is on its way", || world.engine.held() == 2).await;
+        assert!(answers.iter_mut().all(|answer| answer.try_recv().is_err()));
+        assert_eq!(world.engine.submitted(), 3, "a hundred jobs, one commit");
+        world.engine.open();
+        let mut ids = Vec::new();
+        for answer in answers {
+            ids.push(answer.await.expect("an answer").expect("accepted").job);
+        }
+        assert!(ids.is_sorted_by(|a, b| a < b), "in the order of arrival");
+        assert!(other.await.expect("an answer").is_ok());
+        assert_eq!(world.money(A), ["100.00", "3.939"]);
+        assert_eq!(world.system.live_jobs(), 102);
+        world.check();
+    });
+}
+
+#[test]
+fn hostile_048_one_key_many_times_at_once_is_one_job() {
+    run(async {
+        let world = paused("100");
+        world.engine.hold();
+        let ahead = world.send(A, Tier::Fast, "ahead", None);
+        until("it is on its way", || world.engine.held() == 1).await;
+        let answers: Vec<_> = (0..1_000)
+            .map(|_| world.send(A, Tier::Fast, "same", Some("same")))
+            .collect();
+        world.engine.open();
+        ahead.await.expect("an answer").expect("accepted");
+        let mut fresh = 0;
+        let mut jobs = Vec::new();
+        for answer in answers {
+            let accepted = answer.await.expect("an answer").expect("accepted");
+            fresh += usize::from(!accepted.replayed);
+            jobs.push(accepted.job);
+        }
+        jobs.dedup();
+        assert_eq!((fresh, jobs.len()), (1, 1));
+        assert_eq!(world.money(A), ["100.00", "0.078"]);
+        world.check();
+    });
+}
+
+#[test]
+fn hostile_037_funds_for_exactly_ten_accept_ten() {
+    run(async {
+        let world = paused("0.39");
+        world.engine.hold();
+        let answers: Vec<_> = (0..300)
+            .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
+            .collect();
+        until("the first one is on its way", || world.engine.held() == 1).await;
+        world.engine.open();
+        let mut accepted = 0;
+        for answer in answers {
+            match answer.await.expect("an answer") {
+                Ok(_) => accepted += 1,
+                Err(error) => assert!(matches!(error, AcceptError::Ledger(_)), "{error}"),
+            }
+        }
+        assert_eq!(accepted, 10);
+        assert_eq!(world.money(A), ["0.39", "0.39"]);
+        world.check();
+    });
+}

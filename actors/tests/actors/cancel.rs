@@ -1,0 +1,96 @@
+//! Canceling, before the job's turn, after it, and at the same moment.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, Plan, quick, run, until};
+use std::time::Duration;
+use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::EventError;
+
+fn slow() -> Scripted {
+    Scripted::always(Act::Take(Duration::from_secs(60)))
+}
+
+#[test]
+fn a_waiting_job_is_canceled_and_never_made() {
+    run(async {
+        let generator = slow();
+        let world = Plan::with(generator.clone(), 1).start();
+        let running = world.accept(A, Tier::Fast, "running").await;
+        let waiting = world.accept(A, Tier::Fast, "waiting").await;
+        until("the first one is being made", || generator.running() == 1).await;
+        let canceled = world.apply(A, waiting, JobEvent::Cancel).await;
+        assert!(canceled.expect("an answer").is_ok());
+        world.system.job_canceled(waiting);
+        assert_eq!(world.failure(waiting).await, "canceled");
+        assert_eq!(world.money(A), ["100.00", "0.039"], "released at once");
+        let again = world.apply(A, waiting, JobEvent::Cancel).await;
+        assert!(matches!(again, Ok(Err(EventError::Transition(_)))));
+        world.done(running).await;
+        world.idle().await;
+        assert_eq!(generator.prompts(), ["running"]);
+        world.check();
+    });
+}
+
+#[test]
+fn a_job_that_is_being_made_is_not_canceled() {
+    run(async {
+        let generator = slow();
+        let world = Plan::with(generator.clone(), 1).start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        until("it is being made", || generator.running() == 1).await;
+        let refused = world.apply(A, id, JobEvent::Cancel).await;
+        assert!(matches!(refused, Ok(Err(EventError::Transition(_)))));
+        world.done(id).await;
+        assert_eq!(world.money(A), ["99.961", "0.00"]);
+        world.check();
+    });
+}
+
+/// The cancellation is on its way to the disk when the dispatcher gives the job its turn.
+#[test]
+fn a_cancellation_that_wins_the_race_leaves_nothing_running() {
+    run(async {
+        let generator = Scripted::new([Act::Take(Duration::from_secs(60))], Act::Picture);
+        let world = Plan::with(generator.clone(), 1).start();
+        let first = world.accept(A, Tier::Fast, "first").await;
+        let second = world.accept(A, Tier::Fast, "second").await;
+        let third = world.accept(A, Tier::Fast, "third").await;
+        until("the first one is being made", || generator.running() == 1).await;
+        world.engine.hold();
+        // Ends the first run and cancels the second job in one commit, of which the dispatcher does not hear yet.
+        let canceled = world.apply(A, second, JobEvent::Cancel);
+        until("the cancellation is on its way", || {
+            world.engine.held() == 1
+        })
+        .await;
+        until("the first picture is made", || generator.running() == 0).await;
+        let depths = world.system.depths().await;
+        assert_eq!(
+            depths.queued[Tier::Fast.index()],
+            1,
+            "the second has its turn"
+        );
+        world.engine.open();
+        assert!(canceled.await.expect("an answer").is_ok());
+        world.system.job_canceled(second);
+        world.done(first).await;
+        world.done(third).await;
+        world.idle().await;
+        assert_eq!(world.failure(second).await, "canceled");
+        assert_eq!(generator.prompts(), ["first", "third"]);
+        assert_eq!(world.money(A), ["99.922", "0.00"]);
+        world.check();
+    });
+}
+
+#[test]
+fn a_job_of_another_account_is_not_found() {
+    run(async {
+        let world = Plan::with(quick(), 1).start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        let foreign = world.apply(crate::world::B, id, JobEvent::Cancel).await;
+        assert!(matches!(foreign, Ok(Err(EventError::NotFound))));
+    });
+}

@@ -1,0 +1,113 @@
+//! The engine fails. From then on nothing is promised any more, and nobody waits in vain.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, B, Plan, World, fresh, quick, run, until};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::faults::FaultyEngine;
+use tintype_storage::engine::memory::MemoryEngine;
+
+/// A world whose engine lets so many commits through.
+fn failing_after(commits: u64, generator: Scripted) -> (World, Arc<MemoryEngine>) {
+    let memory = fresh("100");
+    let engine = FaultyEngine::new(Arc::clone(&memory) as _, commits, Arc::new(|_| {}));
+    (Plan::over(Arc::new(engine), generator, 1).start(), memory)
+}
+
+#[test]
+fn hostile_073_whoever_waits_for_a_failed_commit_is_told() {
+    run(async {
+        let (world, memory) = failing_after(1, quick());
+        world.system.pause_changed(Pause {
+            project: true,
+            ..Pause::default()
+        });
+        world.accept(A, Tier::Fast, "before").await;
+        let before = memory.image();
+        world.engine.hold();
+        let in_flight = world.send(A, Tier::Fast, "in flight", None);
+        until("it is on its way", || world.engine.held() == 1).await;
+        let waiting: Vec<_> = (0..100)
+            .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
+            .collect();
+        let deposit = world.deposit(A, "1");
+        world.engine.open();
+        let told = in_flight.await.expect("an answer");
+        assert!(told.is_err(), "{told:?}");
+        for answer in waiting {
+            // Nothing was decided for these: their replies are dropped, which is an answer as well.
+            assert!(
+                !matches!(answer.await, Ok(Ok(_))),
+                "accepted without a disk"
+            );
+        }
+        assert!(!matches!(deposit.await, Ok(Ok(_))));
+        assert!(world.fail_stop.has_tripped());
+        assert!(world.fail_stop.tripped().await.contains("no space left"));
+        for account in [A, B] {
+            let late = world.send(account, Tier::Fast, "late", None).await;
+            assert!(!matches!(late, Ok(Ok(_))), "accepted after the failure");
+        }
+        assert_eq!(memory.image(), before, "nothing more was written");
+    });
+}
+
+#[test]
+fn a_picture_whose_commit_fails_is_made_again_after_the_restart() {
+    run(async {
+        // Acceptance and the beginning of the run pass; its end does not.
+        let (world, memory) = failing_after(2, Scripted::always(Act::Take(Duration::from_secs(5))));
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        until("the engine fails", || world.fail_stop.has_tripped()).await;
+        world.idle().await;
+        assert_eq!(world.shelf.kept(), [id]);
+        assert!(
+            world.shelf.forgotten().is_empty(),
+            "the next run needs its inputs"
+        );
+        assert_eq!(world.state(id).word(), "processing");
+        assert_eq!(world.money(A), ["100.00", "0.039"]);
+
+        let image = MemoryEngine::from_image(memory.image());
+        let again = Plan::over(Arc::new(image), quick(), 1).start();
+        again.done(id).await;
+        assert_eq!(again.money(A), ["99.961", "0.00"], "paid once");
+        again.check();
+    });
+}
+
+/// The script of one account's life, cut at every commit: what the disk holds is always sound and can be gone on from.
+#[test]
+fn hostile_073_a_failure_at_any_commit_leaves_sound_books() {
+    run(async {
+        for commits in 0..24 {
+            let (world, memory) = failing_after(commits, quick());
+            let mut accepted = Vec::new();
+            for at in 0..6 {
+                let name = format!("{at}");
+                if let Ok(Ok(answer)) = world.send(A, Tier::Fast, &name, Some(&name)).await {
+                    accepted.push((name, answer.job));
+                }
+                let _ = world.deposit(A, "0.5").await;
+            }
+            let failed = |world: &World| world.fail_stop.has_tripped();
+            until("all is over", || {
+                failed(&world) || world.system.live_jobs() == 0
+            })
+            .await;
+            let image = MemoryEngine::from_image(memory.image());
+            let again = Plan::over(Arc::new(image), quick(), 1).start();
+            again.check();
+            for (name, job) in &accepted {
+                again.done(*job).await;
+                let replay = again.send(A, Tier::Fast, name, Some(name)).await;
+                let replay = replay.expect("an answer").expect("accepted");
+                assert!(replay.replayed && replay.job == *job);
+            }
+            again.idle().await;
+            again.check();
+        }
+    });
+}

@@ -1,0 +1,207 @@
+//! A generator that follows a script, and a gallery that remembers.
+
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::generator::{Gallery, GenerateError, Generator, Order, Picture};
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{Job, ResultImage, Words};
+use tokio::time::{Instant, sleep};
+
+/// What a generator does with one order.
+#[derive(Clone, Debug)]
+pub enum Act {
+    Picture,
+    /// A picture after a while.
+    Take(Duration),
+    Refuse,
+    Block,
+    Transient(Option<Duration>),
+    Broken,
+    Panic,
+    /// Never answers.
+    Hang,
+}
+
+/// One order, as it came.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub job: JobId,
+    pub prompt: String,
+    pub model: Option<String>,
+    pub at: Instant,
+}
+
+/// Does what its script says, order by order, then always the same.
+#[derive(Clone)]
+pub struct Scripted {
+    state: Arc<Mutex<State>>,
+}
+
+struct State {
+    script: VecDeque<Act>,
+    otherwise: Act,
+    seen: Vec<Seen>,
+    running: usize,
+    peak: usize,
+}
+
+/// Counts a run for as long as its future lives.
+struct Running(Arc<Mutex<State>>);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.lock().running -= 1;
+    }
+}
+
+impl Scripted {
+    pub fn new(script: impl IntoIterator<Item = Act>, otherwise: Act) -> Self {
+        let state = State {
+            script: script.into_iter().collect(),
+            otherwise,
+            seen: Vec::new(),
+            running: 0,
+            peak: 0,
+        };
+        Self {
+            state: Arc::new(Mutex::new(state)),
+        }
+    }
+
+    pub fn always(act: Act) -> Self {
+        Self::new([], act)
+    }
+
+    /// All orders so far.
+    pub fn seen(&self) -> Vec<Seen> {
+        self.state.lock().seen.clone()
+    }
+
+    /// Their prompts.
+    pub fn prompts(&self) -> Vec<String> {
+        self.seen().into_iter().map(|seen| seen.prompt).collect()
+    }
+
+    /// The most that were under way at the same time.
+    pub fn peak(&self) -> usize {
+        self.state.lock().peak
+    }
+
+    /// Under way now.
+    pub fn running(&self) -> usize {
+        self.state.lock().running
+    }
+
+    fn begin(&self, order: &Order) -> (Act, Running) {
+        let mut state = self.state.lock();
+        state.seen.push(Seen {
+            job: order.job,
+            prompt: order.prompt.clone(),
+            model: order.model.clone(),
+            at: Instant::now(),
+        });
+        state.running += 1;
+        state.peak = state.peak.max(state.running);
+        let act = state.script.pop_front();
+        let act = act.unwrap_or_else(|| state.otherwise.clone());
+        (act, Running(Arc::clone(&self.state)))
+    }
+}
+
+impl Generator for Scripted {
+    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+        let this = self.clone();
+        async move {
+            let (act, _running) = this.begin(&order);
+            let picture = Picture {
+                bytes: order.prompt.into_bytes(),
+            };
+            match act {
+                Act::Picture => Ok(picture),
+                Act::Take(time) => {
+                    sleep(time).await;
+                    Ok(picture)
+                }
+                Act::Refuse => Err(GenerateError::Refused("no such thing".into())),
+                Act::Block => Err(GenerateError::Blocked("violence".into())),
+                Act::Transient(retry_after) => Err(GenerateError::Transient {
+                    reason: "it is busy".into(),
+                    retry_after,
+                }),
+                Act::Broken => Err(GenerateError::Broken("it is broken".into())),
+                Act::Panic => panic!("as the script says"),
+                Act::Hang => std::future::pending().await,
+            }
+        }
+        .boxed_local()
+    }
+}
+
+/// Remembers what it was given.
+#[derive(Clone, Default)]
+pub struct Shelf {
+    state: Arc<Mutex<ShelfState>>,
+}
+
+#[derive(Default)]
+struct ShelfState {
+    kept: Vec<JobId>,
+    forgotten: Vec<JobId>,
+    refuses: bool,
+}
+
+impl Shelf {
+    /// Jobs whose picture was kept.
+    pub fn kept(&self) -> Vec<JobId> {
+        self.state.lock().kept.clone()
+    }
+
+    /// Jobs whose inputs were removed.
+    pub fn forgotten(&self) -> Vec<JobId> {
+        self.state.lock().forgotten.clone()
+    }
+
+    /// Keeps nothing from now on.
+    pub fn refuse(&self) {
+        self.state.lock().refuses = true;
+    }
+}
+
+impl Gallery for Shelf {
+    fn keep(
+        &self,
+        job: &Job,
+        picture: Picture,
+    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+        let mut state = self.state.lock();
+        let outcome = if state.refuses {
+            Err(GenerateError::Broken("the shelf is full".into()))
+        } else {
+            state.kept.push(job.id);
+            Ok(ResultImage {
+                key: format!("results/{}.png", job.id),
+                bytes: picture.bytes.len() as u64,
+                width: 1,
+                height: 1,
+            })
+        };
+        async move { outcome }.boxed_local()
+    }
+
+    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>> {
+        let words = Words {
+            prompt: format!("what lies under {key}"),
+            metadata: None,
+        };
+        async move { Ok(words) }.boxed_local()
+    }
+
+    fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
+        self.state.lock().forgotten.push(job.id);
+        async {}.boxed_local()
+    }
+}

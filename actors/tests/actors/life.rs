@@ -1,0 +1,145 @@
+//! One job from queued to its end, in every way that it can end.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, B, Plan, World, quick, run, until};
+use std::time::Duration;
+use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::tier::Tier;
+
+/// A world whose one back end does this with every order, without a second try.
+fn with(act: Act) -> World {
+    let mut plan = Plan::with(Scripted::always(act), 1);
+    plan.retries = 0;
+    plan.start()
+}
+
+/// Everything is released, cleaned up and sound.
+async fn check_nothing_paid(world: &World) {
+    world.idle().await;
+    assert_eq!(world.money(A), ["100.00", "0.00"]);
+    assert_eq!(world.system.live_jobs(), 0);
+    assert_eq!(world.shelf.forgotten().len(), 1);
+    world.check();
+}
+
+#[test]
+fn a_picture_is_kept_charged_and_its_inputs_are_forgotten() {
+    run(async {
+        let world = Plan::with(quick(), 1).start();
+        let id = world.accept(A, Tier::Pro, "a fox").await;
+        world.done(id).await;
+        world.idle().await;
+        assert_eq!(world.shelf.kept(), [id]);
+        assert_eq!(world.shelf.forgotten(), [id]);
+        assert_eq!(world.money(A), ["99.961", "0.00"]);
+        assert_eq!(world.system.live_jobs(), 0);
+        world.check();
+    });
+}
+
+#[test]
+fn what_is_refused_or_blocked_is_not_tried_elsewhere() {
+    run(async {
+        for (act, said) in [
+            (Act::Refuse, "no such thing"),
+            (Act::Block, "blocked for safety: violence"),
+        ] {
+            let (first, second) = (Scripted::always(act), quick());
+            let mut plan = Plan::with(first.clone(), 1);
+            plan.backends.push((second.clone(), 1));
+            plan.route = vec![0, 1];
+            let world = plan.start();
+            let id = world.accept(A, Tier::Fast, "a fox").await;
+            assert_eq!(world.failure(id).await, said);
+            assert_eq!((first.seen().len(), second.seen().len()), (1, 0));
+            check_nothing_paid(&world).await;
+        }
+    });
+}
+
+#[test]
+fn hostile_096_a_panic_fails_its_own_job_alone() {
+    run(async {
+        let mut plan = Plan::with(Scripted::new([Act::Panic], Act::Picture), 1);
+        plan.retries = 0;
+        let world = plan.start();
+        let first = world.accept(A, Tier::Fast, "first").await;
+        let second = world.accept(A, Tier::Fast, "second").await;
+        let third = world.accept(B, Tier::Fast, "third").await;
+        let error = world.failure(first).await;
+        assert!(error.contains("failed unexpectedly"), "{error}");
+        assert!(
+            !error.contains("script"),
+            "the panic's words are ours: {error}"
+        );
+        world.done(second).await;
+        world.done(third).await;
+        world.idle().await;
+        assert_eq!(world.money(A), ["99.961", "0.00"]);
+        assert!(!world.fail_stop.has_tripped());
+        world.check();
+    });
+}
+
+#[test]
+fn a_run_has_an_end() {
+    run(async {
+        let mut plan = Plan::with(Scripted::new([Act::Hang], Act::Picture), 1);
+        plan.try_timeout = Duration::from_secs(10_000);
+        plan.run_timeout = Duration::from_secs(90);
+        let world = plan.start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        let next = world.accept(A, Tier::Fast, "next").await;
+        assert_eq!(world.failure(id).await, "no picture was made within 90 s");
+        world.done(next).await;
+        world.check();
+    });
+}
+
+#[test]
+fn a_picture_that_cannot_be_kept_is_not_paid() {
+    run(async {
+        let world = with(Act::Picture);
+        world.shelf.refuse();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        assert_eq!(world.failure(id).await, "the shelf is full");
+        check_nothing_paid(&world).await;
+    });
+}
+
+#[test]
+fn words_that_lie_elsewhere_are_fetched() {
+    run(async {
+        let generator = quick();
+        let world = Plan::with(generator.clone(), 1).start();
+        let id = world.accept(A, Tier::Fast, "stored:words/1.json").await;
+        world.done(id).await;
+        assert_eq!(generator.prompts(), ["what lies under words/1.json"]);
+    });
+}
+
+#[test]
+fn a_job_is_processing_while_it_is_made() {
+    run(async {
+        let world = with(Act::Take(Duration::from_secs(30)));
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        until("it is being made", || {
+            world.state(id).word() == "processing"
+        })
+        .await;
+        let JobState::Processing { started_at, runs } = world.state(id) else {
+            panic!("it is over")
+        };
+        assert_eq!(runs, 1);
+        world.done(id).await;
+        let JobState::Done {
+            started_at: kept,
+            finished_at,
+            ..
+        } = world.state(id)
+        else {
+            panic!("not done")
+        };
+        assert!(kept == started_at && finished_at > started_at);
+    });
+}

@@ -1,0 +1,15 @@
+//! The actors together, over an engine in memory, with generators that do as they are told. All but one test run on one
+//! thread whose clock stands still while there is work, so waits cost nothing and every order is the same each time.
+
+mod batching;
+mod cancel;
+mod engines;
+mod fail_stop;
+mod fairness;
+mod generators;
+mod life;
+mod pause;
+mod recovery;
+mod retries;
+mod stop;
+mod world;

@@ -1,0 +1,74 @@
+//! The operator's switches.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, Plan, quick, run, until};
+use std::time::Duration;
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::commit_and_wait;
+use tokio::time::sleep;
+
+/// Longer than anything would take that is not paused.
+const A_WHILE: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn a_paused_tier_waits_while_the_others_go_on() {
+    run(async {
+        let generator = quick();
+        let world = Plan::with(generator.clone(), 2).start();
+        let pause = Pause {
+            tiers: [true, false, false],
+            ..Pause::default()
+        };
+        world.system.pause_changed(pause);
+        let waiting = world.accept(A, Tier::Fast, "waiting").await;
+        let other = world.accept(A, Tier::Pro, "other").await;
+        world.done(other).await;
+        sleep(A_WHILE).await;
+        assert_eq!(world.state(waiting).word(), "queued");
+        assert_eq!(world.system.depths().await.queued[Tier::Fast.index()], 1);
+        world.system.pause_changed(Pause::default());
+        world.done(waiting).await;
+        assert_eq!(generator.prompts(), ["other", "waiting"]);
+    });
+}
+
+#[test]
+fn what_is_being_made_goes_on_while_paused() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(60)));
+        let world = Plan::with(generator.clone(), 1).start();
+        let running = world.accept(A, Tier::Fast, "running").await;
+        let waiting = world.accept(A, Tier::Fast, "waiting").await;
+        until("the first one is being made", || generator.running() == 1).await;
+        world.system.pause_changed(Pause {
+            project: true,
+            ..Pause::default()
+        });
+        world.done(running).await;
+        sleep(A_WHILE).await;
+        assert_eq!(world.state(waiting).word(), "queued");
+        world.system.pause_changed(Pause::default());
+        world.done(waiting).await;
+        world.check();
+    });
+}
+
+#[test]
+fn a_pause_outlives_a_restart() {
+    run(async {
+        let world = Plan::with(quick(), 1).start();
+        let pause = Pause {
+            project: true,
+            ..Pause::default()
+        };
+        commit_and_wait(&*world.engine, world.store.set_pause(&pause)).expect("stored");
+        world.system.pause_changed(pause);
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        let again = Plan::over(world.engine.clone(), quick(), 1).start();
+        sleep(A_WHILE).await;
+        assert_eq!(again.state(id).word(), "queued");
+        again.system.pause_changed(Pause::default());
+        again.done(id).await;
+    });
+}

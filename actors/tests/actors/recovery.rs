@@ -1,0 +1,166 @@
+//! What a restart makes of what it finds.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, B, Plan, START, World, fresh, quick, run, until};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{JobEvent, JobState};
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::memory::MemoryEngine;
+
+/// Jobs of two accounts, the first three of A and the first of B being made when the power goes.
+async fn cut_power() -> (Arc<MemoryEngine>, Vec<JobId>) {
+    let engine = fresh("100");
+    let generator = Scripted::always(Act::Hang);
+    let world = Plan::over(Arc::clone(&engine) as _, generator.clone(), 4).start();
+    let mut jobs = Vec::new();
+    for at in 0..3 {
+        jobs.push(world.accept(A, Tier::Fast, &format!("a{at}")).await);
+    }
+    jobs.push(world.accept(B, Tier::Fast, "b0").await);
+    until("four are being made", || {
+        jobs.iter()
+            .all(|job| world.state(*job).word() == "processing")
+    })
+    .await;
+    for at in 3..6 {
+        jobs.push(world.accept(A, Tier::Fast, &format!("a{at}")).await);
+    }
+    (Arc::new(MemoryEngine::from_image(engine.image())), jobs)
+}
+
+fn started_at(world: &World, job: JobId) -> (i64, u32) {
+    match world.state(job) {
+        JobState::Processing { started_at, runs } => (started_at.millis(), runs),
+        JobState::Done { started_at, .. } => (started_at.millis(), 0),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn begun_jobs_come_first_and_all_in_the_order_of_acceptance() {
+    run(async {
+        let (engine, jobs) = cut_power().await;
+        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let mut plan = Plan::over(engine, generator.clone(), 1);
+        plan.now = START + 60_000;
+        let world = plan.start();
+        assert_eq!(world.system.live_jobs(), jobs.len());
+        let began: Vec<i64> = jobs[..4]
+            .iter()
+            .map(|job| started_at(&world, *job).0)
+            .collect();
+        assert!(began.iter().all(|at| *at < START + 60_000));
+        assert!(
+            jobs[4..]
+                .iter()
+                .all(|job| world.state(*job) == JobState::Queued)
+        );
+        // A job that comes now stands behind those that were there.
+        world.accept(A, Tier::Fast, "new").await;
+        world.idle().await;
+        assert_eq!(
+            generator.prompts(),
+            ["a0", "b0", "a1", "a2", "a3", "a4", "a5", "new"]
+        );
+        for (job, began) in jobs.iter().zip(began) {
+            assert_eq!(started_at(&world, *job), (began, 0), "it keeps its start");
+        }
+        assert_eq!(world.money(A), ["99.727", "0.00"]);
+        assert_eq!(world.money(B), ["99.961", "0.00"]);
+        world.check();
+    });
+}
+
+#[test]
+fn the_run_past_the_last_one_is_not_begun() {
+    run(async {
+        let (mut engine, jobs) = cut_power().await;
+        for restart in 1..=2 {
+            let world =
+                Plan::over(Arc::clone(&engine) as _, Scripted::always(Act::Hang), 9).start();
+            until("the run is counted", || {
+                started_at(&world, jobs[0]).1 == restart + 1
+            })
+            .await;
+            engine = Arc::new(MemoryEngine::from_image(engine.image()));
+        }
+        let generator = quick();
+        let world = Plan::over(engine, generator.clone(), 9).start();
+        for job in &jobs[..4] {
+            assert_eq!(world.failure(*job).await, "interrupted");
+        }
+        world.idle().await;
+        assert!(world.shelf.forgotten().contains(&jobs[0]));
+        // The others have had two runs, and have one more.
+        for job in &jobs[4..] {
+            world.done(*job).await;
+        }
+        assert_eq!(world.money(A), ["99.883", "0.00"]);
+        assert_eq!(world.money(B), ["100.00", "0.00"]);
+        world.check();
+    });
+}
+
+#[test]
+fn hostile_109_a_clock_set_back_over_a_restart_upsets_no_order() {
+    run(async {
+        let engine = fresh("100");
+        let world = Plan::over(Arc::clone(&engine) as _, quick(), 1).start();
+        let first = world.accept(A, Tier::Fast, "first").await;
+        world.done(first).await;
+        let entry = world
+            .deposit(A, "5")
+            .await
+            .expect("an answer")
+            .expect("a deposit");
+
+        let mut plan = Plan::over(engine, quick(), 1);
+        plan.now = START - 500_000;
+        let world = plan.start();
+        let second = world.accept(A, Tier::Fast, "second").await;
+        assert!(second > first);
+        world.done(second).await;
+        let later = world
+            .deposit(A, "-1")
+            .await
+            .expect("an answer")
+            .expect("a correction");
+        assert!(
+            later.id > entry.id,
+            "the ledger's order is that of its lines"
+        );
+        world.check();
+    });
+}
+
+#[test]
+fn a_job_that_ended_before_the_power_went_is_left_alone() {
+    run(async {
+        let engine = fresh("100");
+        let world = Plan::over(Arc::clone(&engine) as _, quick(), 1).start();
+        let done = world.accept(A, Tier::Fast, "done").await;
+        world.done(done).await;
+        let generator = quick();
+        let image = MemoryEngine::from_image(engine.image());
+        let world = Plan::over(Arc::new(image), generator.clone(), 1).start();
+        assert_eq!(world.system.live_jobs(), 0);
+        let late = world
+            .apply(
+                A,
+                done,
+                JobEvent::Fail {
+                    error: "late".into(),
+                },
+            )
+            .await;
+        assert!(
+            late.expect("an answer").is_err(),
+            "a late result is ignored"
+        );
+        assert_eq!(world.money(A), ["99.961", "0.00"]);
+        assert!(generator.seen().is_empty());
+        world.check();
+    });
+}

@@ -1,0 +1,111 @@
+//! The orderly stop.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, Plan, quick, run, until};
+use std::time::Duration;
+use tintype_actors::system::Threads;
+use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::tier::Tier;
+use tokio::time::Instant;
+
+#[test]
+fn what_can_be_finished_is_and_nothing_new_begins() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(20)));
+        let world = Plan::with(generator.clone(), 1).start();
+        let running = world.accept(A, Tier::Fast, "running").await;
+        let waiting = world.accept(A, Tier::Fast, "waiting").await;
+        until("the first one is being made", || generator.running() == 1).await;
+        let began = Instant::now();
+        world.system.drain(Duration::from_secs(30)).await;
+        assert!(
+            began.elapsed() < Duration::from_secs(30),
+            "no longer than needed"
+        );
+        assert_eq!(world.state(running).word(), "done");
+        assert_eq!(world.state(waiting), JobState::Queued);
+        let late = world.accept(A, Tier::Fast, "late").await;
+        world.system.stop();
+        assert!(world.system.is_alive(), "an ended stop is no failure");
+        assert_eq!(generator.prompts(), ["running"]);
+
+        let again = Plan::over(world.engine.clone(), quick(), 1).start();
+        again.done(waiting).await;
+        again.done(late).await;
+        again.check();
+    });
+}
+
+#[test]
+fn what_takes_too_long_is_cut_off_and_does_not_count_as_a_run() {
+    run(async {
+        let engine = crate::world::fresh("100");
+        let mut began = None;
+        for _ in 0..3 {
+            let generator = Scripted::always(Act::Hang);
+            let mut plan = Plan::over(engine.clone(), generator.clone(), 1);
+            plan.max_runs = 1;
+            let world = plan.start();
+            let (job, started_at) = match began {
+                Some(known) => known,
+                None => {
+                    let job = world.accept(A, Tier::Fast, "a fox").await;
+                    until("it is being made", || {
+                        world.state(job).word() == "processing"
+                    })
+                    .await;
+                    let JobState::Processing { started_at, .. } = world.state(job) else {
+                        panic!("it is over")
+                    };
+                    (job, started_at)
+                }
+            };
+            until("it is being made", || generator.running() == 1).await;
+            let stopping = Instant::now();
+            world.system.drain(Duration::from_secs(10)).await;
+            assert!(
+                stopping.elapsed() >= Duration::from_secs(10),
+                "the grace is given"
+            );
+            assert_eq!(generator.running(), 0, "its future is dropped");
+            let state = JobState::Processing {
+                started_at,
+                runs: 0,
+            };
+            assert_eq!(world.state(job), state);
+            began = Some((job, started_at));
+        }
+        let mut plan = Plan::over(engine, quick(), 1);
+        plan.max_runs = 1;
+        let world = plan.start();
+        world.done(began.expect("a job").0).await;
+        world.check();
+    });
+}
+
+/// On threads of their own and by the real clock, as in the service.
+#[test]
+fn stopped_actors_refuse_commands() {
+    actix::System::new().block_on(async {
+        let mut plan = Plan::with(quick(), 2);
+        plan.threads = Threads::Own;
+        let world = plan.start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        world.system.drain(Duration::from_secs(60)).await;
+        world.system.stop();
+        let mut refused = false;
+        for _ in 0..10_000 {
+            // The thread ends a moment after it was told to.
+            match world.send(A, Tier::Fast, "late", None).await {
+                Ok(accepted) => assert!(accepted.is_ok()),
+                Err(_) => {
+                    refused = true;
+                    break;
+                }
+            }
+        }
+        assert!(refused && world.system.is_alive() && !world.fail_stop.has_tripped());
+        world.check();
+    });
+}

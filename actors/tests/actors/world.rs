@@ -1,0 +1,311 @@
+//! A running system over an engine in memory, with accounts, jobs and a clock of its own.
+
+use crate::engines::GatedEngine;
+use crate::generators::{Act, Scripted, Shelf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tintype_actors::account::{AcceptJob, ApplyEvent, DepositMoney};
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
+use tintype_storage::audit::audit;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Words};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::{
+    AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob, Store,
+};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{sleep, timeout};
+use uuid::Uuid;
+
+/// Far longer than anything here takes, by the clock that jumps.
+const PATIENCE: u32 = 1_000_000;
+/// The same for a whole test.
+const LIMIT: Duration = Duration::from_secs(1_000_000);
+const STEP: Duration = Duration::from_millis(5);
+/// What every job costs.
+pub const PRICE: &str = "0.039";
+pub const A: AccountId = AccountId(Uuid::from_u128(0xa));
+pub const B: AccountId = AccountId(Uuid::from_u128(0xb));
+/// When the clock begins.
+pub const START: i64 = 1_000_000;
+
+/// Runs a test on one thread, whose clock jumps to the next wait as soon as there is nothing to do.
+pub fn run(test: impl Future<Output = ()>) {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().expect("it")
+    };
+    let limited = async { timeout(LIMIT, test).await.expect("the test is stuck") };
+    actix::System::with_tokio_rt(runtime).block_on(limited);
+}
+
+/// Asks again until it holds.
+pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
+    for _ in 0..PATIENCE {
+        if holds() {
+            return;
+        }
+        sleep(STEP).await;
+    }
+    panic!("waited in vain until {what}");
+}
+
+/// What a world begins with.
+pub struct Plan {
+    pub engine: Arc<dyn Engine>,
+    /// Each with the number of its places.
+    pub backends: Vec<(Scripted, usize)>,
+    /// For all tiers the same: indices of back ends in order of preference.
+    pub route: Vec<usize>,
+    pub max_runs: u32,
+    pub retries: u32,
+    pub try_timeout: Duration,
+    pub run_timeout: Duration,
+    pub now: i64,
+    pub threads: Threads,
+}
+
+impl Plan {
+    /// One back end with so many places, and two rich accounts.
+    pub fn with(generator: Scripted, places: usize) -> Self {
+        Self::over(fresh("100"), generator, places)
+    }
+
+    pub fn over(engine: Arc<dyn Engine>, generator: Scripted, places: usize) -> Self {
+        Self {
+            engine,
+            backends: vec![(generator, places)],
+            route: vec![0],
+            max_runs: 3,
+            retries: 2,
+            try_timeout: Duration::from_secs(60),
+            run_timeout: Duration::from_secs(600),
+            now: START,
+            threads: Threads::Callers,
+        }
+    }
+
+    pub fn start(self) -> World {
+        let engine = Arc::new(GatedEngine::new(self.engine));
+        let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
+        let now = Arc::new(AtomicI64::new(self.now));
+        let told = Arc::clone(&now);
+        let (shelf, fail_stop) = (Shelf::default(), FailStop::new());
+        let route: Vec<Route> = self.route.iter().map(|at| route(*at)).collect();
+        let backends = self.backends.into_iter().enumerate();
+        let system = System::start(SystemOptions {
+            store: store.clone(),
+            clock: Arc::new(move || Timestamp::from_millis(told.fetch_add(1, Ordering::SeqCst))),
+            limits: Limits {
+                max_live_per_account: 10_000,
+                idempotency_retention: Duration::from_secs(86_400),
+            },
+            max_runs: self.max_runs,
+            run_timeout: self.run_timeout,
+            backends: backends
+                .map(|(at, (generator, places))| Backend {
+                    name: format!("backend-{at}"),
+                    generator: Arc::new(generator),
+                    places: Arc::new(Semaphore::new(places)),
+                    timeout: self.try_timeout,
+                    retries: self.retries,
+                })
+                .collect(),
+            routes: Routes([route.clone(), route.clone(), route]),
+            gallery: Arc::new(shelf.clone()),
+            fail_stop: fail_stop.clone(),
+            threads: self.threads,
+        })
+        .expect("a system");
+        World {
+            engine,
+            store,
+            system,
+            shelf,
+            fail_stop,
+        }
+    }
+}
+
+fn route(backend: usize) -> Route {
+    Route {
+        backend,
+        model: Some(format!("model-{backend}")),
+    }
+}
+
+/// An engine in memory with both accounts.
+pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
+    let balance: Amount = balance.parse().expect("an amount");
+    for (number, id) in [(1, A), (2, B)] {
+        let opening = LedgerEntry {
+            id: TransactionId(Uuid::from_u128(number)),
+            kind: EntryKind::Deposit,
+            amount: balance,
+            balance_after: balance,
+            job: None,
+            reference: None,
+            created_at: Timestamp::from_millis(0),
+        };
+        let account = Account {
+            id,
+            name: "an account".into(),
+            books: Books::default().deposit(balance).expect("a deposit"),
+            created_at: Timestamp::from_millis(0),
+        };
+        let writes = store.open_account(&account, Some(&opening));
+        commit_and_wait(&*engine, writes).expect("an account");
+    }
+    engine
+}
+
+/// A generator that makes every picture at once.
+pub fn quick() -> Scripted {
+    Scripted::always(Act::Picture)
+}
+
+/// Where the answer to a command arrives.
+pub type Answer<T, E> = oneshot::Receiver<Result<T, E>>;
+
+/// The running system.
+pub struct World {
+    pub engine: Arc<GatedEngine>,
+    pub store: Store,
+    pub system: System,
+    pub shelf: Shelf,
+    pub fail_stop: FailStop,
+}
+
+impl World {
+    fn address(&self, account: AccountId) -> actix::Addr<tintype_actors::account::AccountActor> {
+        let handle = self.system.accounts().get(account).expect("readable");
+        handle.expect("an account").address
+    }
+
+    /// Sends a job whose prompt is `prompt`, and its idempotency key too where one is asked for.
+    pub fn send(
+        &self,
+        account: AccountId,
+        tier: Tier,
+        prompt: &str,
+        name: Option<&str>,
+    ) -> Answer<Accepted, AcceptError> {
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(NewJob {
+            key: KeyId(account.0),
+            spend_limit: None,
+            tier,
+            mode: Mode::TextToImage,
+            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+            ratio: AspectRatio::SQUARE,
+            resolution: Resolution::K1,
+            brief: match prompt.strip_prefix("stored:") {
+                Some(key) => Brief::Stored(key.into()),
+                None => Brief::Inline(Words {
+                    prompt: prompt.into(),
+                    metadata: None,
+                }),
+            },
+            callback_url: None,
+            inputs: Vec::new(),
+            price: PRICE.parse().expect("a price"),
+            idempotency: name.map(|name| IdempotencyUse {
+                name: name.into(),
+                fingerprint: Fingerprint([7; 32]),
+            }),
+        });
+        self.address(account).do_send(AcceptJob { job, reply });
+        answer
+    }
+
+    /// The same, accepted.
+    pub async fn accept(&self, account: AccountId, tier: Tier, prompt: &str) -> JobId {
+        let answer = self.send(account, tier, prompt, None).await;
+        answer.expect("an answer").expect("accepted").job
+    }
+
+    pub fn apply(
+        &self,
+        account: AccountId,
+        job: JobId,
+        event: JobEvent,
+    ) -> Answer<Job, EventError> {
+        let (reply, answer) = oneshot::channel();
+        self.address(account)
+            .do_send(ApplyEvent { job, event, reply });
+        answer
+    }
+
+    pub fn deposit(&self, account: AccountId, amount: &str) -> Answer<LedgerEntry, DepositError> {
+        let (reply, answer) = oneshot::channel();
+        let deposit = Deposit {
+            amount: amount.parse().expect("an amount"),
+            reference: None,
+            idempotency: None,
+        };
+        self.address(account)
+            .do_send(DepositMoney { deposit, reply });
+        answer
+    }
+
+    /// A job of whichever account.
+    pub fn job(&self, id: JobId) -> Job {
+        let of = |account| self.store.job(account, id).expect("readable");
+        of(A).or_else(|| of(B)).expect("the job")
+    }
+
+    pub fn state(&self, id: JobId) -> JobState {
+        self.job(id).state
+    }
+
+    /// The job's error once it has failed.
+    pub async fn failure(&self, id: JobId) -> String {
+        until("the job fails", || self.state(id).is_terminal()).await;
+        match self.state(id) {
+            JobState::Failed { error, .. } => error,
+            other => panic!("not failed: {other:?}"),
+        }
+    }
+
+    pub async fn done(&self, id: JobId) {
+        until("the job ends", || self.state(id).is_terminal()).await;
+        assert_eq!(self.state(id).word(), "done", "{:?}", self.state(id));
+    }
+
+    /// Waits until nothing is queued or running.
+    pub async fn idle(&self) {
+        for _ in 0..PATIENCE {
+            let depths = self.system.depths().await;
+            if depths.queued == [0, 0, 0] && depths.running == 0 {
+                return;
+            }
+            sleep(STEP).await;
+        }
+        panic!("never idle");
+    }
+
+    /// Balance and reserved.
+    pub fn money(&self, account: AccountId) -> [String; 2] {
+        let books = self.store.account(account).expect("readable");
+        let books = books.expect("an account").books;
+        [books.balance.to_string(), books.reserved.to_string()]
+    }
+
+    /// No invariant is broken.
+    pub fn check(&self) {
+        let report = audit(&self.store, |_| {}).expect("an audit");
+        assert_eq!(report.faults, Vec::<String>::new());
+    }
+}
