@@ -217,8 +217,7 @@ impl DeliveryActor {
                 self.under_way.insert(parcel.id);
                 self.attempt(parcel, was_ailing, delivery, webhook);
             }
-            // Nothing was sent, so nothing is known of the receiver.
-            Ok(None) => self.outbox.ended(parcel.webhook, was_ailing, !was_ailing),
+            Ok(None) => self.outbox.ended(parcel.webhook, was_ailing, None),
             Err(error) => self.context.fail_stop.trip(error.to_string()),
         }
     }
@@ -393,7 +392,7 @@ impl Handler<AttemptEnded> for DeliveryActor {
         } = ended;
         self.under_way.remove(&parcel.id);
         self.outbox
-            .ended(parcel.webhook, was_ailing, attempt.succeeded());
+            .ended(parcel.webhook, was_ailing, Some(attempt.succeeded()));
         self.decide(parcel.id, Deferred::Attempt(attempt));
         self.pump(ctx);
     }

@@ -13,7 +13,8 @@ use tintype_storage::domain::webhook::WebhookId;
 pub struct OutboxLimits {
     /// In all.
     pub total: usize,
-    /// To one receiver. One whose last attempt failed gets a single one, until it succeeds again.
+    /// To one receiver that answers. One that has not answered yet, or whose last attempt failed, gets a single one until it
+    /// does: many that hang would else hold every place before the first of them is known to.
     pub per_receiver: usize,
 }
 
@@ -28,12 +29,23 @@ pub struct Parcel {
     pub webhook: WebhookId,
 }
 
+/// What the last attempt says of a receiver.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Standing {
+    /// None has ended yet.
+    #[default]
+    Untried,
+    /// It succeeded.
+    Answering,
+    /// It failed: the receiver may be dead, and must not take the places of those that live.
+    Ailing,
+}
+
 #[derive(Default)]
 struct Receiver {
     due: VecDeque<Parcel>,
     under_way: usize,
-    /// The last attempt failed: it may be dead, and must not take the places of those that live.
-    ailing: bool,
+    standing: Standing,
     /// Stands in the ring of turns.
     listed: bool,
 }
@@ -99,17 +111,17 @@ impl Outbox {
             let Some(receiver) = self.receivers.get_mut(&webhook) else {
                 continue;
             };
-            let room = if receiver.ailing {
-                1
-            } else {
-                self.limits.per_receiver
+            let room = match receiver.standing {
+                Standing::Untried | Standing::Ailing => 1,
+                Standing::Answering => self.limits.per_receiver,
             };
+            let ailing = receiver.standing == Standing::Ailing;
             if receiver.under_way >= room {
                 // It is listed again when one of its attempts ends.
                 receiver.listed = false;
                 continue;
             }
-            if receiver.ailing && ailing_full {
+            if ailing && ailing_full {
                 self.turns.push_back(webhook);
                 continue;
             }
@@ -119,7 +131,7 @@ impl Outbox {
             };
             receiver.under_way += 1;
             self.under_way += 1;
-            self.ailing_under_way += usize::from(receiver.ailing);
+            self.ailing_under_way += usize::from(ailing);
             if receiver.due.is_empty() {
                 receiver.listed = false;
             } else {
@@ -130,8 +142,9 @@ impl Outbox {
         None
     }
 
-    /// An attempt has ended. `ailing_at_start` is what [`Outbox::is_ailing`] said when it was begun.
-    pub fn ended(&mut self, webhook: WebhookId, ailing_at_start: bool, succeeded: bool) {
+    /// An attempt has ended, `succeeded` or not; `None` when nothing was sent, so that nothing is known of the receiver.
+    /// `ailing_at_start` is what [`Outbox::is_ailing`] said when it was begun.
+    pub fn ended(&mut self, webhook: WebhookId, ailing_at_start: bool, succeeded: Option<bool>) {
         self.under_way = self.under_way.saturating_sub(1);
         self.ailing_under_way = self
             .ailing_under_way
@@ -140,8 +153,13 @@ impl Outbox {
             return;
         };
         receiver.under_way = receiver.under_way.saturating_sub(1);
-        receiver.ailing = !succeeded;
-        if receiver.due.is_empty() && receiver.under_way == 0 && !receiver.ailing {
+        match succeeded {
+            Some(true) => receiver.standing = Standing::Answering,
+            Some(false) => receiver.standing = Standing::Ailing,
+            None => {}
+        }
+        let quiet = receiver.due.is_empty() && receiver.under_way == 0;
+        if quiet && receiver.standing != Standing::Ailing {
             self.receivers.remove(&webhook);
         } else {
             self.list(webhook);
@@ -152,7 +170,7 @@ impl Outbox {
     pub fn is_ailing(&self, webhook: WebhookId) -> bool {
         self.receivers
             .get(&webhook)
-            .is_some_and(|receiver| receiver.ailing)
+            .is_some_and(|receiver| receiver.standing == Standing::Ailing)
     }
 
     /// Attempts under way.
@@ -211,6 +229,10 @@ mod tests {
         outbox
     }
 
+    fn taken(outbox: &mut Outbox) -> Vec<Parcel> {
+        std::iter::from_fn(|| outbox.next()).collect()
+    }
+
     #[test]
     fn nothing_is_attempted_before_it_is_due() {
         let mut outbox = outbox(&[(20, parcel(1, 1)), (10, parcel(1, 2))]);
@@ -229,11 +251,30 @@ mod tests {
         (0..10_000).for_each(|number| outbox.schedule(at(0), parcel(1, number)));
         outbox.schedule(at(1), parcel(2, 0));
         outbox.advance(at(1));
-        let taken: Vec<Parcel> = std::iter::from_fn(|| outbox.next()).collect();
-        assert_eq!(taken.len(), 4, "three of the first, one of the second");
-        assert!(taken.contains(&parcel(2, 0)));
-        outbox.ended(parcel(1, 0).webhook, false, true);
-        assert_eq!(outbox.next(), Some(parcel(1, 3)));
+        assert_eq!(taken(&mut outbox), [parcel(1, 0), parcel(2, 0)]);
+        outbox.ended(parcel(1, 0).webhook, false, Some(true));
+        assert_eq!(
+            taken(&mut outbox),
+            [1, 2, 3].map(|number| parcel(1, number))
+        );
+        outbox.ended(parcel(1, 0).webhook, false, Some(true));
+        assert_eq!(outbox.next(), Some(parcel(1, 4)));
+    }
+
+    #[test]
+    fn receivers_that_have_not_answered_yet_get_one_place_each() {
+        let mut outbox = Outbox::new(LIMITS);
+        for webhook in 1..=5 {
+            (0..10).for_each(|number| outbox.schedule(at(0), parcel(webhook, number)));
+        }
+        outbox.schedule(at(1), parcel(6, 0));
+        outbox.advance(at(1));
+        let begun = taken(&mut outbox);
+        assert_eq!(begun.len(), 6, "{begun:?}");
+        assert!(begun.contains(&parcel(6, 0)));
+        // One that had nothing to send is as unknown as before.
+        outbox.ended(parcel(1, 0).webhook, false, None);
+        assert_eq!(taken(&mut outbox), [parcel(1, 1)]);
     }
 
     #[test]
@@ -242,12 +283,14 @@ mod tests {
         (0..10).for_each(|number| outbox.schedule(at(0), parcel(1, number)));
         outbox.advance(at(0));
         let webhook = parcel(1, 0).webhook;
-        assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 3);
-        (0..3).for_each(|_| outbox.ended(webhook, false, false));
+        assert_eq!(taken(&mut outbox).len(), 1);
+        outbox.ended(webhook, false, Some(true));
+        assert_eq!(taken(&mut outbox).len(), 3);
+        (0..3).for_each(|_| outbox.ended(webhook, false, Some(false)));
         assert!(outbox.is_ailing(webhook));
-        assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 1);
-        outbox.ended(webhook, true, true);
-        assert_eq!(std::iter::from_fn(|| outbox.next()).count(), 3);
+        assert_eq!(taken(&mut outbox).len(), 1);
+        outbox.ended(webhook, true, Some(true));
+        assert_eq!(taken(&mut outbox).len(), 3);
     }
 
     #[test]
@@ -259,11 +302,11 @@ mod tests {
         }
         outbox.advance(at(0));
         while let Some(parcel) = outbox.next() {
-            outbox.ended(parcel.webhook, false, false);
+            outbox.ended(parcel.webhook, false, Some(false));
         }
         outbox.schedule(at(1), parcel(99, 0));
         outbox.advance(at(1));
-        let taken: Vec<Parcel> = std::iter::from_fn(|| outbox.next()).collect();
+        let taken = taken(&mut outbox);
         assert_eq!(
             taken
                 .iter()
@@ -279,7 +322,7 @@ mod tests {
         let mut outbox = outbox(&[(0, parcel(1, 1))]);
         outbox.advance(at(0));
         outbox.next();
-        outbox.ended(parcel(1, 1).webhook, false, true);
+        outbox.ended(parcel(1, 1).webhook, false, Some(true));
         assert!(outbox.receivers.is_empty() && outbox.turns.is_empty());
     }
 }
