@@ -23,7 +23,8 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
 use tokio::time::timeout;
 
-/// Bytes of an answer that are read; the rest is left unread.
+/// Bytes of an answer that are read. The rest is left unread, and takes nothing away from the status: a receiver that
+/// answers 2xx has the delivery, however much it has to say about it.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 const USER_AGENT: &str = concat!("tintype/", env!("CARGO_PKG_VERSION"));
 
@@ -130,6 +131,8 @@ async fn exchange(
         .client()
         .post(url.as_str())
         .timeout(options.timeout)
+        // A kept connection would be looked after only when its receiver is called again, and may be closed by then.
+        .force_close()
         .insert_header(("Content-Type", "application/json"))
         .insert_header(("User-Agent", USER_AGENT))
         .insert_header(("X-Signature", x_signature(newest, seconds, &body)))
