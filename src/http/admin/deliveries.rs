@@ -8,6 +8,7 @@ use crate::http::problem::{Code, FieldFault, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::future::join_all;
 use serde::Serialize;
 use serde_json::json;
 use tintype_actors::delivery::{DeliveryError, Redeliver};
@@ -138,6 +139,20 @@ pub async fn list(
 }
 
 fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<Delivery>, Problem> {
+    if let Some(job) = filter.job {
+        // A delivery has the id of its job, so that no list has to be searched for it.
+        let found = state.store.delivery(DeliveryId(job.0))?;
+        let is_new = |it: &Delivery| {
+            window
+                .after
+                .is_none_or(|after| it.id.0.into_bytes() < after)
+        };
+        let items = found.filter(|it| is_new(it) && filter.lets(it));
+        return Ok(Page {
+            items: items.into_iter().collect(),
+            next: None,
+        });
+    }
     let (mut items, mut after, mut looked_at) = (Vec::new(), window.after, 0);
     loop {
         let page = match filter.account {
@@ -222,20 +237,48 @@ pub async fn redeliver_failed(
         }
     }
     wanted.truncate(MAX_REDELIVERED);
-    for delivery in &wanted {
-        send_again(&state, *delivery).await?;
+    let mut redelivered = 0;
+    for step in wanted.chunks(STEP) {
+        // Begun together, so that they share the disk's time.
+        let answers = join_all(step.iter().map(|id| send_again(&state, *id))).await;
+        for answer in answers {
+            match answer {
+                Ok(_) => redelivered += 1,
+                // Removed meanwhile, for its age.
+                Err(Refusal::Delivery(DeliveryError::NotFound)) => {}
+                Err(refusal) => return Err(refusal.into()),
+            }
+        }
     }
-    Ok(HttpResponse::Accepted().json(json!({"redelivered": wanted.len()})))
+    Ok(HttpResponse::Accepted().json(json!({"redelivered": redelivered})))
 }
 
-async fn send_again(state: &AppState, id: DeliveryId) -> Result<Delivery, Problem> {
+/// Why a delivery is not sent again.
+enum Refusal {
+    Delivery(DeliveryError),
+    Problem(Problem),
+}
+
+async fn send_again(state: &AppState, id: DeliveryId) -> Result<Delivery, Refusal> {
     let (reply, answer) = oneshot::channel();
     state
         .system
         .deliveries()
         .try_send(Redeliver { id, reply })
-        .map_err(|_| failures::busy())?;
-    Ok(answer.await.map_err(|_| failures::stopping())??)
+        .map_err(|_| Refusal::Problem(failures::busy()))?;
+    let answer = answer
+        .await
+        .map_err(|_| Refusal::Problem(failures::stopping()))?;
+    answer.map_err(Refusal::Delivery)
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Delivery(error) => error.into(),
+            Refusal::Problem(problem) => problem,
+        }
+    }
 }
 
 fn missing() -> Problem {

@@ -234,8 +234,9 @@ pub async fn test(
 ) -> Result<HttpResponse, Problem> {
     let webhook = find_webhook(&state, &path)?;
     let now = state.now();
-    let ids = &state.system.accounts().context().ids;
-    let (id, job) = (DeliveryId(ids.next(now)), JobId(ids.next(now)));
+    let id = state.system.accounts().context().ids.next(now);
+    // One id for both, as for a job's event: so a delivery is found by the job that it names.
+    let (id, job) = (DeliveryId(id), JobId(id));
     let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
     let (reply, answer) = oneshot::channel();
     let command = AddDelivery { delivery, reply };
