@@ -3,7 +3,9 @@
 use crate::http::state::AppState;
 use actix_web::web::Data;
 use std::time::Duration;
+use tintype_actors::delivery::ForgetDeliveries;
 use tintype_storage::domain::time::Timestamp;
+use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
 const PULSE: Duration = Duration::from_secs(1);
@@ -86,20 +88,20 @@ async fn forget_old_deliveries(state: &AppState) {
     let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(age));
     let mut cursor = Vec::new();
     for _ in 0..MAX_STEPS {
-        match state.store.forget_deliveries(older_than, &cursor, STEP) {
-            Ok((writes, next)) => {
-                if !writes.is_empty() && state.commit(writes).await.is_err() {
-                    return;
-                }
-                cursor = next;
-            }
-            Err(error) => {
-                tracing::error!(%error, "old deliveries could not be forgotten");
-                return;
-            }
-        }
-        if cursor.is_empty() {
+        let (reply, answer) = oneshot::channel();
+        let command = ForgetDeliveries {
+            older_than,
+            cursor,
+            limit: STEP,
+            reply,
+        };
+        // Refused or unanswered, the process is busy or ending; the next sweep goes on.
+        if state.system.deliveries().try_send(command).is_err() {
             return;
+        }
+        match answer.await {
+            Ok(Ok(next)) if !next.is_empty() => cursor = next,
+            _ => return,
         }
     }
 }

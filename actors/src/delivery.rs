@@ -4,6 +4,13 @@
 //! what it decides about one builds on what is on the disk: while a commit of a delivery is on its way, nothing else is
 //! decided about that delivery.
 
+mod messages;
+
+pub use messages::{
+    AddDelivery, DeliveriesQueued, DeliveryError, ForgetDeliveries, GetOutboxDepths, OutboxDepths,
+    Redeliver, StopDelivering,
+};
+
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
 use crate::outbox::{Outbox, OutboxLimits, Parcel};
@@ -12,7 +19,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, DeliveryState};
+use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::{Commit, EngineError};
@@ -43,59 +50,6 @@ pub struct DeliveryContext {
     pub fail_stop: FailStop,
 }
 
-/// Hint: these deliveries are in the store, due at once.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct DeliveriesQueued(pub Vec<Delivery>);
-
-/// Adds a delivery that no job owes, such as a test. Answered once it is on the disk.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct AddDelivery {
-    /// The delivery.
-    pub delivery: Delivery,
-    /// Hears of the outcome.
-    pub reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
-}
-
-/// Sends a delivery again, with a fresh set of attempts. Answered once that is on the disk.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct Redeliver {
-    /// The delivery.
-    pub id: DeliveryId,
-    /// Hears of the outcome.
-    pub reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
-}
-
-/// How many deliveries wait and are under way.
-#[derive(Message)]
-#[rtype(result = "OutboxDepths")]
-pub struct GetOutboxDepths;
-
-/// Figures of the outbox.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, actix::MessageResponse)]
-pub struct OutboxDepths {
-    /// Wait for their moment or their turn.
-    pub waiting: usize,
-    /// Attempts under way.
-    pub under_way: usize,
-}
-
-/// Why the operator's wish was not granted.
-#[derive(Clone, Debug, thiserror::Error)]
-pub enum DeliveryError {
-    /// There is no such delivery.
-    #[error("there is no such delivery")]
-    NotFound,
-    /// Its webhook is no more.
-    #[error("the webhook of this delivery has been deleted")]
-    WebhookDeleted,
-    /// The store failed.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-}
-
 /// An attempt has ended.
 #[derive(Message)]
 #[rtype(result = "()")]
@@ -105,10 +59,10 @@ struct AttemptEnded {
     attempt: Attempt,
 }
 
-/// A commit about this delivery is on the disk.
+/// A commit about this delivery is on the disk. `None`: it has been removed.
 #[derive(Message)]
 #[rtype(result = "()")]
-struct Recorded(Delivery);
+struct Recorded(DeliveryId, Option<Delivery>);
 
 /// What waits for a delivery's commit to end.
 enum Deferred {
@@ -129,11 +83,6 @@ pub struct DeliveryActor {
     /// This actor, once it runs: what ends elsewhere comes back as a message.
     own: Option<Addr<Self>>,
 }
-
-/// Begins no more attempts.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct StopDelivering;
 
 impl DeliveryActor {
     /// An actor that will take up what the store says is pending.
@@ -249,8 +198,14 @@ impl DeliveryActor {
         let Some(delivery) = self.context.store.delivery(parcel.id)? else {
             return Ok(None);
         };
-        if !matches!(delivery.state, DeliveryState::Pending { .. }) {
-            return Ok(None);
+        match delivery.state.due() {
+            None => return Ok(None),
+            // An entry of the schedule that a redelivery or an earlier attempt has overtaken: the record's moment counts.
+            Some(due) if due > (self.context.clock)() => {
+                self.outbox.schedule(due, parcel);
+                return Ok(None);
+            }
+            Some(_) => {}
         }
         match self.context.store.webhook(parcel.account, parcel.webhook)? {
             Some(webhook) => Ok(Some((delivery, webhook))),
@@ -330,7 +285,7 @@ impl DeliveryActor {
                     drop(reply.send(Ok(delivery.clone())));
                 }
                 if let Some(own) = own {
-                    own.do_send(Recorded(delivery));
+                    own.do_send(Recorded(delivery.id, Some(delivery)));
                 }
             }
             Err(error) => {
@@ -345,6 +300,44 @@ impl DeliveryActor {
             inserts: Vec::new(),
             done,
         });
+    }
+
+    /// Removes old deliveries. Here, because a wish to send one of them again may come at the same moment.
+    fn forget(&mut self, command: ForgetDeliveries) -> Result<(), StoreError> {
+        let ForgetDeliveries {
+            older_than,
+            cursor,
+            limit,
+            reply,
+        } = command;
+        let keep = |id| self.committing.contains_key(&id) || self.under_way.contains(&id);
+        let forgotten = self
+            .context
+            .store
+            .forget_deliveries(older_than, &cursor, limit, keep)?;
+        if forgotten.writes.is_empty() {
+            drop(reply.send(Ok(forgotten.cursor)));
+            return Ok(());
+        }
+        for id in &forgotten.ids {
+            self.committing.entry(*id).or_default();
+        }
+        let (own, fail_stop) = (self.own.clone(), self.context.fail_stop.clone());
+        let done = Box::new(move |outcome: Result<(), EngineError>| {
+            let outcome = outcome.map_err(StoreError::from);
+            match (&outcome, own) {
+                (Ok(()), Some(own)) => forgotten
+                    .ids
+                    .iter()
+                    .for_each(|id| own.do_send(Recorded(*id, None))),
+                (Ok(()), None) => {}
+                (Err(error), _) => fail_stop.trip(error.to_string()),
+            }
+            drop(reply.send(outcome.map(|()| forgotten.cursor)));
+        });
+        let writes = forgotten.writes;
+        self.context.store.engine().submit(Commit { writes, done });
+        Ok(())
     }
 
     fn queue(&mut self, delivery: &Delivery) {
@@ -402,16 +395,27 @@ impl Handler<Recorded> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, recorded: Recorded, ctx: &mut Self::Context) {
-        let delivery = recorded.0;
-        let mut deferred = self.committing.remove(&delivery.id).unwrap_or_default();
-        if deferred.is_empty() {
-            self.queue(&delivery);
+        let Recorded(id, delivery) = recorded;
+        let mut deferred = self.committing.remove(&id).unwrap_or_default();
+        // Scheduled whatever is decided next: a wish that is refused leaves the delivery as it is.
+        if let Some(delivery) = &delivery {
+            self.queue(delivery);
         }
         // The first begins a commit of its own; the others wait for that one.
         while let Some(wanted) = deferred.pop_front() {
-            self.decide(delivery.id, wanted);
+            self.decide(id, wanted);
         }
         self.pump(ctx);
+    }
+}
+
+impl Handler<ForgetDeliveries> for DeliveryActor {
+    type Result = ();
+
+    fn handle(&mut self, command: ForgetDeliveries, _: &mut Self::Context) {
+        if let Err(error) = self.forget(command) {
+            self.context.fail_stop.trip(error.to_string());
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
-use crate::engine::{Direction, KeyRange};
+use crate::engine::{Direction, Key, KeyRange};
 use serde::{Deserialize, Serialize};
 
 /// What the due index says of a pending delivery, so that it can be scheduled without its record.
@@ -15,6 +15,21 @@ pub struct DueDelivery {
     pub account: AccountId,
     /// Its receiver.
     pub webhook: WebhookId,
+}
+
+/// Bytes of keys that one step of forgetting removes, but for a single delivery with very many attempts: a commit is kept
+/// whole for certain only while it is small.
+const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
+
+/// Deliveries to be removed.
+#[derive(Clone, Debug, Default)]
+pub struct Forgotten {
+    /// Which.
+    pub ids: Vec<DeliveryId>,
+    /// The writes of one commit; empty when there is nothing to remove.
+    pub writes: Writes,
+    /// Where the next step begins: empty once the end is reached.
+    pub cursor: Vec<u8>,
 }
 
 impl Store {
@@ -148,14 +163,14 @@ impl Store {
         writes
     }
 
-    /// The writes that remove deliveries which ended before `older_than`, with their attempts, among the next `limit`
-    /// from `cursor` on, and where to go on from: an empty cursor once the end is reached.
+    /// Finds deliveries that ended before `older_than` among the next `limit` from `cursor` on, but those to `keep`.
     pub fn forget_deliveries(
         &self,
         older_than: Timestamp,
         cursor: &[u8],
         limit: usize,
-    ) -> Result<(Writes, Vec<u8>), StoreError> {
+        keep: impl Fn(DeliveryId) -> bool,
+    ) -> Result<Forgotten, StoreError> {
         let range = KeyRange::prefix(&keys::deliveries());
         let range = if cursor.is_empty() {
             range
@@ -163,24 +178,40 @@ impl Store {
             range.above(cursor.to_vec())
         };
         let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
-        let at_end = pairs.len() < limit;
-        let cursor = pairs
-            .last()
-            .filter(|_| !at_end)
-            .map(|(key, _)| key.clone())
-            .unwrap_or_default();
-        let mut writes = Vec::new();
+        let mut forgotten = Forgotten::default();
+        let (mut bytes, at_end) = (0, pairs.len() < limit);
         for (key, value) in pairs {
             let delivery: Delivery = decode(&value)?;
-            if delivery.state.ended_at().is_none_or(|at| at >= older_than) {
-                continue;
+            let old = delivery.state.ended_at().is_some_and(|at| at < older_than);
+            if old && !keep(delivery.id) {
+                let removed = keys_of(&delivery);
+                bytes += removed.iter().map(Vec::len).sum::<usize>();
+                if bytes > MAX_FORGOTTEN_BYTES && !forgotten.ids.is_empty() {
+                    // The next step begins with this one.
+                    return Ok(forgotten);
+                }
+                forgotten.ids.push(delivery.id);
+                forgotten
+                    .writes
+                    .extend(removed.into_iter().map(|key| (key, None)));
             }
-            writes.push((key, None));
-            writes.push((keys::delivery_account(delivery.id), None));
-            writes.extend(
-                (0..delivery.attempts).map(|number| (keys::attempt(delivery.id, number), None)),
-            );
+            forgotten.cursor = key;
         }
-        Ok((writes, cursor))
+        if at_end {
+            forgotten.cursor.clear();
+        }
+        Ok(forgotten)
     }
+}
+
+/// Under which a delivery that has ended lies, and its attempts.
+fn keys_of(delivery: &Delivery) -> Vec<Key> {
+    let attempts = (0..delivery.attempts).map(|number| keys::attempt(delivery.id, number));
+    [
+        keys::delivery(delivery.account, delivery.id),
+        keys::delivery_account(delivery.id),
+    ]
+    .into_iter()
+    .chain(attempts)
+    .collect()
 }

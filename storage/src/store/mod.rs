@@ -16,7 +16,7 @@ pub use book::{
     Limits, NewJob,
 };
 pub use codec::{Record, decode, encode};
-pub use deliveries::DueDelivery;
+pub use deliveries::{DueDelivery, Forgotten};
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
 pub use scan::Page;
 pub use webhooks::MAX_WEBHOOKS;
