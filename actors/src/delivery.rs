@@ -336,7 +336,11 @@ impl DeliveryActor {
             drop(reply.send(outcome.map(|()| forgotten.cursor)));
         });
         let writes = forgotten.writes;
-        self.context.store.engine().submit(Commit { writes, done });
+        self.context.store.engine().submit(Commit {
+            writes,
+            inserts: Vec::new(),
+            done,
+        });
         Ok(())
     }
 

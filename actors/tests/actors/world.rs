@@ -2,22 +2,27 @@
 
 use crate::engines::GatedEngine;
 use crate::generators::{Act, Scripted, Shelf};
+use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tintype_actors::account::{AcceptJob, ApplyEvent, DepositMoney};
 use tintype_actors::fail_stop::FailStop;
+use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
+use tintype_actors::transport::Transport;
 use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::delivery::{Attempt, Delivery};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Words};
+use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Origin, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
@@ -38,6 +43,15 @@ pub const A: AccountId = AccountId(Uuid::from_u128(0xa));
 pub const B: AccountId = AccountId(Uuid::from_u128(0xb));
 /// When the clock begins.
 pub const START: i64 = 1_000_000;
+
+/// No account here has a webhook, so nothing is ever sent.
+struct Nobody;
+
+impl Transport for Nobody {
+    fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, Attempt> {
+        panic!("delivery {} was owed to nobody", delivery.id);
+    }
+}
 
 /// Runs a test on one thread, whose clock jumps to the next wait as soon as there is nothing to do.
 pub fn run(test: impl Future<Output = ()>) {
@@ -123,6 +137,12 @@ impl Plan {
                 .collect(),
             routes: Routes([route.clone(), route.clone(), route]),
             gallery: Arc::new(shelf.clone()),
+            transport: Arc::new(Nobody),
+            retry_delays: Vec::new(),
+            outbox: OutboxLimits {
+                total: 1,
+                per_receiver: 1,
+            },
             fail_stop: fail_stop.clone(),
             threads: self.threads,
         })
@@ -218,7 +238,8 @@ impl World {
                     metadata: None,
                 }),
             },
-            callback_url: None,
+            callback: None,
+            origin: Origin::Native,
             inputs: Vec::new(),
             price: PRICE.parse().expect("a price"),
             idempotency: name.map(|name| IdempotencyUse {
