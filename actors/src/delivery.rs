@@ -31,6 +31,9 @@ const MAILBOX: usize = 4_096;
 const STEP: usize = 1_000;
 /// Deliveries that were overdue at the start are begun this far apart, so that a restart is no storm.
 const SPREAD: Duration = Duration::from_millis(2);
+/// No delivery is due later than the longest delay from now, but for the spreading. One that lies further ahead was recorded
+/// under a clock that has been set back since, and does not wait for that moment to come again.
+const SLACK: Duration = Duration::from_secs(60 * 60);
 /// The timer looks again after this long at the latest: the system's clock may be set meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -130,6 +133,7 @@ impl DeliveryActor {
     /// Begins what is due and has room, and sets the timer for the next.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         let now = (self.context.clock)();
+        self.outbox.pull_in(self.horizon(now));
         self.outbox.advance(now);
         while !self.stopping && !self.context.fail_stop.has_tripped() {
             let Some(parcel) = self.outbox.next() else {
@@ -138,6 +142,11 @@ impl DeliveryActor {
             self.begin(parcel);
         }
         self.arm(now, ctx);
+    }
+
+    fn horizon(&self, now: Timestamp) -> Timestamp {
+        let longest = self.context.schedule.iter().max().copied();
+        now.plus(longest.unwrap_or_default()).plus(SLACK)
     }
 
     fn arm(&mut self, now: Timestamp, ctx: &mut Context<Self>) {
@@ -198,10 +207,11 @@ impl DeliveryActor {
         let Some(delivery) = self.context.store.delivery(parcel.id)? else {
             return Ok(None);
         };
+        let now = (self.context.clock)();
         match delivery.state.due() {
             None => return Ok(None),
             // An entry of the schedule that a redelivery or an earlier attempt has overtaken: the record's moment counts.
-            Some(due) if due > (self.context.clock)() => {
+            Some(due) if now < due && due <= self.horizon(now) => {
                 self.outbox.schedule(due, parcel);
                 return Ok(None);
             }

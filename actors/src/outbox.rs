@@ -83,6 +83,17 @@ impl Outbox {
         self.scheduled.first_key_value().map(|((due, _), _)| *due)
     }
 
+    /// Brings what is scheduled beyond `horizon` forward to it.
+    pub fn pull_in(&mut self, horizon: Timestamp) {
+        while let Some(entry) = self.scheduled.last_entry() {
+            if entry.key().0 <= horizon {
+                return;
+            }
+            let parcel = entry.remove();
+            self.schedule(horizon, parcel);
+        }
+    }
+
     /// Lines up what has become due by `now`.
     pub fn advance(&mut self, now: Timestamp) {
         while let Some(entry) = self.scheduled.first_entry() {
@@ -315,6 +326,15 @@ mod tests {
             4
         );
         assert!(taken.contains(&parcel(99, 0)));
+    }
+
+    #[test]
+    fn what_lies_too_far_ahead_is_brought_forward() {
+        let mut outbox = outbox(&[(5, parcel(1, 1)), (900, parcel(1, 2)), (901, parcel(1, 3))]);
+        outbox.pull_in(at(10));
+        assert_eq!((outbox.waiting(), outbox.next_due()), (3, Some(at(5))));
+        outbox.advance(at(10));
+        assert_eq!(outbox.next_due(), None);
     }
 
     #[test]
