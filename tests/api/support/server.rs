@@ -93,6 +93,11 @@ impl Server {
             .bearer(ADMIN_TOKEN)
     }
 
+    /// Its inside, for audits and nudges only.
+    pub fn inside(&self) -> &AppState {
+        self.state.as_ref().expect("a server that runs")
+    }
+
     /// Where its objects lie.
     pub fn objects(&self) -> PathBuf {
         self.options.dir.path().join("objects")

@@ -1,0 +1,33 @@
+//! Webhooks from end to end: a real server, real receivers on loopback, and the actors alone on a clock of the test's own.
+//!
+//! `spec_*` has one test for each row of the specification's "Events", `admin_*` the operator's calls, `hostile_*` what must be
+//! survived, by the numbers of its list. Beside them lie the golden deliveries and the programs of other languages that verify
+//! them.
+
+// mod admin_deliveries;
+// mod admin_webhooks;
+mod checks;
+// mod crash_matrix;
+mod desk;
+// mod hostile_answers;
+// mod hostile_clocks;
+// mod hostile_times;
+// mod isolation;
+mod receiver;
+// mod restart;
+// mod retention;
+mod schedule;
+// mod secrets;
+mod spec_choosing;
+mod spec_delivery;
+mod spec_payload;
+mod spec_retries;
+mod spec_signature;
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "shared with the tests of the HTTP edge, which use all of it"
+)]
+#[path = "../api/support/mod.rs"]
+mod support;
+mod world;

@@ -1,0 +1,252 @@
+//! The exact moments of attempts, on a clock that moves only when nothing is left to do.
+
+use crate::world::{
+    BEGIN, Beginning, Outcome, TABLE, World, furnish, in_paused_time, status, webhook,
+};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tintype_actors::delivery::{DeliveryError, ForgetDeliveries};
+use tintype_storage::domain::delivery::{DeliveryState, FailReason};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::store::Store;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn begin(script: Vec<Outcome>, then: Outcome) -> World {
+    let engine = Arc::new(MemoryEngine::new());
+    furnish(
+        &*engine,
+        &Store::new(engine.clone()),
+        &[webhook(1), webhook(2)],
+    );
+    World::begin(Beginning {
+        then,
+        ..Beginning::over(engine, script)
+    })
+}
+
+/// The beginnings of seven attempts that take this long each, in milliseconds.
+fn seven(took: u64) -> Vec<i64> {
+    let mut moments = vec![0];
+    for delay in TABLE {
+        moments.push(moments.last().unwrap() + took as i64 + delay as i64 * 1_000);
+    }
+    moments
+}
+
+#[test]
+fn the_table_to_the_millisecond() {
+    in_paused_time(async {
+        let world = begin(vec![status(500); 6], status(200));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(2 * HOUR).await;
+        assert_eq!(world.post.moments(), seven(0));
+        assert_eq!(seven(0)[6], 53 * 60 * 1_000, "53 minutes");
+        assert!(matches!(
+            world.delivery(id).state,
+            DeliveryState::Delivered { .. }
+        ));
+        assert_eq!(world.store.attempts(id).unwrap().len(), 7);
+    });
+}
+
+#[test]
+fn a_delay_runs_from_the_end_of_the_attempt_before() {
+    in_paused_time(async {
+        let slow = Outcome {
+            status: None,
+            took: Duration::from_millis(9_999),
+        };
+        let world = begin(vec![], slow);
+        let id = world.send_test(&webhook(1)).await;
+        sleep(2 * HOUR).await;
+        assert_eq!(world.post.moments(), seven(9_999));
+        let DeliveryState::Failed { reason, at } = world.delivery(id).state else {
+            panic!("{:?}", world.delivery(id));
+        };
+        assert_eq!(reason, FailReason::AttemptsExhausted);
+        assert_eq!(at.millis() - BEGIN, seven(9_999)[6] + 9_999);
+        sleep(30 * 24 * HOUR).await;
+        assert_eq!(world.post.sent().len(), 7, "and never again");
+    });
+}
+
+#[test]
+fn a_redelivery_begins_a_fresh_set_and_the_old_moment_counts_no_more() {
+    in_paused_time(async {
+        let world = begin(vec![], status(500));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(30)).await;
+        // Half way to the first retry, so that moment comes while the new set waits for its own.
+        world.redeliver(id).await.unwrap();
+        sleep(2 * HOUR).await;
+        let fresh: Vec<i64> = seven(0).iter().map(|it| it + 30_000).collect();
+        assert_eq!(world.post.moments(), [vec![0], fresh].concat());
+        assert_eq!(world.store.attempts(id).unwrap().len(), 8);
+    });
+}
+
+#[test]
+fn a_redelivery_while_an_attempt_is_under_way_follows_it() {
+    in_paused_time(async {
+        let slow = |status| Outcome {
+            status,
+            took: Duration::from_secs(5),
+        };
+        let world = begin(vec![slow(None), status(200)], status(500));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(1)).await;
+        world.redeliver(id).await.unwrap();
+        sleep(HOUR).await;
+        assert_eq!(world.post.moments(), [0, 5_000], "one at a time");
+        assert!(matches!(
+            world.delivery(id).state,
+            DeliveryState::Delivered { .. }
+        ));
+
+        let world = begin(vec![slow(Some(200))], status(500));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(1)).await;
+        world.redeliver(id).await.unwrap();
+        sleep(HOUR).await;
+        assert_eq!(world.post.sent().len(), 1, "the success is believed");
+        assert!(matches!(
+            world.delivery(id).state,
+            DeliveryState::Delivered { .. }
+        ));
+    });
+}
+
+#[test]
+fn a_redelivery_that_is_refused_leaves_the_delivery_on_its_way() {
+    in_paused_time(async {
+        let world = begin(vec![status(500)], status(200));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(1)).await;
+        world.write(world.store.remove_webhook(&webhook(1)));
+        let refused = world.redeliver(id).await;
+        assert!(matches!(refused, Err(DeliveryError::WebhookDeleted)));
+        sleep(HOUR).await;
+        let state = world.delivery(id).state;
+        let DeliveryState::Failed { reason, at } = state else {
+            panic!("{state:?}");
+        };
+        assert_eq!(reason, FailReason::WebhookDeleted);
+        assert_eq!(at.millis() - BEGIN, 60_000, "at the moment of its retry");
+        let other = world.system.accounts().context().ids.next(world.now());
+        let unknown = world
+            .redeliver(tintype_storage::domain::delivery::DeliveryId(other))
+            .await;
+        assert!(matches!(unknown, Err(DeliveryError::NotFound)));
+        assert!(!world.fail_stop.has_tripped());
+    });
+}
+
+#[test]
+fn many_redeliveries_at_one_moment_are_one() {
+    in_paused_time(async {
+        let world = begin(vec![], status(200));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(1)).await;
+        for _ in 0..20 {
+            world.redeliver(id).await.unwrap();
+        }
+        sleep(HOUR).await;
+        let sent = world.post.sent().len();
+        assert!((2..=21).contains(&sent), "{sent}");
+        let delivery = world.delivery(id);
+        assert!(matches!(delivery.state, DeliveryState::Delivered { .. }));
+        assert_eq!(delivery.round, 20);
+        assert_eq!(world.store.attempts(id).unwrap().len(), sent);
+        assert_eq!(world.store.due(None, 9).unwrap(), []);
+    });
+}
+
+#[test]
+fn hostile_109_a_clock_that_is_set_moves_the_retries_with_it_and_loses_none() {
+    let year = 365 * 24 * 3_600_000;
+    for set in [3_600_000, -3_600_000, year, -BEGIN] {
+        in_paused_time(async {
+            let world = begin(vec![status(500); 3], status(200));
+            let id = world.send_test(&webhook(1)).await;
+            sleep(Duration::from_secs(5)).await;
+            world.set_by.store(set, Ordering::SeqCst);
+            // Set forward, the retry is overdue and comes when the timer looks again; set back, it waits for its moment.
+            sleep(Duration::from_secs(31)).await;
+            assert_eq!(
+                world.post.sent().len(),
+                if set > 0 { 2 } else { 1 },
+                "{set}"
+            );
+            world.set_by.store(0, Ordering::SeqCst);
+            sleep(Duration::from_secs(2) + 3 * HOUR).await;
+            // The retry that was recorded a year ahead does not wait for that year.
+            assert!(matches!(
+                world.delivery(id).state,
+                DeliveryState::Delivered { .. }
+            ));
+            assert_eq!(world.post.sent().len(), 4, "{set}");
+        });
+    }
+}
+
+#[test]
+fn hostile_113_retries_that_are_due_in_the_past_or_in_2106() {
+    in_paused_time(async {
+        let engine = Arc::new(MemoryEngine::new());
+        let store = Store::new(engine.clone());
+        furnish(&*engine, &store, &[webhook(1)]);
+        let far = 4_294_967_296_000 - BEGIN;
+        let world = World::begin(Beginning {
+            after: far,
+            ..Beginning::over(engine, vec![status(500)])
+        });
+        let id = world.send_test(&webhook(1)).await;
+        sleep(HOUR).await;
+        assert_eq!(world.post.moments(), [far, far + 60_000]);
+        let ended = world.delivery(id).state.ended_at().unwrap();
+        assert_eq!(ended, Timestamp::from_millis(BEGIN + far + 60_000));
+    });
+}
+
+#[test]
+fn forgetting_and_sending_again_at_one_moment_keep_the_delivery_whole() {
+    for forget_first in [true, false] {
+        in_paused_time(async {
+            let world = begin(vec![], status(200));
+            let id = world.send_test(&webhook(1)).await;
+            sleep(HOUR).await;
+            let forget = || {
+                let (reply, answer) = oneshot::channel();
+                world.system.deliveries().do_send(ForgetDeliveries {
+                    older_than: world.now(),
+                    cursor: Vec::new(),
+                    limit: 10,
+                    reply,
+                });
+                answer
+            };
+            let (kept, again, forgotten) = if forget_first {
+                let forgotten = forget();
+                (false, world.redeliver(id).await, forgotten)
+            } else {
+                let again = world.redeliver(id).await;
+                (true, again, forget())
+            };
+            assert_eq!(forgotten.await.unwrap().unwrap(), Vec::<u8>::new());
+            sleep(HOUR).await;
+            assert_eq!(again.is_ok(), kept);
+            assert_eq!(world.store.delivery(id).unwrap().is_some(), kept);
+            assert_eq!(
+                world.store.attempts(id).unwrap().len(),
+                if kept { 2 } else { 0 }
+            );
+            assert_eq!(world.store.due(None, 9).unwrap(), []);
+            assert!(!world.fail_stop.has_tripped());
+        });
+    }
+}

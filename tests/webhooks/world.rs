@@ -1,0 +1,378 @@
+//! The actors alone, over an engine in memory: time is tokio's paused clock, so an hour passes in no time and moments are exact.
+
+use crate::support::generator::TestGenerator;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tintype_actors::account::{AcceptJob, ApplyEvent};
+use tintype_actors::clock::Clock;
+use tintype_actors::delivery::{AddDelivery, DeliveryError, Redeliver};
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::generator::{Gallery, GenerateError, Picture};
+use tintype_actors::outbox::OutboxLimits;
+use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
+use tintype_actors::transport::Transport;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::{Limits, NewJob, Store};
+use tokio::sync::{Semaphore, oneshot};
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+/// When every world begins, in milliseconds.
+pub const BEGIN: i64 = 1_795_000_000_000;
+/// The one account.
+pub const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xacc));
+/// The delays between attempts, as the specification's table has them, in seconds.
+pub const TABLE: [u64; 6] = [60, 120, 300, 600, 900, 1_200];
+
+/// Runs on a clock that moves on by itself whenever nobody has anything to do.
+pub fn in_paused_time<F: Future>(test: F) -> F::Output {
+    let runtime = || {
+        tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .start_paused(true)
+            .build()
+            .unwrap()
+    };
+    actix::System::with_tokio_rt(runtime).block_on(test)
+}
+
+/// How an attempt is to end.
+#[derive(Clone, Copy, Debug)]
+pub struct Outcome {
+    /// The status; none where there is no answer.
+    pub status: Option<u16>,
+    /// How long it takes.
+    pub took: Duration,
+}
+
+/// An attempt that ends at once with this status.
+pub fn status(status: u16) -> Outcome {
+    Outcome {
+        status: Some(status),
+        took: Duration::ZERO,
+    }
+}
+
+/// One attempt that was begun.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sent {
+    /// Milliseconds since the world began, by its own clock.
+    pub at: i64,
+    /// The delivery.
+    pub delivery: DeliveryId,
+    /// To whom.
+    pub webhook: WebhookId,
+}
+
+/// A transport that does as it is told and remembers what it was given. A clone is the same one.
+#[derive(Clone)]
+pub struct Post {
+    script: Arc<Mutex<VecDeque<Outcome>>>,
+    then: Outcome,
+    sent: Arc<Mutex<Vec<Sent>>>,
+    taken: Arc<Mutex<Vec<DeliveryId>>>,
+    clock: Clock,
+}
+
+impl Post {
+    /// What was begun so far.
+    pub fn sent(&self) -> Vec<Sent> {
+        self.sent.lock().clone()
+    }
+
+    /// The moments at which attempts began, in milliseconds since the world did.
+    pub fn moments(&self) -> Vec<i64> {
+        self.sent().iter().map(|it| it.at).collect()
+    }
+
+    /// Deliveries that a receiver has taken, once for each time.
+    pub fn taken(&self) -> Vec<DeliveryId> {
+        self.taken.lock().clone()
+    }
+}
+
+impl Transport for Post {
+    fn attempt(&self, delivery: Delivery, webhook: Webhook) -> LocalBoxFuture<'static, Attempt> {
+        let post = self.clone();
+        async move {
+            let at = (post.clock)();
+            post.sent.lock().push(Sent {
+                at: at.millis() - BEGIN,
+                delivery: delivery.id,
+                webhook: webhook.id,
+            });
+            let outcome = post.script.lock().pop_front().unwrap_or(post.then);
+            sleep(outcome.took).await;
+            let (round, took) = (delivery.round, outcome.took);
+            match outcome.status {
+                Some(status) => {
+                    if (200..300).contains(&status) {
+                        post.taken.lock().push(delivery.id);
+                    }
+                    Attempt::answered(round, at, took, status, b"", None)
+                }
+                None => Attempt::broken(round, at, took, "no answer"),
+            }
+        }
+        .boxed_local()
+    }
+}
+
+struct BlankWall;
+
+impl Gallery for BlankWall {
+    fn keep(
+        &self,
+        job: &Job,
+        _: Picture,
+    ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
+        let key = format!("results/{}.png", job.id);
+        let image = ResultImage {
+            key,
+            bytes: 1,
+            width: 1,
+            height: 1,
+        };
+        async move { Ok(image) }.boxed_local()
+    }
+
+    fn words(&self, _: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>> {
+        async { Err(GenerateError::Broken("no words are stored here".into())) }.boxed_local()
+    }
+
+    fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
+        async {}.boxed_local()
+    }
+}
+
+/// The running actors with their surroundings.
+pub struct World {
+    /// The records.
+    pub store: Store,
+    /// The actors.
+    pub system: System,
+    /// What is sent.
+    pub post: Post,
+    /// What makes the pictures.
+    pub generator: TestGenerator,
+    /// The end of the process.
+    pub fail_stop: FailStop,
+    /// Milliseconds by which the clock was set.
+    pub set_by: Arc<AtomicI64>,
+    clock: Clock,
+}
+
+/// What a world is started with.
+pub struct Beginning {
+    /// Where records lie; what is there is recovered.
+    pub engine: Arc<dyn Engine>,
+    /// How the first attempts end.
+    pub script: Vec<Outcome>,
+    /// How the others do.
+    pub then: Outcome,
+    /// Milliseconds after [`BEGIN`].
+    pub after: i64,
+    /// Places.
+    pub limits: OutboxLimits,
+}
+
+impl Beginning {
+    /// A world over this engine whose attempts end with success, but for the first ones, which end as the script says.
+    pub fn over(engine: Arc<dyn Engine>, script: Vec<Outcome>) -> Self {
+        Self {
+            engine,
+            script,
+            then: status(200),
+            after: 0,
+            limits: OutboxLimits {
+                total: 512,
+                per_receiver: 16,
+            },
+        }
+    }
+}
+
+impl World {
+    /// Begins. Must be called within [`in_paused_time`].
+    pub fn begin(beginning: Beginning) -> Self {
+        let (began, set_by) = (Instant::now(), Arc::new(AtomicI64::new(beginning.after)));
+        let moved = Arc::clone(&set_by);
+        let clock: Clock = Arc::new(move || {
+            let passed = began.elapsed().as_millis() as i64;
+            Timestamp::from_millis(BEGIN + passed + moved.load(Ordering::SeqCst))
+        });
+        let post = Post {
+            script: Arc::new(Mutex::new(beginning.script.into())),
+            then: beginning.then,
+            sent: Arc::default(),
+            taken: Arc::default(),
+            clock: Arc::clone(&clock),
+        };
+        let (store, generator) = (Store::new(beginning.engine), TestGenerator::default());
+        let route = vec![Route {
+            backend: 0,
+            model: None,
+        }];
+        let fail_stop = FailStop::new();
+        let system = System::start(SystemOptions {
+            store: store.clone(),
+            clock: Arc::clone(&clock),
+            limits: Limits {
+                max_live_per_account: 1_000,
+                idempotency_retention: Duration::from_secs(86_400),
+            },
+            max_runs: 3,
+            run_timeout: Duration::from_secs(60),
+            backends: vec![Backend {
+                name: "builtin".into(),
+                generator: Arc::new(generator.clone()),
+                places: Arc::new(Semaphore::new(4)),
+                timeout: Duration::from_secs(30),
+                retries: 0,
+            }],
+            routes: Routes([route.clone(), route.clone(), route]),
+            gallery: Arc::new(BlankWall),
+            transport: Arc::new(post.clone()),
+            retry_delays: TABLE.map(Duration::from_secs).to_vec(),
+            outbox: beginning.limits,
+            fail_stop: fail_stop.clone(),
+            threads: Threads::Callers,
+        })
+        .unwrap();
+        Self {
+            store,
+            system,
+            post,
+            generator,
+            fail_stop,
+            set_by,
+            clock,
+        }
+    }
+
+    /// The moment.
+    pub fn now(&self) -> Timestamp {
+        (self.clock)()
+    }
+
+    /// A test delivery to this webhook, on its way.
+    pub async fn send_test(&self, webhook: &Webhook) -> DeliveryId {
+        let id = self.system.accounts().context().ids.next(self.now());
+        let (id, job) = (DeliveryId(id), JobId(id));
+        let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job, self.now());
+        let (reply, answer) = oneshot::channel();
+        let command = AddDelivery { delivery, reply };
+        self.system.deliveries().do_send(command);
+        answer.await.unwrap().unwrap().id
+    }
+
+    /// Sends a delivery again.
+    pub async fn redeliver(&self, id: DeliveryId) -> Result<Delivery, DeliveryError> {
+        let (reply, answer) = oneshot::channel();
+        self.system.deliveries().do_send(Redeliver { id, reply });
+        answer.await.unwrap()
+    }
+
+    /// Accepts a job.
+    pub async fn accept(&self) -> JobId {
+        let (reply, answer) = oneshot::channel();
+        let job = Box::new(new_job());
+        let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
+        actor.address.do_send(AcceptJob { job, reply });
+        answer.await.unwrap().unwrap().job
+    }
+
+    /// Cancels a job that is still queued.
+    pub async fn cancel(&self, job: JobId) {
+        let (reply, answer) = oneshot::channel();
+        let event = JobEvent::Cancel;
+        let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
+        actor.address.do_send(ApplyEvent { job, event, reply });
+        answer.await.unwrap().unwrap();
+        self.system.job_canceled(job);
+    }
+
+    /// A delivery as it is on record.
+    pub fn delivery(&self, id: DeliveryId) -> Delivery {
+        self.store.delivery(id).unwrap().expect("a delivery")
+    }
+
+    /// Writes and waits for it.
+    pub fn write(&self, writes: tintype_storage::store::Writes) {
+        commit_and_wait(&**self.store.engine(), writes).unwrap();
+    }
+}
+
+/// Puts the account and its webhooks on record.
+pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
+    let balance = "100".parse().unwrap();
+    let account = Account {
+        id: ACCOUNT,
+        name: "a".into(),
+        books: Books::default().deposit(balance).unwrap(),
+        created_at: Timestamp::from_millis(BEGIN),
+    };
+    let opening = LedgerEntry {
+        id: TransactionId(Uuid::from_u128(1)),
+        kind: EntryKind::Deposit,
+        amount: balance,
+        balance_after: balance,
+        job: None,
+        reference: None,
+        created_at: Timestamp::from_millis(BEGIN),
+    };
+    commit_and_wait(engine, store.open_account(&account, Some(&opening))).unwrap();
+    for webhook in webhooks {
+        commit_and_wait(engine, store.put_webhook(webhook)).unwrap();
+    }
+}
+
+/// A webhook by its number; smaller ones are older.
+pub fn webhook(number: u128) -> Webhook {
+    Webhook {
+        id: WebhookId(Uuid::from_u128(number)),
+        account: ACCOUNT,
+        url: format!("https://receiver.example/{number}"),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![0]),
+        retired: Vec::new(),
+        created_at: Timestamp::from_millis(BEGIN),
+    }
+}
+
+fn new_job() -> NewJob {
+    NewJob {
+        key: KeyId(Uuid::from_u128(1)),
+        spend_limit: None,
+        tier: Tier::Fast,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: Brief::Inline(Words {
+            prompt: "a fox".into(),
+            metadata: None,
+        }),
+        callback: None,
+        origin: Origin::Native,
+        inputs: vec![],
+        price: "0.10".parse().unwrap(),
+        idempotency: None,
+    }
+}
