@@ -9,9 +9,8 @@
 mod checks;
 // mod crash_matrix;
 mod desk;
-// mod hostile_answers;
-// mod hostile_clocks;
-// mod hostile_times;
+mod hostile_answers;
+mod hostile_names;
 // mod isolation;
 mod receiver;
 // mod restart;

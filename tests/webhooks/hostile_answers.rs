@@ -1,0 +1,301 @@
+//! Receivers that answer in every way but the right one (98, 99, 101): what the attempt makes of it, and that the next one comes.
+
+use crate::desk::{options, server};
+use crate::receiver::{Receiver, Reply, answer};
+use crate::support::origin::{Origin, Serve};
+use crate::support::{Options, Server};
+use serde_json::{Value, json};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn impatient() -> Options {
+    options().set("webhooks.attempt_timeout_seconds", 1)
+}
+
+/// The one attempt that was made at this URL, once it is on record.
+fn attempt_at(server: &Server, url: &str) -> (Value, Value) {
+    let customer = server.customer("1.00");
+    server.webhook(&customer, url);
+    let job = server.create(&customer);
+    let delivery = server.delivery_after(&job, 1);
+    (delivery["attempts"][0].clone(), delivery)
+}
+
+/// The attempt failed with these words and is to be made again.
+#[track_caller]
+fn assert_failed(attempted: &(Value, Value), status: Option<u16>, words: &str) {
+    let (attempt, delivery) = attempted;
+    assert_eq!(attempt["status_code"], json!(status), "{attempt}");
+    let error = attempt["error"].as_str().unwrap_or_default();
+    assert!(error.contains(words), "{attempt}");
+    assert!(!error.contains("127.0.0.1"), "{attempt}");
+    assert_eq!(delivery["status"], "pending");
+    assert!(delivery["next_attempt_at"].is_string());
+}
+
+#[test]
+fn hostile_98_nobody_listens() {
+    let closed = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let server = server();
+    let attempted = attempt_at(&server, &format!("http://{closed}/"));
+    assert_failed(&attempted, None, "connection refused");
+    assert_eq!(attempted.0["response_body"], "");
+}
+
+#[test]
+fn hostile_98_never_accepts() {
+    // The backlog is full, so the handshake of a further connection is left unanswered.
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket
+        .bind(
+            &"127.0.0.1:0"
+                .parse::<std::net::SocketAddr>()
+                .unwrap()
+                .into(),
+        )
+        .unwrap();
+    socket.listen(0).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    let limit = Duration::from_millis(200);
+    let mut waiting = Vec::new();
+    while let Ok(stream) = std::net::TcpStream::connect_timeout(&address, limit) {
+        waiting.push(stream);
+        assert!(waiting.len() < 64, "the backlog is never full");
+    }
+    let server = Server::with(impatient());
+    let attempted = attempt_at(&server, &format!("http://{address}/"));
+    assert_failed(&attempted, None, "no complete answer within 1 s");
+}
+
+#[test]
+fn hostile_98_accepts_and_never_answers() {
+    let (server, receiver) = (Server::with(impatient()), Receiver::always(Reply::Silence));
+    let attempted = attempt_at(&server, &receiver.url("/"));
+    assert_failed(&attempted, None, "no complete answer within 1 s");
+    assert!(attempted.0["duration_ms"].as_u64().unwrap() >= 1_000);
+}
+
+#[test]
+fn hostile_98_100_and_then_nothing() {
+    let begun = b"HTTP/1.1 100 Continue\r\n\r\n".to_vec();
+    let (server, receiver) = (
+        Server::with(impatient()),
+        Receiver::always(Reply::Begin(begun)),
+    );
+    let attempted = attempt_at(&server, &receiver.url("/"));
+    assert_eq!(attempted.1["status"], "pending", "{}", attempted.1);
+    assert!(attempted.0["error"].is_string() || attempted.0["status_code"] == 100);
+}
+
+#[test]
+fn hostile_98_one_byte_at_a_time() {
+    let (server, receiver) = (Server::with(impatient()), Receiver::always(Reply::Drip));
+    let attempted = attempt_at(&server, &receiver.url("/"));
+    assert_failed(&attempted, None, "no complete answer within 1 s");
+}
+
+#[test]
+fn hostile_98_a_200_whose_body_stalls_is_a_time_out() {
+    let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it".to_vec();
+    let (server, receiver) = (
+        Server::with(impatient()),
+        Receiver::always(Reply::Begin(begun)),
+    );
+    let attempted = attempt_at(&server, &receiver.url("/"));
+    assert_failed(&attempted, Some(200), "no complete answer within 1 s");
+    assert_eq!(attempted.0["response_body"], "half of it");
+}
+
+#[test]
+fn hostile_98_a_status_whose_body_breaks_off_counts_all_the_same() {
+    for rest in ["Content-Length: 100", "Transfer-Encoding: chunked"] {
+        for (status, wanted) in [(200, "delivered"), (500, "pending")] {
+            let begun = format!("HTTP/1.1 {status} x\r\n{rest}\r\n\r\n5\r\nhalf ");
+            let receiver = Receiver::always(Reply::Bytes(begun.into_bytes()));
+            let (attempt, delivery) = attempt_at(&server(), &receiver.url("/"));
+            assert_eq!(attempt["status_code"], status, "{attempt}");
+            assert!(attempt["error"].is_null(), "{attempt}");
+            assert_eq!(delivery["status"], wanted, "{delivery}");
+        }
+    }
+}
+
+#[test]
+fn hostile_98_a_200_with_a_body_without_end_is_a_success() {
+    // 64 KiB of it are read, then the connection is let go of: the receiver has said that it has the delivery.
+    let (server, receiver) = (server(), Receiver::always(Reply::Endless));
+    let (attempt, delivery) = attempt_at(&server, &receiver.url("/"));
+    assert_eq!(delivery["status"], "delivered", "{delivery}");
+    assert_eq!(attempt["status_code"], 200);
+    assert_eq!(attempt["response_body"], "x".repeat(1_024));
+    crate::support::until("the connection is closed", || receiver.open() == 0);
+}
+
+#[test]
+fn hostile_99_closes_after_half_of_our_body() {
+    // The head has been read, and some of the body with it; the rest is refused by a reset.
+    let close: Serve = Arc::new(|stream| {
+        let _ = socket2::SockRef::from(&*stream).set_linger(Some(Duration::ZERO));
+    });
+    let origin = Origin::start([("/", close)]);
+    let server = server();
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &origin.url("/"));
+    let metadata = json!({"text": "\u{e9}".repeat(8_000)});
+    let job = server.create_with(&customer, json!({ "metadata": metadata }));
+    let delivery = server.delivery_after(&job, 1);
+    assert_failed(
+        &(delivery["attempts"][0].clone(), delivery),
+        None,
+        "broke off",
+    );
+}
+
+#[test]
+fn answers_that_are_not_http() {
+    let server = server();
+    for text in [
+        "",
+        "HTTP/1.1 abc\r\n\r\n",
+        "220 mail.example ESMTP\r\n",
+        "\0\0\0\0",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1, 2\r\n\r\n",
+    ] {
+        let receiver = Receiver::always(Reply::Bytes(text.as_bytes().to_vec()));
+        let attempted = attempt_at(&server, &receiver.url("/"));
+        assert_failed(
+            &attempted,
+            None,
+            "broke off or did not answer with valid HTTP",
+        );
+    }
+}
+
+#[test]
+fn a_head_without_end_is_a_failure() {
+    let endless = [b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 1_000_000]].concat();
+    let (server, receiver) = (
+        Server::with(impatient()),
+        Receiver::always(Reply::Begin(endless)),
+    );
+    let attempted = attempt_at(&server, &receiver.url("/"));
+    assert_failed(&attempted, None, "");
+}
+
+#[test]
+fn hostile_101_no_tls_where_tls_is_expected() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let plain = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let _ = std::io::Write::write_all(&mut stream, &answer(400, "", b"speak plainly"));
+        let mut heard = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut stream, &mut heard);
+        String::from_utf8_lossy(&heard).into_owned()
+    });
+    let attempted = attempt_at(&server(), &format!("https://{address}/"));
+    assert_failed(
+        &attempted,
+        None,
+        "a secure connection to its host could not be made",
+    );
+    let heard = plain.join().unwrap();
+    assert!(!heard.contains("job_id"), "nothing was sent in the clear");
+}
+
+#[test]
+fn hostile_101_a_certificate_of_no_known_authority() {
+    let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let private = rustls::pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![key.cert.der().clone()], private.into())
+        .unwrap();
+    let config = Arc::new(config);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut connection = rustls::ServerConnection::new(config).unwrap();
+        let mut tls = rustls::Stream::new(&mut connection, &mut stream);
+        let mut request = Vec::new();
+        let _ = std::io::Read::read_to_end(&mut tls, &mut request);
+        request
+    });
+    let server = server();
+    let attempted = attempt_at(&server, &format!("https://{address}/"));
+    assert_failed(
+        &attempted,
+        None,
+        "its certificate is not from a trusted authority",
+    );
+    assert_eq!(serving.join().unwrap(), b"", "nothing was sent");
+}
+
+#[test]
+fn a_redirect_to_a_private_address_reaches_nobody() {
+    let trap = Origin::trap();
+    // The receiver is open to us, the target is not: 127.0.0.1 alone is allowed.
+    let elsewhere = format!("Location: http://127.0.0.2:{}/\r\n", trap.port());
+    let receiver = Receiver::always(Reply::Bytes(answer(302, &elsewhere, b"")));
+    let server = Server::with(Options::new().set("egress.allow", vec!["127.0.0.1/32"]));
+    let attempted = attempt_at(&server, &receiver.url("/"));
+    assert_eq!(attempted.0["status_code"], 302);
+    assert_eq!(attempted.1["status"], "pending");
+    assert_eq!(trap.accepted(), 0);
+}
+
+#[test]
+fn hostile_102_a_receiver_that_calls_the_interface_back_in_its_handler() {
+    use parking_lot::Mutex;
+    let seen = Arc::new(Mutex::new(None));
+    let (server, noted) = (server(), Arc::clone(&seen));
+    let customer = server.customer("1.00");
+    let (address, key) = (server.address, customer.key.clone());
+    let receiver = Receiver::deciding(move |_, delivery| {
+        let job = delivery.json()["job_id"].as_str().unwrap().to_owned();
+        let path = format!("/api/v1/jobs/{job}");
+        let found = crate::support::http::Request::new(address, "GET", &path)
+            .bearer(&key)
+            .expect(200);
+        *noted.lock() = Some(found.json());
+        Reply::Status(200)
+    });
+    server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    server.delivery_in(&job, "delivered");
+    let seen = seen.lock().clone().unwrap();
+    assert_eq!(seen["status"], "done", "stored, then spoken");
+    assert_eq!(seen["job_id"], job.as_str());
+}
+
+#[test]
+fn what_is_kept_of_an_answer() {
+    let server = server();
+    let kept = |status, body: &[u8]| {
+        let receiver = Receiver::always(Reply::Bytes(answer(status, "", body)));
+        let (attempt, _) = attempt_at(&server, &receiver.url("/"));
+        assert_eq!(attempt["status_code"], status);
+        assert!(attempt["error"].is_null(), "{attempt}");
+        assert!(attempt["duration_ms"].is_u64(), "{attempt}");
+        crate::desk::millis(&attempt["at"]);
+        attempt["response_body"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(kept(200, b"thanks"), "thanks");
+    assert_eq!(kept(500, b""), "");
+    assert_eq!(kept(500, &[b'x'; 1_025]), "x".repeat(1_024));
+    // A character that the cut would halve is left out.
+    let text = format!("x{}", "\u{e9}".repeat(600));
+    assert_eq!(
+        kept(200, text.as_bytes()),
+        format!("x{}", "\u{e9}".repeat(511))
+    );
+    assert_eq!(kept(200, b"a\xff\0b"), "a\u{fffd}\0b");
+}

@@ -1,0 +1,116 @@
+//! A host that was public when it was registered and is not when it is called: the address is judged at each attempt.
+
+use crate::receiver::Receiver;
+use crate::world::{ACCOUNT, BEGIN, furnish};
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use std::io;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tintype::egress::{Egress, EgressOptions, Resolve};
+use tintype::images::{FileSigningKey, Images};
+use tintype::webhooks::{Sender, SenderOptions, Vault};
+use tintype_actors::transport::Transport;
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::store::Store;
+use uuid::Uuid;
+
+/// Answers with one address after the other.
+struct Rebinding {
+    answers: [&'static str; 2],
+    asked: AtomicUsize,
+}
+
+impl Resolve for Rebinding {
+    fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let turn = self.asked.fetch_add(1, Ordering::SeqCst);
+        let answer = self.answers[turn.min(1)].parse().unwrap();
+        async move { Ok(vec![answer]) }.boxed()
+    }
+}
+
+/// Two attempts at a name that is answered like this; 127.0.0.1 stands for a public address.
+fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
+    let directory = tempfile::tempdir().unwrap();
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(engine.clone());
+    furnish(&*engine, &store, &[]);
+    let allow = vec!["127.0.0.1/32".parse().unwrap()];
+    let resolver = Arc::new(Rebinding {
+        answers,
+        asked: AtomicUsize::new(0),
+    });
+    let options = EgressOptions {
+        allow,
+        ..EgressOptions::default()
+    };
+    let vault = Vault::load_or_create(directory.path()).unwrap();
+    let id = WebhookId(Uuid::from_u128(1));
+    let webhook = Webhook {
+        url: format!("http://rebinding.example:{port}/"),
+        secret: vault.seal(id, &Secret::from_random([7; 32])),
+        encoding: Encoding::Ascii,
+        ..crate::world::webhook(1)
+    };
+    let key = FileSigningKey::load_or_create(directory.path()).unwrap();
+    let sender = Sender::new(SenderOptions {
+        store,
+        images: Images::open("", directory.path(), "http://x", key).unwrap(),
+        vault,
+        egress: Egress::with_resolver(options, resolver).unwrap(),
+        clock: Arc::new(|| Timestamp::from_millis(BEGIN)),
+        timeout: Duration::from_secs(10),
+        url_lifetime: Duration::from_secs(86_400),
+    });
+    let number = Uuid::from_u128(9);
+    let now = Timestamp::from_millis(BEGIN);
+    let (id, job) = (DeliveryId(number), JobId(number));
+    let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
+    assert_eq!(delivery.account, ACCOUNT);
+    actix_web::rt::System::new().block_on(async {
+        let first = sender.attempt(delivery.clone(), webhook.clone()).await;
+        vec![first, sender.attempt(delivery, webhook).await]
+    })
+}
+
+fn port(receiver: &Receiver) -> u16 {
+    receiver
+        .url("")
+        .rsplit(':')
+        .next()
+        .unwrap()
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn a_name_that_turns_private_is_called_no_more() {
+    for private in ["127.0.0.2", "10.0.0.1", "::1", "169.254.169.254", "0.0.0.0"] {
+        let receiver = Receiver::content();
+        let made = attempts(["127.0.0.1", private], port(&receiver));
+        assert_eq!(made[0].status_code, Some(200));
+        assert_eq!(made[1].status_code, None);
+        assert_eq!(
+            made[1].error.as_deref(),
+            Some("its host is not at a public address")
+        );
+        assert_eq!(receiver.count(), 1, "{private}");
+    }
+}
+
+#[test]
+fn a_name_that_turns_public_again_is_called_again() {
+    let receiver = Receiver::content();
+    let made = attempts(["127.0.0.2", "127.0.0.1"], port(&receiver));
+    assert!(!made[0].succeeded());
+    assert_eq!(made[1].status_code, Some(200));
+    assert_eq!(receiver.count(), 1);
+}
