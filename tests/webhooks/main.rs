@@ -4,8 +4,8 @@
 //! survived, by the numbers of its list. Beside them lie the golden deliveries and the programs of other languages that verify
 //! them.
 
-// mod admin_deliveries;
-// mod admin_webhooks;
+mod admin_deliveries;
+mod admin_webhooks;
 mod checks;
 // mod crash_matrix;
 mod desk;
@@ -14,7 +14,7 @@ mod hostile_names;
 // mod isolation;
 mod receiver;
 // mod restart;
-// mod retention;
+mod retention;
 mod schedule;
 // mod secrets;
 mod spec_choosing;

@@ -1,0 +1,315 @@
+//! The operator's calls on deliveries (decision 6): listed, filtered, shown, sent again.
+
+use crate::desk::{ended, millis, server};
+use crate::receiver::Receiver;
+use crate::support::{Server, until};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const UNKNOWN: &str = "01a1ee56-5e00-7830-9f1e-fe4a8b85c625";
+
+fn ids(deliveries: &[Value]) -> Vec<&str> {
+    let id = |it: &'_ Value| it["delivery_id"].as_str().unwrap().len();
+    assert!(deliveries.iter().all(|it| id(it) == 36));
+    deliveries
+        .iter()
+        .map(|it| it["delivery_id"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_delivery_on_the_wire() {
+    let (server, receiver) = (server(), Receiver::statuses(&[500, 200]));
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    let delivery = server.delivery_after(&job, 1);
+    let names: Vec<&String> = delivery.as_object().unwrap().keys().collect();
+    let expected = [
+        "account_id",
+        "attempts",
+        "created_at",
+        "delivery_id",
+        "job_id",
+        "next_attempt_at",
+        "reason",
+        "status",
+        "url",
+        "webhook_id",
+    ];
+    assert_eq!(names, expected);
+    assert_eq!(delivery["account_id"], customer.account.as_str());
+    assert_eq!(delivery["webhook_id"], webhook.id.as_str());
+    assert_eq!(delivery["url"], receiver.url("/"));
+    assert_eq!(delivery["status"], "pending");
+    assert!(delivery["reason"].is_null());
+    assert_eq!(delivery["created_at"], crate::support::clock::START);
+    let attempt = &delivery["attempts"][0];
+    let names: Vec<&String> = attempt.as_object().unwrap().keys().collect();
+    let expected = ["at", "duration_ms", "error", "response_body", "status_code"];
+    assert_eq!(names, expected);
+    assert_eq!(
+        millis(&delivery["next_attempt_at"]),
+        ended(attempt) + 60_000
+    );
+    let id = delivery["delivery_id"].as_str().unwrap();
+    assert_eq!(receiver.once(1)[0].header("webhook-id"), id);
+    let shown = server.admin("GET", &format!("/deliveries/{id}"));
+    assert_eq!(shown.expect(200).json(), delivery);
+}
+
+/// Two accounts: one with two webhooks, of which one refuses, and one with one.
+struct Office {
+    server: Server,
+    _receiver: Receiver,
+    accounts: [String; 2],
+    refusing: String,
+    refused: Vec<String>,
+    taken: Vec<String>,
+    others: Vec<String>,
+}
+
+fn office() -> Office {
+    let receiver = Receiver::deciding(|_, delivery| {
+        let refuses = delivery.line == "POST /refuse";
+        crate::receiver::Reply::Status(if refuses { 500 } else { 200 })
+    });
+    let server = server();
+    let (customer, other) = (server.customer("9.00"), server.customer("9.00"));
+    let url = receiver.url("/refuse");
+    server.webhook(&customer, &receiver.url("/take"));
+    let refusing = server.webhook(&customer, &url).id;
+    server.webhook(&other, &receiver.url("/take"));
+    let (mut refused, mut taken, mut others) = (vec![], vec![], vec![]);
+    for _ in 0..3 {
+        taken.push(server.create(&customer));
+        refused.push(server.create_with(&customer, json!({ "callback_url": url })));
+        others.push(server.create(&other));
+        server.clock.advance(Duration::from_secs(1));
+    }
+    for job in taken.iter().chain(&others) {
+        server.delivery_in(job, "delivered");
+    }
+    for job in &refused {
+        server.delivery_after(job, 1);
+    }
+    Office {
+        server,
+        _receiver: receiver,
+        accounts: [customer.account, other.account],
+        refusing,
+        refused,
+        taken,
+        others,
+    }
+}
+
+#[test]
+fn filters_narrow_the_list_each_and_together() {
+    let office = office();
+    let find = |query: String| {
+        let found = office.server.deliveries(&query);
+        let jobs = found
+            .iter()
+            .map(|it| it["job_id"].as_str().unwrap().to_owned());
+        let mut jobs: Vec<String> = jobs.collect();
+        assert!(jobs.is_sorted_by(|a, b| a > b), "newest first");
+        jobs.sort();
+        jobs
+    };
+    let sorted = |parts: &[&Vec<String>]| {
+        let mut jobs: Vec<String> = parts.iter().flat_map(|it| it.to_vec()).collect();
+        jobs.sort();
+        jobs
+    };
+    let [account, other] = &office.accounts;
+    let Office {
+        refusing,
+        refused,
+        taken,
+        others,
+        ..
+    } = &office;
+    assert_eq!(find(String::new()), sorted(&[refused, taken, others]));
+    assert_eq!(
+        find(format!("account_id={account}")),
+        sorted(&[refused, taken])
+    );
+    assert_eq!(find(format!("account_id={other}")), sorted(&[others]));
+    assert_eq!(find(format!("webhook_id={refusing}")), sorted(&[refused]));
+    assert_eq!(find("status=pending".into()), sorted(&[refused]));
+    assert_eq!(find("status=delivered".into()), sorted(&[taken, others]));
+    assert_eq!(find("status=failed".into()), sorted(&[]));
+    let job = &taken[1];
+    assert_eq!(find(format!("job_id={job}")), std::slice::from_ref(job));
+    assert_eq!(
+        find(format!("job_id={job}&account_id={other}")),
+        sorted(&[])
+    );
+    assert_eq!(find(format!("job_id={job}&status=pending")), sorted(&[]));
+    assert_eq!(
+        find(format!("account_id={account}&status=delivered")),
+        sorted(&[taken])
+    );
+    assert_eq!(find(format!("job_id={UNKNOWN}")), sorted(&[]));
+    assert_eq!(find(format!("account_id={UNKNOWN}")), sorted(&[]));
+}
+
+#[test]
+fn pages_hold_every_delivery_once_with_any_filter() {
+    let office = office();
+    for filter in [
+        String::new(),
+        "status=delivered&".into(),
+        format!("account_id={}&", office.accounts[0]),
+        format!("job_id={}&", office.taken[0]),
+    ] {
+        let whole = office.server.deliveries(&filter);
+        let (mut paged, mut cursor) = (Vec::new(), String::new());
+        for _ in 0..20 {
+            let path = format!("/deliveries?{filter}limit=2{cursor}");
+            let page = office.server.admin("GET", &path).expect(200).json();
+            paged.extend(page["data"].as_array().unwrap().clone());
+            let Some(next) = page["next_cursor"].as_str() else {
+                break;
+            };
+            cursor = format!("&cursor={next}");
+        }
+        assert_eq!(ids(&paged), ids(&whole), "{filter}");
+    }
+}
+
+#[test]
+fn a_bad_query_is_told_by_field() {
+    let server = server();
+    for (query, fields) in [
+        ("status=lost", &["status"][..]),
+        (
+            "account_id=x&job_id=&webhook_id=1",
+            &["account_id", "job_id", "webhook_id"],
+        ),
+        ("limit=0", &["limit"]),
+        ("limit=101", &["limit"]),
+        ("cursor=x", &["cursor"]),
+        ("state=failed", &["state"]),
+    ] {
+        server
+            .admin("GET", &format!("/deliveries?{query}"))
+            .invalid(fields);
+    }
+    for id in [UNKNOWN, "x"] {
+        let path = format!("/deliveries/{id}");
+        server.admin("GET", &path).refused(404, "not_found");
+        let again = server.admin("POST", &format!("{path}/redeliver"));
+        again.refused(404, "not_found");
+    }
+}
+
+#[test]
+fn any_delivery_can_be_sent_again_under_its_id_with_a_fresh_set_of_attempts() {
+    let (server, receiver) = (server(), Receiver::statuses(&[200, 500, 200]));
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    let delivered = server.delivery_in(&job, "delivered");
+    server.clock.advance(Duration::from_secs(5));
+    let again = server.redeliver(&delivered);
+    assert_eq!(again["status"], "pending");
+    assert_eq!(again["delivery_id"], delivered["delivery_id"]);
+    assert_eq!(again["attempts"], delivered["attempts"], "the log goes on");
+    assert!(again["next_attempt_at"].is_string());
+    let refused = server.delivery_after(&job, 2);
+    let last = &refused["attempts"][1];
+    assert_eq!(
+        millis(&refused["next_attempt_at"]),
+        ended(last) + 60_000,
+        "retry 1"
+    );
+    server.pass(Duration::from_secs(61));
+    server.delivery_in(&job, "delivered");
+    let received = receiver.once(3);
+    for one in &received {
+        assert_eq!(one.header("webhook-id"), received[0].header("webhook-id"));
+        assert_eq!(one.json()["job_id"], job.as_str());
+        crate::checks::assert_signed(one, &webhook.secret);
+    }
+    server.assert_settled();
+}
+
+#[test]
+fn a_delivery_that_was_given_up_can_be_sent_again() {
+    let (server, receiver) = (
+        Server::with(
+            crate::desk::options().set("webhooks.retry_delays_seconds", Vec::<i64>::new()),
+        ),
+        Receiver::statuses(&[500, 200]),
+    );
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    let failed = server.delivery_in(&job, "failed");
+    assert_eq!(failed["reason"], "attempts exhausted");
+    assert!(server.redeliver(&failed)["reason"].is_null());
+    server.delivery_in(&job, "delivered");
+    receiver.once(2);
+}
+
+#[test]
+fn a_delivery_whose_webhook_is_deleted_cannot_be_sent_again() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    let delivery = server.delivery_in(&job, "delivered");
+    server.remove_webhook(&webhook);
+    let id = delivery["delivery_id"].as_str().unwrap();
+    server
+        .admin("POST", &format!("/deliveries/{id}/redeliver"))
+        .refused(409, "conflict");
+    assert_eq!(server.delivery_of(&job).unwrap(), delivery);
+}
+
+#[test]
+fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
+    let refuse = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(true));
+    let refuses = std::sync::Arc::clone(&refuse);
+    let receiver = Receiver::deciding(move |_, _| {
+        let refuses = refuses.load(std::sync::atomic::Ordering::SeqCst);
+        crate::receiver::Reply::Status(if refuses { 500 } else { 200 })
+    });
+    let options = crate::desk::options().set("webhooks.retry_delays_seconds", Vec::<i64>::new());
+    let server = Server::with(options);
+    let customer = server.customer("9.00");
+    let webhook = server.webhook(&customer, &receiver.url("/"));
+    let mut jobs = Vec::new();
+    for _ in 0..4 {
+        let job = server.create(&customer);
+        server.delivery_in(&job, "failed");
+        jobs.push(job);
+        server.clock.advance(Duration::from_secs(60));
+    }
+    refuse.store(false, std::sync::atomic::Ordering::SeqCst);
+    let again = |body: Value| {
+        let path = format!("/webhooks/{}/redeliver", webhook.id);
+        server.admin("POST", &path).json(&body)
+    };
+    again(json!({"from": "yesterday", "until": 1})).invalid(&["from", "until"]);
+    let range = json!({"from": "2026-11-18T11:07:40.001Z", "to": "2026-11-18T11:08:40.001Z"});
+    assert_eq!(
+        again(range.clone()).expect(202).json(),
+        json!({"redelivered": 2})
+    );
+    for job in &jobs[1..=2] {
+        server.delivery_in(job, "delivered");
+    }
+    for job in [&jobs[0], &jobs[3]] {
+        assert_eq!(server.delivery_of(job).unwrap()["status"], "failed");
+    }
+    assert_eq!(again(range).expect(202).json(), json!({"redelivered": 0}));
+    assert_eq!(
+        again(json!({})).expect(202).json(),
+        json!({"redelivered": 2})
+    );
+    until("all have arrived", || receiver.count() == 8);
+    server.assert_settled();
+}

@@ -1,0 +1,117 @@
+//! Forgetting old deliveries (108): those that ended before a moment, with their attempts, and nothing else.
+
+use crate::world::{Beginning, World, furnish, in_paused_time, status, webhook};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::delivery::ForgetDeliveries;
+use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::store::Store;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+/// Forgets in steps until the end; returns how many there were.
+async fn forget(world: &World, older_than: Timestamp, limit: usize) -> usize {
+    let mut cursor = Vec::new();
+    for step in 1..1_000 {
+        let (reply, answer) = oneshot::channel();
+        world.system.deliveries().do_send(ForgetDeliveries {
+            older_than,
+            cursor,
+            limit,
+            reply,
+        });
+        cursor = answer.await.unwrap().unwrap();
+        if cursor.is_empty() {
+            return step;
+        }
+    }
+    panic!("it goes round in circles");
+}
+
+async fn sent(world: &World, count: usize) -> Vec<DeliveryId> {
+    let mut ids = Vec::new();
+    for _ in 0..count {
+        ids.push(world.send_test(&webhook(1)).await);
+    }
+    ids
+}
+
+fn begin(engine: &Arc<MemoryEngine>, refused: usize) -> World {
+    furnish(&**engine, &Store::new(engine.clone()), &[webhook(1)]);
+    World::begin(Beginning::over(engine.clone(), vec![status(500); refused]))
+}
+
+#[test]
+fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
+    let engine = Arc::new(MemoryEngine::new());
+    in_paused_time(async {
+        let world = begin(&engine, 5);
+        let empty = engine.image();
+        sent(&world, 5).await;
+        sleep(2 * HOUR).await;
+        let (between, old) = (world.now(), engine.image().len());
+        assert!(old > empty.len() + 3 * 5);
+        sleep(HOUR).await;
+        let young = sent(&world, 5).await;
+        sleep(2 * HOUR).await;
+        for limit in [1_000, 2] {
+            forget(&world, between, limit).await;
+            for id in &young {
+                assert!(world.store.delivery(*id).unwrap().is_some());
+                assert_eq!(world.store.attempts(*id).unwrap().len(), 1);
+            }
+        }
+        assert_eq!(
+            engine.image().len(),
+            empty.len() + 3 * 5,
+            "three records each"
+        );
+        assert!(forget(&world, world.now().plus(HOUR), 2).await > 1);
+        assert_eq!(engine.image(), empty, "nothing is left behind");
+    });
+}
+
+#[test]
+fn pending_ones_stay_however_old() {
+    let engine = Arc::new(MemoryEngine::new());
+    in_paused_time(async {
+        let world = begin(&engine, 6);
+        let id = sent(&world, 1).await[0];
+        sleep(Duration::from_secs(30 * 60)).await;
+        forget(&world, world.now().plus(HOUR), 10).await;
+        assert!(world.store.delivery(id).unwrap().is_some());
+        sleep(HOUR).await;
+        assert_eq!(world.post.taken(), [id], "and arrive");
+    });
+}
+
+#[test]
+fn one_commit_of_it_stays_small() {
+    let engine = Arc::new(MemoryEngine::new());
+    in_paused_time(async {
+        let world = begin(&engine, 0);
+        let ids = sent(&world, 800).await;
+        for _ in 0..12 {
+            for id in &ids {
+                world.redeliver(*id).await.unwrap();
+            }
+            sleep(Duration::from_secs(1)).await;
+        }
+        assert_eq!(world.post.taken().len(), 800 * 13);
+        let later = world.now().plus(HOUR);
+        let step = world.store.forget_deliveries(later, &[], 1_000, |_| false);
+        let step = step.unwrap();
+        let bytes: usize = step.writes.iter().map(|(key, _)| key.len()).sum();
+        assert!(bytes <= 48 * 1_024 && !step.cursor.is_empty(), "{bytes}");
+        forget(&world, later, 1_000).await;
+        assert!(world.store.deliveries(10, None).unwrap().items.is_empty());
+        assert!(
+            ids.iter()
+                .all(|id| world.store.attempts(*id).unwrap().is_empty())
+        );
+    });
+}
