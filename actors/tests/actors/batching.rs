@@ -1,6 +1,6 @@
 //! One commit for all that arrives while the last one is on its way to the disk.
 
-use crate::world::{A, B, Plan, World, fresh, quick, run, until};
+use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::AcceptError;
@@ -59,6 +59,7 @@ fn hostile_048_one_key_many_times_at_once_is_one_job() {
         let answers: Vec<_> = (0..1_000)
             .map(|_| world.send(A, Tier::Fast, "same", Some("same")))
             .collect();
+        settle().await;
         world.engine.open();
         ahead.await.expect("an answer").expect("accepted");
         let mut fresh = 0;

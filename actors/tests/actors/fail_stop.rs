@@ -1,7 +1,7 @@
 //! The engine fails. From then on nothing is promised any more, and nobody waits in vain.
 
 use crate::generators::{Act, Scripted};
-use crate::world::{A, B, Plan, World, fresh, quick, run, until};
+use crate::world::{A, B, Plan, World, fresh, quick, run, settle, until};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::pause::Pause;
@@ -33,6 +33,7 @@ fn hostile_073_whoever_waits_for_a_failed_commit_is_told() {
             .map(|at| world.send(A, Tier::Fast, &format!("{at}"), None))
             .collect();
         let deposit = world.deposit(A, "1");
+        settle().await;
         world.engine.open();
         let told = in_flight.await.expect("an answer");
         assert!(told.is_err(), "{told:?}");

@@ -74,6 +74,25 @@ fn begun_jobs_come_first_and_all_in_the_order_of_acceptance() {
 }
 
 #[test]
+fn a_begun_job_goes_before_the_waiting_ones_of_other_accounts() {
+    run(async {
+        let engine = fresh("100");
+        let world = Plan::over(Arc::clone(&engine) as _, Scripted::always(Act::Hang), 1).start();
+        let begun = world.accept(B, Tier::Fast, "begun").await;
+        until("it is being made", || {
+            world.state(begun).word() == "processing"
+        })
+        .await;
+        world.accept(A, Tier::Fast, "waiting").await;
+        let generator = quick();
+        let image = MemoryEngine::from_image(engine.image());
+        let world = Plan::over(Arc::new(image), generator.clone(), 1).start();
+        world.idle().await;
+        assert_eq!(generator.prompts(), ["begun", "waiting"]);
+    });
+}
+
+#[test]
 fn the_run_past_the_last_one_is_not_begun() {
     run(async {
         let (mut engine, jobs) = cut_power().await;

@@ -74,6 +74,11 @@ pub async fn until(what: &str, mut holds: impl FnMut() -> bool) {
     panic!("waited in vain until {what}");
 }
 
+/// Lets the actors do all that they can do now: the clock moves on only when there is nothing left.
+pub async fn settle() {
+    sleep(STEP).await;
+}
+
 /// What a world begins with.
 pub struct Plan {
     pub engine: Arc<dyn Engine>,
