@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::delivery::DeliveriesQueued;
 use crate::dispatcher::{JobsQueued, QueuedJob};
 use crate::fail_stop::FailStop;
+use crate::inbox::Inbox;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -22,7 +23,7 @@ use tokio::sync::oneshot;
 /// Commands in the mailbox of one account; more are refused as overload.
 const MAILBOX: usize = 1_024;
 /// Commands that wait for a commit to end; further calls are refused as overload, the ends of runs are not.
-const MAX_WAITING: usize = 4_096;
+pub(crate) const MAX_WAITING: usize = 4_096;
 /// Commands that are decided as one commit.
 const MAX_BATCH: usize = 256;
 
@@ -70,6 +71,11 @@ pub struct DepositMoney {
     /// Hears the ledger's new line.
     pub reply: Reply<Result<LedgerEntry, DepositError>>,
 }
+
+/// There is something in the inbox.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub(crate) struct Wake;
 
 /// The commit on its way has ended, well or not.
 #[derive(Message)]
@@ -143,18 +149,25 @@ pub struct AccountActor {
     /// This account's jobs that are not terminal, for whoever asks without a message.
     live: Arc<AtomicUsize>,
     waiting: VecDeque<Command>,
+    inbox: Arc<Inbox<AcceptJob>>,
     committing: bool,
 }
 
 impl AccountActor {
     /// An actor for the account of `book`.
-    pub fn new(book: AccountBook, context: Arc<AccountContext>, live: Arc<AtomicUsize>) -> Self {
+    pub fn new(
+        book: AccountBook,
+        context: Arc<AccountContext>,
+        live: Arc<AtomicUsize>,
+        inbox: Arc<Inbox<AcceptJob>>,
+    ) -> Self {
         live.store(book.live_jobs(), Ordering::Relaxed);
         Self {
             book,
             context,
             live,
             waiting: VecDeque::new(),
+            inbox,
             committing: false,
         }
     }
@@ -171,8 +184,13 @@ impl AccountActor {
 
     /// Decides what waits, unless a commit is on the way: its outcome is what the next decision builds on.
     fn decide(&mut self, ctx: &Context<Self>) {
-        while !self.committing && !self.waiting.is_empty() && !self.context.fail_stop.has_tripped()
-        {
+        while !self.committing && !self.context.fail_stop.has_tripped() {
+            let laid = self.inbox.take();
+            let accept = |it: AcceptJob| Command::Accept(it.job, it.reply);
+            self.waiting.extend(laid.into_iter().map(accept));
+            if self.waiting.is_empty() {
+                break;
+            }
             // A panic in here may leave the book half changed; nothing may be built on it.
             let outcome =
                 std::panic::catch_unwind(AssertUnwindSafe(|| self.decide_batch(ctx.address())));
@@ -184,6 +202,8 @@ impl AccountActor {
         }
         if self.context.fail_stop.has_tripped() {
             self.waiting.clear();
+            // Until it is empty, so that whoever comes next wakes the actor, and is refused as well.
+            while !self.inbox.take().is_empty() {}
         }
     }
 
@@ -323,6 +343,14 @@ impl Handler<AcceptJob> for AccountActor {
 
     fn handle(&mut self, command: AcceptJob, ctx: &mut Self::Context) {
         self.take(Command::Accept(command.job, command.reply), ctx);
+    }
+}
+
+impl Handler<Wake> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, _: Wake, ctx: &mut Self::Context) {
+        self.decide(ctx);
     }
 }
 

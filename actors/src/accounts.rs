@@ -1,6 +1,7 @@
 //! Where each account's actor is found; one that is not running is started from the store.
 
-use crate::account::{AccountActor, AccountContext};
+use crate::account::{AcceptJob, AccountActor, AccountContext, MAX_WAITING, Wake};
+use crate::inbox::{Inbox, Laid};
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -15,9 +16,25 @@ pub struct AccountHandle {
     /// Takes the commands.
     pub address: Addr<AccountActor>,
     live: Arc<AtomicUsize>,
+    inbox: Arc<Inbox<AcceptJob>>,
 }
 
+/// The account has more to do than it can.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the account has too many calls under way")]
+pub struct Overloaded;
+
 impl AccountHandle {
+    /// Has a job accepted; the outcome comes to the command's `reply`, which is dropped when the process is stopping.
+    pub fn accept(&self, command: AcceptJob) -> Result<(), Overloaded> {
+        match self.inbox.lay(command) {
+            Laid::Noticed => {}
+            Laid::Wake => self.address.do_send(Wake),
+            Laid::Full => return Err(Overloaded),
+        }
+        Ok(())
+    }
+
     /// Jobs of the account that are not terminal. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
         self.live.load(Ordering::Relaxed)
@@ -82,9 +99,15 @@ impl Accounts {
         }
         let live = Arc::new(AtomicUsize::new(0));
         let (context, counted) = (Arc::clone(&self.context), Arc::clone(&live));
+        let inbox = Arc::new(Inbox::new(MAX_WAITING));
+        let own = Arc::clone(&inbox);
         let address = AccountActor::start_in_arbiter(&self.arbiter, move |_| {
-            AccountActor::new(book, context, counted)
+            AccountActor::new(book, context, counted, own)
         });
-        Ok(AccountHandle { address, live })
+        Ok(AccountHandle {
+            address,
+            live,
+            inbox,
+        })
     }
 }

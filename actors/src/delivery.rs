@@ -136,7 +136,7 @@ impl DeliveryActor {
         self.outbox.pull_in(self.horizon(now));
         self.outbox.advance(now);
         while !self.stopping && !self.context.fail_stop.has_tripped() {
-            let Some(parcel) = self.outbox.next() else {
+            let Some(parcel) = self.outbox.take() else {
                 break;
             };
             self.begin(parcel);

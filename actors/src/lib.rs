@@ -11,6 +11,7 @@ pub mod delivery;
 pub mod dispatcher;
 pub mod fail_stop;
 pub mod generator;
+mod inbox;
 mod job;
 pub mod outbox;
 mod queue;

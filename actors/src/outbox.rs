@@ -111,7 +111,7 @@ impl Outbox {
     }
 
     /// The next delivery to attempt, if there is room for one. Receivers take turns.
-    pub fn next(&mut self) -> Option<Parcel> {
+    pub fn take(&mut self) -> Option<Parcel> {
         if self.under_way >= self.limits.total {
             return None;
         }
@@ -241,7 +241,7 @@ mod tests {
     }
 
     fn taken(outbox: &mut Outbox) -> Vec<Parcel> {
-        std::iter::from_fn(|| outbox.next()).collect()
+        std::iter::from_fn(|| outbox.take()).collect()
     }
 
     #[test]
@@ -249,9 +249,9 @@ mod tests {
         let mut outbox = outbox(&[(20, parcel(1, 1)), (10, parcel(1, 2))]);
         assert_eq!(outbox.next_due(), Some(at(10)));
         outbox.advance(at(9));
-        assert_eq!(outbox.next(), None);
+        assert_eq!(outbox.take(), None);
         outbox.advance(at(10));
-        assert_eq!((outbox.next(), outbox.next()), (Some(parcel(1, 2)), None));
+        assert_eq!((outbox.take(), outbox.take()), (Some(parcel(1, 2)), None));
         assert_eq!(outbox.next_due(), Some(at(20)));
         assert_eq!((outbox.under_way(), outbox.waiting()), (1, 1));
     }
@@ -269,7 +269,7 @@ mod tests {
             [1, 2, 3].map(|number| parcel(1, number))
         );
         outbox.ended(parcel(1, 0).webhook, false, Some(true));
-        assert_eq!(outbox.next(), Some(parcel(1, 4)));
+        assert_eq!(outbox.take(), Some(parcel(1, 4)));
     }
 
     #[test]
@@ -312,7 +312,7 @@ mod tests {
             outbox.schedule(at(1), parcel(webhook, 1));
         }
         outbox.advance(at(0));
-        while let Some(parcel) = outbox.next() {
+        while let Some(parcel) = outbox.take() {
             outbox.ended(parcel.webhook, false, Some(false));
         }
         outbox.schedule(at(1), parcel(99, 0));
@@ -341,7 +341,7 @@ mod tests {
     fn a_quiet_receiver_leaves_nothing_behind() {
         let mut outbox = outbox(&[(0, parcel(1, 1))]);
         outbox.advance(at(0));
-        outbox.next();
+        outbox.take();
         outbox.ended(parcel(1, 1).webhook, false, Some(true));
         assert!(outbox.receivers.is_empty() && outbox.turns.is_empty());
     }

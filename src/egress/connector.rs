@@ -162,17 +162,15 @@ impl Service<ConnectInfo<Uri>> for GatedConnector {
 }
 
 /// An address that awc's caller fixed in advance is left unread: only what the gate has seen is connected to.
-fn connect(
+async fn connect(
     route: Arc<Route>,
     uri: Uri,
     port: u16,
-) -> impl Future<Output = Result<Connection<Uri, TcpStream>, ConnectError>> {
-    async move {
-        let host = uri.host().unwrap_or_default().to_owned();
-        match route.open(&host, port).await {
-            Ok(stream) => Ok(Connection::new(uri, stream)),
-            // awc passes a boxed resolver error through untouched, so that `EgressFault` can find it again.
-            Err(fault) => Err(ConnectError::Resolver(Box::new(fault))),
-        }
+) -> Result<Connection<Uri, TcpStream>, ConnectError> {
+    let host = uri.host().unwrap_or_default().to_owned();
+    match route.open(&host, port).await {
+        Ok(stream) => Ok(Connection::new(uri, stream)),
+        // awc passes a boxed resolver error through untouched, so that `EgressFault` can find it again.
+        Err(fault) => Err(ConnectError::Resolver(Box::new(fault))),
     }
 }

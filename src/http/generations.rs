@@ -161,8 +161,7 @@ impl Call {
         let job = Box::new(new_job(self, material)?);
         let (reply, answer) = oneshot::channel();
         self.account
-            .address
-            .try_send(AcceptJob { job, reply })
+            .accept(AcceptJob { job, reply })
             .map_err(|_| failures::busy())?;
         match answer.await {
             Ok(outcome) => Ok(outcome?),
