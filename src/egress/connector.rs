@@ -1,7 +1,6 @@
 //! Opening connections: resolve, check every address, connect to exactly the address that was checked.
 
 use std::{
-    future::Future,
     io,
     net::{IpAddr, SocketAddr},
     sync::{
