@@ -9,6 +9,7 @@ pub mod options;
 pub mod origin;
 pub mod pictures;
 pub mod poll;
+pub mod process;
 pub mod raw;
 pub mod server;
 

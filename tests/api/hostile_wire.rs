@@ -1,0 +1,218 @@
+//! Hostile HTTP, 1 to 8: requests that are not as they must be.
+
+use crate::support::raw::Wire;
+use crate::support::{Answer, Customer, Options, Server, fox};
+
+/// Sends bytes, says that there will be no more, and returns all answers. None may be a 5xx, nor accept anything.
+fn answers(server: &Server, bytes: &[u8]) -> Vec<Answer> {
+    let mut wire = Wire::open(server.address);
+    wire.send(bytes);
+    wire.finish();
+    wire.answers()
+}
+
+/// Demands that bytes are refused by a 4xx, or by closing, and that nothing after them is answered.
+#[track_caller]
+fn refused(server: &Server, bytes: &[u8]) {
+    let statuses: Vec<u16> = answers(server, bytes).iter().map(|it| it.status).collect();
+    let shown = String::from_utf8_lossy(&bytes[..bytes.len().min(300)]).into_owned();
+    assert!(statuses.len() <= 1, "{statuses:?} to {shown}");
+    assert!(
+        statuses.iter().all(|it| (400..500).contains(it)),
+        "{statuses:?} to {shown}"
+    );
+}
+
+/// The head of a creation, without the headers that frame its body and without the blank line.
+fn head(customer: &Customer) -> String {
+    format!(
+        "POST /api/v1/text-generations HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: application/json\r\n",
+        customer.key
+    )
+}
+
+/// A request that would be answered 200, to be smuggled behind another.
+const SMUGGLED: &str = "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
+
+#[test]
+fn hostile_01_no_host_and_two_hosts() {
+    let server = Server::start();
+    refused(&server, b"GET /healthz HTTP/1.1\r\n\r\n");
+    refused(
+        &server,
+        b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    );
+    refused(
+        &server,
+        b"GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+    );
+    server.assert_well();
+}
+
+#[test]
+fn hostile_02_contradicting_framing() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let body = fox().to_string();
+    let length = body.len();
+    for framing in [
+        format!("Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n"),
+        format!("Transfer-Encoding: chunked\r\nContent-Length: {length}\r\n"),
+        format!("Content-Length: {length}\r\nContent-Length: 0\r\n"),
+        format!("Content-Length: {length}, 0\r\n"),
+        "Transfer-Encoding: xchunked\r\n".into(),
+        "Transfer-Encoding: chunked, identity\r\n".into(),
+        "Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n".into(),
+        format!("Content-Length: +{length}\r\n"),
+        "Content-Length: 0x10\r\n".into(),
+        "Content-Length: -1\r\n".into(),
+        "Content-Length: 18446744073709551616\r\n".into(),
+        "Content-Length: \r\n".into(),
+        format!("Content-Length : {length}\r\n"),
+        "Transfer-Encoding:\u{b}chunked\r\n".into(),
+    ] {
+        let bytes = format!("{}{framing}\r\n{body}{SMUGGLED}", head(&customer));
+        refused(&server, bytes.as_bytes());
+        let bytes = format!("{}{framing}\r\n0\r\n\r\n{SMUGGLED}", head(&customer));
+        refused(&server, bytes.as_bytes());
+    }
+    server.assert_money(&customer, "10.00", "0.00", "10.00");
+    server.assert_well();
+}
+
+#[test]
+fn hostile_03_chunk_sizes() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let body = fox().to_string();
+    let extension = format!("{:x};{}", body.len(), "x".repeat(1_048_576));
+    for size in [
+        "",
+        "-1",
+        "10000000000000000",
+        "ffffffffffffffff",
+        "0x10",
+        " 10",
+        "10 10",
+        "g",
+        &extension,
+    ] {
+        let bytes = format!(
+            "{}Transfer-Encoding: chunked\r\n\r\n{size}\r\n{body}\r\n0\r\n\r\n",
+            head(&customer)
+        );
+        refused(&server, bytes.as_bytes());
+    }
+    for end in ["0\r\n", "0", "", "0\r\nX: y\r\n"] {
+        let (size, head) = (body.len(), head(&customer));
+        let bytes = format!("{head}Transfer-Encoding: chunked\r\n\r\n{size:x}\r\n{body}\r\n{end}");
+        refused(&server, bytes.as_bytes());
+    }
+    server.assert_money(&customer, "10.00", "0.00", "10.00");
+    server.assert_well();
+}
+
+#[test]
+fn hostile_04_headers() {
+    let server = Server::start();
+    let get =
+        |headers: &str| format!("GET /healthz HTTP/1.1\r\nHost: a\r\n{headers}\r\n").into_bytes();
+    let many: String = (0..97).map(|at| format!("X-{at}: y\r\n")).collect();
+    refused(&server, &get(&many));
+    refused(&server, &get(&format!("X: {}\r\n", "y".repeat(132_096))));
+    refused(&server, &get("X: a\0b\r\n"));
+    refused(&server, &get("X: a\r\n folded\r\n"));
+    refused(&server, &get("X y: a\r\n"));
+    refused(&server, &get(": a\r\n"));
+    refused(&server, &get("no colon\r\n"));
+    refused(&server, b"GET /healthz HTTP/1.1 \r\nHost: a\r\n\r\n");
+    refused(&server, b"GET /healthz HTTP/3.0\r\nHost: a\r\n\r\n");
+    refused(&server, b"GET  /healthz  HTTP/1.1\r\nHost: a\r\n\r\n");
+    refused(&server, b"\r\n\r\n\r\n\0\0\0\0");
+    // A bare LF ends a line for some; it must never let a header through that a proxy did not see.
+    let bare = answers(&server, b"GET /api/v1/balance HTTP/1.1\nHost: a\nX: y\n\n");
+    assert!(bare.iter().all(|it| (400..500).contains(&it.status)));
+    server.assert_well();
+}
+
+#[test]
+fn hostile_05_a_head_that_drips() {
+    let server = Server::start();
+    let mut wire = Wire::open(server.address);
+    wire.send(b"GET /healthz HTTP/1.1\r\nHost: a\r\n");
+    // Nothing more: the head's time runs out, whoever else is served meanwhile.
+    server.assert_well();
+    let answer = wire.answer_to("GET").map(|it| it.status);
+    assert!(answer.is_none_or(|status| status == 408), "{answer:?}");
+    assert!(wire.is_closed());
+}
+
+#[test]
+fn hostile_06_a_body_that_stops_after_half() {
+    let server = Server::with(Options::new().set("server.body_timeout_seconds", 1));
+    let customer = server.customer("1.00");
+    let body = fox().to_string();
+    let (half, length) = (&body[..body.len() / 2], body.len());
+    for framing in [
+        format!("Content-Length: {length}\r\n\r\n{half}"),
+        format!("Transfer-Encoding: chunked\r\n\r\n{length:x}\r\n{half}"),
+    ] {
+        let mut wire = Wire::open(server.address);
+        wire.send(format!("{}{framing}", head(&customer)).as_bytes());
+        let answer = wire.answer_to("POST").unwrap();
+        answer.assert_problem(408, "request_timeout");
+        assert!(wire.is_closed());
+    }
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+    server.assert_well();
+}
+
+#[test]
+fn hostile_07_a_content_length_that_lies() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = fox().to_string();
+    let longer = format!(
+        "{}Content-Length: {}\r\n\r\n{body}",
+        head(&customer),
+        body.len() + 1
+    );
+    refused(&server, longer.as_bytes());
+    let shorter = format!(
+        "{}Content-Length: {}\r\n\r\n{body}",
+        head(&customer),
+        body.len() - 1
+    );
+    let statuses: Vec<_> = answers(&server, shorter.as_bytes())
+        .iter()
+        .map(|it| it.status)
+        .collect();
+    // The body without its brace, and perhaps the brace as a request.
+    assert!(statuses == [422] || statuses == [422, 400], "{statuses:?}");
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+    server.assert_well();
+}
+
+#[test]
+fn hostile_08_encoded_bodies_are_never_inflated() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let bomb = vec![0x1f_u8; 200_000];
+    for coding in [
+        "gzip", "br", "zstd", "deflate", "gzip, br", "GZIP", "x-gzip",
+    ] {
+        server
+            .native(&customer, "POST", "/text-generations")
+            .bytes("application/json", &bomb)
+            .header("Content-Encoding", coding)
+            .refused(415, "unsupported_media_type");
+    }
+    server
+        .native(&customer, "POST", "/text-generations")
+        .bytes("application/json", &bomb)
+        .header("Content-Encoding", "identity")
+        .header("Content-Encoding", "gzip")
+        .refused(415, "unsupported_media_type");
+    server.assert_well();
+}

@@ -1,0 +1,108 @@
+//! The real program as a process of its own, for what only a process can show: its signals and its log.
+
+use super::http::Request;
+use super::poll::until_some;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::{self, JoinHandle};
+
+/// A running `tintype serve`.
+pub struct Process {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// The key that it printed, if it was its first start.
+    pub first_key: Option<String>,
+    child: Child,
+    log: Option<JoinHandle<String>>,
+    words: Option<JoinHandle<()>>,
+}
+
+/// How one ended.
+pub struct Stopped {
+    /// Its exit code.
+    pub status: Option<i32>,
+    /// All that it wrote to standard error.
+    pub log: String,
+}
+
+impl Process {
+    /// The program on a data directory, with settings as `SECTION__KEY` and value, and nothing else from this environment.
+    pub fn command(data_dir: &Path, settings: &[(&str, &str)]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tintype"));
+        command.env_clear().current_dir(data_dir);
+        command.env("TINTYPE__STORAGE__DATA_DIR", data_dir.join("data"));
+        command.env("TINTYPE__SERVER__LISTEN", "127.0.0.1:0");
+        for (key, value) in settings {
+            command.env(format!("TINTYPE__{key}"), value);
+        }
+        command
+    }
+
+    /// Starts `serve` and waits until it says where it is.
+    pub fn start(data_dir: &Path, settings: &[(&str, &str)]) -> Self {
+        let mut child = Self::command(data_dir, settings)
+            .arg("serve")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut errors = child.stderr.take().unwrap();
+        let log = thread::spawn(move || {
+            let mut text = Vec::new();
+            errors.read_to_end(&mut text).unwrap();
+            String::from_utf8_lossy(&text).into_owned()
+        });
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        let (mut address, mut first_key) = (None, None);
+        // The last line of the greeting names the operator interface.
+        for line in lines.by_ref().map(Result::unwrap) {
+            if let Some((_, url)) = line.split_once("is ready at http://") {
+                address = url.trim().parse().ok();
+            }
+            if line.trim().starts_with("tt_") {
+                first_key = Some(line.trim().to_owned());
+            }
+            if line.contains("/admin/v1") {
+                break;
+            }
+        }
+        let words = thread::spawn(move || lines.for_each(drop));
+        Self {
+            address: address.expect("it did not say where it is"),
+            first_key,
+            child,
+            log: Some(log),
+            words: Some(words),
+        }
+    }
+
+    /// A call.
+    pub fn call(&self, method: &str, target: &str) -> Request {
+        Request::new(self.address, method, target)
+    }
+
+    /// Asks it to stop, and waits until it has.
+    pub fn terminate(mut self) -> Stopped {
+        let id = self.child.id().to_string();
+        let asked = Command::new("kill").args(["-TERM", &id]).status().unwrap();
+        assert!(asked.success());
+        let status = until_some("the process ends", || self.child.try_wait().unwrap());
+        Stopped {
+            status: status.code(),
+            log: self.log.take().unwrap().join().unwrap(),
+        }
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        if let Some(words) = self.words.take() {
+            let _ = words.join();
+        }
+    }
+}
