@@ -4,6 +4,7 @@ mod accounts;
 mod api_keys;
 mod book;
 mod codec;
+mod commands;
 mod deliveries;
 mod idempotency;
 mod jobs;
@@ -11,11 +12,11 @@ mod keys;
 mod scan;
 mod webhooks;
 
-pub use book::{
-    AcceptError, Accepted, AccountBook, Batch, Deposit, DepositError, EventError, IdempotencyUse,
-    Limits, NewJob,
-};
+pub use book::{AccountBook, Batch};
 pub use codec::{Record, decode, encode};
+pub use commands::{
+    AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
+};
 pub use deliveries::{DueDelivery, Forgotten};
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
 pub use scan::Page;

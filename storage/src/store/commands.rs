@@ -1,0 +1,137 @@
+//! What an account's book is asked for, and how it answers.
+
+use super::StoreError;
+use crate::domain::amount::Amount;
+use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use crate::domain::ids::{JobId, KeyId};
+use crate::domain::job::{Brief, Callback, InputImage, Origin, TransitionError};
+use crate::domain::ledger::LedgerError;
+use crate::domain::request::Fingerprint;
+use crate::domain::tier::{Mode, Resolution, Tier};
+use std::time::Duration;
+
+/// Bounds that a decision keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Jobs of one account that are not terminal.
+    pub max_live_per_account: usize,
+    /// How long an idempotency key is remembered.
+    pub idempotency_retention: Duration,
+}
+
+/// A job to be accepted: everything but its id and its moment.
+#[derive(Clone, Debug)]
+pub struct NewJob {
+    /// The key that asks.
+    pub key: KeyId,
+    /// The most that this key may spend.
+    pub spend_limit: Option<Amount>,
+    /// The model.
+    pub tier: Tier,
+    /// With input images or without.
+    pub mode: Mode,
+    /// The shape asked for.
+    pub aspect: AspectChoice,
+    /// The shape to make.
+    pub ratio: AspectRatio,
+    /// The size to make.
+    pub resolution: Resolution,
+    /// Its words.
+    pub brief: Brief,
+    /// The registered webhook that its event is for.
+    pub callback: Option<Callback>,
+    /// Which interface asks.
+    pub origin: Origin,
+    /// Its input images, already in the object store.
+    pub inputs: Vec<InputImage>,
+    /// Its price.
+    pub price: Amount,
+    /// The caller's name for this request.
+    pub idempotency: Option<IdempotencyUse>,
+}
+
+/// An idempotency key with the request that it comes with.
+#[derive(Clone, Debug)]
+pub struct IdempotencyUse {
+    /// The caller's name for the request.
+    pub name: String,
+    /// What the request means.
+    pub fingerprint: Fingerprint,
+}
+
+/// A job was accepted, now or at the first use of the same idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// The job.
+    pub job: JobId,
+    /// Was it accepted by an earlier call?
+    pub replayed: bool,
+}
+
+/// Why a job was not accepted. Nothing has changed.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum AcceptError {
+    /// The idempotency key stands for another request.
+    #[error("the Idempotency-Key was used before with a different request")]
+    KeyReused,
+    /// The account has too many jobs that are not terminal.
+    #[error("the account has {0} jobs that are not finished, the most that it may have")]
+    TooManyLive(usize),
+    /// The API key's own limit would be passed.
+    #[error(
+        "the API key has a spend limit of {limit}, of which {used} is spent or held; the price is {price}"
+    )]
+    KeyLimit {
+        /// The limit.
+        limit: Amount,
+        /// Spent and held.
+        used: Amount,
+        /// The price.
+        price: Amount,
+    },
+    /// The balance does not cover the price.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why an event did not apply.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum EventError {
+    /// There is no such job.
+    #[error("there is no such job")]
+    NotFound,
+    /// The job is not in a state for it.
+    #[error(transparent)]
+    Transition(#[from] TransitionError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Money to be added, or taken back when negative.
+#[derive(Clone, Debug)]
+pub struct Deposit {
+    /// How much.
+    pub amount: Amount,
+    /// The operator's words.
+    pub reference: Option<String>,
+    /// The operator's name for this deposit.
+    pub idempotency: Option<IdempotencyUse>,
+}
+
+/// Why a deposit was refused.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum DepositError {
+    /// The idempotency key stands for another deposit.
+    #[error("the Idempotency-Key was used before with a different deposit")]
+    KeyReused,
+    /// The books do not allow it.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
