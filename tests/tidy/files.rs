@@ -1,0 +1,72 @@
+//! What no file may hold.
+
+use crate::sources::{all, assert_none};
+
+/// Past this a file tells more than one thing.
+const MAX_LINES: usize = 500;
+
+#[test]
+fn no_source_is_long() {
+    let mut sources = all();
+    sources.retain(|source| source.is_rust());
+    let long = sources.iter().filter_map(|source| {
+        let lines = source.text.lines().count();
+        (lines > MAX_LINES).then(|| format!("{}: {lines} lines", source.path))
+    });
+    assert_none("files of more than 500 lines", long.collect());
+}
+
+#[test]
+fn every_source_says_what_it_is_for() {
+    let mut sources = all();
+    sources.retain(|source| source.is_rust() && !source.text.starts_with("//! "));
+    let silent = sources.into_iter().map(|source| source.path);
+    assert_none("files that do not begin with `//! `", silent.collect());
+}
+
+#[test]
+fn nothing_is_left_for_later() {
+    // Taken apart, so that this file does not hold them.
+    let words = [
+        concat!("TO", "DO"),
+        concat!("FIX", "ME"),
+        concat!("dbg", "!("),
+        concat!("todo", "!("),
+        concat!("unimplemented", "!("),
+        concat!("#[", "ignore"),
+    ];
+    let sources = all();
+    let mut found = Vec::new();
+    for source in &sources {
+        for word in words {
+            found.extend(source.lines_with(word));
+        }
+    }
+    assert_none("left for later", found);
+}
+
+#[test]
+fn no_path_of_somebodys_machine_is_named() {
+    let words = [
+        concat!("/wo", "rk/"),
+        concat!("/ro", "ot/"),
+        concat!("/ho", "me/"),
+    ];
+    let sources = all();
+    let mut found = Vec::new();
+    for source in &sources {
+        for word in words {
+            found.extend(source.lines_with(word));
+        }
+    }
+    assert_none("paths of a machine", found);
+}
+
+/// It can wait for ever in the version of sled that is used.
+#[test]
+fn sled_is_never_flushed_asynchronously() {
+    let call = concat!(".flush", "_async");
+    let sources = all();
+    let found = sources.iter().flat_map(|source| source.lines_with(call));
+    assert_none("calls that can deadlock", found.collect());
+}

@@ -1,0 +1,120 @@
+//! Which package may name what.
+
+use crate::sources::{Source, assert_none, below, root};
+use std::fs;
+
+/// Lines that hold one of these words.
+fn naming(sources: &[Source], words: &[&str]) -> Vec<String> {
+    let mut found = Vec::new();
+    for source in sources {
+        for word in words {
+            found.extend(source.lines_with(word));
+        }
+    }
+    found
+}
+
+/// The domain without its tests, which may read files.
+fn domain() -> Vec<Source> {
+    let mut sources = below("storage/src/domain/");
+    let modules = sources.iter().find(|it| it.path.ends_with("/mod.rs"));
+    let modules = modules.expect("the domain's modules").text.clone();
+    sources.retain(|source| {
+        let file = source.path.rsplit('/').next().unwrap_or_default();
+        let module = file.trim_end_matches(".rs");
+        !modules.contains(&format!("#[cfg(test)]\nmod {module};"))
+    });
+    for source in &mut sources {
+        let end = source.text.find("\n#[cfg(test)]\nmod tests {");
+        source.text.truncate(end.unwrap_or(source.text.len()));
+    }
+    sources
+}
+
+/// The crates that a package depends on.
+fn dependencies(manifest: &str) -> Vec<String> {
+    let text = fs::read_to_string(root().join(manifest)).expect("a manifest");
+    let manifest: toml::Table = text.parse().expect("TOML");
+    let table = manifest["dependencies"].as_table().expect("a table");
+    table.keys().cloned().collect()
+}
+
+#[test]
+fn storage_knows_neither_actors_nor_a_runtime_nor_http() {
+    let foreign = [
+        "actix", "tokio", "hyper", "http", "reqwest", "awc", "tintype",
+    ];
+    let mut found = dependencies("storage/Cargo.toml");
+    found.retain(|name| foreign.iter().any(|word| name.starts_with(word)));
+    assert_none("crates that storage must not depend on", found);
+}
+
+#[test]
+fn the_domain_knows_no_engine_no_disk_and_no_chance() {
+    let foreign = [
+        "crate::engine",
+        "crate::store",
+        "super::super::engine",
+        "std::fs",
+        "std::net",
+        "std::thread",
+        "SystemTime",
+        "Instant",
+        "rand::",
+        "Uuid::new_v4",
+        "Uuid::now_v7",
+        "async ",
+        "tracing",
+    ];
+    assert_none("the domain is pure", naming(&domain(), &foreign));
+}
+
+#[test]
+fn the_domain_asks_for_the_moment_in_one_place() {
+    let found = naming(&domain(), &["::now("]);
+    assert_eq!(found.len(), 1, "{found:#?}");
+    assert!(
+        found[0].starts_with("storage/src/domain/time.rs:"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn actors_name_no_engine_no_path_and_nothing_of_the_wire() {
+    let foreign = [
+        "engine::sled",
+        "engine::memory",
+        "engine::faults",
+        "SledEngine",
+        "MemoryEngine",
+        "sled::",
+        "\"/api",
+        "\"/admin",
+        "actix_web",
+        "serde_json",
+    ];
+    assert_none(
+        "what actors must not name",
+        naming(&below("actors/src/"), &foreign),
+    );
+    let web = [
+        "actix-web",
+        "actix-http",
+        "awc",
+        "hyper",
+        "reqwest",
+        "serde_json",
+        "sled",
+        "object_store",
+    ];
+    let mut found = dependencies("actors/Cargo.toml");
+    found.retain(|name| web.contains(&name.as_str()));
+    assert_none("crates that actors must not depend on", found);
+}
+
+#[test]
+fn only_the_start_up_code_picks_an_engine() {
+    let mut found = naming(&below("src/"), &["SledEngine", "MemoryEngine", "sled::"]);
+    found.retain(|line| !line.starts_with("src/app.rs:"));
+    assert_none("engines are named in src/app.rs alone", found);
+}

@@ -1,0 +1,6 @@
+//! The rules of the house that the compiler does not know: which package may name what, and what no file may hold.
+
+mod files;
+mod layers;
+mod reached;
+mod sources;
