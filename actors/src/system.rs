@@ -210,9 +210,10 @@ impl System {
     pub async fn drain(&self, grace: Duration) {
         self.dispatcher.do_send(StopDispatching);
         self.deliveries.do_send(StopDelivering);
-        if !self.idle_within(grace).await {
+        if !self.idle_within(grace, true).await {
             self.cut_off.send_replace(true);
-            self.idle_within(CUT_OFF_GRACE).await;
+            // Runs write that they were cut off. Attempts that are left have nothing to write: they are made again.
+            self.idle_within(CUT_OFF_GRACE, false).await;
         }
     }
 
@@ -224,15 +225,13 @@ impl System {
         }
     }
 
-    async fn idle_within(&self, limit: Duration) -> bool {
+    /// Waits until no run, and with `attempts` no attempt either, is under way.
+    async fn idle_within(&self, limit: Duration, attempts: bool) -> bool {
         let deadline = Instant::now() + limit;
         loop {
-            let under_way = self
-                .deliveries
-                .send(GetOutboxDepths)
-                .await
-                .map_or(0, |it| it.under_way);
-            if self.depths().await.running == 0 && under_way == 0 {
+            let depths = self.deliveries.send(GetOutboxDepths).await;
+            let under_way = depths.map_or(0, |it| it.under_way);
+            if self.depths().await.running == 0 && (!attempts || under_way == 0) {
                 return true;
             }
             if Instant::now() >= deadline {
