@@ -2,6 +2,7 @@
 
 use super::clock::TestClock;
 use super::generator::TestGenerator;
+use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tintype::config::{Config, Sources};
@@ -57,6 +58,11 @@ impl Options {
     /// Lets input images come from loopback.
     pub fn allow_loopback(self) -> Self {
         self.set("egress.allow", vec!["127.0.0.0/8"])
+    }
+
+    /// Where everything is kept.
+    pub fn data_dir(&self) -> &Path {
+        self.dir.path()
     }
 
     pub(super) fn config(&self) -> Config {

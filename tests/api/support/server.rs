@@ -100,7 +100,7 @@ impl Server {
 
     /// Where its objects lie.
     pub fn objects(&self) -> PathBuf {
-        self.options.dir.path().join("objects")
+        self.options.data_dir().join("objects")
     }
 
     fn shut_down(&mut self) {

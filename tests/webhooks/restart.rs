@@ -1,0 +1,184 @@
+//! A restart on the same data directory, and one with very many deliveries due (106).
+
+use crate::checks::assert_signed;
+use crate::desk::{ended, millis, options};
+use crate::receiver::{Receiver, Reply};
+use crate::support::{Server, until};
+use crate::world::{Beginning, World, furnish, in_paused_time, webhook};
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::store::Store;
+use uuid::Uuid;
+
+#[test]
+fn a_pending_delivery_goes_on_at_its_due_time() {
+    let receiver = Receiver::statuses(&[500, 200]);
+    let server = Server::with(options().on_disk());
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    let before = server.delivery_after(&job, 1);
+    let server = server.restart();
+    let after = server.delivery_of(&job).unwrap();
+    assert_eq!(after, before, "its log and its moment are on the disk");
+    let due = millis(&after["next_attempt_at"]);
+    assert_eq!(due, ended(&after["attempts"][0]) + 60_000);
+    let now = millis(&server.inside().now().to_string().into());
+    server.pass(Duration::from_millis((due - now - 1) as u64));
+    // A delivery of its own shows that the actor has looked since.
+    let other = server.create(&customer);
+    server.delivery_in(&other, "delivered");
+    assert_eq!(server.delivery_of(&job).unwrap(), before);
+    server.pass(Duration::from_millis(1));
+    server.delivery_in(&job, "delivered");
+    for received in receiver.once(3) {
+        assert_signed(&received, &webhook.secret);
+    }
+    server.assert_settled();
+}
+
+#[test]
+fn an_overdue_delivery_is_made_at_once_and_what_has_ended_stays_ended() {
+    let down = Arc::new(AtomicBool::new(true));
+    let is_down = Arc::clone(&down);
+    let receiver = Receiver::deciding(move |_, delivery| {
+        let refused = delivery.line == "POST /down" && is_down.load(Ordering::SeqCst);
+        Reply::Status(if refused { 500 } else { 200 })
+    });
+    let server = Server::with(options().on_disk());
+    let customer = server.customer("9.00");
+    server.webhook(&customer, &receiver.url("/up"));
+    let gone = server.webhook(&customer, &receiver.url("/gone"));
+    server.webhook(&customer, &receiver.url("/down"));
+    let to = |path: &str| {
+        let callback = serde_json::json!({"callback_url": receiver.url(path)});
+        server.create_with(&customer, callback)
+    };
+    let delivered = to("/up");
+    server.delivery_in(&delivered, "delivered");
+    server.generator.hold();
+    let orphaned = to("/gone");
+    server.job_once(&customer, &orphaned, "processing");
+    server.remove_webhook(&gone);
+    server.generator.release_all();
+    server.delivery_in(&orphaned, "failed");
+    let overdue: Vec<String> = (0..5).map(|_| to("/down")).collect();
+    overdue
+        .iter()
+        .for_each(|it| drop(server.delivery_after(it, 1)));
+    let (before, so_far) = (server.deliveries("status=delivered"), receiver.count());
+    let options = server.stop();
+    options.clock.advance(Duration::from_secs(3_600));
+    down.store(false, Ordering::SeqCst);
+    let server = Server::with(options);
+    // They are begun a little apart, by a clock that stands still here.
+    server.pass(Duration::from_secs(1));
+    for job in &overdue {
+        let delivery = server.delivery_in(job, "delivered");
+        assert_eq!(delivery["attempts"].as_array().unwrap().len(), 2);
+    }
+    assert_eq!(receiver.once(so_far + 5).len(), so_far + 5, "each once");
+    assert_eq!(server.delivery_of(&delivered).unwrap(), before[0]);
+    assert_eq!(server.delivery_of(&orphaned).unwrap()["status"], "failed");
+    server.assert_settled();
+}
+
+#[test]
+fn an_attempt_that_was_cut_off_is_made_again() {
+    let receiver = Receiver::deciding(|number, _| match number {
+        0 => Reply::Silence,
+        _ => Reply::Status(200),
+    });
+    let server = Server::with(options().on_disk());
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    receiver.once(1);
+    // The grace period of the tests is no time at all, so the stop does not wait for the attempt.
+    let server = server.restart();
+    let delivery = server.delivery_in(&job, "delivered");
+    assert_eq!(
+        delivery["attempts"].as_array().unwrap().len(),
+        1,
+        "{delivery}"
+    );
+    let received = receiver.once(2);
+    assert_eq!(received[0].body.len(), received[1].body.len());
+    assert_eq!(
+        received[0].header("webhook-id"),
+        received[1].header("webhook-id")
+    );
+    let server = server.restart();
+    let other = server.create(&customer);
+    server.delivery_in(&other, "delivered");
+    receiver.once(3);
+    server.assert_settled();
+}
+
+#[test]
+fn an_orderly_stop_waits_for_the_attempts_under_way() {
+    let release = Arc::new(AtomicBool::new(false));
+    let released = Arc::clone(&release);
+    let receiver = Receiver::deciding(move |_, _| {
+        until("the stop has begun", || released.load(Ordering::SeqCst));
+        Reply::Status(200)
+    });
+    let options = options().on_disk().set("server.shutdown_grace_seconds", 30);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let job = server.create(&customer);
+    receiver.once(1);
+    let stopping = std::thread::spawn(move || server.stop());
+    release.store(true, Ordering::SeqCst);
+    let server = Server::with(stopping.join().unwrap());
+    let delivery = server.delivery_in(&job, "delivered");
+    assert_eq!(delivery["attempts"].as_array().unwrap().len(), 1);
+    receiver.once(1);
+}
+
+#[test]
+fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
+    const MANY: u128 = 100_000;
+    const RECEIVERS: u128 = 100;
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(engine.clone());
+    let webhooks: Vec<_> = (1..=RECEIVERS).map(webhook).collect();
+    furnish(&*engine, &store, &webhooks);
+    let created = Timestamp::from_millis(crate::world::BEGIN);
+    for number in 0..MANY {
+        let (id, job) = (Uuid::from_u128(number + 1), Uuid::from_u128(number + 1));
+        let to = &webhooks[(number % RECEIVERS) as usize];
+        let delivery = Delivery::new(DeliveryId(id), to, DeliveryKind::Test, JobId(job), created);
+        commit_and_wait(&*engine, store.add_delivery(&delivery)).unwrap();
+    }
+    let after = 3_600_000;
+    in_paused_time(async {
+        let world = World::begin(Beginning {
+            after,
+            ..Beginning::over(engine, Vec::new())
+        });
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        let sent = world.post.sent();
+        assert_eq!(sent.len(), MANY as usize);
+        let different: HashSet<DeliveryId> = sent.iter().map(|it| it.delivery).collect();
+        assert_eq!(different.len(), MANY as usize, "each once");
+        // About 500 in a second, from the first to the last.
+        let second = |at: i64| (at - after) / 1_000;
+        assert!(second(sent[sent.len() - 1].at) >= 190);
+        let mut counts = std::collections::HashMap::new();
+        for one in &sent {
+            *counts.entry(second(one.at)).or_insert(0) += 1;
+        }
+        let most = counts.values().max().unwrap();
+        assert!(*most <= 600, "{most} in one second");
+        assert_eq!(world.store.due(None, 1).unwrap(), []);
+    });
+}
