@@ -75,7 +75,9 @@ impl DeliveryView {
 }
 
 fn view(state: &AppState, delivery: Delivery) -> Result<DeliveryView, Problem> {
-    let attempts = state.store.attempts(delivery.id)?;
+    let mut attempts = state.store.attempts(delivery.id)?;
+    // Read after the delivery, so there may be newer ones, which do not go with its status and moment.
+    attempts.truncate(usize::try_from(delivery.attempts).unwrap_or(usize::MAX));
     Ok(DeliveryView::new(delivery, attempts))
 }
 
