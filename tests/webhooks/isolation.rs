@@ -6,6 +6,7 @@ use crate::support::{Customer, Server, until};
 use crate::world::{Beginning, Outcome, World, furnish, in_paused_time, webhook};
 use serde_json::json;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -65,12 +66,20 @@ fn hostile_100_one_account_with_many_pending_delays_no_other_of_its_own_receiver
 #[test]
 fn connections_to_one_receiver_are_bounded() {
     let server = patient();
-    // The first answer earns the receiver its places; then it hangs.
-    let receiver = Receiver::deciding(|number, _| match number {
-        0 => Reply::Status(200),
+    // The first answer, given once the others wait, earns the receiver its places; then it hangs.
+    let all_wait = Arc::new(AtomicBool::new(false));
+    let released = Arc::clone(&all_wait);
+    let receiver = Receiver::deciding(move |number, _| match number {
+        0 => {
+            until("the others wait", || released.load(Ordering::SeqCst));
+            Reply::Status(200)
+        }
         _ => Reply::Silence,
     });
     let customer = pile_up(&server, &receiver.url("/"), 60);
+    let pending = || server.deliveries("status=pending&limit=100").len();
+    until("all are owed", || pending() == 60);
+    all_wait.store(true, Ordering::SeqCst);
     until("its places are taken", || receiver.open() == 16);
     // The actor has come to all of them by the time that another's delivery is through.
     let healthy = Receiver::content();
