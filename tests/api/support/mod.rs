@@ -1,8 +1,5 @@
 //! What the tests stand on: a real server, clients that behave and clients that do not, and a generator that does as told.
 
-// Two test binaries stand on this, and each leaves a part of it unused.
-#![allow(dead_code, unused_imports)]
-
 pub mod books;
 pub mod clock;
 pub mod customer;
