@@ -31,8 +31,8 @@ const MAX_BATCH: usize = 256;
 pub type Reply<T> = oneshot::Sender<T>;
 
 /// Accepts a job: hold, record and idempotency key in one commit. Answered once that is on the disk.
-#[derive(Message)]
-#[rtype(result = "()")]
+///
+/// It is no message: [`AccountHandle::accept`](crate::accounts::AccountHandle::accept) lays it into the account's inbox.
 pub struct AcceptJob {
     /// The job.
     pub job: Box<NewJob>,
@@ -185,9 +185,12 @@ impl AccountActor {
     /// Decides what waits, unless a commit is on the way: its outcome is what the next decision builds on.
     fn decide(&mut self, ctx: &Context<Self>) {
         while !self.committing && !self.context.fail_stop.has_tripped() {
-            let laid = self.inbox.take();
-            let accept = |it: AcceptJob| Command::Accept(it.job, it.reply);
-            self.waiting.extend(laid.into_iter().map(accept));
+            // Only when a batch is not full without it: so the inbox fills up, and refuses, when more comes in than can be decided.
+            if self.waiting.len() < MAX_BATCH {
+                let laid = self.inbox.take();
+                let accept = |it: AcceptJob| Command::Accept(it.job, it.reply);
+                self.waiting.extend(laid.into_iter().map(accept));
+            }
             if self.waiting.is_empty() {
                 break;
             }
@@ -330,19 +333,18 @@ fn fatal(outcome: Result<Job, EventError>) -> Result<Result<Job, EventError>, St
     }
 }
 
+impl Drop for AccountActor {
+    fn drop(&mut self) {
+        // Nobody looks into it any more: what lies there, and what would still come, is refused.
+        self.inbox.close();
+    }
+}
+
 impl Actor for AccountActor {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
-    }
-}
-
-impl Handler<AcceptJob> for AccountActor {
-    type Result = ();
-
-    fn handle(&mut self, command: AcceptJob, ctx: &mut Self::Context) {
-        self.take(Command::Accept(command.job, command.reply), ctx);
     }
 }
 

@@ -19,7 +19,7 @@ pub struct AccountHandle {
     inbox: Arc<Inbox<AcceptJob>>,
 }
 
-/// The account has more to do than it can.
+/// The account has more to do than it can, or the process is stopping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the account has too many calls under way")]
 pub struct Overloaded;

@@ -17,6 +17,7 @@ struct State<T> {
     queue: VecDeque<T>,
     /// The actor has been told, or knows by itself, that it has to look.
     awake: bool,
+    closed: bool,
 }
 
 /// What a sender has to do after laying something into an inbox.
@@ -26,7 +27,7 @@ pub enum Laid {
     Noticed,
     /// Wake the actor.
     Wake,
-    /// It is full, and nothing was laid in.
+    /// It is full or closed, and nothing was laid in.
     Full,
 }
 
@@ -36,6 +37,7 @@ impl<T> Inbox<T> {
         let state = Mutex::new(State {
             queue: VecDeque::new(),
             awake: false,
+            closed: false,
         });
         Self { state, capacity }
     }
@@ -43,7 +45,7 @@ impl<T> Inbox<T> {
     /// Lays something in.
     pub fn lay(&self, item: T) -> Laid {
         let mut state = self.state.lock();
-        if state.queue.len() >= self.capacity {
+        if state.closed || state.queue.len() >= self.capacity {
             return Laid::Full;
         }
         state.queue.push_back(item);
@@ -52,6 +54,13 @@ impl<T> Inbox<T> {
         } else {
             Laid::Wake
         }
+    }
+
+    /// Drops what was laid in and takes no more.
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        state.closed = true;
+        state.queue.clear();
     }
 
     /// All that was laid in. When there is nothing, the next sender is asked to wake the actor.
@@ -86,6 +95,16 @@ mod tests {
         let inbox = Inbox::new(1);
         assert_eq!([inbox.lay(1), inbox.lay(2)], [Laid::Wake, Laid::Full]);
         assert_eq!(inbox.take(), [1]);
+    }
+
+    #[test]
+    fn a_closed_one_forgets_what_it_has_and_takes_no_more() {
+        let inbox = Inbox::new(9);
+        let item = std::sync::Arc::new(());
+        inbox.lay(std::sync::Arc::clone(&item));
+        inbox.close();
+        assert_eq!(std::sync::Arc::strong_count(&item), 1);
+        assert_eq!(inbox.lay(item), Laid::Full);
     }
 
     #[test]

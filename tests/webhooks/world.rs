@@ -294,7 +294,7 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(new_job());
         let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
-        actor.address.do_send(AcceptJob { job, reply });
+        actor.accept(AcceptJob { job, reply }).expect("room for it");
         answer.await.unwrap().unwrap().job
     }
 

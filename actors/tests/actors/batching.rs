@@ -5,6 +5,8 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::AcceptError;
 
+const ROUNDS: usize = 8;
+
 /// A world that accepts jobs and begins none.
 fn paused(balance: &str) -> World {
     let world = Plan::over(fresh(balance), quick(), 1).start();
@@ -72,6 +74,33 @@ fn hostile_048_one_key_many_times_at_once_is_one_job() {
         jobs.dedup();
         assert_eq!((fresh, jobs.len()), (1, 1));
         assert_eq!(world.money(A), ["100.00", "0.078"]);
+        world.check();
+    });
+}
+
+#[test]
+fn more_than_can_be_decided_is_refused_and_not_piled_up() {
+    run(async {
+        let world = paused("2000");
+        world.engine.hold();
+        let mut answers = Vec::new();
+        for round in 0..ROUNDS {
+            for at in 0..5_000 {
+                answers.push(world.send(A, Tier::Fast, &format!("{round}-{at}"), None));
+            }
+            settle().await;
+            world.engine.release_one();
+            settle().await;
+        }
+        world.engine.open();
+        let mut accepted = 0;
+        for answer in answers {
+            accepted += usize::from(answer.await.is_ok_and(|outcome| outcome.is_ok()));
+        }
+        // What the inbox holds, the same once more in the actor's hand, and a batch for each commit.
+        let most = 2 * 4_096 + 256 * (ROUNDS + 2);
+        assert!((4_096..=most).contains(&accepted), "{accepted} accepted");
+        assert_eq!(world.system.live_jobs(), accepted);
         world.check();
     });
 }

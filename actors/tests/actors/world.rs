@@ -6,7 +6,8 @@ use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use tintype_actors::account::{AcceptJob, ApplyEvent, DepositMoney};
+use tintype_actors::account::{AcceptJob, AccountActor, ApplyEvent, DepositMoney};
+use tintype_actors::accounts::AccountHandle;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
@@ -126,7 +127,7 @@ impl Plan {
             store: store.clone(),
             clock: Arc::new(move || Timestamp::from_millis(told.fetch_add(1, Ordering::SeqCst))),
             limits: Limits {
-                max_live_per_account: 10_000,
+                max_live_per_account: 100_000,
                 idempotency_retention: Duration::from_secs(86_400),
             },
             max_runs: self.max_runs,
@@ -214,9 +215,13 @@ pub struct World {
 }
 
 impl World {
-    fn address(&self, account: AccountId) -> actix::Addr<tintype_actors::account::AccountActor> {
+    fn handle(&self, account: AccountId) -> AccountHandle {
         let handle = self.system.accounts().get(account).expect("readable");
-        handle.expect("an account").address
+        handle.expect("an account")
+    }
+
+    fn address(&self, account: AccountId) -> actix::Addr<AccountActor> {
+        self.handle(account).address
     }
 
     /// Sends a job whose prompt is `prompt`, and its idempotency key too where one is asked for.
@@ -252,7 +257,8 @@ impl World {
                 fingerprint: Fingerprint([7; 32]),
             }),
         });
-        self.address(account).do_send(AcceptJob { job, reply });
+        // A refused command is dropped, and its reply with it.
+        let _ = self.handle(account).accept(AcceptJob { job, reply });
         answer
     }
 
