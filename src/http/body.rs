@@ -69,9 +69,8 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
 
 fn check_type(request: &HttpRequest) -> Result<(), Problem> {
     let unsupported = |detail: &str| Problem::new(Code::UnsupportedMediaType, detail);
-    if let Some(encoding) = request.headers().get(header::CONTENT_ENCODING)
-        && !encoding.as_bytes().eq_ignore_ascii_case(b"identity")
-    {
+    let mut encodings = request.headers().get_all(header::CONTENT_ENCODING);
+    if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(unsupported(
             "Content-Encoding is not supported; send the body as it is",
         ));
