@@ -3,6 +3,7 @@
 use super::failures;
 use super::problem::{Code, Problem};
 use super::state::AppState;
+use super::unread;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -47,7 +48,7 @@ fn is_fit(id: &str) -> bool {
 
 /// Wraps every call.
 pub async fn envelope<B: MessageBody + 'static>(
-    request: ServiceRequest,
+    mut request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = RequestId::of(request.request());
@@ -56,6 +57,7 @@ pub async fn envelope<B: MessageBody + 'static>(
         let answer = failures::stopping().render(&id.0);
         return Ok(sealed(request.into_response(answer), &id));
     }
+    let unread = unread::keep(&mut request);
     // No other handle on the request may be held here: the router needs it for itself.
     let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(Ok(response)) => response.map_into_boxed_body(),
@@ -83,6 +85,10 @@ pub async fn envelope<B: MessageBody + 'static>(
         status = response.status().as_u16(),
         "answered"
     );
+    let response = match unread {
+        Some(unread) => unread.until_sent(response),
+        None => response,
+    };
     Ok(sealed(response, &id))
 }
 

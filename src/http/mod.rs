@@ -14,6 +14,7 @@ mod key_ring;
 pub mod problem;
 mod routes;
 pub mod state;
+mod unread;
 mod wire;
 
 pub use admin::{issue_key, open_account, remove_key};
