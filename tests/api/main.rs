@@ -19,6 +19,8 @@ mod decisions_prompts;
 mod decisions_queue;
 mod decisions_ratios;
 mod hostile_connections;
+mod hostile_json;
+mod hostile_json_suite;
 mod hostile_wire;
 mod secrets_stay_secret;
 mod spec_authentication;

@@ -2,10 +2,12 @@
 
 use super::http::Request;
 use super::poll::until_some;
+use parking_lot::Mutex;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
 /// A running `tintype serve`.
@@ -42,6 +44,7 @@ impl Process {
 
     /// Starts `serve` and waits until it says where it is.
     pub fn start(data_dir: &Path, settings: &[(&str, &str)]) -> Self {
+        let is_first = !data_dir.join("data").exists();
         let mut child = Self::command(data_dir, settings)
             .arg("serve")
             .stdin(Stdio::null())
@@ -55,24 +58,27 @@ impl Process {
             errors.read_to_end(&mut text).unwrap();
             String::from_utf8_lossy(&text).into_owned()
         });
-        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        let (mut address, mut first_key) = (None, None);
-        // The last line of the greeting names the operator interface.
-        for line in lines.by_ref().map(Result::unwrap) {
-            if let Some((_, url)) = line.split_once("is ready at http://") {
-                address = url.trim().parse().ok();
-            }
-            if line.trim().starts_with("tt_") {
-                first_key = Some(line.trim().to_owned());
-            }
-            if line.contains("/admin/v1") {
-                break;
-            }
-        }
-        let words = thread::spawn(move || lines.for_each(drop));
+        let output = BufReader::new(child.stdout.take().unwrap());
+        let said = Arc::new(Mutex::new(Vec::<String>::new()));
+        let heard = Arc::clone(&said);
+        let words = thread::spawn(move || {
+            let lines = output.lines().map_while(Result::ok);
+            lines.for_each(|line| heard.lock().push(line));
+        });
+        let find = |what: &str, part: fn(&str) -> Option<String>| {
+            until_some(what, || said.lock().iter().find_map(|line| part(line)))
+        };
+        let address = find("it says where it is", |line| {
+            Some(line.split_once("is ready at http://")?.1.trim().to_owned())
+        });
+        let key = |line: &str| {
+            line.trim()
+                .starts_with("tt_")
+                .then(|| line.trim().to_owned())
+        };
         Self {
-            address: address.expect("it did not say where it is"),
-            first_key,
+            address: address.parse().unwrap(),
+            first_key: is_first.then(|| find("it shows its first key", key)),
             child,
             log: Some(log),
             words: Some(words),
