@@ -22,7 +22,11 @@ pub struct Origin {
 impl Origin {
     /// Serves these paths, whatever the query; any other is a 404.
     pub fn start<const N: usize>(routes: [(&str, Serve); N]) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::start_at("127.0.0.1", routes)
+    }
+
+    fn start_at<const N: usize>(host: &str, routes: [(&str, Serve); N]) -> Self {
+        let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let routes: HashMap<String, Serve> = routes
             .into_iter()
@@ -57,6 +61,11 @@ impl Origin {
     /// One that serves nothing and counts who comes.
     pub fn trap() -> Self {
         Self::start([])
+    }
+
+    /// The same on another address of loopback.
+    pub fn trap_at(host: &str) -> Self {
+        Self::start_at(host, [])
     }
 
     /// The URL of a path.

@@ -1,0 +1,403 @@
+//! Hostile answers to the fetching of input images, 68 to 72.
+
+use crate::support::{
+    Answer, Customer, Options, Origin, Server, fox_with, origin, pictures, until,
+};
+use serde_json::json;
+use std::fs;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+fn open(options: Options) -> (Server, Customer) {
+    let server = Server::with(options.allow_loopback());
+    let customer = server.customer("10.00");
+    (server, customer)
+}
+
+fn call(server: &Server, customer: &Customer, urls: &[String]) -> Answer {
+    let body = fox_with(json!({"input_images_urls": urls}));
+    server.generate(customer, "/url-generations", &body)
+}
+
+/// Demands that a call with this one input is refused by its name, and leaves nothing behind.
+#[track_caller]
+fn refused(server: &Server, customer: &Customer, url: String) -> String {
+    let answer = call(server, customer, &[url.clone()]);
+    assert_eq!(answer.status, 422, "{url}: {}", answer.text());
+    answer.assert_problem(422, "validation_failed");
+    let field = answer.faulty_fields().remove(0);
+    assert!(["input_images_urls", "input_images_urls[0]"].contains(&field.as_str()));
+    until("nothing is left", || server.objects_left().is_empty());
+    server.assert_money(customer, "10.00", "0.00", "10.00");
+    field
+}
+
+/// A picture, and then more of it for as long as anyone reads; bounded all the same.
+fn endless(head: &'static str, chunked: bool) -> origin::Serve {
+    Arc::new(move |stream| {
+        let _ = stream.write_all(head.as_bytes());
+        let first = pictures::png(1, 1);
+        let more = vec![0_u8; 65_536];
+        for block in std::iter::once(&first).chain(std::iter::repeat_n(&more, 100_000)) {
+            let framed = if chunked {
+                [format!("{:x}\r\n", block.len()).as_bytes(), block, b"\r\n"].concat()
+            } else {
+                block.clone()
+            };
+            if stream.write_all(&framed).is_err() {
+                return;
+            }
+        }
+    })
+}
+
+#[test]
+fn hostile_68_endless_and_slow_bodies() {
+    let drip: origin::Serve = Arc::new(|stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n");
+        // One byte at a time until the other side has had enough.
+        for byte in pictures::png(1, 1).into_iter().cycle().take(100_000) {
+            if stream.write_all(&[byte]).is_err() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    });
+    let origin = Origin::start([
+        ("/endless", endless("HTTP/1.1 200 OK\r\n\r\n", false)),
+        (
+            "/chunked",
+            endless(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                true,
+            ),
+        ),
+        (
+            "/declared",
+            endless(
+                "HTTP/1.1 200 OK\r\nContent-Length: 9999999999\r\n\r\n",
+                false,
+            ),
+        ),
+        (
+            "/huge",
+            origin::raw(b"HTTP/1.1 200 OK\r\nContent-Length: 200000001\r\n\r\n".to_vec()),
+        ),
+        ("/drip", drip),
+    ]);
+    let options = Options::new()
+        .set("inputs.max_total_bytes", 1_000_000)
+        .set("inputs.timeout_seconds", 2);
+    let (server, customer) = open(options);
+    for path in ["/endless", "/chunked", "/declared", "/huge"] {
+        assert_eq!(
+            refused(&server, &customer, origin.url(path)),
+            "input_images_urls",
+            "{path}"
+        );
+    }
+    assert_eq!(
+        refused(&server, &customer, origin.url("/drip")),
+        "input_images_urls[0]"
+    );
+    server.assert_well();
+}
+
+#[test]
+fn hostile_68_lengths_that_lie_and_encoded_bodies() {
+    let picture = pictures::png(3, 2);
+    let with = |head: String| origin::raw([head.as_bytes(), &picture].concat());
+    let length = picture.len();
+    let origin = Origin::start([
+        ("/none", with("HTTP/1.1 200 OK\r\n\r\n".into())),
+        (
+            "/longer",
+            with(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+                length + 10
+            )),
+        ),
+        (
+            "/shorter",
+            with(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n",
+                length / 2
+            )),
+        ),
+        (
+            "/gzip",
+            with(format!(
+                "HTTP/1.1 200 OK\r\nContent-Encoding: gzip\r\nContent-Length: {length}\r\n\r\n"
+            )),
+        ),
+        (
+            "/unended",
+            with(format!(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n{length:x}\r\n"
+            )),
+        ),
+        (
+            "/negative",
+            with("HTTP/1.1 200 OK\r\nContent-Length: -5\r\n\r\n".into()),
+        ),
+        (
+            "/two",
+            with(format!(
+                "HTTP/1.1 200 OK\r\nContent-Length: {length}\r\nContent-Length: 1\r\n\r\n"
+            )),
+        ),
+    ]);
+    let (server, customer) = open(Options::new());
+    for path in [
+        "/longer",
+        "/shorter",
+        "/gzip",
+        "/unended",
+        "/negative",
+        "/two",
+    ] {
+        refused(&server, &customer, origin.url(path));
+    }
+    // The header of a picture is looked at and no pixel decoded: one that is cut behind it is for the generator to judge.
+    let cut = call(&server, &customer, &[origin.url("/shorter")]);
+    assert!([202, 422].contains(&cut.status), "{}", cut.text());
+    // Without a length the body ends with the connection.
+    assert_eq!(call(&server, &customer, &[origin.url("/none")]).status, 202);
+    server.assert_well();
+}
+
+#[test]
+fn hostile_68_the_total_exactly_and_one_byte_more_over_14_images() {
+    let mut picture = pictures::png(1, 1);
+    picture.resize(1_000, 0);
+    let mut one_more = picture.clone();
+    one_more.push(0);
+    let origin = Origin::start([
+        ("/a", origin::bytes(picture)),
+        ("/b", origin::bytes(one_more)),
+    ]);
+    let (server, customer) = open(Options::new().set("inputs.max_total_bytes", 14_000));
+    let mut urls = vec![origin.url("/a"); 14];
+    assert_eq!(call(&server, &customer, &urls).status, 202);
+    server.assert_settled();
+    urls[13] = origin.url("/b");
+    let answer = call(&server, &customer, &urls);
+    answer.assert_problem(422, "validation_failed");
+    assert_eq!(answer.faulty_fields()[0], "input_images_urls");
+    until("only the result is left", || {
+        server.objects_left().len() == 1
+    });
+    server.assert_well();
+}
+
+#[test]
+fn hostile_69_answers_that_are_no_picture() {
+    let half = pictures::png(64, 64)[..60].to_vec();
+    let reset: origin::Serve = Arc::new(|stream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n\x89PNG");
+        let socket = socket2::SockRef::from(&*stream);
+        let _ = socket.set_linger(Some(Duration::ZERO));
+    });
+    let status = |line: &'static str| origin::status(line, String::new());
+    let origin = Origin::start([
+        (
+            "/html",
+            origin::bytes(b"<html><body>404, but with 200".to_vec()),
+        ),
+        ("/404", status("404 Not Found")),
+        ("/500", status("500 Internal Server Error")),
+        (
+            "/204",
+            origin::raw(b"HTTP/1.1 204 No Content\r\n\r\n".to_vec()),
+        ),
+        ("/206", status("206 Partial Content")),
+        ("/401", status("401 Unauthorized")),
+        (
+            "/garbage",
+            origin::raw(b"\x16\x03\x01\x02\0\x01\0\x01\xfc".to_vec()),
+        ),
+        ("/nothing", origin::raw(Vec::new())),
+        (
+            "/half-a-head",
+            origin::raw(b"HTTP/1.1 200 OK\r\nContent-".to_vec()),
+        ),
+        (
+            "/endless-head",
+            Arc::new(|stream| {
+                let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n");
+                for _ in 0..100_000 {
+                    if stream
+                        .write_all(b"X-Y: zzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzzz\r\n")
+                        .is_err()
+                    {
+                        return;
+                    }
+                }
+            }),
+        ),
+        ("/half", origin::bytes(half)),
+        ("/reset", reset),
+    ]);
+    let (server, customer) = open(Options::new().set("inputs.timeout_seconds", 5));
+    for path in [
+        "/html",
+        "/404",
+        "/500",
+        "/204",
+        "/206",
+        "/401",
+        "/garbage",
+        "/nothing",
+        "/half-a-head",
+        "/endless-head",
+        "/reset",
+    ] {
+        refused(&server, &customer, origin.url(path));
+    }
+    // TLS to a server that speaks none, and nobody at the port.
+    refused(
+        &server,
+        &customer,
+        origin.url("/html").replace("http:", "https:"),
+    );
+    let gone = Origin::trap().url("/");
+    refused(&server, &customer, gone);
+    // The header of this one is whole; what follows is for the generator to judge.
+    let answer = call(&server, &customer, &[origin.url("/half")]);
+    assert!([202, 422].contains(&answer.status), "{}", answer.text());
+    server.assert_settled();
+    server.assert_well();
+}
+
+#[test]
+fn hostile_70_pictures_that_lie() {
+    let jpeg_without_lines = {
+        let mut jpeg = pictures::encoded(8, 8, image::ImageFormat::Jpeg);
+        let frame = jpeg.windows(2).position(|it| it == [0xff, 0xc0]).unwrap();
+        jpeg[frame + 5..frame + 7].fill(0);
+        jpeg
+    };
+    let svg = br#"<?xml version="1.0"?><!DOCTYPE s [<!ENTITY x SYSTEM "file:///etc/passwd">]><svg>&x;</svg>"#.to_vec();
+    let cases = [
+        (
+            "100,000 pixels a side",
+            pictures::claiming_png(100_000, 100_000),
+        ),
+        (
+            "2^32-1 pixels a side",
+            pictures::claiming_png(u32::MAX, u32::MAX),
+        ),
+        ("no pixels", pictures::claiming_png(0, 5)),
+        (
+            "too many pixels in all",
+            pictures::claiming_png(16_000, 16_000),
+        ),
+        ("a JPEG without lines", jpeg_without_lines),
+        ("SVG", svg),
+        ("TIFF", b"II*\0\x08\0\0\0\0\0\0\0\0\0\0\0".to_vec()),
+        ("BMP", b"BM\x46\0\0\0\0\0\0\0\x36\0\0\0\x28\0\0\0".to_vec()),
+        (
+            "the signature of a PNG alone",
+            b"\x89PNG\r\n\x1a\n".to_vec(),
+        ),
+        ("a cut header", pictures::png(4, 4)[..20].to_vec()),
+        (
+            "the signature of a JPEG alone",
+            b"\xff\xd8\xff\xe0".to_vec(),
+        ),
+        ("of a GIF", b"GIF89a".to_vec()),
+        ("of a WebP", b"RIFF\x10\0\0\0WEBPVP8 ".to_vec()),
+        (
+            "of an AVIF",
+            b"\0\0\0\x1cftypavif\0\0\0\0avifmif1miaf".to_vec(),
+        ),
+        ("of a HEIC", b"\0\0\0\x18ftypheic\0\0\0\0heicmif1".to_vec()),
+        ("an endless box", b"\0\0\0\0ftypavif\0\0\0\0avif".to_vec()),
+    ];
+    let (server, customer) = open(Options::new());
+    for (what, bytes) in cases {
+        let origin = Origin::start([("/a", origin::bytes(bytes))]);
+        let field = refused(&server, &customer, origin.url("/a"));
+        assert_eq!(field, "input_images_urls[0]", "{what}");
+    }
+    server.assert_well();
+}
+
+#[test]
+fn hostile_71_fourteen_of_the_worst_at_once() {
+    let origin = Origin::start([
+        (
+            "/0",
+            origin::bytes(pictures::claiming_png(100_000, 100_000)),
+        ),
+        (
+            "/1",
+            endless(
+                "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n",
+                true,
+            ),
+        ),
+        ("/2", endless("HTTP/1.1 200 OK\r\n\r\n", false)),
+    ]);
+    let options = Options::new()
+        .set("inputs.max_total_bytes", 5_000_000)
+        .set("inputs.timeout_seconds", 5);
+    let (server, customer) = open(options);
+    let urls: Vec<_> = (0..14)
+        .map(|at| origin.url(&format!("/{}", at % 3)))
+        .collect();
+    for _ in 0..3 {
+        let answer = call(&server, &customer, &urls);
+        answer.assert_problem(422, "validation_failed");
+    }
+    until("nothing is left", || server.objects_left().is_empty());
+    server.assert_money(&customer, "10.00", "0.00", "10.00");
+    server.assert_well();
+}
+
+#[test]
+fn hostile_72_an_object_store_that_fails() {
+    let origin = Origin::start([("/a", origin::bytes(pictures::png(1, 1)))]);
+    let (server, customer) = open(Options::new());
+    let urls = vec![origin.url("/a"); 3];
+    let break_it = || {
+        fs::remove_dir_all(server.objects()).unwrap();
+        fs::write(server.objects(), "in the way").unwrap();
+    };
+    let mend_it = || {
+        fs::remove_file(server.objects()).unwrap();
+        fs::create_dir(server.objects()).unwrap();
+    };
+    break_it();
+    for _ in 0..3 {
+        call(&server, &customer, &urls).assert_problem(502, "storage_unavailable");
+    }
+    // A fault of the caller is still told as such, and calls that need no object work.
+    let none = call(&server, &customer, &[origin.url("/none")]);
+    none.assert_problem(422, "validation_failed");
+    server.native(&customer, "GET", "/balance").expect(200);
+    server.assert_money(&customer, "10.00", "0.00", "10.00");
+    // A picture that cannot be kept is no picture: nothing is charged.
+    let job = server.create(&customer);
+    let failed = server.job_once(&customer, &job, "failed");
+    let error = failed["error"].as_str().unwrap();
+    assert!(error.contains("stored") && !error.contains('/'), "{error}");
+    server.assert_money(&customer, "10.00", "0.00", "10.00");
+    mend_it();
+    server.generator.hold();
+    let answer = call(&server, &customer, &urls);
+    assert_eq!(answer.status, 202, "{}", answer.text());
+    // What was stored is gone when the job is made.
+    fs::remove_dir_all(server.objects().join("inputs")).unwrap();
+    server.generator.release_all();
+    server.job_once(&customer, &answer.job_id(), "done");
+    let seen = server.job(&customer, &answer.job_id());
+    let url = seen["result"]["image_url"].as_str().unwrap().to_owned();
+    let target = url.split_once(&server.address.to_string()).unwrap().1;
+    break_it();
+    let gone = server.get(target).send();
+    assert!([410, 502].contains(&gone.status), "{}", gone.text());
+    mend_it();
+    server.assert_well();
+}

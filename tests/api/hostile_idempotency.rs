@@ -1,0 +1,234 @@
+//! Hostile idempotency, 48 to 56.
+
+use crate::support::http::all_at_once;
+use crate::support::{Behaviour, Options, Server, fox, fox_with};
+use serde_json::json;
+use std::collections::HashSet;
+use std::time::Duration;
+
+const PATH: &str = "/text-generations";
+
+#[test]
+fn hostile_48_one_key_at_the_same_moment_from_eight_api_keys_on_the_disk() {
+    let server = Server::with(Options::new().on_disk());
+    let customer = server.customer("100.00");
+    let calls: Vec<_> = (0..8)
+        .map(|_| server.another_key(&customer.account, json!({})))
+        .map(|it| server.generation(&it, PATH, &fox()).idempotent("k"))
+        .collect();
+    let calls: Vec<_> = calls.iter().cycle().take(120).cloned().collect();
+    let answers = all_at_once(&calls);
+    assert!(answers.iter().all(|it| it.status == 202));
+    let jobs: HashSet<String> = answers.iter().map(|it| it.job_id()).collect();
+    let first_uses = answers
+        .iter()
+        .filter(|it| it.header("idempotent-replayed").is_none())
+        .count();
+    assert_eq!((jobs.len(), first_uses), (1, 1));
+    assert_eq!(server.assert_settled().ended_jobs, 1);
+    server.assert_money(&customer, "99.866", "0.00", "99.866");
+}
+
+#[test]
+fn hostile_48_one_key_at_the_same_moment_with_material_to_gather() {
+    let server = Server::start();
+    server.generator.hold();
+    let customer = server.customer("100.00");
+    let body = fox_with(json!({"prompt": "x".repeat(32_768)}));
+    let call = server.generation(&customer, PATH, &body).idempotent("k");
+    let answers = all_at_once(&vec![call; 60]);
+    let jobs: HashSet<String> = answers.iter().map(|it| it.job_id()).collect();
+    assert_eq!(jobs.len(), 1);
+    // The words of all the others have been removed before they were answered.
+    assert_eq!(server.objects_left().len(), 1);
+    server.generator.release_all();
+    assert_eq!(server.assert_settled().ended_jobs, 1);
+    assert_eq!(server.generator.orders()[0].prompt.len(), 32_768);
+}
+
+#[test]
+fn hostile_49_one_key_at_the_same_moment_with_different_bodies() {
+    let server = Server::start();
+    let customer = server.customer("100.00");
+    let calls: Vec<_> = (0..100)
+        .map(|at| fox_with(json!({"prompt": format!("prompt {}", at % 10)})))
+        .map(|body| server.generation(&customer, PATH, &body).idempotent("k"))
+        .collect();
+    let answers = all_at_once(&calls);
+    let accepted: Vec<_> = answers.iter().filter(|it| it.status == 202).collect();
+    let jobs: HashSet<String> = accepted.iter().map(|it| it.job_id()).collect();
+    assert_eq!((accepted.len(), jobs.len()), (10, 1));
+    for answer in answers.iter().filter(|it| it.status != 202) {
+        answer.assert_problem(422, "idempotency_key_reused");
+    }
+    assert_eq!(server.assert_settled().ended_jobs, 1);
+}
+
+#[test]
+fn hostile_50_one_key_at_the_same_moment_from_other_accounts_and_endpoints() {
+    let server = Server::start();
+    let customers: Vec<_> = (0..10).map(|_| server.customer("1.00")).collect();
+    let paths = [PATH, "/nb2/text-generations", "/nb/text-generations"];
+    let calls: Vec<_> = customers
+        .iter()
+        .flat_map(|it| paths.map(|path| server.generation(it, path, &fox()).idempotent("k")))
+        .collect();
+    let answers = all_at_once(&calls);
+    let accepted: HashSet<String> = answers
+        .iter()
+        .filter(|it| it.status == 202)
+        .map(|it| it.job_id())
+        .collect();
+    // One endpoint of each account's three, whichever was first.
+    assert_eq!(accepted.len(), 10);
+    assert_eq!(answers.iter().filter(|it| it.status == 202).count(), 10);
+    assert_eq!(server.assert_settled().ended_jobs, 10);
+}
+
+#[test]
+fn hostile_51_sizes_characters_and_two_headers() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = server.generation(&customer, PATH, &fox());
+    for bad in [
+        "",
+        " ",
+        "\"",
+        "\"\"",
+        "é",
+        "a b",
+        &"x".repeat(256),
+        &"x".repeat(65_536),
+    ] {
+        let answer = call.clone().idempotent(bad).send();
+        if bad == "\"" {
+            assert_eq!(answer.status, 202);
+            continue;
+        }
+        answer.assert_problem(422, "validation_failed");
+        assert_eq!(answer.faulty_fields(), ["Idempotency-Key"]);
+    }
+    // A control character is none of a header's at all (RFC 9110, section 5.5).
+    call.clone().idempotent("a\u{7f}").expect(400);
+    for (one, other) in [("a", "a"), ("a", "b"), ("", "a")] {
+        call.clone()
+            .idempotent(one)
+            .idempotent(other)
+            .invalid(&["Idempotency-Key"]);
+    }
+    call.idempotent(&"x".repeat(255)).expect(202);
+    assert_eq!(server.assert_settled().ended_jobs, 2);
+    server.assert_well();
+}
+
+#[test]
+fn hostile_52_many_refused_attempts_before_one_that_is_accepted() {
+    let server = Server::start();
+    let customer = server.customer("0.00");
+    let call = server.generation(&customer, PATH, &fox()).idempotent("k");
+    for answer in all_at_once(&vec![call.clone(); 50]) {
+        answer.assert_problem(402, "insufficient_balance");
+    }
+    server.pause(&["pro"]);
+    call.refused(503, "paused");
+    server.pause(&[]);
+    let path = format!("/accounts/{}/deposits", customer.account);
+    server
+        .admin("POST", &path)
+        .json(&json!({"amount": "1"}))
+        .expect(201);
+    let job = call.expect(202).job_id();
+    server.job_once(&customer, &job, "done");
+    assert_eq!(call.expect(202).job_id(), job);
+    server.assert_money(&customer, "0.866", "0.00", "0.866");
+}
+
+#[test]
+fn hostile_53_replay_after_a_restart_in_every_state() {
+    let options = Options::new()
+        .on_disk()
+        .set("backends.builtin.concurrency", 1);
+    let mut server = Server::with(options);
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let call = |server: &Server, key: &str| {
+        let call = server.generation(&customer, PATH, &fox()).idempotent(key);
+        call.expect(202).job_id()
+    };
+    let jobs = [call(&server, "first"), call(&server, "second")];
+    server.job_once(&customer, &jobs[0], "processing");
+    for _ in 0..2 {
+        server = server.restart();
+        assert_eq!([call(&server, "first"), call(&server, "second")], jobs);
+    }
+    server.generator.release_all();
+    server.assert_settled();
+    server = server.restart();
+    assert_eq!([call(&server, "first"), call(&server, "second")], jobs);
+    assert_eq!(server.assert_settled().ended_jobs, 2);
+}
+
+#[test]
+fn hostile_54_the_edge_of_the_window_and_a_clock_that_goes_back() {
+    let server = Server::with(Options::new().set("idempotency.retention_hours", 1));
+    let customer = server.customer("10.00");
+    let call = server.generation(&customer, PATH, &fox()).idempotent("k");
+    let hour = Duration::from_secs(3_600);
+    let first = call.expect(202).job_id();
+    server.clock.set_back(hour);
+    assert_eq!(call.expect(202).job_id(), first);
+    server.clock.advance(2 * hour - Duration::from_millis(1));
+    assert_eq!(call.expect(202).job_id(), first);
+    server.clock.advance(Duration::from_millis(1));
+    // At the edge, at the same moment: one new job.
+    let again: HashSet<String> = all_at_once(&vec![call; 40])
+        .iter()
+        .map(|it| it.job_id())
+        .collect();
+    assert_eq!(again.len(), 1);
+    assert!(!again.contains(&first));
+    assert_eq!(server.assert_settled().ended_jobs, 2);
+}
+
+#[test]
+fn hostile_55_many_keys() {
+    let server = Server::start();
+    let customer = server.customer("1000.00");
+    let mut session = crate::support::http::Session::open(server.address);
+    let mut send = |at: usize| {
+        let call = server.generation(&customer, "/nb/text-generations", &fox());
+        session
+            .send(&call.idempotent(&format!("key-{at}")))
+            .job_id()
+    };
+    let jobs: Vec<String> = (0..1_500).map(&mut send).collect();
+    let unique: HashSet<&String> = jobs.iter().collect();
+    assert_eq!(unique.len(), jobs.len());
+    for at in (0..1_500).step_by(97) {
+        assert_eq!(send(at), jobs[at]);
+    }
+    assert_eq!(server.assert_settled().ended_jobs, 1_500);
+}
+
+#[test]
+fn hostile_56_replay_when_the_job_is_over_and_its_picture_gone() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for (key, behaviour, status) in [
+        ("d", Behaviour::Succeed, "done"),
+        ("f", Behaviour::Refuse("no"), "failed"),
+    ] {
+        server.generator.behave(behaviour);
+        let call = server.generation(&customer, PATH, &fox()).idempotent(key);
+        let job = call.expect(202).job_id();
+        server.job_once(&customer, &job, status);
+        let _ = std::fs::remove_dir_all(server.objects().join("results"));
+        let replay = call.expect(202);
+        // What is said of a new job, whatever has become of it since.
+        assert_eq!(
+            (replay.job_id(), &replay.json()["status"]),
+            (job, &"queued".into())
+        );
+    }
+    server.assert_settled();
+}
