@@ -60,8 +60,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
     report.faults.extend(missing.into_iter().take(room));
     println!(
-        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {pictures} pictures",
-        report.accounts, report.live_jobs, report.ended_jobs, report.entries
+        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {pictures} pictures",
+        report.accounts, report.live_jobs, report.ended_jobs, report.entries, report.deliveries
     );
     if report.faults.is_empty() {
         println!("all invariants hold");

@@ -1,5 +1,7 @@
 //! Recomputes every invariant from the records alone, trusting no total.
 
+mod deliveries;
+
 use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState};
@@ -18,6 +20,8 @@ pub struct Report {
     pub ended_jobs: u64,
     /// Ledger entries.
     pub entries: u64,
+    /// Deliveries to webhooks.
+    pub deliveries: u64,
     /// Sentences, one for each rule that is broken somewhere; no more than [`MAX_FAULTS`].
     pub faults: Vec<String>,
 }
@@ -132,6 +136,7 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         }
         Ok(())
     })?;
+    deliveries::audit(store, &accounts, &mut report)?;
     Ok(report)
 }
 

@@ -35,10 +35,27 @@ pub struct Forgotten {
 impl Store {
     /// A delivery, whoever's it is.
     pub fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        match self.read::<AccountId>(&keys::delivery_account(id))? {
-            Some(account) => self.read(&keys::delivery(account, id)),
+        match self.account_of_delivery(id)? {
+            Some(account) => self.delivery_of(account, id),
             None => Ok(None),
         }
+    }
+
+    /// Whose delivery this is.
+    pub(crate) fn account_of_delivery(
+        &self,
+        id: DeliveryId,
+    ) -> Result<Option<AccountId>, StoreError> {
+        self.read(&keys::delivery_account(id))
+    }
+
+    /// A delivery of an account.
+    pub(crate) fn delivery_of(
+        &self,
+        account: AccountId,
+        id: DeliveryId,
+    ) -> Result<Option<Delivery>, StoreError> {
+        self.read(&keys::delivery(account, id))
     }
 
     /// A page of an account's deliveries, newest first.
@@ -94,6 +111,48 @@ impl Store {
         self.each(keys::deliveries(), |_, delivery| visit(delivery))
     }
 
+    /// Visits every delivery's id with the account that it is said to be of.
+    pub(crate) fn each_delivery_account(
+        &self,
+        mut visit: impl FnMut(DeliveryId, AccountId) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::delivery_accounts(), |key, account| {
+            let id = keys::last_id(&key).ok_or_else(|| malformed("delivery"))?;
+            visit(DeliveryId(uuid::Uuid::from_bytes(id)), account)
+        })
+    }
+
+    /// Visits the whole due index.
+    pub(crate) fn each_due(
+        &self,
+        mut visit: impl FnMut(Timestamp, DeliveryId, DueDelivery) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::due_deliveries(), |key, entry| {
+            let (due, id) = keys::read_due(&key).ok_or_else(|| malformed("due index"))?;
+            visit(due, id, entry)
+        })
+    }
+
+    /// What the due index says of a delivery at a moment.
+    pub(crate) fn due_entry(
+        &self,
+        due: Timestamp,
+        id: DeliveryId,
+    ) -> Result<Option<DueDelivery>, StoreError> {
+        self.read(&keys::delivery_due(due, id))
+    }
+
+    /// Visits every attempt's delivery and number.
+    pub(crate) fn each_attempt(
+        &self,
+        mut visit: impl FnMut(DeliveryId, u32) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::all_attempts(), |key, _: Attempt| {
+            let (id, number) = keys::read_attempt(&key).ok_or_else(|| malformed("attempt"))?;
+            visit(id, number)
+        })
+    }
+
     /// Up to `limit` pending deliveries in the order in which they are due, after the one given.
     pub fn due(
         &self,
@@ -106,10 +165,7 @@ impl Store {
         }
         let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
         let read = |(key, value): &(Vec<u8>, Vec<u8>)| {
-            let (due, id) = keys::read_due(key).ok_or_else(|| StoreError::Damaged {
-                kind: "due index",
-                reason: "its key is malformed".into(),
-            })?;
+            let (due, id) = keys::read_due(key).ok_or_else(|| malformed("due index"))?;
             Ok((due, id, decode(value)?))
         };
         pairs.iter().map(read).collect()
@@ -201,6 +257,13 @@ impl Store {
             forgotten.cursor.clear();
         }
         Ok(forgotten)
+    }
+}
+
+fn malformed(kind: &'static str) -> StoreError {
+    StoreError::Damaged {
+        kind,
+        reason: "its key is malformed".into(),
     }
 }
 

@@ -228,6 +228,20 @@ pub fn attempts(delivery: DeliveryId) -> Key {
     key(ATTEMPT, &[delivery.as_bytes()])
 }
 
+/// The attempts of all deliveries.
+pub fn all_attempts() -> Key {
+    key(ATTEMPT, &[])
+}
+
+/// The delivery and the number of an attempt's key.
+pub fn read_attempt(key: &[u8]) -> Option<(DeliveryId, u32)> {
+    let (id, number) = key.strip_prefix(&[ATTEMPT])?.split_at_checked(16)?;
+    Some((
+        DeliveryId(Uuid::from_slice(id).ok()?),
+        u32::from_be_bytes(number.try_into().ok()?),
+    ))
+}
+
 /// The last 16 bytes of a key: the id of the record in a list.
 pub fn last_id(key: &[u8]) -> Option<[u8; 16]> {
     key.get(key.len().checked_sub(16)?..)?.try_into().ok()

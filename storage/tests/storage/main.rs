@@ -1,6 +1,7 @@
 //! Tests of the storage crate through its public interface, as one program so that it is linked once.
 
 mod audit;
+mod audit_deliveries;
 mod children;
 mod codec;
 mod contract;

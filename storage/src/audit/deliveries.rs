@@ -1,0 +1,106 @@
+//! Deliveries against the jobs that owe them, the due index and their attempts, each both ways.
+
+use super::Report;
+use crate::domain::delivery::{Delivery, DeliveryKind};
+use crate::domain::ids::AccountId;
+use crate::domain::job::Origin;
+use crate::store::{DueDelivery, Store, StoreError};
+use std::collections::HashSet;
+
+/// Audits all deliveries. `accounts` are those that exist.
+pub(super) fn audit(
+    store: &Store,
+    accounts: &HashSet<AccountId>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    store.each_delivery(|delivery| {
+        report.deliveries += 1;
+        if !accounts.contains(&delivery.account) {
+            report.fault(format!(
+                "delivery {} is of account {}, which does not exist",
+                delivery.id, delivery.account
+            ));
+        }
+        if store.account_of_delivery(delivery.id)? != Some(delivery.account) {
+            report.fault(format!(
+                "delivery {} of account {} is not found by its id",
+                delivery.id, delivery.account
+            ));
+        }
+        audit_job(store, &delivery, report)?;
+        audit_due(store, &delivery, report)?;
+        let attempts = store.attempts(delivery.id)?.len();
+        if usize::try_from(delivery.attempts) != Ok(attempts) {
+            report.fault(format!(
+                "delivery {} has had {} attempts, {attempts} are on record",
+                delivery.id, delivery.attempts
+            ));
+        }
+        Ok(())
+    })?;
+    store.each_delivery_account(|id, account| {
+        if store.delivery_of(account, id)?.is_none() {
+            report.fault(format!(
+                "delivery {id} is listed for account {account}, which has none of that id"
+            ));
+        }
+        Ok(())
+    })?;
+    store.each_due(|due, id, _| {
+        let delivery = store.delivery(id)?;
+        if delivery.and_then(|it| it.state.due()) != Some(due) {
+            report.fault(format!(
+                "the due index has delivery {id} at {due}, its record does not"
+            ));
+        }
+        Ok(())
+    })?;
+    store.each_attempt(|id, number| {
+        let delivery = store.delivery(id)?;
+        if delivery.is_none_or(|it| it.attempts <= number) {
+            report.fault(format!(
+                "there is an attempt {number} of delivery {id}, which has had none of that number"
+            ));
+        }
+        Ok(())
+    })
+}
+
+/// An event is of a job of the account that has ended and whose interface tells its end to a webhook.
+fn audit_job(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<(), StoreError> {
+    if delivery.kind == DeliveryKind::Test {
+        return Ok(());
+    }
+    let (id, account, job) = (delivery.id, delivery.account, delivery.job);
+    match store.job(account, job)? {
+        None => report.fault(format!(
+            "delivery {id} is of job {job}, which account {account} does not have"
+        )),
+        Some(found) if !found.state.is_terminal() => report.fault(format!(
+            "delivery {id} is of job {job}, which is {}",
+            found.state.word()
+        )),
+        Some(found) if found.origin != Origin::Native => report.fault(format!(
+            "delivery {id} is of job {job}, whose caller waited for it"
+        )),
+        Some(_) => {}
+    }
+    Ok(())
+}
+
+fn audit_due(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<(), StoreError> {
+    let Some(due) = delivery.state.due() else {
+        return Ok(());
+    };
+    let wanted = DueDelivery {
+        account: delivery.account,
+        webhook: delivery.webhook,
+    };
+    if store.due_entry(due, delivery.id)? != Some(wanted) {
+        report.fault(format!(
+            "delivery {} is due at {due}, the due index does not say so",
+            delivery.id
+        ));
+    }
+    Ok(())
+}
