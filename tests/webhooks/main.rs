@@ -12,6 +12,7 @@ mod desk;
 mod hostile_answers;
 mod hostile_names;
 mod isolation;
+mod late_commits;
 mod receiver;
 mod restart;
 mod retention;
