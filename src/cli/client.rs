@@ -124,7 +124,7 @@ impl NativeClient {
 }
 
 /// An error answer as lines for a person.
-fn refusal(status: StatusCode, body: &[u8]) -> String {
+pub(super) fn refusal(status: StatusCode, body: &[u8]) -> String {
     match serde_json::from_slice::<ProblemAnswer>(body) {
         Ok(problem) if problem.errors.is_empty() => {
             format!("{}: {}", problem.title, problem.detail)

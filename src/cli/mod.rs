@@ -2,10 +2,19 @@
 
 mod check_config;
 mod client;
+mod delivery;
 mod generate;
+mod listen;
+mod operator;
+mod operator_access;
+mod output;
+mod recorded;
 mod serve;
 mod settings;
+mod verdict;
 mod verify;
+mod webhook;
+mod webhook_verify;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
@@ -24,6 +33,14 @@ enum Command {
     Serve(serve::Arguments),
     /// Make a picture from a prompt and save it.
     Generate(generate::Arguments),
+    /// Register, test and watch webhooks.
+    #[command(subcommand)]
+    Webhook(webhook::Command),
+    /// Look at what was sent to webhooks, and send it again.
+    #[command(subcommand)]
+    Delivery(delivery::Command),
+    /// Check the signatures of a delivery that was kept.
+    WebhookVerify(webhook_verify::Arguments),
     /// Check a stopped data directory: books, jobs and pictures.
     Verify(verify::Arguments),
     /// Check the configuration and print what is in effect, secrets masked.
@@ -35,6 +52,9 @@ pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
+        Command::Webhook(command) => webhook::run(command),
+        Command::Delivery(command) => delivery::run(command),
+        Command::WebhookVerify(arguments) => webhook_verify::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
     };

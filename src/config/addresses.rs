@@ -22,7 +22,7 @@ impl Listen {
     }
 
     /// `host:port` where a client on this machine reaches it: "any address" becomes the loopback one.
-    pub(super) fn reachable(&self) -> String {
+    pub(crate) fn reachable(&self) -> String {
         let host = match self.host.as_str() {
             "0.0.0.0" => "127.0.0.1",
             "[::]" => "[::1]",

@@ -1,0 +1,328 @@
+//! `tintype delivery ...`: the delivery log of a running server, and sending again.
+
+use super::operator::read;
+use super::operator_access::Access;
+use super::output::{facts, print, print_json, shortened, table};
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::process::ExitCode;
+use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::WebhookId;
+
+/// Lines of an answer that are shown of each attempt, and characters of each.
+const ANSWER_LINES: usize = 3;
+const LINE_CHARS: usize = 120;
+/// Characters of an error in the list.
+const ERROR_CHARS: usize = 60;
+
+/// What to do with deliveries.
+#[derive(Subcommand)]
+pub enum Command {
+    /// List deliveries, newest first.
+    List(List),
+    /// Show a delivery with all its attempts.
+    Show(Show),
+    /// Send a delivery again, or all failed ones of a webhook.
+    Redeliver(Redeliver),
+}
+
+/// Options of `delivery list`.
+#[derive(Args)]
+pub struct List {
+    /// Only of this account, by id or name.
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Only about this job.
+    #[arg(long, value_name = "ID")]
+    job: Option<JobId>,
+    /// Only to this webhook.
+    #[arg(long, value_name = "ID")]
+    webhook: Option<WebhookId>,
+    /// Only those that stand so.
+    #[arg(long, value_parser = ["pending", "delivered", "failed"])]
+    status: Option<String>,
+    /// How many at the most.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `delivery show`.
+#[derive(Args)]
+pub struct Show {
+    /// The delivery's id.
+    id: DeliveryId,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `delivery redeliver`.
+#[derive(Args)]
+pub struct Redeliver {
+    /// The delivery's id.
+    #[arg(required_unless_present = "webhook", conflicts_with = "webhook")]
+    id: Option<DeliveryId>,
+    /// All failed deliveries of this webhook.
+    #[arg(long, value_name = "ID")]
+    webhook: Option<WebhookId>,
+    /// Only those created at this moment or later, such as 2026-11-20T00:00:00Z.
+    #[arg(long, value_name = "TIME", requires = "webhook", value_parser = moment)]
+    from: Option<Timestamp>,
+    /// Only those created at this moment or earlier.
+    #[arg(long, value_name = "TIME", requires = "webhook", value_parser = moment)]
+    to: Option<Timestamp>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Common {
+    #[command(flatten)]
+    access: Access,
+    /// Print the answer of the server as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Delivery {
+    delivery_id: String,
+    account_id: String,
+    job_id: String,
+    webhook_id: String,
+    url: String,
+    status: String,
+    reason: Option<String>,
+    attempts: Vec<Attempt>,
+    next_attempt_at: Option<String>,
+    created_at: String,
+}
+
+#[derive(Deserialize)]
+struct Attempt {
+    at: String,
+    status_code: Option<u16>,
+    error: Option<String>,
+    duration_ms: u64,
+    response_body: String,
+}
+
+fn moment(text: &str) -> Result<Timestamp, String> {
+    Timestamp::parse(text)
+        .ok_or_else(|| "expected a time such as 2026-11-20T00:00:00Z (RFC 3339)".to_owned())
+}
+
+/// Does it.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    actix_web::rt::System::new().block_on(async {
+        match command {
+            Command::List(arguments) => list(arguments).await,
+            Command::Show(arguments) => show(arguments).await,
+            Command::Redeliver(arguments) => redeliver(arguments).await,
+        }?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn list(arguments: List) -> anyhow::Result<()> {
+    let operator = arguments.common.access.operator()?;
+    let account = match &arguments.account {
+        Some(wanted) => Some(operator.account(Some(wanted)).await?.account_id),
+        None => None,
+    };
+    let filters: Vec<(&str, String)> = [
+        ("account_id", account),
+        ("job_id", arguments.job.map(|it| it.to_string())),
+        ("webhook_id", arguments.webhook.map(|it| it.to_string())),
+        ("status", arguments.status),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+    .collect();
+    let limit = usize::try_from(arguments.limit)?;
+    let found = operator.list("/deliveries", &filters, limit).await?;
+    if arguments.common.json {
+        return print_json(&json!({"data": found, "next_cursor": null}));
+    }
+    let found: Vec<Delivery> = found.into_iter().map(read).collect::<Result<_, _>>()?;
+    print(&listed(&found))
+}
+
+fn listed(deliveries: &[Delivery]) -> String {
+    let heads = [
+        "DELIVERY", "CREATED", "STATUS", "TRIES", "LAST", "JOB", "URL",
+    ];
+    let row = |it: &Delivery| {
+        vec![
+            it.delivery_id.clone(),
+            it.created_at.clone(),
+            it.status.clone(),
+            it.attempts.len().to_string(),
+            it.attempts.last().map_or_else(|| "-".into(), Attempt::came),
+            it.job_id.clone(),
+            it.url.clone(),
+        ]
+    };
+    table(&heads, deliveries.iter().map(row).collect())
+}
+
+impl Attempt {
+    /// What came of it, in a few words.
+    fn came(&self) -> String {
+        match (self.status_code, &self.error) {
+            (Some(code), None) => code.to_string(),
+            (Some(code), Some(error)) => format!("{code}, {}", shortened(error, ERROR_CHARS)),
+            (None, error) => shortened(error.as_deref().unwrap_or("no answer"), ERROR_CHARS),
+        }
+    }
+}
+
+async fn show(arguments: Show) -> anyhow::Result<()> {
+    let path = format!("/deliveries/{}", arguments.id);
+    let answer = arguments.common.access.operator()?.get(&path).await?;
+    if arguments.common.json {
+        return print_json(&answer);
+    }
+    print(&shown(&read(answer)?))
+}
+
+fn shown(delivery: &Delivery) -> String {
+    let status = match &delivery.reason {
+        Some(reason) => format!("{}: {reason}", delivery.status),
+        None => delivery.status.clone(),
+    };
+    let mut text = facts(&[
+        ("delivery", Some(&delivery.delivery_id)),
+        ("status", Some(&status)),
+        ("next attempt", delivery.next_attempt_at.as_deref()),
+        ("created", Some(&delivery.created_at)),
+        ("job", Some(&delivery.job_id)),
+        ("account", Some(&delivery.account_id)),
+        ("webhook", Some(&delivery.webhook_id)),
+        ("url", Some(&delivery.url)),
+    ]);
+    if delivery.attempts.is_empty() {
+        return text + "\nno attempt yet\n";
+    }
+    let mut rows = Vec::new();
+    for (at, attempt) in delivery.attempts.iter().enumerate() {
+        let mut lines = attempt
+            .response_body
+            .lines()
+            .filter(|line| !line.trim().is_empty());
+        let mut first = lines.by_ref().take(ANSWER_LINES);
+        let code = attempt.status_code.map(|it| it.to_string());
+        rows.push(vec![
+            (at + 1).to_string(),
+            attempt.at.clone(),
+            code.unwrap_or_else(|| "-".into()),
+            format!("{} ms", attempt.duration_ms),
+            attempt.error.clone().unwrap_or_else(|| "-".into()),
+            first.next().map(cut).unwrap_or_default(),
+        ]);
+        rows.extend(first.map(|line| {
+            let mut row = vec![String::new(); 5];
+            row.push(cut(line));
+            row
+        }));
+    }
+    text.push('\n');
+    text.push_str(&table(
+        &["#", "AT", "STATUS", "TOOK", "ERROR", "ANSWER"],
+        rows,
+    ));
+    text
+}
+
+fn cut(line: &str) -> String {
+    shortened(line, LINE_CHARS)
+}
+
+async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
+    let operator = arguments.common.access.operator()?;
+    let answer = match (arguments.id, arguments.webhook) {
+        (Some(id), _) => {
+            operator
+                .post(&format!("/deliveries/{id}/redeliver"), None)
+                .await?
+        }
+        (None, Some(webhook)) => {
+            let range = [("from", arguments.from), ("to", arguments.to)];
+            let body: Map<String, Value> = range
+                .into_iter()
+                .filter_map(|(name, moment)| Some((name.to_owned(), json!(moment?.to_string()))))
+                .collect();
+            let path = format!("/webhooks/{webhook}/redeliver");
+            operator.post(&path, Some(Value::Object(body))).await?
+        }
+        (None, None) => anyhow::bail!("name a delivery, or a webhook with --webhook"),
+    };
+    if arguments.common.json {
+        return print_json(&answer);
+    }
+    let said = match answer["redelivered"].as_u64() {
+        Some(1) => "1 delivery is on its way again".to_owned(),
+        Some(count) => format!("{count} deliveries are on their way again"),
+        None => {
+            let delivery: Delivery = read(answer)?;
+            format!("{} is on its way again", delivery.delivery_id)
+        }
+    };
+    print(&format!("{said}\n"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery(attempts: Value) -> Delivery {
+        read(json!({
+            "delivery_id": "d1", "account_id": "a1", "job_id": "j1", "webhook_id": "w1", "url": "http://x/",
+            "status": "failed", "reason": "attempts exhausted", "attempts": attempts,
+            "next_attempt_at": null, "created_at": "2026-11-20T20:00:00.000Z",
+        }))
+        .unwrap()
+    }
+
+    fn attempts() -> Value {
+        json!([
+            {"at": "t1", "status_code": null, "error": "its host could not be reached: connection refused",
+             "duration_ms": 3, "response_body": ""},
+            {"at": "t2", "status_code": 500, "error": null, "duration_ms": 12,
+             "response_body": "oh\u{1b}[31m\n\nno\r\nthree\nfour\n"},
+            {"at": "t3", "status_code": 200, "error": "no complete answer within 10 s", "duration_ms": 10_000,
+             "response_body": ""},
+        ])
+    }
+
+    #[test]
+    fn a_delivery_is_shown_with_its_attempts() {
+        insta::assert_snapshot!(shown(&delivery(attempts())));
+        assert!(shown(&delivery(json!([]))).ends_with("\nno attempt yet\n"));
+    }
+
+    #[test]
+    fn a_list_tells_the_last_outcome_of_each() {
+        let list = [
+            delivery(attempts()),
+            delivery(json!([])),
+            delivery(json!([attempts()[0]])),
+        ];
+        insta::assert_snapshot!(listed(&list));
+    }
+
+    #[test]
+    fn moments_are_rfc_3339() {
+        assert_eq!(
+            moment("2026-11-20T01:00:00+01:00").unwrap().to_string(),
+            "2026-11-20T00:00:00.000Z"
+        );
+        for bad in ["", "yesterday", "2026-11-20", "2026-11-20T00:00:00"] {
+            assert!(moment(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! Counts the attempts of each delivery, as far as memory of a fixed size reaches.
+
+use parking_lot::Mutex;
+use std::collections::HashMap;
+
+/// Deliveries that are remembered; past that counting begins anew.
+const MAX_DELIVERIES: usize = 10_000;
+/// Characters of an id that tell it from others; Tintype's have 36.
+const MAX_ID_CHARS: usize = 100;
+
+/// How often each delivery has come.
+#[derive(Default)]
+pub struct Attempts(Mutex<HashMap<String, u32>>);
+
+impl Attempts {
+    /// Counts one more attempt of a delivery; returns its number, 1 for the first.
+    pub fn count(&self, delivery: &str) -> u32 {
+        let mut counts = self.0.lock();
+        let id: String = delivery.chars().take(MAX_ID_CHARS).collect();
+        if counts.len() >= MAX_DELIVERIES && !counts.contains_key(&id) {
+            counts.clear();
+        }
+        let count = counts.entry(id).or_default();
+        *count = count.saturating_add(1);
+        *count
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_delivery_is_counted_by_itself() {
+        let attempts = Attempts::default();
+        let counted = ["a", "a", "b", "a"].map(|id| attempts.count(id));
+        assert_eq!(counted, [1, 2, 1, 3]);
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let attempts = Attempts::default();
+        for id in 0..MAX_DELIVERIES {
+            attempts.count(&id.to_string());
+        }
+        assert_eq!(attempts.count("0"), 2);
+        assert_eq!(attempts.count(&"x".repeat(1_000)), 1);
+        assert_eq!(attempts.0.lock().len(), 1);
+        assert!(attempts.0.lock().keys().all(|id| id.len() == MAX_ID_CHARS));
+    }
+}

@@ -1,0 +1,180 @@
+//! `tintype webhook listen`: a receiver on this machine that prints and verifies what it is sent.
+
+mod attempts;
+mod report;
+mod secrets;
+
+use super::operator_access::Access;
+use super::output::{print, printable};
+use super::recorded::Recorded;
+use crate::server;
+use actix_web::http::StatusCode;
+use actix_web::web::{self, Data};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer};
+use anyhow::Context as _;
+use attempts::Attempts;
+use clap::Args;
+use report::{Answered, Report};
+use secrets::Secrets;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use tintype_storage::domain::secret::{NotASecret, Secret};
+use tintype_storage::domain::time::Timestamp;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The largest body that is taken; a delivery's has some 20 KiB.
+const MAX_BODY: usize = 1024 * 1024;
+
+/// Options of `webhook listen`.
+#[derive(Args)]
+pub struct Arguments {
+    /// The port of 127.0.0.1 to listen on; 0 lets the system choose.
+    #[arg(long, value_name = "PORT", default_value_t = 9_000)]
+    port: u16,
+    /// Answer 500 to the first N attempts of each delivery, then 200.
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    fail: u32,
+    /// A secret to verify with; may be given several times [default: those of the server's webhooks].
+    #[arg(long, value_name = "SECRET", value_parser = secret)]
+    secret: Vec<Secret>,
+    /// Keep each delivery in a file of this directory, as `webhook-verify` reads it.
+    #[arg(long, value_name = "DIR")]
+    save: Option<PathBuf>,
+    /// Print a line of JSON for each delivery.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    access: Access,
+}
+
+fn secret(text: &str) -> Result<Secret, NotASecret> {
+    Secret::parse(text)
+}
+
+struct Receiver {
+    attempts: Attempts,
+    secrets: Secrets,
+    fail: u32,
+    json: bool,
+    save: Option<PathBuf>,
+    saved: AtomicU64,
+}
+
+/// Receives until it is told to stop.
+pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    if let Some(directory) = &arguments.save {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("--save {}", directory.display()))?;
+    }
+    let port = arguments.port;
+    let listener = server::bind("127.0.0.1", port).with_context(|| {
+        format!("cannot listen on 127.0.0.1:{port}; choose another port with --port, or 0")
+    })?;
+    let url = format!("http://{}/", listener.local_addr()?);
+    let secrets = Secrets::new(arguments.secret, arguments.access);
+    if !arguments.json {
+        print(&format!(
+            "Listening at {url}\n{}\n",
+            secrets.greeting().await
+        ))?;
+    } else {
+        print(&format!("{}\n", serde_json::json!({"listening": url})))?;
+    }
+    let receiver = Data::new(Receiver {
+        attempts: Attempts::default(),
+        secrets,
+        fail: arguments.fail,
+        json: arguments.json,
+        save: arguments.save,
+        saved: AtomicU64::new(0),
+    });
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(receiver.clone())
+            .default_service(web::route().to(receive))
+    });
+    // One worker, so that deliveries are printed one after the other.
+    let server = server.workers(1).disable_signals().listen(listener)?.run();
+    let handle = server.handle();
+    let running = actix_web::rt::spawn(server);
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    handle.stop(false).await;
+    running.await??;
+    Ok(())
+}
+
+async fn receive(
+    request: HttpRequest,
+    payload: web::Payload,
+    receiver: Data<Receiver>,
+) -> HttpResponse {
+    let at = Timestamp::now();
+    if request.method() != actix_web::http::Method::POST {
+        return HttpResponse::MethodNotAllowed()
+            .insert_header(("Allow", "POST"))
+            .body("deliveries are sent with POST\n");
+    }
+    let Ok(Ok(body)) = payload.to_bytes_limited(MAX_BODY).await else {
+        return HttpResponse::PayloadTooLarge().body("no delivery has such a body\n");
+    };
+    let headers = request
+        .headers()
+        .iter()
+        .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+        .collect();
+    let recorded = Recorded {
+        headers,
+        body: &body,
+    };
+    let signed = recorded.signed();
+    let number = receiver
+        .attempts
+        .count(signed.webhook_id.unwrap_or_default());
+    let status = if number <= receiver.fail {
+        StatusCode::INTERNAL_SERVER_ERROR
+    } else {
+        StatusCode::OK
+    };
+    let report = Report {
+        at,
+        path: request.path(),
+        recorded: &recorded,
+        answered: Answered { number, status },
+        verdict: receiver.secrets.verdict(&signed, &body, at).await,
+    };
+    let text = if receiver.json {
+        report.json()
+    } else {
+        report.text()
+    };
+    // A reader who has gone must not keep the deliveries from being answered, nor must a full disk.
+    if let Err(error) = print(&text).and_then(|()| receiver.keep(&recorded)) {
+        eprintln!("tintype: {}", printable(&format!("{error:#}")));
+    }
+    HttpResponse::build(status).body(if status.is_success() {
+        "received\n"
+    } else {
+        "refused, as --fail asks\n"
+    })
+}
+
+impl Receiver {
+    fn keep(&self, recorded: &Recorded<'_>) -> anyhow::Result<()> {
+        let Some(directory) = &self.save else {
+            return Ok(());
+        };
+        let number = self.saved.fetch_add(1, Ordering::Relaxed) + 1;
+        let path = directory.join(format!("{number:04}.txt"));
+        std::fs::write(&path, recorded.text())
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        if self.json {
+            return Ok(());
+        }
+        print(&format!("  kept in {}\n", path.display()))
+    }
+}

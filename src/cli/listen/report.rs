@@ -1,0 +1,172 @@
+//! What is told about one delivery that came.
+
+use super::super::output::{facts, printable, shortened};
+use super::super::recorded::Recorded;
+use super::super::verdict::Verdict;
+use actix_web::http::StatusCode;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tintype_storage::domain::time::Timestamp;
+
+/// Characters of a body that is no payload.
+const MAX_CHARS: usize = 400;
+
+/// One attempt as it was received and answered.
+pub struct Report<'a> {
+    /// When it came.
+    pub at: Timestamp,
+    /// The path of the request.
+    pub path: &'a str,
+    /// Headers and body.
+    pub recorded: &'a Recorded<'a>,
+    /// What it was answered.
+    pub answered: Answered,
+    /// What its signatures are worth; an error says why that is unknown.
+    pub verdict: anyhow::Result<Verdict>,
+}
+
+/// The answer to an attempt.
+#[derive(Clone, Copy)]
+pub struct Answered {
+    /// Which attempt of its delivery it was, from 1.
+    pub number: u32,
+    /// The status.
+    pub status: StatusCode,
+}
+
+/// The payload. `metadata` stays as it came, for a number must not lose digits by being shown.
+#[derive(Deserialize)]
+struct Payload<'a> {
+    job_id: String,
+    status: String,
+    result: Option<Picture>,
+    error: Option<String>,
+    #[serde(borrow)]
+    metadata: Option<&'a RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Picture {
+    image_url: String,
+}
+
+impl Report<'_> {
+    /// Lines for a person.
+    pub fn text(&self) -> String {
+        let signed = self.recorded.signed();
+        let sent = signed.x_timestamp.or(signed.webhook_timestamp);
+        let body = self.recorded.body;
+        let size = format!("{} bytes", body.len());
+        let payload: Result<Payload<'_>, _> = serde_json::from_slice(body);
+        let mut lines = vec![("delivery", signed.webhook_id), ("sent at", sent)];
+        let unread;
+        match &payload {
+            Ok(it) => lines.extend([
+                ("job", Some(it.job_id.as_str())),
+                ("status", Some(&it.status)),
+                ("image", it.result.as_ref().map(|it| it.image_url.as_str())),
+                ("error", it.error.as_deref()),
+                ("metadata", it.metadata.map(RawValue::get)),
+            ]),
+            Err(_) => {
+                unread = shortened(&String::from_utf8_lossy(body), MAX_CHARS);
+                lines.push(("no payload", Some(&unread)));
+            }
+        }
+        lines.push(("body", Some(&size)));
+        let verified = match &self.verdict {
+            Ok(verdict) => verdict.lines().join("\n"),
+            Err(error) => format!("not verified: {}", printable(&format!("{error:#}"))),
+        };
+        let inner: String = format!("{}{verified}\n", facts(&lines))
+            .lines()
+            .map(|line| format!("  {line}\n"))
+            .collect();
+        format!(
+            "\n{}  {}  attempt {}, answered {}\n{inner}",
+            self.at,
+            printable(self.path),
+            self.answered.number,
+            self.answered.status.as_u16()
+        )
+    }
+
+    /// One line for a program.
+    pub fn json(&self) -> String {
+        let headers: Map<String, Value> = self
+            .recorded
+            .headers
+            .iter()
+            .map(|(name, value)| (name.to_string(), json!(value)))
+            .collect();
+        let (verified, signatures) = match &self.verdict {
+            Ok(verdict) => (Some(verdict.verifies()), verdict.lines().into()),
+            Err(error) => (None, vec![format!("not verified: {error:#}")]),
+        };
+        let line = json!({
+            "at": self.at.to_string(),
+            "path": self.path,
+            "attempt": self.answered.number,
+            "answered": self.answered.status.as_u16(),
+            "verified": verified,
+            "signatures": signatures,
+            "headers": headers,
+            "body": String::from_utf8_lossy(self.recorded.body),
+        });
+        format!("{line}\n")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::verification::SignedText;
+
+    fn report(body: &str, verdict: anyhow::Result<Verdict>) -> [String; 2] {
+        let recorded = Recorded {
+            headers: vec![("webhook-id", "d1"), ("x-timestamp", "1795000000")],
+            body: body.as_bytes(),
+        };
+        let report = Report {
+            at: Timestamp::from_millis(1_795_000_000_000),
+            path: "/hook",
+            recorded: &recorded,
+            answered: Answered {
+                number: 2,
+                status: StatusCode::OK,
+            },
+            verdict,
+        };
+        [report.text(), report.json()]
+    }
+
+    fn good() -> anyhow::Result<Verdict> {
+        Ok(Verdict {
+            x_signature: Ok(SignedText::Raw),
+            standard: Ok(()),
+        })
+    }
+
+    #[test]
+    fn a_delivery_is_told_in_full_and_as_it_came() {
+        let body = r#"{"error":null,"job_id":"j1","metadata":{"n":12345678901234567890123,"s":"\u001b"},"result":{"image_url":"http://x/1.png"},"status":"done"}"#;
+        let [text, json] = report(body, good());
+        insta::assert_snapshot!(text);
+        let line: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(json.matches('\n').count(), 1);
+        assert_eq!(
+            (&line["body"], &line["verified"]),
+            (&json!(body), &json!(true))
+        );
+        assert_eq!(line["headers"]["webhook-id"], "d1");
+    }
+
+    #[test]
+    fn what_is_no_payload_is_shown_without_steering_the_terminal() {
+        let [text, json] = report("\u{1b}[2J{", Err(anyhow::anyhow!("no\nserver")));
+        insta::assert_snapshot!(text);
+        let line: Value = serde_json::from_str(&json).unwrap();
+        assert_eq!(line["verified"], Value::Null);
+    }
+}

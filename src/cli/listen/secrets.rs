@@ -1,0 +1,120 @@
+//! The secrets to verify with: those that were given, or those that the server's webhooks have at the moment.
+
+use super::super::operator::{Operator, read};
+use super::super::operator_access::Access;
+use super::super::verdict::Verdict;
+use anyhow::Context as _;
+use serde::Deserialize;
+use std::time::Duration;
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::verification::Headers;
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+/// For the whole look-up: the delivery waits for its answer meanwhile.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// Accounts whose webhooks are looked up.
+const MAX_ACCOUNTS: usize = 100;
+
+/// Where secrets come from.
+pub enum Secrets {
+    /// The command line.
+    Given(Vec<Secret>),
+    /// The operator interface, asked again whenever a delivery does not verify with what is known.
+    LookedUp(Box<Mutex<LookUp>>),
+}
+
+/// What was found out so far.
+pub struct LookUp {
+    access: Access,
+    operator: Option<Operator>,
+    known: Vec<Secret>,
+}
+
+#[derive(Deserialize)]
+struct Webhook {
+    secret: String,
+}
+
+impl Secrets {
+    /// The given ones, if there are any.
+    pub fn new(given: Vec<Secret>, access: Access) -> Self {
+        if given.is_empty() {
+            Self::LookedUp(Box::new(Mutex::new(LookUp {
+                access,
+                operator: None,
+                known: Vec::new(),
+            })))
+        } else {
+            Self::Given(given)
+        }
+    }
+
+    /// What is verified with, in one line.
+    pub async fn greeting(&self) -> String {
+        match self {
+            Self::Given(_) => "Verifying with the secret that was given".into(),
+            Self::LookedUp(look_up) => {
+                let mut look_up = look_up.lock().await;
+                match look_up.refresh().await {
+                    Ok(()) => format!(
+                        "Verifying with the secrets of the webhooks at {}",
+                        look_up.operator.as_ref().map_or("", Operator::base)
+                    ),
+                    Err(error) => format!(
+                        "Not verifying until the secrets can be looked up, or are given with --secret: {error:#}"
+                    ),
+                }
+            }
+        }
+    }
+
+    /// What the signatures are worth, or why nothing can be said of them.
+    pub async fn verdict(
+        &self,
+        headers: &Headers<'_>,
+        body: &[u8],
+        now: Timestamp,
+    ) -> anyhow::Result<Verdict> {
+        match self {
+            Self::Given(secrets) => Ok(Verdict::new(secrets, headers, body, now)),
+            Self::LookedUp(look_up) => {
+                let mut look_up = look_up.lock().await;
+                let verdict = Verdict::new(&look_up.known, headers, body, now);
+                if verdict.x_signature.is_ok() && verdict.standard.is_ok() {
+                    return Ok(verdict);
+                }
+                // The webhook may be newer than the last look-up, or its secret.
+                look_up.refresh().await?;
+                Ok(Verdict::new(&look_up.known, headers, body, now))
+            }
+        }
+    }
+}
+
+impl LookUp {
+    async fn refresh(&mut self) -> anyhow::Result<()> {
+        let operator = match self.operator.take() {
+            Some(operator) => operator,
+            None => self.access.operator()?,
+        };
+        let found = timeout(TIMEOUT, webhooks(&operator)).await;
+        let found = found.with_context(|| format!("{} is too slow", operator.base()))?;
+        self.operator = Some(operator);
+        self.known = found?;
+        Ok(())
+    }
+}
+
+async fn webhooks(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
+    let mut secrets = Vec::new();
+    for account in operator.accounts(MAX_ACCOUNTS).await? {
+        let path = format!("/accounts/{}/webhooks", account.account_id);
+        for webhook in operator.list(&path, &[], usize::MAX).await? {
+            let webhook: Webhook = read(webhook)?;
+            secrets.push(Secret::parse(&webhook.secret)?);
+        }
+    }
+    Ok(secrets)
+}

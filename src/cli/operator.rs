@@ -1,0 +1,243 @@
+//! A client of the operator interface (`/admin/v1`) of a running server.
+
+use super::client::refusal;
+use super::operator_access::TOKEN_PLACES;
+use crate::config::Secret;
+use crate::egress::{Egress, EgressFault, EgressOptions};
+use anyhow::{Context as _, bail};
+use awc::ClientRequest;
+use awc::http::header::HeaderValue;
+use awc::http::{Method, StatusCode};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
+
+const TIMEOUT: Duration = Duration::from_secs(60);
+const MAX_ANSWER: usize = 16 * 1024 * 1024;
+/// Entries of a list that are asked for at once, the most that the interface gives.
+const PAGE: usize = 100;
+/// Pages of one list that are read at the most.
+const MAX_PAGES: usize = 1_000;
+/// Accounts that a message names.
+const NAMED: usize = 10;
+
+/// A server with the operator's token.
+pub struct Operator {
+    egress: Egress,
+    base: String,
+    token: Secret,
+    token_from: String,
+}
+
+/// As much of an account as choosing one takes.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Account {
+    /// Its id.
+    pub account_id: String,
+    /// Its name, which need not be its own alone.
+    pub name: String,
+}
+
+#[derive(Deserialize)]
+struct Page {
+    data: Vec<Value>,
+    next_cursor: Option<String>,
+}
+
+impl Operator {
+    /// A client of the server at `base`, without `/admin/v1`. `token_from` names the place of the token in messages.
+    pub fn new(base: &str, token: Secret, token_from: &str) -> anyhow::Result<Self> {
+        if HeaderValue::from_str(token.expose()).is_err() {
+            bail!("the operator token of {token_from} has characters that no header can carry");
+        }
+        // The address is the operator's own, so no range is closed.
+        let everywhere = [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())];
+        let egress = Egress::new(EgressOptions {
+            allow: everywhere.into(),
+            ..EgressOptions::default()
+        })?;
+        Ok(Self {
+            egress,
+            base: base.to_owned(),
+            token,
+            token_from: token_from.to_owned(),
+        })
+    }
+
+    /// Where the server is.
+    pub fn base(&self) -> &str {
+        &self.base
+    }
+
+    /// `GET` of a path below `/admin/v1`.
+    pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
+        self.call(self.request(Method::GET, path), None).await
+    }
+
+    /// `POST` with a JSON body, or with none.
+    pub async fn post(&self, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
+        self.call(self.request(Method::POST, path), body).await
+    }
+
+    /// `DELETE`
+    pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
+        self.call(self.request(Method::DELETE, path), None).await
+    }
+
+    /// The first `limit` entries of a list, over as many pages as that takes.
+    pub async fn list(
+        &self,
+        path: &str,
+        filters: &[(&str, String)],
+        limit: usize,
+    ) -> anyhow::Result<Vec<Value>> {
+        let mut found: Vec<Value> = Vec::new();
+        let mut cursor: Option<String> = None;
+        for _ in 0..MAX_PAGES {
+            let size = limit.saturating_sub(found.len()).min(PAGE);
+            if size == 0 {
+                break;
+            }
+            let mut query = filters.to_vec();
+            query.push(("limit", size.to_string()));
+            query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
+            let request = self
+                .request(Method::GET, path)
+                .query(&query)
+                .context("the filters cannot be written as a query")?;
+            let page: Page = read(self.call(request, None).await?)?;
+            found.extend(page.data);
+            cursor = page.next_cursor;
+            if cursor.is_none() {
+                break;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The account of this id or name; without one the only account that there is.
+    pub async fn account(&self, wanted: Option<&str>) -> anyhow::Result<Account> {
+        if let Some(id) = wanted.and_then(|text| text.parse::<AccountId>().ok()) {
+            return read(self.get(&format!("/accounts/{id}")).await?);
+        }
+        let all = self.accounts(usize::MAX).await?;
+        let mut fitting: Vec<Account> = all
+            .iter()
+            .filter(|it| wanted.is_none_or(|name| it.name == name))
+            .cloned()
+            .collect();
+        match (fitting.len(), wanted) {
+            (1, _) => Ok(fitting.swap_remove(0)),
+            (0, None) => bail!("the server has no account yet"),
+            (0, Some(name)) => bail!("there is no account {name}; there are {}", names(&all)),
+            (_, None) => bail!(
+                "there are several accounts; choose one with --account: {}",
+                names(&all)
+            ),
+            (_, Some(name)) => bail!(
+                "several accounts are named {name}; choose one by its id: {}",
+                names(&fitting)
+            ),
+        }
+    }
+
+    /// The newest accounts, `limit` at the most.
+    pub async fn accounts(&self, limit: usize) -> anyhow::Result<Vec<Account>> {
+        let all = self.list("/accounts", &[], limit).await?;
+        all.into_iter().map(read).collect()
+    }
+
+    fn request(&self, method: Method, path: &str) -> ClientRequest {
+        self.egress
+            .client()
+            .request(method, format!("{}/admin/v1{path}", self.base))
+            .timeout(TIMEOUT)
+            .bearer_auth(self.token.expose())
+    }
+
+    async fn call(&self, request: ClientRequest, body: Option<Value>) -> anyhow::Result<Value> {
+        let sent = match &body {
+            Some(body) => request.send_json(body),
+            None => request.send(),
+        };
+        let mut answer = sent.await.map_err(|error| {
+            anyhow::anyhow!(
+                "no answer from {}: {}; start a server with `tintype serve`, or name another one with --server",
+                self.base,
+                EgressFault::from(&error)
+            )
+        })?;
+        let status = answer.status();
+        let bytes = answer
+            .body()
+            .limit(MAX_ANSWER)
+            .await
+            .with_context(|| format!("the answer of {} broke off", self.base))?;
+        if status == StatusCode::UNAUTHORIZED {
+            bail!(
+                "{} does not accept the operator token of {}; {TOKEN_PLACES}",
+                self.base,
+                self.token_from
+            );
+        }
+        if !status.is_success() {
+            bail!(refusal(status, &bytes));
+        }
+        if bytes.is_empty() {
+            return Ok(json!(null));
+        }
+        serde_json::from_slice(&bytes).with_context(|| {
+            format!(
+                "the answer of {} is not that of Tintype; check --server",
+                self.base
+            )
+        })
+    }
+}
+
+/// An answer as what it is expected to be.
+pub fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
+    serde_json::from_value(value).context("the server's answer is not that of this version")
+}
+
+fn names(accounts: &[Account]) -> String {
+    let shown: Vec<String> = accounts
+        .iter()
+        .take(NAMED)
+        .map(|it| format!("{} ({})", it.name, it.account_id))
+        .collect();
+    let more = accounts.len().saturating_sub(NAMED);
+    match more {
+        0 => shown.join(", "),
+        _ => format!("{} and {more} more", shown.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_names_ten_accounts_and_counts_the_rest() {
+        let account = |at: usize| Account {
+            account_id: format!("id{at}"),
+            name: format!("name{at}"),
+        };
+        let all: Vec<Account> = (0..12).map(account).collect();
+        assert_eq!(names(&all[..2]), "name0 (id0), name1 (id1)");
+        assert!(names(&all).ends_with("name9 (id9) and 2 more"));
+    }
+
+    #[test]
+    fn a_token_that_no_header_can_carry_is_named_by_its_place_alone() {
+        let error = Operator::new("http://x", Secret::new("a\nb"), "--token").err();
+        let error = error.unwrap().to_string();
+        assert!(
+            error.contains("--token") && !error.contains('\n'),
+            "{error}"
+        );
+    }
+}

@@ -1,0 +1,215 @@
+//! Where the operator's commands find the server and the token.
+
+use super::operator::Operator;
+use super::settings::Settings;
+use crate::config::{Config, Secret};
+use anyhow::{Context as _, bail};
+use clap::Args;
+use std::path::Path;
+use url::{Host, Url};
+
+/// Where the token is looked for, in this order; part of every message about it.
+pub const TOKEN_PLACES: &str = "it is looked for in --token, in the environment variable TINTYPE_ADMIN_TOKEN, in [admin] token of the configuration, and in the file admin-token of the data directory";
+
+/// Options of every command that speaks to a running server as its operator.
+#[derive(Args, Clone, Default)]
+pub struct Access {
+    /// The running server [default: server.listen of the configuration, http://127.0.0.1:8080].
+    #[arg(long, value_name = "URL")]
+    server: Option<String>,
+    /// The operator's token [default: [admin] token of the configuration, else the file admin-token of the data directory].
+    #[arg(
+        long,
+        value_name = "TOKEN",
+        env = "TINTYPE_ADMIN_TOKEN",
+        hide_env_values = true
+    )]
+    token: Option<String>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+impl Access {
+    /// A client of the server, with the token.
+    ///
+    /// # Errors
+    /// The address is none, or no token is found.
+    pub fn operator(&self) -> anyhow::Result<Operator> {
+        let named = self.server.as_deref().map(base_url).transpose()?;
+        let given = self.token.as_deref().filter(|text| !text.is_empty());
+        // With both at hand the configuration of this machine is not asked, and need not be sound.
+        if let (Some(server), Some(token)) = (&named, given) {
+            return Operator::new(server, Secret::new(token), "--token or TINTYPE_ADMIN_TOKEN");
+        }
+        let config = self.settings.load(Vec::new())?;
+        let server = match &named {
+            Some(server) => server.clone(),
+            None => listening(&config)?,
+        };
+        if let Some(token) = given {
+            return Operator::new(
+                &server,
+                Secret::new(token),
+                "--token or TINTYPE_ADMIN_TOKEN",
+            );
+        }
+        if !is_own(&server, &config) {
+            bail!(
+                "{server} is not the server of this configuration, so the token of this machine is not sent to it; give its token with --token or TINTYPE_ADMIN_TOKEN"
+            );
+        }
+        let (token, from) = local_token(&config)?;
+        Operator::new(&server, token, &from)
+    }
+}
+
+fn base_url(text: &str) -> anyhow::Result<String> {
+    let expected = "expected a URL such as http://127.0.0.1:8080";
+    let url = Url::parse(text).with_context(|| format!("--server {text}: {expected}"))?;
+    let bare = url.query().is_none() && url.fragment().is_none();
+    let nobody = url.username().is_empty() && url.password().is_none();
+    if !matches!(url.scheme(), "http" | "https") || !bare || !nobody {
+        bail!("--server: {expected}, with nothing but host, port and path");
+    }
+    Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+fn listening(config: &Config) -> anyhow::Result<String> {
+    let (_, port) = config.server.listen.host_and_port();
+    if port == 0 {
+        bail!(
+            "server.listen has port 0, so the server is at a port of the system's choosing; name it with --server"
+        );
+    }
+    Ok(format!("http://{}", config.server.listen.reachable()))
+}
+
+/// Is the server one that this machine's token may be shown to: on this very machine, or what the configuration calls its own?
+fn is_own(server: &str, config: &Config) -> bool {
+    let Ok(url) = Url::parse(server) else {
+        return false;
+    };
+    let loopback = match url.host() {
+        Some(Host::Domain(name)) => name == "localhost",
+        Some(Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(Host::Ipv6(ip)) => ip.is_loopback(),
+        None => false,
+    };
+    let own = [Ok(config.public_url()), listening(config)];
+    loopback
+        || own
+            .into_iter()
+            .flatten()
+            .filter_map(|own| Url::parse(&own).ok())
+            .any(|own| own.origin() == url.origin())
+}
+
+fn local_token(config: &Config) -> anyhow::Result<(Secret, String)> {
+    if let Some(token) = &config.admin.token {
+        return Ok((token.clone(), "[admin] token of the configuration".into()));
+    }
+    let path = config.storage.data_dir.join("admin-token");
+    let token = read_token(&path)?;
+    Ok((token, path.display().to_string()))
+}
+
+fn read_token(path: &Path) -> anyhow::Result<Secret> {
+    let text = std::fs::read_to_string(path).with_context(|| {
+        format!(
+            "no operator token: {TOKEN_PLACES}; that file, {}, cannot be read",
+            path.display()
+        )
+    })?;
+    match text.trim() {
+        "" => bail!("{} is empty; restart the server without it", path.display()),
+        token => Ok(Secret::new(token)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::Sources;
+
+    fn config(listen: &str) -> Config {
+        let flags = [
+            ("server.listen", listen),
+            ("server.public_url", "https://pictures.example/x"),
+        ];
+        let flags = flags.map(|(key, value)| (key.to_owned(), toml::Value::String(value.into())));
+        Config::load(&Sources {
+            file: None,
+            default_file: None,
+            env: Vec::new(),
+            flags: flags.into(),
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn a_server_is_a_bare_http_url() {
+        assert_eq!(base_url("http://x:1/").unwrap(), "http://x:1");
+        assert_eq!(base_url("https://x/under/").unwrap(), "https://x/under");
+        for bad in [
+            "x",
+            "127.0.0.1:8080",
+            "ftp://x",
+            "http://a:b@x",
+            "http://x?y",
+            "http://x#y",
+        ] {
+            assert!(base_url(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn the_listening_address_is_the_default() {
+        assert_eq!(
+            listening(&config("0.0.0.0:81")).unwrap(),
+            "http://127.0.0.1:81"
+        );
+        let error = listening(&config("127.0.0.1:0")).unwrap_err().to_string();
+        assert!(error.contains("--server"), "{error}");
+    }
+
+    #[test]
+    fn the_token_of_this_machine_goes_to_no_other_one() {
+        let config = config("10.0.0.1:81");
+        for own in [
+            "http://127.0.0.1:9",
+            "http://localhost:9",
+            "http://[::1]:9",
+            "https://pictures.example",
+            "http://10.0.0.1:81",
+        ] {
+            assert!(is_own(own, &config), "{own}");
+        }
+        for other in [
+            "http://pictures.example",
+            "https://evil.example",
+            "http://localhost.evil.example",
+            "http://10.0.0.1:82",
+        ] {
+            assert!(!is_own(other, &config), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_missing_token_says_where_it_is_looked_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("admin-token");
+        let error = format!("{:#}", read_token(&path).unwrap_err());
+        for part in [
+            "--token",
+            "TINTYPE_ADMIN_TOKEN",
+            "[admin]",
+            &path.display().to_string(),
+        ] {
+            assert!(error.contains(part), "{error}");
+        }
+        std::fs::write(&path, "\n").unwrap();
+        assert!(read_token(&path).unwrap_err().to_string().contains("empty"));
+        std::fs::write(&path, "abc\n").unwrap();
+        assert_eq!(read_token(&path).unwrap().expose(), "abc");
+    }
+}

@@ -1,0 +1,116 @@
+//! A delivery as a text file: header lines, a blank line, the body. `webhook listen --save` writes it, `webhook-verify` reads it.
+
+use tintype_storage::domain::verification::Headers;
+
+/// A delivery that was read back.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Recorded<'a> {
+    /// Names and values, in the order given.
+    pub headers: Vec<(&'a str, &'a str)>,
+    /// The body, byte for byte.
+    pub body: &'a [u8],
+}
+
+/// Why a text is no delivery.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NotRecorded {
+    /// The head never ends.
+    #[error("there is no blank line between headers and body; put one after the last header")]
+    NoBlankLine,
+    /// The head is not text.
+    #[error("the header lines are not UTF-8 text")]
+    NotText,
+    /// A line of the head has no colon.
+    #[error("line {0} is no header: expected a name, a colon and a value")]
+    NoHeader(usize),
+}
+
+impl<'a> Recorded<'a> {
+    /// Reads it. Lines of the head end with LF or CRLF; a request line before them is passed over.
+    pub fn parse(text: &'a [u8]) -> Result<Self, NotRecorded> {
+        let mut headers = Vec::new();
+        let mut rest = text;
+        for number in 1.. {
+            let end = rest.iter().position(|byte| *byte == b'\n');
+            let (line, after) = rest.split_at(end.ok_or(NotRecorded::NoBlankLine)? + 1);
+            rest = after;
+            let line = std::str::from_utf8(line).map_err(|_| NotRecorded::NotText)?;
+            let line = line.trim_end_matches(['\r', '\n']);
+            if line.is_empty() {
+                break;
+            }
+            if number == 1 && is_request_line(line) {
+                continue;
+            }
+            let (name, value) = line
+                .split_once(':')
+                .filter(|(name, _)| !name.trim().is_empty())
+                .ok_or(NotRecorded::NoHeader(number))?;
+            headers.push((name.trim(), value.trim()));
+        }
+        Ok(Self {
+            headers,
+            body: rest,
+        })
+    }
+
+    /// The headers that a signature needs.
+    pub fn signed(&self) -> Headers<'a> {
+        Headers::pick(self.headers.iter().copied())
+    }
+
+    /// The text of it.
+    pub fn text(&self) -> Vec<u8> {
+        let mut text: String = self
+            .headers
+            .iter()
+            .map(|(name, value)| format!("{name}: {value}\n"))
+            .collect();
+        text.push('\n');
+        [text.as_bytes(), self.body].concat()
+    }
+}
+
+fn is_request_line(line: &str) -> bool {
+    line.rsplit_once(' ')
+        .is_some_and(|(_, version)| version.starts_with("HTTP/"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_read_back() {
+        let recorded = Recorded {
+            headers: vec![("X-Timestamp", "1"), ("webhook-id", "a:b")],
+            body: b"{\"a\":\r\n\r\n\xff}\n",
+        };
+        let text = recorded.text();
+        assert_eq!(Recorded::parse(&text), Ok(recorded));
+    }
+
+    #[test]
+    fn line_ends_and_a_request_line_do_not_matter() {
+        let text = b"POST /a:b HTTP/1.1\r\nx-signature : s\r\nEmpty:\r\n\r\n{}";
+        let recorded = Recorded::parse(text).unwrap();
+        assert_eq!(recorded.headers, [("x-signature", "s"), ("Empty", "")]);
+        assert_eq!(recorded.body, b"{}");
+        assert_eq!(recorded.signed().x_signature, Some("s"));
+        assert_eq!(Recorded::parse(b"\n").unwrap().body, b"");
+    }
+
+    #[test]
+    fn what_is_no_delivery() {
+        for (text, fault) in [
+            (b"".as_slice(), NotRecorded::NoBlankLine),
+            (b"a: b", NotRecorded::NoBlankLine),
+            (b"a: b\n", NotRecorded::NoBlankLine),
+            (b"a: b\n{}\n\n", NotRecorded::NoHeader(2)),
+            (b": b\n\n", NotRecorded::NoHeader(1)),
+            (b"a: \xff\n\n", NotRecorded::NotText),
+        ] {
+            assert_eq!(Recorded::parse(text), Err(fault));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Whether a delivery verifies, in words: one line for each of the two signatures.
+
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::verification::{
+    Headers, Refusal, SignedText, verify_standard, verify_x_signature,
+};
+
+/// What each scheme says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Of `X-Signature` with `X-Timestamp`.
+    pub x_signature: Result<SignedText, Refusal>,
+    /// Of `webhook-signature` with `webhook-id` and `webhook-timestamp`.
+    pub standard: Result<(), Refusal>,
+}
+
+impl Verdict {
+    /// Tries every secret and keeps the best outcome of each scheme. Without a secret nothing matches.
+    pub fn new(secrets: &[Secret], headers: &Headers<'_>, body: &[u8], now: Timestamp) -> Self {
+        let x = |secret| verify_x_signature(secret, headers, body, now);
+        let standard = |secret| verify_standard(secret, headers, body, now);
+        Self {
+            x_signature: best(secrets.iter().map(x)),
+            standard: best(secrets.iter().map(standard)),
+        }
+    }
+
+    /// Does at least one scheme verify? A receiver checks one of the two.
+    pub fn verifies(&self) -> bool {
+        self.x_signature.is_ok() || self.standard.is_ok()
+    }
+
+    /// What to tell, one line for each scheme.
+    pub fn lines(&self) -> [String; 2] {
+        let x_signature = match self.x_signature {
+            Ok(SignedText::Raw) => "verifies".into(),
+            Ok(SignedText::Rewritten(encoding)) => format!(
+                "verifies, but only after writing the body again as {}: something on the way has rewritten it",
+                encoding.word()
+            ),
+            Err(refusal) => refused(refusal),
+        };
+        let standard = self
+            .standard
+            .map_or_else(refused, |()| "verifies".to_owned());
+        [
+            format!("X-Signature: {x_signature}"),
+            format!("webhook-signature: {standard}"),
+        ]
+    }
+}
+
+fn refused(refusal: Refusal) -> String {
+    match refusal {
+        Refusal::Missing(_) => format!("not checked: {refusal}"),
+        _ => format!("does not verify: {refusal}"),
+    }
+}
+
+/// Success before a wrong time, for there the secret was the right one, before everything else.
+fn best<T>(outcomes: impl Iterator<Item = Result<T, Refusal>>) -> Result<T, Refusal> {
+    let rank = |outcome: &Result<T, Refusal>| match outcome {
+        Ok(_) => 0,
+        Err(Refusal::Stale(_) | Refusal::Future(_)) => 1,
+        Err(_) => 2,
+    };
+    outcomes.min_by_key(rank).unwrap_or(Err(Refusal::Mismatch))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::signature::{standard_signature, x_signature};
+
+    const BODY: &str = r#"{"a":1}"#;
+
+    fn verdict(body: &str, secrets: &[Secret], late: i64) -> Verdict {
+        let (old, new) = (Secret::from_random([1; 32]), Secret::from_random([2; 32]));
+        let x = x_signature(&new, 1_000, BODY);
+        let standard = standard_signature(&[new, old], "id", 1_000, BODY);
+        let headers = Headers {
+            x_signature: Some(&x),
+            x_timestamp: Some("1000"),
+            webhook_id: Some("id"),
+            webhook_timestamp: Some("1000"),
+            webhook_signature: Some(&standard),
+        };
+        let now = Timestamp::from_millis((1_000 + late) * 1_000);
+        Verdict::new(secrets, &headers, body.as_bytes(), now)
+    }
+
+    #[test]
+    fn each_outcome_has_its_words() {
+        let [old, new, other] = [1, 2, 3].map(|it| Secret::from_random([it; 32]));
+        let cases = [
+            ("new secret", verdict(BODY, &[new.clone()], 0)),
+            ("old secret", verdict(BODY, &[old.clone()], 0)),
+            ("other secret", verdict(BODY, &[other.clone()], 0)),
+            ("no secret", verdict(BODY, &[], 0)),
+            ("late", verdict(BODY, &[other.clone(), new.clone()], 301)),
+            ("early", verdict(BODY, &[new.clone(), other.clone()], -400)),
+            (
+                "rewritten",
+                verdict(r#"{ "a": 1.0 }"#, &[other, old, new.clone()], 0),
+            ),
+            ("changed", verdict(r#"{"a":2}"#, &[new.clone()], 0)),
+            (
+                "bare",
+                Verdict::new(&[new], &Headers::default(), b"", Timestamp::from_millis(0)),
+            ),
+        ];
+        let said: Vec<String> = cases
+            .iter()
+            .map(|(name, it)| format!("{name}: {}\n  {}\n", it.verifies(), it.lines().join("\n  ")))
+            .collect();
+        insta::assert_snapshot!(said.concat());
+    }
+}

@@ -1,0 +1,178 @@
+//! `tintype webhook ...`: registered webhooks, over the operator interface, and a receiver to try them with.
+
+use super::listen;
+use super::operator::read;
+use super::operator_access::Access;
+use super::output::{facts, print, print_json, table};
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::webhook::WebhookId;
+
+/// What to do with webhooks.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Register a URL; prints the secret that signs the deliveries to it.
+    Add(Add),
+    /// List the webhooks of an account, oldest first; with --json the secrets too.
+    List(List),
+    /// Remove a webhook; deliveries to it that are still pending are given up.
+    Rm(One),
+    /// Send a test delivery.
+    Test(One),
+    /// Replace the secret; the old one signs webhook-signature for 24 hours more.
+    Rotate(One),
+    /// Receive deliveries on this machine, and print and verify them.
+    Listen(listen::Arguments),
+}
+
+/// Options of `webhook add`.
+#[derive(Args)]
+pub struct Add {
+    /// Where deliveries go; `[egress] allow` opens addresses that are not public.
+    url: String,
+    /// Whose webhook it is, by id or name [default: the only account].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Whose JSON writer the bodies match: ascii (Python's) or utf8 (JavaScript's).
+    #[arg(long, default_value = "ascii", value_parser = encoding)]
+    encoding: Encoding,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `webhook list`.
+#[derive(Args)]
+pub struct List {
+    /// Whose webhooks, by id or name [default: the only account].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of what is done with one webhook.
+#[derive(Args)]
+pub struct One {
+    /// The webhook's id.
+    id: WebhookId,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Args)]
+struct Common {
+    #[command(flatten)]
+    access: Access,
+    /// Print the answer of the server as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Deserialize)]
+struct Webhook {
+    webhook_id: String,
+    account_id: String,
+    url: String,
+    secret: String,
+    encoding: String,
+    created_at: String,
+}
+
+#[derive(Deserialize)]
+struct Sent {
+    delivery_id: String,
+    url: String,
+}
+
+fn encoding(word: &str) -> Result<Encoding, String> {
+    word.parse().map_err(|_| "one of ascii, utf8".to_owned())
+}
+
+/// Does it.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    actix_web::rt::System::new().block_on(async {
+        match command {
+            Command::Add(arguments) => add(arguments).await,
+            Command::List(arguments) => list(arguments).await,
+            Command::Rm(arguments) => remove(arguments).await,
+            Command::Test(arguments) => test(arguments).await,
+            Command::Rotate(arguments) => rotate(arguments).await,
+            Command::Listen(arguments) => listen::run(arguments).await,
+        }?;
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+async fn add(arguments: Add) -> anyhow::Result<()> {
+    let operator = arguments.common.access.operator()?;
+    let account = operator.account(arguments.account.as_deref()).await?;
+    let path = format!("/accounts/{}/webhooks", account.account_id);
+    let body = json!({"url": arguments.url, "encoding": arguments.encoding.word()});
+    let answer = operator.post(&path, Some(body)).await?;
+    show(arguments.common.json, answer)
+}
+
+async fn list(arguments: List) -> anyhow::Result<()> {
+    let operator = arguments.common.access.operator()?;
+    let account = operator.account(arguments.account.as_deref()).await?;
+    let path = format!("/accounts/{}/webhooks", account.account_id);
+    let all = operator.list(&path, &[], usize::MAX).await?;
+    if arguments.common.json {
+        return print_json(&json!({"data": all, "next_cursor": null}));
+    }
+    let row = |value| {
+        read(value).map(|it: Webhook| vec![it.webhook_id, it.created_at, it.encoding, it.url])
+    };
+    let rows = all.into_iter().map(row).collect::<Result<_, _>>()?;
+    print(&table(&["WEBHOOK", "CREATED", "ENCODING", "URL"], rows))
+}
+
+async fn remove(One { id, common }: One) -> anyhow::Result<()> {
+    let answer = common
+        .access
+        .operator()?
+        .delete(&format!("/webhooks/{id}"))
+        .await?;
+    if common.json {
+        return print_json(&answer);
+    }
+    print(&format!("removed {id}\n"))
+}
+
+async fn test(One { id, common }: One) -> anyhow::Result<()> {
+    let path = format!("/webhooks/{id}/test");
+    let answer = common.access.operator()?.post(&path, None).await?;
+    if common.json {
+        return print_json(&answer);
+    }
+    let sent: Sent = read(answer)?;
+    print(&format!(
+        "a test delivery to {} is on its way; what came of it: tintype delivery show {}\n",
+        super::output::printable(&sent.url),
+        sent.delivery_id
+    ))
+}
+
+async fn rotate(One { id, common }: One) -> anyhow::Result<()> {
+    let path = format!("/webhooks/{id}/rotate-secret");
+    let answer = common.access.operator()?.post(&path, None).await?;
+    show(common.json, answer)
+}
+
+/// A webhook with its secret, which whoever registers or rotates is about to hand on.
+fn show(json: bool, answer: Value) -> anyhow::Result<()> {
+    if json {
+        return print_json(&answer);
+    }
+    let webhook: Webhook = read(answer)?;
+    print(&facts(&[
+        ("webhook", Some(&webhook.webhook_id)),
+        ("account", Some(&webhook.account_id)),
+        ("url", Some(&webhook.url)),
+        ("encoding", Some(&webhook.encoding)),
+        ("secret", Some(&webhook.secret)),
+    ]))
+}
