@@ -94,9 +94,12 @@ mod tests {
     fn each_outcome_has_its_words() {
         let [old, new, other] = [1, 2, 3].map(|it| Secret::from_random([it; 32]));
         let cases = [
-            ("new secret", verdict(BODY, &[new.clone()], 0)),
-            ("old secret", verdict(BODY, &[old.clone()], 0)),
-            ("other secret", verdict(BODY, &[other.clone()], 0)),
+            ("new secret", verdict(BODY, std::slice::from_ref(&new), 0)),
+            ("old secret", verdict(BODY, std::slice::from_ref(&old), 0)),
+            (
+                "other secret",
+                verdict(BODY, std::slice::from_ref(&other), 0),
+            ),
             ("no secret", verdict(BODY, &[], 0)),
             ("late", verdict(BODY, &[other.clone(), new.clone()], 301)),
             ("early", verdict(BODY, &[new.clone(), other.clone()], -400)),
@@ -104,7 +107,10 @@ mod tests {
                 "rewritten",
                 verdict(r#"{ "a": 1.0 }"#, &[other, old, new.clone()], 0),
             ),
-            ("changed", verdict(r#"{"a":2}"#, &[new.clone()], 0)),
+            (
+                "changed",
+                verdict(r#"{"a":2}"#, std::slice::from_ref(&new), 0),
+            ),
             (
                 "bare",
                 Verdict::new(&[new], &Headers::default(), b"", Timestamp::from_millis(0)),
