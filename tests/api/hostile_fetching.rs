@@ -23,7 +23,7 @@ fn call(server: &Server, customer: &Customer, urls: &[String]) -> Answer {
 /// Demands that a call with this one input is refused by its name, and leaves nothing behind.
 #[track_caller]
 fn refused(server: &Server, customer: &Customer, url: String) -> String {
-    let answer = call(server, customer, &[url.clone()]);
+    let answer = call(server, customer, std::slice::from_ref(&url));
     assert_eq!(answer.status, 422, "{url}: {}", answer.text());
     answer.assert_problem(422, "validation_failed");
     let field = answer.faulty_fields().remove(0);
