@@ -3,6 +3,7 @@
 use super::auth::Principal;
 use super::body;
 use super::failures;
+use super::funds;
 use super::idempotency;
 use super::problem::{Code, Problem};
 use super::state::AppState;
@@ -21,7 +22,6 @@ use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::request::GenerationRequest;
 use tintype_storage::domain::webhook;
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, IdempotentCall, NewJob};
@@ -84,8 +84,7 @@ pub async fn create(
         account,
     };
     if call.needs_material() {
-        check_funds(&call.state, &call.key, call.price)?;
-        call.check_key_limit().await?;
+        funds::check(&call.state, &call.key, call.price).await?;
         // Apart from this request's own life: a caller that goes away must leave no objects behind.
         let apart = actix_web::rt::spawn(call.accept());
         return apart.await.map_err(|_| {
@@ -112,23 +111,6 @@ struct Call {
 impl Call {
     fn needs_material(&self) -> bool {
         !self.asked.input_urls.is_empty() || words::is_too_large(&words_of(&self.asked))
-    }
-
-    /// Refuses what the key's own limit does not cover, before anything is fetched. A call without material goes straight
-    /// to the reservation, which decides again.
-    async fn check_key_limit(&self) -> Result<(), Problem> {
-        let Some(limit) = self.key.spend_limit else {
-            return Ok(());
-        };
-        let (state, key, price) = (self.state.clone(), self.key.clone(), self.price);
-        // Reads all live jobs of the account, which may be many: not on this thread, which serves other calls.
-        let used = web::block(move || spent_and_held(&state, &key)).await;
-        let used = used.map_err(|_| failures::busy())??;
-        let total = used.plus(price).map_err(LedgerError::from);
-        if total.map_err(AcceptError::from)? > limit {
-            return Err(AcceptError::KeyLimit { limit, used, price }.into());
-        }
-        Ok(())
     }
 
     /// Gathers what the job needs, then asks the account's actor.
@@ -249,29 +231,6 @@ fn callback_of(
     named
         .map(Some)
         .ok_or_else(|| Problem::field("callback_url", message))
-}
-
-/// Refuses early what cannot be paid, before anything is fetched. The reservation itself decides again.
-fn check_funds(state: &AppState, key: &ApiKey, price: Amount) -> Result<(), Problem> {
-    let account = state.store.account(key.account)?;
-    let books = account.map(|account| account.books).unwrap_or_default();
-    books
-        .hold(price)
-        .map(drop)
-        .map_err(|error| AcceptError::from(error).into())
-}
-
-/// What a key has spent, with what its live jobs hold.
-fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<Amount, Problem> {
-    let mut used = state.store.key_spent(key.id)?;
-    state.store.each_live_job_of(key.account, |job| {
-        if job.key == key.id {
-            // Beyond every limit there is nothing to tell apart.
-            used = used.plus(job.price).unwrap_or(used);
-        }
-        Ok(())
-    })?;
-    Ok(used)
 }
 
 /// What a call has put into the object store before its job exists.

@@ -6,6 +6,7 @@ mod balance;
 mod body;
 mod envelope;
 mod failures;
+mod funds;
 mod generations;
 mod health;
 mod idempotency;
