@@ -120,6 +120,8 @@ fn a_change_is_effective_at_once() {
     generation.expect(202);
     patch(&server, &customer, json!({"active": false}));
     generation.refused(401, "unauthorized");
+    // What the key has spent stands still from here on.
+    server.assert_settled();
     // Nothing but what was named has changed, and nothing named changes nothing.
     let same = patch(&server, &customer, json!({}));
     assert_eq!(
