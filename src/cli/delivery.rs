@@ -70,10 +70,10 @@ pub struct Redeliver {
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
     /// Only those created at this moment or later, such as 2026-11-20T00:00:00Z.
-    #[arg(long, value_name = "TIME", requires = "webhook", value_parser = moment)]
+    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = moment)]
     from: Option<Timestamp>,
     /// Only those created at this moment or earlier.
-    #[arg(long, value_name = "TIME", requires = "webhook", value_parser = moment)]
+    #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
     common: Common,
