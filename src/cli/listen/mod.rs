@@ -122,11 +122,13 @@ async fn receive(
     let Ok(Ok(body)) = payload.to_bytes_limited(MAX_BODY).await else {
         return HttpResponse::PayloadTooLarge().body("no delivery has such a body\n");
     };
-    let headers = request
+    let mut headers: Vec<(&str, &str)> = request
         .headers()
         .iter()
         .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
         .collect();
+    // The server hands them over in no order.
+    headers.sort_unstable();
     let recorded = Recorded {
         headers,
         body: &body,
