@@ -1,8 +1,8 @@
 #!/bin/sh
-# Proves with a trace of system calls that no commit is answered before the log that holds it has been synced.
+# Proves with a trace of system calls that no commit is answered before the journal that holds it has been synced.
 #
 # The storage tests play the part of a process that commits twenty times and says so of each. Between two of its words there
-# must be a write to sled's log and, after the last of them, an fdatasync of the log that returned 0.
+# must be a write to the journal and, after it, an fdatasync of the journal that returned 0.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -15,17 +15,15 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 TINTYPE_STORAGE_TEST_PART=commit TINTYPE_STORAGE_TEST_DIRECTORY="$work/data" \
-    strace -f -y -s 64 -e trace=fdatasync,write,pwrite64 -o "$work/trace" \
+    strace -f -y -s 64 -e trace=fdatasync,write -o "$work/trace" \
     "$program" --exact children::plays_the_part_it_is_given --nocapture --test-threads=1 </dev/null >/dev/null
 
-# A call that another thread's call interrupts stands on two lines: "<unfinished ...>" and "<... name resumed>".
-awk -v log_file="$work/data/db>" '
-    function is(name) { return index($0, " " name "(") || index($0, "<... " name " resumed>") }
-    is("pwrite64")  { written = 1; synced = 0; begun = 0 }
-    is("fdatasync") {
-        if (index($0, log_file)) { begun = 1 }
-        if (begun && / = 0$/)    { synced = 1; begun = 0 }
-    }
+# A call that another thread's call interrupts stands on two lines, "<unfinished ...>" and "<... name resumed>", each begun by
+# its thread. sled is given what was answered before, and is synced as well: only calls on the journal count.
+awk -v journal="$work/data/journal/" '
+    / write\(/ && index($0, journal)      { written = 1; synced = 0 }
+    / fdatasync\(/ && index($0, journal)  { syncing[$1] = 1 }
+    /fdatasync/ && !/<unfinished/         { if (syncing[$1] && / = 0$/) { synced = written }; syncing[$1] = 0 }
     /write\(1.*"answered [0-9]+/ {
         answered++
         if (!written || !synced) { print "durability: answered before it was synced: " $0; bad = 1 }

@@ -2,7 +2,7 @@
 # Proves with a trace of system calls that the running service answers 202 only when the job is on the disk.
 #
 # One job is created with curl while strace looks on. Between the read of the request and the write of its 202 there must be
-# a write to sled's log and, after it, an fdatasync of the log that returned 0.
+# a write to the journal and, after it, an fdatasync of the journal that returned 0.
 set -eu
 cd "$(dirname "$0")/.."
 
@@ -44,15 +44,15 @@ wait "$tracer"
 rm pid
 tracer=
 
-# A call that another thread's call interrupts stands on two lines: "<unfinished ...>" and "<... name resumed>". A call is
-# begun on the first and has its result on the last.
+# A call that another thread's call interrupts stands on two lines, "<unfinished ...>" and "<... name resumed>", each begun by
+# its thread. A call is begun on the first and has its result on the last.
 awk '
     { begins = !index($0, "<... "); ends = !index($0, "<unfinished") }
-    /POST \/api\/v1\/nb\/text-generations/ && ends          { asked = 1; written = synced = 0 }
-    asked && /pwrite(64|v)/ && index($0, "/store/db>")      { writing = 1 }
-    asked && writing && /pwrite(64|v)/ && ends              { written = 1; writing = 0 }
-    asked && written && begins && /fdatasync\(/ && index($0, "/store/db>") { syncing = 1 }
-    asked && syncing && /fdatasync/ && / = 0$/              { synced = 1; syncing = 0 }
+    /POST \/api\/v1\/nb\/text-generations/ && ends { asked = 1; written = synced = 0 }
+    asked && begins && / write\(/ && index($0, "/store/journal/") { writing[$1] = 1 }
+    asked && ends && /write/ && writing[$1]           { written = 1; synced = 0; writing[$1] = 0 }
+    written && begins && / fdatasync\(/ && index($0, "/store/journal/") { syncing[$1] = 1 }
+    ends && /fdatasync/                               { if (syncing[$1] && / = 0$/) { synced = 1 }; syncing[$1] = 0 }
     asked && begins && /HTTP\/1\.1 202/ {
         answered = 1
         if (!synced) { print "durability: 202 was sent before the job was synced: " $0; bad = 1 }
@@ -62,4 +62,4 @@ awk '
         if (!bad) { print "the 202 left after the fdatasync of what the request wrote\n1 passed, 0 failed" }
         exit bad
     }
-' trace || { grep -nE 'POST /api|store/db>|fdatasync|HTTP/1.1 202' trace >&2; echo "0 passed, 1 failed"; exit 1; }
+' trace || { grep -nE 'POST /api|store/journal/|fdatasync|HTTP/1.1 202' trace >&2; echo "0 passed, 1 failed"; exit 1; }

@@ -264,7 +264,7 @@ impl AccountActor {
             }
         }
         let owed = batch.deliveries().to_vec();
-        let (writes, inserts) = batch.into_changes()?;
+        let writes = batch.into_writes()?;
         self.count_live(live_before);
         for (outcome, reply) in begun {
             // A run that ends the job here, because it was the last one allowed, is known only once it is on the disk.
@@ -275,7 +275,7 @@ impl AccountActor {
                 outcome => drop(reply.send(outcome)),
             }
         }
-        if writes.is_empty() && inserts.is_empty() {
+        if writes.is_empty() {
             answers.into_iter().for_each(Answer::send);
             return Ok(());
         }
@@ -302,11 +302,7 @@ impl AccountActor {
             // After a failure too: what has piled up meanwhile is then refused at once.
             address.do_send(CommitEnded);
         });
-        self.context.store.engine().submit(Commit {
-            writes,
-            inserts,
-            done,
-        });
+        self.context.store.engine().submit(Commit { writes, done });
         Ok(())
     }
 

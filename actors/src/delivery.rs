@@ -305,11 +305,7 @@ impl DeliveryActor {
                 }
             }
         });
-        self.context.store.engine().submit(Commit {
-            writes,
-            inserts: Vec::new(),
-            done,
-        });
+        self.context.store.engine().submit(Commit { writes, done });
     }
 
     /// Removes old deliveries. Here, because a wish to send one of them again may come at the same moment.
@@ -346,11 +342,7 @@ impl DeliveryActor {
             drop(reply.send(outcome.map(|()| forgotten.cursor)));
         });
         let writes = forgotten.writes;
-        self.context.store.engine().submit(Commit {
-            writes,
-            inserts: Vec::new(),
-            done,
-        });
+        self.context.store.engine().submit(Commit { writes, done });
         Ok(())
     }
 

@@ -78,11 +78,7 @@ impl AppState {
         let (sender, receiver) = oneshot::channel();
         // The caller may have gone away; then nobody wants to know.
         let done = Box::new(move |outcome| drop(sender.send(outcome)));
-        self.store.engine().submit(Commit {
-            writes,
-            inserts: Vec::new(),
-            done,
-        });
+        self.store.engine().submit(Commit { writes, done });
         let outcome = receiver.await.unwrap_or(Err(EngineError::Stopped));
         if let Err(error) = &outcome {
             self.fail_stop.trip(error.to_string());

@@ -244,7 +244,6 @@ fn ordered(engine: &dyn Engine) {
     for number in 0..500u32 {
         let sender = sender.clone();
         engine.submit(Commit {
-            inserts: Vec::new(),
             writes: vec![put("last", &number.to_string())],
             done: Box::new(move |outcome| {
                 sender

@@ -46,7 +46,10 @@ fn inputs_reach_the_generator_in_order_and_are_removed_when_the_job_ends() {
     server.generator.hold();
     let urls = ["/2", "/0", "/1", "/0"].map(|path| origin.url(path));
     let job = call(&server, &customer, &urls).expect(202).job_id();
-    server.job_once(&customer, &job, "processing");
+    // A job is processing a moment before its generator is asked.
+    crate::support::until("the generator is asked", || {
+        !server.generator.orders().is_empty()
+    });
     let sizes: Vec<_> = server.generator.orders()[0]
         .inputs
         .iter()

@@ -41,14 +41,9 @@ impl Engine for Camera {
     }
 
     fn submit(&self, commit: Commit) {
-        let Commit {
-            writes,
-            inserts,
-            done,
-        } = commit;
+        let Commit { writes, done } = commit;
         let inner = Commit {
             writes,
-            inserts,
             done: Box::new(|outcome| assert_eq!(outcome.map_err(|it| it.to_string()), Ok(()))),
         };
         self.inner.submit(inner);

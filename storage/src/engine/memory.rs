@@ -68,7 +68,7 @@ impl Engine for MemoryEngine {
     fn submit(&self, commit: Commit) {
         let outcome = match oversized(&commit) {
             Some(error) => Err(error),
-            None => self.apply(commit.writes, commit.inserts),
+            None => self.apply(commit.writes),
         };
         (commit.done)(outcome);
     }
@@ -87,11 +87,7 @@ impl Engine for MemoryEngine {
 }
 
 impl MemoryEngine {
-    fn apply(
-        &self,
-        writes: Vec<(Key, Option<Value>)>,
-        inserts: Vec<(Key, Value)>,
-    ) -> Result<(), EngineError> {
+    fn apply(&self, writes: Vec<(Key, Option<Value>)>) -> Result<(), EngineError> {
         let mut state = self.state.lock();
         if state.closed {
             return Err(EngineError::Stopped);
@@ -102,7 +98,6 @@ impl MemoryEngine {
                 None => state.pairs.remove(&key),
             };
         }
-        state.pairs.extend(inserts);
         state.commits += 1;
         Ok(())
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub mod faults;
+pub mod journal;
 pub mod memory;
 pub mod sled;
 
@@ -21,10 +22,8 @@ pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
 /// One atomic change, and what to do once it is on the disk.
 pub struct Commit {
-    /// Keys with their new values; `None` removes. A key stands at most once, here or in `inserts`.
+    /// Keys with their new values; `None` removes. A key stands at most once.
     pub writes: Vec<(Key, Option<Value>)>,
-    /// Keys that hold nothing so far, with their values: the engine need not look what they held before.
-    pub inserts: Vec<(Key, Value)>,
     /// Called exactly once, on the engine's thread: it must be quick and must not call the engine.
     pub done: Done,
 }
@@ -36,7 +35,6 @@ impl fmt::Debug for Commit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Commit")
             .field("writes", &self.writes.len())
-            .field("inserts", &self.inserts.len())
             .finish_non_exhaustive()
     }
 }
@@ -194,20 +192,16 @@ pub fn submit_waiting(
     let (sender, receiver) = crossbeam_channel::bounded(1);
     // The receiver may have given up; then nobody wants the outcome.
     let done = Box::new(move |outcome| drop(sender.send(outcome)));
-    engine.submit(Commit {
-        writes,
-        inserts: Vec::new(),
-        done,
-    });
+    engine.submit(Commit { writes, done });
     receiver
 }
 
 /// The first value that is too large, if one is.
 pub(crate) fn oversized(commit: &Commit) -> Option<EngineError> {
-    let written = commit.writes.iter().filter_map(|(_, value)| value.as_ref());
-    let inserted = commit.inserts.iter().map(|(_, value)| value);
-    let bytes = written
-        .chain(inserted)
+    let bytes = commit
+        .writes
+        .iter()
+        .filter_map(|(_, value)| value.as_ref())
         .map(Vec::len)
         .find(|bytes| *bytes > MAX_VALUE_BYTES)?;
     Some(EngineError::TooLarge { bytes })

@@ -19,8 +19,8 @@ use crate::engine::{Key, Value};
 use std::collections::HashMap;
 use uuid::Uuid;
 
-/// Bytes after which a batch is full. What one more decision adds still fits below the engine's own bound of 128 KiB.
-const MAX_BYTES: usize = 80 * 1024;
+/// Bytes after which a batch is full: enough for a few hundred jobs, and little beside what an engine takes at once.
+const MAX_BYTES: usize = 256 * 1024;
 
 /// One account's money and what its keys hold and have spent, in memory.
 #[derive(Clone, Debug)]
@@ -103,7 +103,6 @@ impl AccountBook {
             store,
             limits,
             writes: HashMap::new(),
-            inserts: HashMap::new(),
             bytes: 0,
             jobs: HashMap::new(),
             entries: HashMap::new(),
@@ -132,8 +131,6 @@ pub struct Batch<'a> {
     store: &'a Store,
     limits: Limits,
     writes: HashMap<Key, Option<Value>>,
-    /// Keys that this batch is the first to write.
-    inserts: HashMap<Key, Value>,
     bytes: usize,
     /// Jobs that this batch has touched, as they will be.
     jobs: HashMap<JobId, Job>,
@@ -153,18 +150,11 @@ impl Batch<'_> {
 
     fn put(&mut self, key: Key, value: Option<Value>) {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
-        // A second write of the same batch takes the first one's place.
-        self.inserts.remove(&key);
         self.writes.insert(key, value);
     }
 
-    fn insert(&mut self, key: Key, value: Value) {
-        self.bytes += key.len() + value.len();
-        self.inserts.insert(key, value);
-    }
-
-    /// Is there as much in this batch as one commit should hold? sled keeps a commit whole for certain only within one of its
-    /// segments of 512 KiB, of which it needs about three times what it is given.
+    /// Is there as much in this batch as one commit should hold? What comes later waits for the next one, so that no commit
+    /// keeps those of other accounts waiting for long.
     pub fn is_full(&self) -> bool {
         self.bytes >= MAX_BYTES
     }
@@ -210,7 +200,7 @@ impl Batch<'_> {
         self.book.account.books = books;
         self.books_changed = true;
         self.book.count_live(&job);
-        self.insert(keys::live_job(job.account, id), encode(&job));
+        self.put(keys::live_job(job.account, id), Some(encode(&job)));
         self.remember(IdempotentCall::Generation, new.idempotency, id.0, now);
         self.jobs.insert(id, job);
         Ok(Accepted {
@@ -250,9 +240,9 @@ impl Batch<'_> {
             fingerprint: used.fingerprint,
             expires_at,
         };
-        self.insert(
+        self.put(
             keys::idempotency_use(call, self.book.account.id, &used.name, expires_at),
-            encode(&record),
+            Some(encode(&record)),
         );
         self.used.insert((call, used.name), record);
     }
@@ -360,7 +350,7 @@ impl Batch<'_> {
         let held = &mut self.book.keys.entry(job.key).or_default().held;
         *held = held.minus(job.price).unwrap_or(Amount::ZERO);
         self.put(keys::live_job(job.account, job.id), None);
-        self.insert(keys::ended_job(job.account, job.id), encode(job));
+        self.put(keys::ended_job(job.account, job.id), Some(encode(job)));
     }
 
     /// `spent` is what the job's key has spent with this charge.
@@ -419,21 +409,14 @@ impl Batch<'_> {
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {
-        self.insert(
+        self.put(
             keys::ledger_entry(self.book.account.id, entry.id),
-            encode(&entry),
+            Some(encode(&entry)),
         );
     }
 
     /// All that was decided, as the writes of one commit; empty when nothing has changed.
-    pub fn into_writes(self) -> Result<Writes, StoreError> {
-        let (mut writes, inserts) = self.into_changes()?;
-        writes.extend(inserts.into_iter().map(|(key, value)| (key, Some(value))));
-        Ok(writes)
-    }
-
-    /// The same, with those keys apart that held nothing before: an engine need not look there first.
-    pub fn into_changes(mut self) -> Result<(Writes, Vec<(Key, Value)>), StoreError> {
+    pub fn into_writes(mut self) -> Result<Writes, StoreError> {
         if let Some(fault) = self.book.account.books.fault() {
             return Err(self.broken(fault));
         }
@@ -443,10 +426,7 @@ impl Batch<'_> {
                 Some(encode(&self.book.account)),
             );
         }
-        Ok((
-            self.writes.into_iter().collect(),
-            self.inserts.into_iter().collect(),
-        ))
+        Ok(self.writes.into_iter().collect())
     }
 
     fn broken(&self, fault: String) -> StoreError {

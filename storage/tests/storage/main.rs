@@ -14,5 +14,6 @@ mod sled_close;
 mod sled_damage;
 mod sled_durable;
 mod sled_failure;
+mod sled_journal;
 mod sled_open;
 mod support;

@@ -72,7 +72,6 @@ fn the_last_owner_may_be_a_callback() {
     let (owner, hold) = (Arc::clone(&engine), crossbeam_channel::bounded::<()>(0));
     let released = hold.1;
     engine.submit(Commit {
-        inserts: Vec::new(),
         writes: vec![(b"a".to_vec(), Some(vec![]))],
         done: Box::new(move |outcome| {
             // Ends once the test has let go of its own share.

@@ -187,7 +187,6 @@ fn a_callback_that_panics_keeps_no_other_from_its_answer() {
     let first = submit_waiting(&engine, put("a"));
     gate.wait_for_arrival(1);
     engine.submit(Commit {
-        inserts: Vec::new(),
         writes: put("b"),
         done: Box::new(|_| panic!("a panic that the test wants")),
     });

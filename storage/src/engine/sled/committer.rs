@@ -1,30 +1,25 @@
-//! The one thread that writes: it takes all commits that wait, makes them one batch, one flush and one sync, then answers.
+//! The one thread that commits: it takes all commits that wait, writes them to the journal as one group with one sync, then
+//! shows and answers them.
 
+use super::super::journal::Journal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value};
+use super::applier::{Backlog, size};
 use super::failure::{Failure, Latch, OpensLatch};
-use super::in_flight::InFlight;
-use super::open::Opened;
+use super::overlay::Overlay;
 use super::watchdog::Watchdog;
-use super::{SledOptions, SyncStep, failed};
+use super::{SledOptions, SyncStep};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
-use std::collections::btree_map::Entry;
-use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
 
-/// Commits that share one sync at the most. Past this the time for applying them outweighs the sync that they save.
-const MAX_COMMITS: usize = 256;
-/// Bytes from which on a batch takes no further commit.
-///
-/// sled writes about four times as much to its log (pages are rewritten as they grow), so a batch stays within one of sled's
-/// segments of 512 KiB. That matters after a power cut: a hole is only noticed in the last two segments, so a batch over three
-/// could be recovered without its middle.
-const MAX_BYTES: usize = 128 * 1024;
+/// Commits that share one sync at the most.
+const MAX_COMMITS: usize = 1_024;
+/// Bytes from which on a group takes no further commit: writing it takes about as long as the sync by then.
+const MAX_BYTES: usize = 1 << 20;
 
 /// The sending side of the committer thread.
 pub struct Committer {
@@ -45,14 +40,15 @@ struct Counters {
 impl Committer {
     /// Starts the thread and its watchdog.
     pub fn start(
-        opened: Opened,
-        in_flight: Arc<InFlight>,
+        journal: Journal,
+        overlay: Arc<Overlay>,
+        backlog: Arc<Backlog>,
+        failure: Arc<Failure>,
         options: &SledOptions,
         sync: SyncStep,
     ) -> Result<Self, EngineError> {
         let (sender, receiver) = crossbeam_channel::unbounded();
         let counters = Arc::new(Counters::default());
-        let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
         let ended = Arc::new(Latch::default());
         let no_thread =
             |error: io::Error| EngineError::Failed(format!("no thread for the committer: {error}"));
@@ -62,20 +58,19 @@ impl Committer {
             Receiver::clone(&receiver),
         );
         let writer = Writer {
-            db: opened.db,
-            tree: opened.tree,
-            log_file: opened.log_file,
+            journal,
             sync,
-            in_flight,
+            overlay,
+            backlog,
             watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
             failure: Arc::clone(&failure),
             counters: Arc::clone(&counters),
         };
         let at_end = OpensLatch(Arc::clone(&ended));
         let run = move || {
-            // Declared before the writer, so dropped after it: whoever waits for the end finds sled let go of.
+            // Declared before the writer, so dropped after it: whoever waits for the end finds the journal let go of.
             let _at_end = at_end;
-            let writer = writer;
+            let mut writer = writer;
             // Nothing is known to panic outside of `write`; whatever does must not leave callers without an answer.
             let outcome = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
             if let Err(error) = outcome.unwrap_or_else(|_| Err(panicked())) {
@@ -152,29 +147,28 @@ fn panicked() -> EngineError {
 }
 
 struct Writer {
-    db: ::sled::Db,
-    tree: ::sled::Tree,
-    log_file: File,
+    journal: Journal,
     sync: SyncStep,
-    in_flight: Arc<InFlight>,
+    overlay: Arc<Overlay>,
+    backlog: Arc<Backlog>,
     watchdog: Watchdog,
     failure: Arc<Failure>,
     counters: Arc<Counters>,
 }
 
 impl Writer {
-    fn run(&self, receiver: &Receiver<Commit>) -> Result<(), EngineError> {
+    fn run(&mut self, receiver: &Receiver<Commit>) -> Result<(), EngineError> {
         while let Ok(first) = receiver.recv() {
+            self.backlog.wait_for_room();
+            let mut bytes = weight(&first);
             let mut commits = vec![first];
-            let mut bytes = size(&commits[0]);
             while commits.len() < MAX_COMMITS && bytes < MAX_BYTES {
                 let Ok(next) = receiver.try_recv() else { break };
-                bytes += size(&next);
+                bytes += weight(&next);
                 commits.push(next);
             }
             self.watchdog.begin();
-            // sled panics where it should return an error; after either, nothing more may be written.
-            let outcome = catch_unwind(AssertUnwindSafe(|| self.write(&mut commits)))
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.write(&mut commits, bytes)))
                 .unwrap_or_else(|_| Err(panicked()));
             self.watchdog.end();
             if outcome.is_ok() {
@@ -192,36 +186,26 @@ impl Writer {
         Ok(())
     }
 
-    /// Returns once the batch survives a power cut.
-    fn write(&self, commits: &mut [Commit]) -> Result<(), EngineError> {
-        let mut batch = ::sled::Batch::default();
-        let mut before: BTreeMap<Key, Option<Value>> = BTreeMap::new();
-        for commit in commits.iter_mut() {
-            for (key, value) in commit.writes.drain(..) {
-                match value {
-                    Some(value) => batch.insert(key.as_slice(), value),
-                    None => batch.remove(key.as_slice()),
-                }
-                if let Entry::Vacant(unread) = before.entry(key) {
-                    let old = self.tree.get(unread.key()).map_err(failed)?;
-                    unread.insert(old.map(|it| it.to_vec()));
-                }
-            }
-            for (key, value) in commit.inserts.drain(..) {
-                batch.insert(key.as_slice(), value);
-                before.entry(key).or_insert(None);
-            }
-        }
-        if before.is_empty() {
+    /// Returns once the commits survive a power cut and readers see them.
+    fn write(&mut self, commits: &mut [Commit], bytes: usize) -> Result<(), EngineError> {
+        if commits.iter().all(|commit| commit.writes.is_empty()) {
             return Ok(());
         }
-        self.in_flight.cover(before);
-        self.tree.apply_batch(batch).map_err(failed)?;
-        self.db.flush().map_err(failed)?;
-        (self.sync)(&self.log_file)
+        for commit in commits.iter() {
+            self.journal.gather(&commit.writes);
+        }
+        let group = self
+            .journal
+            .write()
+            .map_err(|error| journal_failed(&error))?;
+        (self.sync)(self.journal.file())
             .map_err(|error| EngineError::Failed(format!("fdatasync: {error}")))?;
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
-        self.in_flight.reveal();
+        let changes = commits
+            .iter_mut()
+            .flat_map(|commit| std::mem::take(&mut commit.writes));
+        self.overlay.show(group, changes);
+        self.backlog.add(bytes);
         Ok(())
     }
 }
@@ -241,14 +225,11 @@ fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(),
     result
 }
 
-fn size(commit: &Commit) -> usize {
-    let written = commit
-        .writes
-        .iter()
-        .map(|(key, value)| key.len() + value.as_ref().map_or(0, Vec::len));
-    let inserted = commit
-        .inserts
-        .iter()
-        .map(|(key, value)| key.len() + value.len());
-    written.chain(inserted).sum()
+fn weight(commit: &Commit) -> usize {
+    let size = |(key, value): &(Key, Option<Value>)| size(key, value.as_ref());
+    commit.writes.iter().map(size).sum()
+}
+
+fn journal_failed(error: &io::Error) -> EngineError {
+    EngineError::Failed(format!("the journal: {error}"))
 }

@@ -1,25 +1,39 @@
-//! sled 0.34.7 as an engine: one tree, one committer thread, one batch and one fdatasync for all commits that wait.
+//! sled 0.34.7 with a journal in front of it, as an engine.
 //!
-//! sled's own `flush` hands the log to the kernel but does not make it durable, so every batch is followed by `sync_data`
-//! on a descriptor of our own. `flush_async` is never used (it can deadlock in this version), nor are sled's
-//! transactions (one process-wide lock, and closures that may run twice).
+//! A commit is durable when the journal has it: one group, one write to blocks that exist already, one fdatasync for all commits
+//! that wait. sled is given the changes afterwards, in rounds. It alone could not keep the promise of a commit at the speed of
+//! the wire (each of its flushes waits for the disk twice before the fdatasync that it still lacks), and where its log is
+//! damaged it drops the rest without a word; with the journal the end of it is made good, and what cannot be is noticed.
+//!
+//! `flush_async` is never used (it can deadlock in this version), nor are sled's transactions (one process-wide lock, and
+//! closures that may run twice).
 
+mod applier;
 mod committer;
 mod failure;
-mod in_flight;
 mod open;
+mod overlay;
 mod watchdog;
 
+use super::journal::Layout;
 use super::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value, oversized,
 };
+use applier::{Backlog, Work};
 use committer::Committer;
-use in_flight::InFlight;
+use failure::{Failure, Latch, OpensLatch};
+use open::Opened;
+use overlay::{Overlay, merge};
 use std::fs::File;
 use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+use watchdog::Watchdog;
+
+/// Where sled's tree says up to which group of the journal it is complete. No record's key begins with a zero byte.
+const APPLIED: &[u8] = b"\0applied";
 
 /// How an engine is opened.
 #[derive(Clone)]
@@ -30,6 +44,8 @@ pub struct SledOptions {
     pub commit_timeout: Duration,
     /// How long to wait for another process to let go of the directory.
     pub lock_timeout: Duration,
+    /// How the files of the journal are laid out.
+    pub journal: Layout,
     /// Called once, on the first failure.
     pub on_failure: OnFailure,
 }
@@ -41,19 +57,24 @@ impl SledOptions {
             cache_bytes: 64 * 1024 * 1024,
             commit_timeout: Duration::from_secs(5),
             lock_timeout: Duration::from_secs(10),
+            journal: Layout::default(),
             on_failure,
         }
     }
 }
 
-/// Makes what sled has handed to the kernel durable: returns once it would survive a power cut.
+/// Makes what was written to a file of the journal durable: returns once it would survive a power cut.
 pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
 /// An engine on a directory of its own.
 pub struct SledEngine {
     tree: ::sled::Tree,
-    in_flight: Arc<InFlight>,
+    overlay: Arc<Overlay>,
     committer: Committer,
+    backlog: Arc<Backlog>,
+    failure: Arc<Failure>,
+    /// Open once the thread that gives sled its changes has ended, or hangs.
+    applied: Arc<Latch>,
 }
 
 impl SledEngine {
@@ -62,28 +83,91 @@ impl SledEngine {
         Self::open_with_sync(directory, options, Box::new(File::sync_data))
     }
 
-    /// As [`SledEngine::open`], with another way to sync: for tests of what holds while the disk is slow, or fails.
+    /// As [`SledEngine::open`], with another way to sync the journal: for tests of what holds while the disk is slow, or fails.
     pub fn open_with_sync(
         directory: &Path,
         options: SledOptions,
         sync: SyncStep,
     ) -> Result<Self, EngineError> {
-        let opened = open::open(directory, &options)?;
-        let tree = opened.tree.clone();
-        let in_flight = Arc::new(InFlight::default());
-        let committer = Committer::start(opened, Arc::clone(&in_flight), &options, sync)?;
+        let Opened {
+            applier,
+            journal,
+            segments,
+        } = open::open(directory, &options)?;
+        let tree = applier.tree.clone();
+        let overlay = Arc::new(Overlay::default());
+        let backlog = Arc::new(Backlog::default());
+        let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
+        let applied = Arc::new(Latch::default());
+        let on_hang: OnFailure = {
+            let (failure, applied, backlog) = (
+                Arc::clone(&failure),
+                Arc::clone(&applied),
+                Arc::clone(&backlog),
+            );
+            Arc::new(move |error| {
+                failure.report(error);
+                backlog.end();
+                applied.open();
+            })
+        };
+        let no_thread =
+            |error: io::Error| EngineError::Failed(format!("no thread for sled: {error}"));
+        let work = Work {
+            applier,
+            overlay: Arc::clone(&overlay),
+            backlog: Arc::clone(&backlog),
+            segments,
+            watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
+            failure: Arc::clone(&failure),
+            at_end: OpensLatch(Arc::clone(&applied)),
+        };
+        std::thread::Builder::new()
+            .name("applier".into())
+            .spawn(move || work.run())
+            .map_err(no_thread)?;
+        let committer = Committer::start(
+            journal,
+            Arc::clone(&overlay),
+            Arc::clone(&backlog),
+            Arc::clone(&failure),
+            &options,
+            sync,
+        )?;
         Ok(Self {
             tree,
-            in_flight,
+            overlay,
             committer,
+            backlog,
+            failure,
+            applied,
         })
+    }
+
+    /// Asks sled. It panics on some damage where it should return an error; either is a failure of the engine.
+    fn read<T>(
+        &self,
+        ask: impl FnOnce(&::sled::Tree) -> Result<T, ::sled::Error>,
+    ) -> Result<T, EngineError> {
+        let outcome = match catch_unwind(AssertUnwindSafe(|| ask(&self.tree))) {
+            Ok(outcome) => outcome.map_err(failed),
+            Err(_) => Err(EngineError::Failed(
+                "a record cannot be read: the store is damaged; restore a backup".into(),
+            )),
+        };
+        if let Err(error) = &outcome {
+            self.failure.report(error);
+        }
+        outcome
     }
 }
 
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        let stored = self.tree.get(key).map_err(failed)?;
-        Ok(self.in_flight.durable(key, stored.as_deref()))
+        match self.overlay.get(key) {
+            Some(known) => Ok(known),
+            None => self.read(|tree| Ok(tree.get(key)?.map(|value| value.to_vec()))),
+        }
     }
 
     fn scan(
@@ -92,15 +176,24 @@ impl Engine for SledEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Key, Value)>, EngineError> {
-        let pairs = self
-            .tree
-            .range::<Key, _>((range.from.clone(), range.to.clone()));
-        match direction {
-            Direction::Rising => self.in_flight.durable_scan(pairs, range, direction, limit),
-            Direction::Falling => self
-                .in_flight
-                .durable_scan(pairs.rev(), range, direction, limit),
-        }
+        // Looked at before sled is, as the overlay demands.
+        let changes = self.overlay.within(range, direction, limit);
+        let own = |pair: &Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
+            pair.as_ref().map_or(true, |(key, _)| &**key != APPLIED)
+        };
+        let owned = |pair: Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
+            pair.map(|(key, value)| (key.to_vec(), value.to_vec()))
+        };
+        self.read(|tree| {
+            let pairs = tree.range::<Key, _>((range.from.clone(), range.to.clone()));
+            match direction {
+                Direction::Rising => merge(pairs.filter(own).map(owned), changes, direction, limit),
+                Direction::Falling => {
+                    let pairs = pairs.rev().filter(own).map(owned);
+                    merge(pairs, changes, direction, limit)
+                }
+            }
+        })
     }
 
     fn submit(&self, commit: Commit) {
@@ -116,6 +209,8 @@ impl Engine for SledEngine {
 
     fn close(&self) {
         self.committer.close();
+        self.backlog.close();
+        self.applied.wait();
     }
 }
 

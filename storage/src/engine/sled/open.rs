@@ -1,7 +1,10 @@
-//! Opening a directory: one process, one format, and nothing half-written in the way.
+//! Opening a directory: one process, one format, nothing half-written in the way, and sled brought up to where the journal ends.
 
 use super::super::EngineError;
-use super::SledOptions;
+use super::super::journal::{self, GroupNumber, Journal, Segments};
+use super::applier::{Applier, size};
+use super::overlay::Changes;
+use super::{APPLIED, SledOptions};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,16 +12,23 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 /// What stands under [`FORMAT_KEY`]: what this version reads and writes.
-const FORMAT: &str = "tintype 1";
+const FORMAT: &str = "tintype 2";
+/// The format before there was a journal. Its records are the same.
+const WITHOUT_JOURNAL: &str = "tintype 1";
 const FORMAT_KEY: &[u8] = b"format";
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 
-/// A directory that is ours until it is dropped.
+/// The journal's files lie below sled's.
+const JOURNAL: &str = "journal";
+/// Bytes of the journal that are read before sled is given them.
+const REPLAY_BYTES: usize = 8 << 20;
+
+/// A directory that is ours until sled's side is dropped.
 pub struct Opened {
-    pub db: ::sled::Db,
-    pub tree: ::sled::Tree,
-    /// An own descriptor of sled's log: `sync_data` on it makes what sled has flushed durable.
-    pub log_file: File,
+    pub applier: Applier,
+    pub journal: Journal,
+    /// The files behind the one that the journal writes now.
+    pub segments: Segments,
 }
 
 /// Opens or makes the store in `directory`.
@@ -32,7 +42,12 @@ pub fn open(directory: &Path, options: &SledOptions) -> Result<Opened, EngineErr
     let db = open_sled(directory, options)?;
     let opened = catch_unwind(AssertUnwindSafe(|| -> Result<Opened, EngineError> {
         let tree = db.open_tree(b"records").map_err(super::failed)?;
-        check_format(&db, &tree)?;
+        let journal_directory = directory.join(JOURNAL);
+        if !is_current(&db, &tree)? {
+            // Before the header says that there is a journal: from then on one that is missing is a fault.
+            fs::create_dir_all(&journal_directory).map_err(|error| wrong(explain(&error)))?;
+            db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
+        }
         db.flush().map_err(super::failed)?;
         let log_file = OpenOptions::new()
             .read(true)
@@ -41,9 +56,79 @@ pub fn open(directory: &Path, options: &SledOptions) -> Result<Opened, EngineErr
             .map_err(|error| wrong(explain(&error)))?;
         sync_directory(directory, outermost_new.as_deref())
             .map_err(|error| wrong(explain(&error)))?;
-        Ok(Opened { db, tree, log_file })
+        let applier = Applier { db, tree, log_file };
+        let segments = Segments::new(options.journal);
+        let next = catch_up(&applier, &journal_directory, &segments, directory)?;
+        let journal = Journal::begin(&journal_directory, options.journal, next, segments.clone())
+            .map_err(|error| wrong(format!("its journal: {}", explain(&error))))?;
+        Ok(Opened {
+            applier,
+            journal,
+            segments,
+        })
     }));
     opened.unwrap_or_else(|_| Err(wrong(damaged())))
+}
+
+/// Gives sled what only the journal has. Returns the number of the next group.
+fn catch_up(
+    applier: &Applier,
+    journal: &Path,
+    segments: &Segments,
+    directory: &Path,
+) -> Result<GroupNumber, EngineError> {
+    let applied = applier.tree.get(APPLIED).map_err(super::failed)?;
+    let applied = match applied.as_deref().map(TryInto::try_into) {
+        Some(Ok(number)) => GroupNumber::from_be_bytes(number),
+        Some(Err(_)) => return Err(wrong(directory, damaged())),
+        None => 0,
+    };
+    let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
+    let next = journal::replay(journal, applied, segments, |group, writes| {
+        bytes += writes
+            .iter()
+            .map(|(key, value)| size(key, value.as_ref()))
+            .sum::<usize>();
+        changes.extend(writes);
+        last = group;
+        if bytes > REPLAY_BYTES {
+            applier
+                .apply(&std::mem::take(&mut changes), last, || {})
+                .map_err(Stopped::Engine)?;
+            bytes = 0;
+        }
+        Ok::<_, Stopped>(())
+    })
+    .map_err(|error| match error {
+        Stopped::Engine(error) => error,
+        Stopped::Journal(journal::Faults::Io(error)) => {
+            wrong(directory, format!("its journal: {}", explain(&error)))
+        }
+        Stopped::Journal(fault) => wrong(directory, format!("{fault}; restore a backup")),
+    })?;
+    if !changes.is_empty() {
+        applier.apply(&changes, last, || {})?;
+    }
+    Ok(next)
+}
+
+/// Why the journal was not read to its end.
+enum Stopped {
+    Journal(journal::Faults),
+    Engine(EngineError),
+}
+
+impl From<journal::Faults> for Stopped {
+    fn from(fault: journal::Faults) -> Self {
+        Self::Journal(fault)
+    }
+}
+
+fn wrong(directory: &Path, reason: String) -> EngineError {
+    EngineError::Directory {
+        path: directory.to_owned(),
+        reason,
+    }
 }
 
 /// sled tries for the lock once and reports it as an ordinary I/O error; a predecessor may need a moment to go.
@@ -86,20 +171,17 @@ fn is_locked(error: &::sled::Error) -> bool {
     text.contains("could not acquire lock") && text.contains("WouldBlock")
 }
 
-/// The header lies in sled's default tree, so that no scan of the records meets it.
-fn check_format(header: &::sled::Tree, records: &::sled::Tree) -> Result<(), EngineError> {
-    match header.get(FORMAT_KEY).map_err(super::failed)? {
-        Some(found) if &*found == FORMAT.as_bytes() => Ok(()),
-        None if records.is_empty() => header
-            .insert(FORMAT_KEY, FORMAT)
-            .map(drop)
-            .map_err(super::failed),
+/// Has the directory the format of this version? `false` when it is new, or has one that is brought up to it by writing the
+/// header. That lies in sled's default tree, so that no scan of the records meets it.
+fn is_current(header: &::sled::Tree, records: &::sled::Tree) -> Result<bool, EngineError> {
+    match header.get(FORMAT_KEY).map_err(super::failed)?.as_deref() {
+        Some(found) if found == FORMAT.as_bytes() => Ok(true),
+        Some(found) if found == WITHOUT_JOURNAL.as_bytes() => Ok(false),
+        None if records.is_empty() => Ok(false),
         other => {
-            let found = other
-                .map(|it| String::from_utf8_lossy(&it).into_owned())
-                .unwrap_or_else(|| "none".into());
+            let found = other.map_or("none".into(), String::from_utf8_lossy);
             Err(EngineError::Format {
-                found,
+                found: found.into_owned(),
                 expected: FORMAT,
             })
         }

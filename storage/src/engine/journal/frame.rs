@@ -1,0 +1,121 @@
+//! How a group stands in a file: a frame of 24 bytes, then its changes in order.
+//!
+//! | Bytes | Hold |
+//! |---|---|
+//! | 4 | `TTJ1` |
+//! | 4 | length of the changes, little-endian as all numbers here |
+//! | 8 | number of the group |
+//! | 4 | CRC-32 of the salt of the file, the length, the number and the changes |
+//! | 4 | zeros |
+//!
+//! A change is the length of the key (2 bytes), the length of the value (4 bytes; all ones: the key is removed), the key and the
+//! value. The salt keeps what an earlier use of the file left behind, or what a caller may have put into a value, from being
+//! taken for a group.
+
+use super::GroupNumber;
+use crate::engine::{Key, Value};
+use crc32fast::Hasher;
+
+const MAGIC: [u8; 4] = *b"TTJ1";
+/// Bytes before the changes of a group.
+pub const FRAME_BYTES: usize = 24;
+const REMOVED: u32 = u32::MAX;
+
+/// Begins a group in an empty buffer: room for the frame.
+pub fn begin(buffer: &mut Vec<u8>) {
+    buffer.clear();
+    buffer.resize(FRAME_BYTES, 0);
+}
+
+/// Adds a change.
+pub fn push(buffer: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
+    let key_length = u16::try_from(key.len()).expect("a key of this program is short");
+    let value_length = value.map_or(REMOVED, |value| {
+        u32::try_from(value.len()).expect("a value is bounded")
+    });
+    buffer.extend_from_slice(&key_length.to_le_bytes());
+    buffer.extend_from_slice(&value_length.to_le_bytes());
+    buffer.extend_from_slice(key);
+    buffer.extend_from_slice(value.unwrap_or_default());
+}
+
+/// Completes the frame.
+pub fn seal(buffer: &mut [u8], number: GroupNumber, salt: u64) {
+    let length = u32::try_from(buffer.len() - FRAME_BYTES).expect("a group is bounded");
+    let checksum = checksum(&buffer[FRAME_BYTES..], length, number, salt);
+    buffer[..4].copy_from_slice(&MAGIC);
+    buffer[4..8].copy_from_slice(&length.to_le_bytes());
+    buffer[8..16].copy_from_slice(&number.to_le_bytes());
+    buffer[16..20].copy_from_slice(&checksum.to_le_bytes());
+}
+
+fn checksum(changes: &[u8], length: u32, number: GroupNumber, salt: u64) -> u32 {
+    let mut hasher = Hasher::new();
+    hasher.update(&salt.to_le_bytes());
+    hasher.update(&length.to_le_bytes());
+    hasher.update(&number.to_le_bytes());
+    hasher.update(changes);
+    hasher.finalize()
+}
+
+/// A group as it stands in a file.
+pub struct Frame<'a> {
+    /// Its number.
+    pub number: GroupNumber,
+    /// Its changes, still encoded.
+    pub changes: &'a [u8],
+}
+
+impl Frame<'_> {
+    /// Bytes that it takes in the file.
+    pub fn bytes(&self) -> usize {
+        FRAME_BYTES + self.changes.len()
+    }
+}
+
+/// The group that begins with `bytes`, if a whole one does.
+pub fn read(bytes: &[u8], salt: u64) -> Option<Frame<'_>> {
+    let frame = bytes.get(..FRAME_BYTES)?;
+    if frame[..4] != MAGIC {
+        return None;
+    }
+    let length = u32::from_le_bytes(frame[4..8].try_into().ok()?);
+    let number = u64::from_le_bytes(frame[8..16].try_into().ok()?);
+    let expected = u32::from_le_bytes(frame[16..20].try_into().ok()?);
+    let changes = bytes[FRAME_BYTES..].get(..length as usize)?;
+    (checksum(changes, length, number, salt) == expected).then_some(Frame { number, changes })
+}
+
+/// The next place at or after `from` where a whole group with a number of at least `least` begins.
+pub fn find(bytes: &[u8], from: usize, least: GroupNumber, salt: u64) -> Option<usize> {
+    let mut at = from;
+    while let Some(found) = memchr::memmem::find(bytes.get(at..)?, &MAGIC) {
+        at += found;
+        if read(&bytes[at..], salt).is_some_and(|frame| frame.number >= least) {
+            return Some(at);
+        }
+        at += 1;
+    }
+    None
+}
+
+/// The changes of a group; `None` when they are not what was ever written.
+pub fn changes(mut encoded: &[u8]) -> Option<Vec<(Key, Option<Value>)>> {
+    let mut changes = Vec::new();
+    while !encoded.is_empty() {
+        let (head, rest) = encoded.split_at_checked(6)?;
+        let key_length = u16::from_le_bytes(head[..2].try_into().ok()?);
+        let value_length = u32::from_le_bytes(head[2..].try_into().ok()?);
+        let (key, rest) = rest.split_at_checked(key_length.into())?;
+        let (value, rest) = match value_length {
+            REMOVED => (None, rest),
+            length => {
+                let (value, rest) = rest.split_at_checked(length as usize)?;
+                (Some(value.to_vec()), rest)
+            }
+        };
+        changes.push((key.to_vec(), value));
+        encoded = rest;
+    }
+    Some(changes)
+}

@@ -1,0 +1,157 @@
+//! Reads a journal from the front, and tells a torn end from damage.
+//!
+//! Groups are written one after the other, each durable before the next one is begun. So only the very last one may be torn,
+//! and a whole group behind one that cannot be read proves that the unreadable one was durable once: that is damage, and not
+//! what a crash leaves. Damage of groups that have been applied already does no harm, and is passed over.
+
+use super::header::{HEADER_BYTES, Header};
+use super::segments::{self, Segments};
+use super::{GroupNumber, frame};
+use crate::engine::{Key, Value};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why a journal cannot be relied on.
+#[derive(Debug, thiserror::Error)]
+pub enum Faults {
+    /// A file could not be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// Durable changes cannot be read.
+    #[error("the journal is damaged: {} cannot be read from change {missing} on, though later ones can", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The first unreadable group.
+        missing: GroupNumber,
+    },
+    /// What is behind the journal lacks changes that the journal has let go of.
+    #[error(
+        "the store ends with change {applied}, but the journal begins only with change {oldest}"
+    )]
+    Gap {
+        /// The last group that the store has.
+        applied: GroupNumber,
+        /// The first one of the journal.
+        oldest: GroupNumber,
+    },
+}
+
+/// Hands every group after `applied` to `each`, in order. Returns the number that the next group gets, and notes the files that
+/// can be kept.
+///
+/// # Errors
+/// See [`Faults`], and those of `each`.
+pub fn replay<E: From<Faults>>(
+    directory: &Path,
+    applied: GroupNumber,
+    segments: &Segments,
+    mut each: impl FnMut(GroupNumber, Vec<(Key, Option<Value>)>) -> Result<(), E>,
+) -> Result<GroupNumber, E> {
+    let files = segments::list(directory).map_err(Faults::from)?;
+    let mut reader = Reader {
+        applied,
+        expected: None,
+    };
+    let mut read = Vec::new();
+    for (index, (first, path)) in files.iter().enumerate() {
+        let bytes = fs::read(path).map_err(Faults::from)?;
+        let header = Header::decode(&bytes).filter(|header| header.first == *first);
+        match header {
+            Some(header) => reader.file(path, &bytes, header, &mut each)?,
+            None => match files.get(index + 1) {
+                Some((next, _)) => {
+                    reader.missing(path, *first, *next)?;
+                    reader.expected = Some(*next);
+                }
+                // A crash came between its making and its first use.
+                None => {}
+            },
+        }
+        let last = reader.expected.map_or(applied, |expected| expected - 1);
+        read.push((path.clone(), last, header.is_some()));
+    }
+    segments.find_spare(directory);
+    let found = reader.expected.unwrap_or(1);
+    let next = found.max(applied + 1);
+    for (path, last, is_whole) in read {
+        // Kept only where the next file will continue it without a gap.
+        if is_whole && found == next {
+            segments.add(path, last);
+        } else {
+            fs::remove_file(path).map_err(Faults::from)?;
+        }
+    }
+    Ok(next)
+}
+
+struct Reader {
+    applied: GroupNumber,
+    /// The next group; `None` before the first file.
+    expected: Option<GroupNumber>,
+}
+
+impl Reader {
+    fn file<E: From<Faults>>(
+        &mut self,
+        path: &Path,
+        bytes: &[u8],
+        header: Header,
+        each: &mut impl FnMut(GroupNumber, Vec<(Key, Option<Value>)>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        match self.expected {
+            None if header.first > self.applied + 1 => {
+                return Err(E::from(Faults::Gap {
+                    applied: self.applied,
+                    oldest: header.first,
+                }));
+            }
+            Some(expected) if header.first != expected => {
+                self.missing(path, expected, header.first)?;
+            }
+            _ => {}
+        }
+        let mut expected = header.first;
+        let mut at = HEADER_BYTES;
+        loop {
+            let frame = bytes
+                .get(at..)
+                .and_then(|rest| frame::read(rest, header.salt))
+                .filter(|frame| frame.number == expected);
+            let Some(frame) = frame else {
+                let Some(later) = frame::find(bytes, at, expected + 1, header.salt) else {
+                    break;
+                };
+                let number = frame::read(&bytes[later..], header.salt).map(|it| it.number);
+                let number = number.unwrap_or(GroupNumber::MAX);
+                self.missing(path, expected, number)?;
+                (at, expected) = (later, number);
+                continue;
+            };
+            if frame.number > self.applied {
+                let changes = frame::changes(frame.changes).ok_or_else(|| Faults::Damaged {
+                    path: path.to_owned(),
+                    missing: frame.number,
+                })?;
+                each(frame.number, changes)?;
+            }
+            at += frame.bytes();
+            expected += 1;
+        }
+        self.expected = Some(expected);
+        Ok(())
+    }
+
+    /// The groups from `missing` on, up to but without `next`, cannot be read.
+    fn missing(&self, path: &Path, missing: GroupNumber, next: GroupNumber) -> Result<(), Faults> {
+        if next > missing && next - 1 <= self.applied {
+            tracing::warn!(path = %path.display(), missing, next, "the journal is damaged, in changes that have been applied");
+            return Ok(());
+        }
+        Err(Faults::Damaged {
+            path: path.to_owned(),
+            missing,
+        })
+    }
+}

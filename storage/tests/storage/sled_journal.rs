@@ -1,0 +1,179 @@
+//! The journal and sled together: whatever moment the process ends at, sled is brought up to what was answered.
+
+use crate::support::{Random, no_failure};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use tintype_storage::engine::journal::Layout;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::{
+    Direction, Engine, EngineError, Key, KeyRange, Value, commit_and_wait,
+};
+
+/// Small files, so that a short test fills and recycles several.
+fn options() -> SledOptions {
+    SledOptions {
+        journal: Layout {
+            segment_bytes: 64 * 1024,
+            step_bytes: 4 * 1024,
+            kept: 2,
+        },
+        ..SledOptions::new(no_failure())
+    }
+}
+
+fn open(directory: &Path) -> Result<SledEngine, EngineError> {
+    SledEngine::open(directory, options())
+}
+
+/// What a kill at this moment would leave: the files as they are, sled's whatever it has been given so far.
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("directory");
+    for entry in fs::read_dir(from).expect("list") {
+        let entry = entry.expect("entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("type").is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            // A file of the journal may have got another name since it was listed.
+            match fs::copy(entry.path(), &target) {
+                Err(error) if error.kind() != std::io::ErrorKind::NotFound => panic!("{error}"),
+                _ => {}
+            }
+        }
+    }
+}
+
+fn all(engine: &SledEngine) -> BTreeMap<Key, Value> {
+    let pairs = engine.scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX);
+    pairs.expect("scan").into_iter().collect()
+}
+
+fn random_writes(random: &mut Random) -> Vec<(Key, Option<Value>)> {
+    let mut writes = BTreeMap::new();
+    for _ in 0..1 + random.below(20) {
+        let key = (random.below(400) as u16).to_be_bytes().to_vec();
+        let value = (random.below(3) > 0)
+            .then(|| vec![random.below(256) as u8; random.below(900) as usize]);
+        writes.insert(key, value);
+    }
+    writes.into_iter().collect()
+}
+
+fn apply(model: &mut BTreeMap<Key, Value>, writes: &[(Key, Option<Value>)]) {
+    for (key, value) in writes {
+        match value {
+            Some(value) => model.insert(key.clone(), value.clone()),
+            None => model.remove(key),
+        };
+    }
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_all_that_was_answered() {
+    let directory = tempfile::tempdir().expect("directory");
+    let copies = tempfile::tempdir().expect("directory");
+    let (mut random, mut model) = (Random(11), BTreeMap::new());
+    let mut engine = open(directory.path()).expect("open");
+    for round in 0..400 {
+        let writes = random_writes(&mut random);
+        commit_and_wait(&engine, writes.clone()).expect("commit");
+        apply(&mut model, &writes);
+        assert_eq!(all(&engine), model, "round {round}");
+        if round % 40 == 7 {
+            let image = copies.path().join(format!("{round}"));
+            copy(directory.path(), &image);
+            assert_eq!(
+                all(&open(&image).expect("open")),
+                model,
+                "a kill after round {round}"
+            );
+        }
+        if round % 150 == 149 {
+            engine.close();
+            drop(engine);
+            engine = open(directory.path()).expect("open");
+        }
+    }
+}
+
+#[test]
+fn a_store_that_lost_all_that_it_was_given_since_is_made_whole_again() {
+    let directory = tempfile::tempdir().expect("directory");
+    let image = tempfile::tempdir().expect("directory");
+    let (mut random, mut model) = (Random(12), BTreeMap::new());
+    let engine = open(directory.path()).expect("open");
+    copy(directory.path(), image.path());
+    for _ in 0..10 {
+        let writes = random_writes(&mut random);
+        commit_and_wait(&engine, writes.clone()).expect("commit");
+        apply(&mut model, &writes);
+    }
+    engine.close();
+    // sled as it was at the beginning, the journal as it is now.
+    fs::remove_dir_all(image.path().join("journal")).expect("remove");
+    copy(
+        &directory.path().join("journal"),
+        &image.path().join("journal"),
+    );
+    assert_eq!(all(&open(image.path()).expect("open")), model);
+}
+
+#[test]
+fn a_store_that_lost_more_than_the_journal_holds_is_refused() {
+    let directory = tempfile::tempdir().expect("directory");
+    let image = tempfile::tempdir().expect("directory");
+    drop(open(directory.path()).expect("open"));
+    copy(directory.path(), image.path());
+    // Each start begins a file, and closing lets go of the oldest.
+    for number in 0..8u8 {
+        let engine = open(directory.path()).expect("open");
+        commit_and_wait(&engine, vec![(vec![number + 1], Some(vec![]))]).expect("commit");
+        engine.close();
+    }
+    fs::remove_dir_all(image.path().join("journal")).expect("remove");
+    copy(
+        &directory.path().join("journal"),
+        &image.path().join("journal"),
+    );
+    let refused = open(image.path()).err().expect("refused").to_string();
+    assert!(
+        refused.contains("the store ends with change 0, but the journal begins only with change")
+            && refused.contains("restore a backup"),
+        "{refused}"
+    );
+}
+
+#[test]
+fn a_journal_that_is_gone_is_refused() {
+    let directory = tempfile::tempdir().expect("directory");
+    let engine = open(directory.path()).expect("open");
+    commit_and_wait(&engine, vec![(b"a".to_vec(), Some(vec![]))]).expect("commit");
+    engine.close();
+    drop(engine);
+    fs::remove_dir_all(directory.path().join("journal")).expect("remove");
+    let refused = open(directory.path()).err().expect("refused").to_string();
+    assert!(refused.contains("its journal: "), "{refused}");
+}
+
+#[test]
+fn a_directory_from_before_there_was_a_journal_is_taken_over() {
+    let directory = tempfile::tempdir().expect("directory");
+    {
+        let db = sled::open(directory.path()).expect("sled");
+        db.insert("format", "tintype 1").expect("insert");
+        let records = db.open_tree("records").expect("tree");
+        records.insert("a", "1").expect("insert");
+        db.flush().expect("flush");
+    }
+    for _ in 0..2 {
+        let options = SledOptions {
+            lock_timeout: std::time::Duration::from_secs(60),
+            ..options()
+        };
+        let engine = SledEngine::open(directory.path(), options).expect("open");
+        assert_eq!(engine.get(b"a").expect("get"), Some(b"1".to_vec()));
+        commit_and_wait(&engine, vec![(b"b".to_vec(), Some(vec![]))]).expect("commit");
+        engine.close();
+    }
+}
