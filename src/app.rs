@@ -167,6 +167,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     })?;
     let egress = Egress::new(EgressOptions {
         allow: config.egress.allow.clone(),
+        extra_ca_file: config.egress.extra_ca_file.clone(),
         ..EgressOptions::default()
     })?;
     let vault = Vault::load_or_create(&data_dir)?;

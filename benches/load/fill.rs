@@ -1,22 +1,108 @@
-//! Fills a data directory with queued jobs, through the same decisions and the same engine as the service, without HTTP.
+//! Fills a data directory with queued jobs or pending deliveries, through the same decisions and the same engine as the
+//! service, without HTTP.
 
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype::webhooks::Vault;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Origin, Words};
+use tintype_storage::domain::job::{Brief, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
 use tintype_storage::store::{AccountBook, Limits, NewJob, Store};
 
 /// Jobs of one commit.
 const STEP: usize = 1_000;
+
+/// What [`deliveries`] writes.
+pub struct Deliveries {
+    /// Where to.
+    pub data_dir: PathBuf,
+    /// Where the receivers listen.
+    pub address: SocketAddr,
+    /// How many there are, each with an account of its own.
+    pub receivers: usize,
+    /// How many of them hang.
+    pub hanging: usize,
+    /// Deliveries over all receivers.
+    pub count: usize,
+    /// When the first one is due.
+    pub first: Timestamp,
+    /// Between the moments of two.
+    pub spacing: Duration,
+}
+
+/// Writes ended jobs whose deliveries are due in the future: each job begins and ends at the moment of its delivery.
+pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
+    let engine = Arc::new(SledEngine::open(
+        &wanted.data_dir.join("store"),
+        SledOptions::new(Arc::new(|_| {})),
+    )?);
+    let store = Store::new(engine.clone());
+    let vault = Vault::load_or_create(&wanted.data_dir)?;
+    let limits = Limits {
+        max_live_per_account: usize::MAX,
+        idempotency_retention: Duration::from_secs(86_400),
+    };
+    for number in 0..wanted.receivers {
+        let now = Timestamp::now();
+        // One for each account: ids only rise, and each account's begin anew.
+        let ids = IdSource::new(now);
+        let account = open_account(&store, &ids, number)?;
+        let key = KeyId(ids.next(now));
+        let id = WebhookId(ids.next(now));
+        let kind = if number < wanted.hanging {
+            "hang"
+        } else {
+            "ok"
+        };
+        let webhook = Webhook {
+            id,
+            account: account.id,
+            url: format!("http://{}/{kind}/{number}", wanted.address),
+            encoding: Encoding::Ascii,
+            secret: vault.seal(id, &Secret::from_random(rand::random())),
+            retired: Vec::new(),
+            created_at: now,
+        };
+        commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
+        let mut book = AccountBook::without_jobs(account);
+        let mut batch = book.batch(&store, limits);
+        for turn in 0..wanted.count / wanted.receivers {
+            let place = (turn * wanted.receivers + number) as u32;
+            let due = wanted.first.plus(wanted.spacing * place);
+            let job = JobId(ids.next(due));
+            batch.accept(job, new_job(key)?, due)?;
+            for event in [JobEvent::Begin { max_runs: 1 }, finish(job)] {
+                batch.apply(job, event, TransactionId(ids.next(due)), due)?;
+            }
+        }
+        commit_and_wait(engine.as_ref(), batch.into_writes()?)?;
+    }
+    engine.close();
+    Ok(())
+}
+
+fn finish(job: JobId) -> JobEvent {
+    JobEvent::Finish {
+        image: ResultImage {
+            key: format!("results/{job}.png"),
+            bytes: 1_000_000,
+            width: 1_024,
+            height: 1_024,
+        },
+    }
+}
 
 /// Writes `jobs` queued jobs, spread over `accounts`.
 pub fn run(data_dir: &Path, accounts: usize, jobs: usize) -> anyhow::Result<()> {
@@ -26,33 +112,37 @@ pub fn run(data_dir: &Path, accounts: usize, jobs: usize) -> anyhow::Result<()> 
     )?);
     let store = Store::new(engine.clone());
     let ids = IdSource::new(Timestamp::now());
-    let balance: Amount = "100000000".parse()?;
     for number in 0..accounts {
-        let now = Timestamp::now();
-        let books = Books::default().deposit(balance)?;
-        let account = Account {
-            id: AccountId(ids.next(now)),
-            name: format!("filled {number}"),
-            books,
-            created_at: now,
-        };
-        let opening = LedgerEntry {
-            id: TransactionId(ids.next(now)),
-            kind: EntryKind::Deposit,
-            amount: balance,
-            balance_after: balance,
-            job: None,
-            reference: None,
-            created_at: now,
-        };
-        commit_and_wait(
-            engine.as_ref(),
-            store.open_account(&account, Some(&opening)),
-        )?;
+        let account = open_account(&store, &ids, number)?;
         fill_account(&store, account, &ids, jobs / accounts)?;
     }
     engine.close();
     Ok(())
+}
+
+fn open_account(store: &Store, ids: &IdSource, number: usize) -> anyhow::Result<Account> {
+    let balance: Amount = "100000000".parse()?;
+    let now = Timestamp::now();
+    let account = Account {
+        id: AccountId(ids.next(now)),
+        name: format!("filled {number}"),
+        books: Books::default().deposit(balance)?,
+        created_at: now,
+    };
+    let opening = LedgerEntry {
+        id: TransactionId(ids.next(now)),
+        kind: EntryKind::Deposit,
+        amount: balance,
+        balance_after: balance,
+        job: None,
+        reference: None,
+        created_at: now,
+    };
+    commit_and_wait(
+        store.engine().as_ref(),
+        store.open_account(&account, Some(&opening)),
+    )?;
+    Ok(account)
 }
 
 fn fill_account(

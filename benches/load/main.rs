@@ -4,9 +4,11 @@
 //! processes of their own, the client beside them. Absolute figures say more about the machine than about the program.
 
 mod client;
+mod deliveries;
 mod fill;
 mod peer;
 mod plan;
+mod receiver;
 mod report;
 mod scale;
 

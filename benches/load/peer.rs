@@ -1,7 +1,7 @@
 //! The servers under load, each in a process of its own: it prints what the client needs to know, then serves until its
 //! standard input closes.
 
-use crate::fill;
+use crate::{fill, receiver};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tintype::app::{self, Setup};
 use tintype::config::{Config, Sources};
 use tintype::http::{issue_key, open_account};
@@ -17,6 +18,7 @@ use tintype::server;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::time::Timestamp;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -31,12 +33,31 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
         [role, data_dir, accounts, jobs] if role == "fill" => {
             fill::run(Path::new(data_dir), accounts.parse()?, jobs.parse()?)
         }
+        [role] if role == "receiver" => receiver::run(),
+        [
+            role,
+            data_dir,
+            address,
+            receivers,
+            hanging,
+            count,
+            first,
+            spacing,
+        ] if role == "fill-deliveries" => fill::deliveries(&fill::Deliveries {
+            data_dir: data_dir.into(),
+            address: address.parse()?,
+            receivers: receivers.parse()?,
+            hanging: hanging.parse()?,
+            count: count.parse()?,
+            first: Timestamp::from_millis(first.parse()?),
+            spacing: Duration::from_micros(spacing.parse()?),
+        }),
         _ => anyhow::bail!("unknown peer {words:?}"),
     }
 }
 
 /// Waits on a thread of its own until the parent closes our standard input.
-async fn until_told() {
+pub async fn until_told() {
     let wait = || std::io::stdin().read_to_end(&mut Vec::new());
     let _ = actix_web::web::block(wait).await;
 }
@@ -101,6 +122,7 @@ fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
             config.server.workers = 2;
         }
         config.server.shutdown_grace_seconds = 0;
+        config.egress.allow = vec!["127.0.0.0/8".parse()?];
         config.jobs.max_live = 100_000_000;
         config.jobs.max_live_per_account = 100_000_000;
         let listener = server::bind("127.0.0.1", 0)?;

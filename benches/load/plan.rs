@@ -2,7 +2,7 @@
 
 use crate::client::{self, Outcome};
 use crate::report::Table;
-use crate::scale;
+use crate::{deliveries, scale};
 use anyhow::Context as _;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
@@ -29,7 +29,8 @@ pub struct Peer {
 }
 
 impl Peer {
-    fn start(words: &[&str]) -> anyhow::Result<Self> {
+    /// Starts the peer that the words name.
+    pub fn start(words: &[&str]) -> anyhow::Result<Self> {
         let mut process = Command::new(std::env::current_exe()?)
             .arg("--peer")
             .args(words)
@@ -104,6 +105,9 @@ pub fn run(wanted: &[String]) -> anyhow::Result<()> {
         lookup(&bare, &mut table)?;
     }
     table.print();
+    if wants("deliveries") {
+        deliveries::run()?;
+    }
     if wants("scale") {
         scale::run()?;
     }

@@ -1,21 +1,20 @@
 //! A small client of the native interface, for commands that talk to a server.
 
+use super::exchange::{Answered, Exchange};
 use anyhow::{Context as _, bail};
-use awc::Client;
-use awc::http::StatusCode;
 use bytes::Bytes;
+use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
-use std::time::Duration;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
+const NOT_TINTYPE: &str = "the server's answer is not that of Tintype";
 /// The largest picture that is taken: a 4K PNG of noise has about 60 MB.
 const MAX_PICTURE: usize = 256 * 1024 * 1024;
 const MAX_ANSWER: usize = 1024 * 1024;
 
 /// A server with a key.
 pub struct NativeClient {
-    http: Client,
+    exchange: Exchange,
     base: String,
     key: String,
 }
@@ -59,67 +58,59 @@ struct FieldAnswer {
 
 impl NativeClient {
     /// A client of the server at `base`, without `/api/v1`.
-    pub fn new(base: &str, key: &str) -> Self {
-        let http = Client::builder().timeout(TIMEOUT).finish();
-        Self {
-            http,
+    pub fn new(base: &str, key: &str) -> anyhow::Result<Self> {
+        Ok(Self {
+            exchange: Exchange::new()?,
             base: base.trim_end_matches('/').to_owned(),
             key: key.to_owned(),
-        }
+        })
     }
 
     /// Posts a job; returns the path of its status.
     pub async fn create(&self, path: &str, body: &Value) -> anyhow::Result<String> {
-        let call = self
-            .http
-            .post(format!("{}/api/v1{path}", self.base))
-            .bearer_auth(&self.key);
-        let mut answer = call
-            .send_json(body)
-            .await
-            .map_err(|error| self.unreachable(&error))?;
-        let bytes = answer.body().limit(MAX_ANSWER).await?;
-        if answer.status() != StatusCode::ACCEPTED {
-            bail!(refusal(answer.status(), &bytes));
+        let answer = self
+            .call(Method::POST, &format!("/api/v1{path}"), Some(body))
+            .await?;
+        if answer.status != StatusCode::ACCEPTED {
+            bail!(refusal(answer.status, &answer.body));
         }
-        let created: Created =
-            serde_json::from_slice(&bytes).context("the server's answer is not that of Tintype")?;
+        let created: Created = serde_json::from_slice(&answer.body).context(NOT_TINTYPE)?;
         Ok(created.status_url)
     }
 
     /// Looks a job up.
     pub async fn look_up(&self, status_url: &str) -> anyhow::Result<JobAnswer> {
-        let call = self
-            .http
-            .get(format!("{}{status_url}", self.base))
-            .bearer_auth(&self.key);
-        let mut answer = call
-            .send()
-            .await
-            .map_err(|error| self.unreachable(&error))?;
-        let bytes = answer.body().limit(MAX_ANSWER).await?;
-        if answer.status() != StatusCode::OK {
-            bail!(refusal(answer.status(), &bytes));
+        let answer = self.call(Method::GET, status_url, None).await?;
+        if answer.status != StatusCode::OK {
+            bail!(refusal(answer.status, &answer.body));
         }
-        serde_json::from_slice(&bytes).context("the server's answer is not that of Tintype")
+        serde_json::from_slice(&answer.body).context(NOT_TINTYPE)
     }
 
     /// Downloads a picture.
     pub async fn download(&self, url: &str) -> anyhow::Result<Bytes> {
-        let mut answer = self
-            .http
-            .get(url)
-            .send()
+        let answer = self
+            .exchange
+            .call(Method::GET, url, None, None, MAX_PICTURE)
             .await
-            .map_err(|error| self.unreachable(&error))?;
-        if !answer.status().is_success() {
-            bail!("the picture could not be downloaded: {}", answer.status());
+            .context("the picture could not be downloaded")?;
+        if !answer.status.is_success() {
+            bail!("the picture could not be downloaded: {}", answer.status);
         }
-        Ok(answer.body().limit(MAX_PICTURE).await?)
+        Ok(answer.body)
     }
 
-    fn unreachable(&self, error: &dyn std::fmt::Display) -> anyhow::Error {
-        anyhow::anyhow!("no answer from {}: {error}", self.base)
+    async fn call(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<&Value>,
+    ) -> anyhow::Result<Answered> {
+        let url = format!("{}{path}", self.base);
+        self.exchange
+            .call(method, &url, Some(&self.key), body, MAX_ANSWER)
+            .await
+            .with_context(|| format!("no answer from {}", self.base))
     }
 }
 

@@ -68,17 +68,17 @@ fn tier(word: &str) -> Result<Tier, String> {
 
 /// Makes one picture.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let output = arguments
-        .output
-        .clone()
-        .unwrap_or_else(|| PathBuf::from(file_name(&arguments.prompt)));
+    let output = match &arguments.output {
+        Some(output) => output.clone(),
+        None => free_file(&file_stem(&arguments.prompt)),
+    };
     check_output(&output)?;
     actix_web::rt::System::new().block_on(async {
         let picture = match (&arguments.server, &arguments.key) {
             (Some(server), Some(key)) => {
                 refuse_files(&arguments.input)?;
                 make(
-                    &NativeClient::new(server, key),
+                    &NativeClient::new(server, key)?,
                     &arguments,
                     &arguments.input,
                 )
@@ -165,7 +165,7 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
         ..key
     };
     let (text, key) = issue_key(state, account.id, shape).await?;
-    let client = NativeClient::new(&state.public_url, &text);
+    let client = NativeClient::new(&state.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {
         let urls = urls(state, &arguments.input, &mut uploads).await?;
@@ -307,20 +307,27 @@ fn body(arguments: &Arguments, urls: &[String]) -> Value {
     body
 }
 
-/// The first words of a prompt as a file name.
-fn file_name(prompt: &str) -> String {
+/// A file of this name that is not there yet: a picture that nobody named replaces none.
+fn free_file(stem: &str) -> PathBuf {
+    let names = std::iter::once(format!("{stem}.png"))
+        .chain((2..).map(|number| format!("{stem}-{number}.png")));
+    let free = names.map(PathBuf::from).find(|path| !path.exists());
+    free.unwrap_or_else(|| PathBuf::from("picture.png"))
+}
+
+/// The first words of a prompt as a file's name, without what tells its type.
+fn file_stem(prompt: &str) -> String {
     let words: Vec<String> = prompt
         .split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .take(6)
         .map(|word| word.chars().take(20).collect::<String>().to_lowercase())
         .collect();
-    let stem = if words.is_empty() {
+    if words.is_empty() {
         "picture".to_owned()
     } else {
         words.join("-")
-    };
-    format!("{stem}.png")
+    }
 }
 
 #[cfg(test)]
@@ -330,10 +337,21 @@ mod tests {
     #[test]
     fn files_are_named_after_the_prompt() {
         assert_eq!(
-            file_name("A red fox, in the snow!"),
-            "a-red-fox-in-the-snow.png"
+            file_stem("A red fox, in the snow!"),
+            "a-red-fox-in-the-snow"
         );
-        assert_eq!(file_name("../../etc/passwd"), "etc-passwd.png");
-        assert_eq!(file_name("\u{1f98a}"), "picture.png");
+        assert_eq!(file_stem("../../etc/passwd"), "etc-passwd");
+        assert_eq!(file_stem("\u{1f98a}"), "picture");
+    }
+
+    #[test]
+    fn a_file_that_is_there_is_not_replaced() {
+        let directory = tempfile::tempdir().unwrap();
+        let stem = directory.path().join("fox").display().to_string();
+        for expected in ["fox.png", "fox-2.png", "fox-3.png"] {
+            let path = free_file(&stem);
+            assert_eq!(path, directory.path().join(expected));
+            std::fs::write(path, b"").unwrap();
+        }
     }
 }

@@ -3,6 +3,7 @@
 mod check_config;
 mod client;
 mod delivery;
+mod exchange;
 mod generate;
 mod listen;
 mod operator;

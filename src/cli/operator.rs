@@ -1,21 +1,18 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
 use super::client::refusal;
+use super::exchange::Exchange;
 use super::operator_access::TOKEN_PLACES;
 use crate::config::Secret;
-use crate::egress::{Egress, EgressFault, EgressOptions};
 use anyhow::{Context as _, bail};
-use awc::ClientRequest;
-use awc::http::header::HeaderValue;
-use awc::http::{Method, StatusCode};
-use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use hyper::header::HeaderValue;
+use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
+use url::form_urlencoded;
 
-const TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// Entries of a list that are asked for at once, the most that the interface gives.
 const PAGE: usize = 100;
@@ -26,7 +23,7 @@ const NAMED: usize = 10;
 
 /// A server with the operator's token.
 pub struct Operator {
-    egress: Egress,
+    exchange: Exchange,
     base: String,
     token: Secret,
     token_from: String,
@@ -53,14 +50,8 @@ impl Operator {
         if HeaderValue::from_str(token.expose()).is_err() {
             bail!("the operator token of {token_from} has characters that no header can carry");
         }
-        // The address is the operator's own, so no range is closed.
-        let everywhere = [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())];
-        let egress = Egress::new(EgressOptions {
-            allow: everywhere.into(),
-            ..EgressOptions::default()
-        })?;
         Ok(Self {
-            egress,
+            exchange: Exchange::new()?,
             base: base.to_owned(),
             token,
             token_from: token_from.to_owned(),
@@ -74,17 +65,17 @@ impl Operator {
 
     /// `GET` of a path below `/admin/v1`.
     pub async fn get(&self, path: &str) -> anyhow::Result<Value> {
-        self.call(self.request(Method::GET, path), None).await
+        self.call(Method::GET, path, None).await
     }
 
     /// `POST` with a JSON body, or with none.
     pub async fn post(&self, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
-        self.call(self.request(Method::POST, path), body).await
+        self.call(Method::POST, path, body).await
     }
 
     /// `DELETE`
     pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
-        self.call(self.request(Method::DELETE, path), None).await
+        self.call(Method::DELETE, path, None).await
     }
 
     /// The first `limit` entries of a list, over as many pages as that takes.
@@ -104,11 +95,10 @@ impl Operator {
             let mut query = filters.to_vec();
             query.push(("limit", size.to_string()));
             query.extend(cursor.take().map(|cursor| ("cursor", cursor)));
-            let request = self
-                .request(Method::GET, path)
-                .query(&query)
-                .context("the filters cannot be written as a query")?;
-            let page: Page = read(self.call(request, None).await?)?;
+            let query = form_urlencoded::Serializer::new(String::new())
+                .extend_pairs(query)
+                .finish();
+            let page: Page = read(self.get(&format!("{path}?{query}")).await?)?;
             found.extend(page.data);
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -150,32 +140,20 @@ impl Operator {
         all.into_iter().map(read).collect()
     }
 
-    fn request(&self, method: Method, path: &str) -> ClientRequest {
-        self.egress
-            .client()
-            .request(method, format!("{}/admin/v1{path}", self.base))
-            .timeout(TIMEOUT)
-            .bearer_auth(self.token.expose())
-    }
-
-    async fn call(&self, request: ClientRequest, body: Option<Value>) -> anyhow::Result<Value> {
-        let sent = match &body {
-            Some(body) => request.send_json(body),
-            None => request.send(),
-        };
-        let mut answer = sent.await.map_err(|error| {
-            anyhow::anyhow!(
-                "no answer from {}: {}; start a server with `tintype serve`, or name another one with --server",
-                self.base,
-                EgressFault::from(&error)
-            )
-        })?;
-        let status = answer.status();
-        let bytes = answer
-            .body()
-            .limit(MAX_ANSWER)
+    async fn call(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
+        let url = format!("{}/admin/v1{path}", self.base);
+        let token = Some(self.token.expose());
+        let answer = self
+            .exchange
+            .call(method, &url, token, body.as_ref(), MAX_ANSWER)
             .await
-            .with_context(|| format!("the answer of {} broke off", self.base))?;
+            .map_err(|error| {
+                anyhow::anyhow!(
+                    "no answer from {}: {error}; start a server with `tintype serve`, or name another one with --server",
+                    self.base,
+                )
+            })?;
+        let (status, bytes) = (answer.status, answer.body);
         if status == StatusCode::UNAUTHORIZED {
             bail!(
                 "{} does not accept the operator token of {}; {TOKEN_PLACES}",

@@ -8,6 +8,7 @@ use crate::{first_run, server, telemetry};
 use actix_web::web::Data;
 use anyhow::Context as _;
 use clap::Args;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -89,10 +90,10 @@ async fn listen_until(
 /// Says where the service is, and at the first start how to make a picture with it.
 async fn greet(state: &AppState) -> anyhow::Result<()> {
     let url = &state.public_url;
-    println!("Tintype {} is ready at {url}", env!("CARGO_PKG_VERSION"));
+    let mut words = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
     if let Some(key) = first_run::key(state).await? {
         let account = first_run::account(state).await?;
-        println!(
+        words += &format!(
             "
 The account `{}` has a balance of {} {}. Its first API key, shown this once:
 
@@ -106,16 +107,25 @@ Make a picture:
     -d '{{\"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}}'
 
 Then look at its status_url with the same Authorization, until it is done.
+
 ",
             account.name, account.books.balance, state.config.billing.currency
         );
     }
     if state.config.admin.token.is_none() {
         let file = state.config.storage.data_dir.join("admin-token");
-        println!(
-            "The operator interface is at {url}/admin/v1, its token in {}",
+        words += &format!(
+            "The operator interface is at {url}/admin/v1, its token in {}\n",
             file.display()
         );
+    }
+    let mut output = std::io::stdout().lock();
+    // A service whose standard output nobody reads serves all the same.
+    if let Err(error) = output
+        .write_all(words.as_bytes())
+        .and_then(|()| output.flush())
+    {
+        tracing::warn!(%error, "standard output is closed, so nobody was told where the service is, or its first key");
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! `[webhooks]` and `[egress]`: deliveries, and what the service may reach on behalf of its callers.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ipnet::IpNet;
@@ -9,7 +10,7 @@ use super::addresses::range;
 use super::reader::Section;
 use super::render;
 use super::storage::days;
-use super::values::{integer, list, text};
+use super::values::{free_name, integer, list, or_empty, text};
 
 /// `[webhooks]`: deliveries.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -62,12 +63,18 @@ pub struct Egress {
     /// Ranges that are opened although they are not public.
     #[serde(serialize_with = "render::as_strings")]
     pub allow: Vec<IpNet>,
+    /// Certificate authorities that are trusted besides the system's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub extra_ca_file: Option<PathBuf>,
 }
 
 impl Egress {
     pub(super) fn read(mut s: Section<'_>) -> Self {
         let read = Self {
             allow: s.required("allow", list(0..=256, text(range))),
+            extra_ca_file: s
+                .required("extra_ca_file", text(or_empty(free_name)))
+                .map(PathBuf::from),
         };
         s.finish();
         read

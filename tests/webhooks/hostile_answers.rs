@@ -208,38 +208,6 @@ fn hostile_101_no_tls_where_tls_is_expected() {
 }
 
 #[test]
-fn hostile_101_a_certificate_of_no_known_authority() {
-    let key = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
-    let private = rustls::pki_types::PrivatePkcs8KeyDer::from(key.signing_key.serialize_der());
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let config = rustls::ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_no_client_auth()
-        .with_single_cert(vec![key.cert.der().clone()], private.into())
-        .unwrap();
-    let config = Arc::new(config);
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap();
-    let serving = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let mut connection = rustls::ServerConnection::new(config).unwrap();
-        let mut tls = rustls::Stream::new(&mut connection, &mut stream);
-        let mut request = Vec::new();
-        let _ = std::io::Read::read_to_end(&mut tls, &mut request);
-        request
-    });
-    let server = server();
-    let attempted = attempt_at(&server, &format!("https://{address}/"));
-    assert_failed(
-        &attempted,
-        None,
-        "its certificate is not from a trusted authority",
-    );
-    assert_eq!(serving.join().unwrap(), b"", "nothing was sent");
-}
-
-#[test]
 fn a_redirect_to_a_private_address_reaches_nobody() {
     let trap = Origin::trap();
     // The receiver is open to us, the target is not: 127.0.0.1 alone is allowed.

@@ -6,6 +6,7 @@
 
 mod admin_deliveries;
 mod admin_webhooks;
+mod certificates;
 mod checks;
 mod crash_matrix;
 mod desk;

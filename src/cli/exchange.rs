@@ -1,0 +1,89 @@
+//! One request to a server and its whole answer, for the commands that talk to one.
+
+use crate::egress::{Egress, EgressFault, EgressOptions, EgressSetupError, parse_url};
+use bytes::Bytes;
+use hyper::header::{self, HeaderMap, HeaderValue};
+use hyper::{Method, StatusCode};
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use serde_json::Value;
+use std::time::Duration;
+
+/// For one request and its answer.
+const TIMEOUT: Duration = Duration::from_secs(60);
+
+/// The way to a server of the user's choosing.
+pub struct Exchange {
+    egress: Egress,
+}
+
+/// A whole answer.
+pub struct Answered {
+    /// Its status.
+    pub status: StatusCode,
+    /// Its body.
+    pub body: Bytes,
+}
+
+impl Exchange {
+    /// Reaches every address: the server is the user's own choice, so no range is closed.
+    pub fn new() -> Result<Self, EgressSetupError> {
+        let everywhere = [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())];
+        let egress = Egress::new(EgressOptions {
+            allow: everywhere.into(),
+            ..EgressOptions::default()
+        })?;
+        Ok(Self { egress })
+    }
+
+    /// Sends a request, with a key where there is one, and reads an answer of at most `most` bytes.
+    ///
+    /// # Errors
+    /// Why there is no whole answer, as a sentence that names neither key nor body.
+    pub async fn call(
+        &self,
+        method: Method,
+        url: &str,
+        key: Option<&str>,
+        body: Option<&Value>,
+        most: usize,
+    ) -> anyhow::Result<Answered> {
+        let url = parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))?;
+        let mut headers = HeaderMap::new();
+        if let Some(key) = key {
+            let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
+                .map_err(|_| anyhow::anyhow!("the key has characters that no header can carry"))?;
+            value.set_sensitive(true);
+            headers.insert(header::AUTHORIZATION, value);
+        }
+        let body = match body {
+            Some(body) => {
+                let json = HeaderValue::from_static("application/json");
+                headers.insert(header::CONTENT_TYPE, json);
+                Bytes::from(body.to_string())
+            }
+            None => Bytes::new(),
+        };
+        let exchange = async {
+            let mut answer = self.egress.send(method, &url, headers, body).await?;
+            let mut read = Vec::new();
+            while let Some(chunk) = answer.chunk().await? {
+                read.extend_from_slice(&chunk);
+                if read.len() > most {
+                    return Ok(Err(anyhow::anyhow!("its answer has over {most} bytes")));
+                }
+            }
+            Ok::<_, EgressFault>(Ok(Answered {
+                status: answer.status,
+                body: read.into(),
+            }))
+        };
+        match tokio::time::timeout(TIMEOUT, exchange).await {
+            Ok(Ok(answered)) => answered,
+            Ok(Err(fault)) => Err(anyhow::anyhow!("{fault}")),
+            Err(_) => Err(anyhow::anyhow!(
+                "no whole answer within {} s",
+                TIMEOUT.as_secs()
+            )),
+        }
+    }
+}
