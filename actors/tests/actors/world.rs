@@ -167,6 +167,7 @@ fn route(backend: usize) -> Route {
     Route {
         backend,
         model: Some(format!("model-{backend}")),
+        weight: None,
     }
 }
 

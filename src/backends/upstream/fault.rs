@@ -33,6 +33,11 @@ pub enum Fault {
         /// How long it asks to be left alone.
         retry_after: Option<Duration>,
     },
+    /// The back end says, in a form of its own, what only the operator can mend: a bad key, an account without money.
+    #[error(
+        "it cannot be used: it says \"{0}\"; check the key, and the account that it belongs to"
+    )]
+    Unusable(String),
     /// The answer is not what this kind of back end answers.
     #[error("the answer cannot be read ({0}); does `base_url` name a server of this kind?")]
     Garbage(String),
@@ -40,6 +45,10 @@ pub enum Fault {
     #[error("it answered with the address of a picture on another server, which is not fetched")]
     Elsewhere,
 }
+
+/// What a caller hears of anything that is the operator's to mend.
+const NOT_SET_UP: &str =
+    "the image generator is not set up correctly; its operator has to correct that";
 
 fn told_after(told: &str) -> String {
     match told {
@@ -99,10 +108,10 @@ impl From<Fault> for GenerateError {
                 },
                 retry_after,
             },
-            Fault::Status { status, .. } if is_the_operators(status) => Self::Broken(
-                "the image generator is not set up correctly; its operator has to correct that"
-                    .into(),
-            ),
+            Fault::Status { status, .. } if is_the_operators(status) => {
+                Self::Broken(NOT_SET_UP.into())
+            }
+            Fault::Unusable(_) => Self::Broken(NOT_SET_UP.into()),
             Fault::Status { told, .. } if told.is_empty() => {
                 Self::Refused("the image generator refused the request".into())
             }
@@ -161,6 +170,7 @@ mod tests {
             status(404, "no model abc"),
             Fault::Unreachable("connection refused (abc)".into()),
             Fault::Garbage("abc".into()),
+            Fault::Unusable("abc".into()),
         ] {
             assert!(fault.to_string().contains("abc"), "{fault}");
             assert!(!text(fault).contains("abc"));

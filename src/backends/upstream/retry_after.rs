@@ -22,7 +22,7 @@ pub fn of(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 
 /// Some servers write fractions, which the standard does not know.
 fn seconds(text: &str, per_second: f64) -> Option<Duration> {
-    let number: f64 = text.parse().ok()?;
+    let number: f64 = text.parse().ok().filter(|it: &f64| !it.is_nan())?;
     let bounded = (number / per_second).min(LONGEST.as_secs_f64());
     Duration::try_from_secs_f64(bounded).ok()
 }
