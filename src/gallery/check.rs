@@ -1,6 +1,6 @@
 //! Looks at a picture that came from elsewhere: is it one, is it sound, has it the shape of the job?
 
-use super::{png_text, probe};
+use super::{jpeg_end, png_text, probe};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
@@ -18,8 +18,8 @@ const MIN_SIDE: u32 = 16;
 const MAX_PIXELS: u64 = 64_000_000;
 /// Memory for decoding: that many pixels of four channels of 16 bits.
 const MAX_ALLOC: u64 = MAX_PIXELS * 8;
-/// How far off a shape may be: models round the sides, by up to a hundredth in the published sizes.
-const TOLERANCE: f64 = 0.02;
+/// How far off a shape may be: models round the sides, the published size for 3:4 of one by 2.7 hundredths.
+const TOLERANCE: f64 = 0.03;
 const JPEG_QUALITY: u8 = 95;
 
 /// The picture as it is to be kept. Heavy: for the blocking pool.
@@ -39,9 +39,13 @@ pub fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateEr
             "the image generator answered with a picture of {width} x {height} pixels, which cannot be right"
         )));
     }
-    let broken = |_| {
+    let damaged = || {
         GenerateError::Broken("the image generator answered with a picture that is damaged".into())
     };
+    let broken = |_| damaged();
+    if probed.format == ImageFormat::Jpeg && !jpeg_end::is_there(&bytes) {
+        return Err(damaged());
+    }
     let mut limits = Limits::default();
     limits.max_image_width = Some(MAX_SIDE);
     limits.max_image_height = Some(MAX_SIDE);
@@ -154,12 +158,11 @@ mod tests {
 
     #[test]
     fn half_a_picture_and_no_picture_are_broken() {
-        let whole = file(300, 300, ImageFormat::Png);
-        let bytes = checked(whole[..whole.len() / 2].to_vec(), ratio("1:1"));
-        assert!(matches!(bytes, Err(GenerateError::Broken(_))));
-        let half = file(300, 300, ImageFormat::WebP);
-        let bytes = checked(half[..half.len() / 2].to_vec(), ratio("1:1"));
-        assert!(matches!(bytes, Err(GenerateError::Broken(_))));
+        for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
+            let whole = file(300, 300, format);
+            let half = checked(whole[..whole.len() / 2].to_vec(), ratio("1:1"));
+            assert!(matches!(half, Err(GenerateError::Broken(_))), "{format:?}");
+        }
         for other in [&b"<html>"[..], b"", b"\0\0\0\x14ftypavif\0\0\0\0avif"] {
             let bytes = checked(other.to_vec(), ratio("1:1"));
             assert!(matches!(bytes, Err(GenerateError::Broken(_))));

@@ -1,6 +1,7 @@
 //! Keeps finished pictures: checks them by their bytes, stores them durably, and clears away what only the job needed.
 
 mod check;
+mod jpeg_end;
 mod png_text;
 
 use crate::images::Images;

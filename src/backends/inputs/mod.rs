@@ -49,9 +49,12 @@ pub async fn load(
 ) -> Result<Vec<Input>, GenerateError> {
     if order.inputs.len() > accepts.max_count {
         // Of no use for this request; another back end may take more.
+        let most = match accepts.max_count {
+            1 => "one input image".to_owned(),
+            count => format!("{count} input images"),
+        };
         return Err(GenerateError::Broken(format!(
-            "the image generator takes at most {} input images",
-            accepts.max_count
+            "the image generator takes at most {most}"
         )));
     }
     let mut inputs = Vec::with_capacity(order.inputs.len());

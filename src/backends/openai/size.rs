@@ -26,9 +26,8 @@ impl Family {
     /// The family of a model, told by its id.
     pub fn of(model: Option<&str>) -> Self {
         let id = model.unwrap_or_default();
-        if id == "gpt-image-1" || id.starts_with("gpt-image-1-") || id.starts_with("gpt-image-1.") {
-            Self::ThreeSizes
-        } else if id.starts_with("chatgpt-image") {
+        let first = ["gpt-image-1-", "gpt-image-1.", "chatgpt-image"];
+        if id == "gpt-image-1" || first.iter().any(|it| id.starts_with(it)) {
             Self::ThreeSizes
         } else if id.starts_with("gpt-image-") {
             Self::Bounded

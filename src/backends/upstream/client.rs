@@ -111,7 +111,9 @@ impl Upstream {
             .collect();
         hidden.extend(remote.api_key.iter().map(|it| it.expose().to_owned()));
         hidden.push(base[Position::BeforeHost..Position::AfterPort].to_owned());
-        hidden.extend(base.host_str().map(str::to_owned));
+        // A name without a dot may be a word like any other.
+        let host = base.host_str().filter(|it| it.contains('.'));
+        hidden.extend(host.map(str::to_owned));
         Ok(Self {
             inner: Arc::new(Inner {
                 name: name.to_owned(),

@@ -152,7 +152,7 @@ mod tests {
             "fe80::1",
             "localhost:8000",
             "gpu1.lan:8000,",
-            "/home/op/models/x.safetensors",
+            "/srv/op/models/x.safetensors",
             "C:\\models\\x",
             "'/srv/a/b'",
         ] {

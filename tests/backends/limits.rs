@@ -1,0 +1,30 @@
+//! How many pictures a back end is asked for at a time.
+
+use crate::stub::Stub;
+use crate::support::{fox, until};
+use crate::world::{ended, picture_of, start};
+
+#[test]
+fn no_more_requests_are_open_than_the_back_end_takes() {
+    for kind in ["gemini", "openai"] {
+        let stub = Stub::answering([picture_of(kind).held()]);
+        let (server, customer) = start(kind, &stub, |it| it.set("backends.far.concurrency", 3));
+        let jobs: Vec<String> = (0..10)
+            .map(|_| {
+                let answer = server.generation(&customer, "/text-generations", &fox());
+                answer.expect(202).job_id()
+            })
+            .collect();
+        until("all places are taken", || stub.running() == 3);
+        let waiting = jobs.iter().filter(|id| {
+            let job = server.job(&customer, id);
+            job["status"] == "queued"
+        });
+        assert_eq!(waiting.count(), 7);
+        stub.release();
+        for id in &jobs {
+            assert_eq!(ended(&server, &customer, id)["status"], "done");
+        }
+        assert_eq!((stub.peak(), stub.seen().len()), (3, 10));
+    }
+}
