@@ -284,25 +284,27 @@ fn backends(
         });
     }
     let routes = |tier: Tier| {
-        let tier = tier_config(&config.tiers, tier);
-        let model = |listed: &TierBackend| {
-            let backend = config.backends.get(&listed.name)?;
-            kinds::model(backend, listed.model.as_deref(), &tier.compat_models)
-        };
-        let route = |listed: &TierBackend| match index_of.get(listed.name.as_str()) {
-            Some(backend) => Ok(Route {
-                backend: *backend,
-                model: model(listed),
+        let settings = tier_config(&config.tiers, tier);
+        let route = |listed: &TierBackend| {
+            let name = &listed.name;
+            let (Some(index), Some(backend)) =
+                (index_of.get(name.as_str()), config.backends.get(name))
+            else {
+                return Err(StartError::NoSuchKind { name: name.clone() });
+            };
+            let model = kinds::model(backend, listed.model.as_deref(), &settings.compat_models);
+            let sold = &settings.resolutions;
+            if let Some(shortfall) = kinds::shortfall(backend, model.as_deref(), sold) {
+                tracing::warn!(%tier, backend = %name, "{shortfall}");
+            }
+            Ok(Route {
+                backend: *index,
+                model,
                 weight: listed.weight,
-            }),
-            None => Err(StartError::NoSuchKind {
-                name: listed.name.clone(),
-            }),
+            })
         };
-        tier.backends
-            .iter()
-            .map(route)
-            .collect::<Result<Vec<_>, _>>()
+        let listed = settings.backends.iter();
+        listed.map(route).collect::<Result<Vec<_>, _>>()
     };
     let routes = Routes([
         routes(Tier::Fast)?,

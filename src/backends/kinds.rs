@@ -1,14 +1,15 @@
 //! Which code drives which kind of back end.
 
 use super::builtin::Builtin;
-use super::gemini::{Gemini, GeminiProbe};
-use super::openai::{OpenAi, OpenAiProbe};
+use super::gemini::{self, Gemini, GeminiProbe};
+use super::openai::{self, OpenAi, OpenAiProbe};
 use super::probe::Probe;
 use super::upstream::UpstreamSetupError;
 use crate::config::{Backend, BackendKind};
 use crate::images::Images;
 use std::sync::Arc;
 use tintype_actors::generator::Generator;
+use tintype_storage::domain::tier::Resolution;
 
 /// What makes the pictures of a configured back end; `None` for a kind that this version cannot drive.
 ///
@@ -52,4 +53,25 @@ pub fn model(backend: &Backend, listed: Option<&str>, compat_models: &[String]) 
         BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
     };
     listed.or(own.map(String::as_str)).map(str::to_owned)
+}
+
+/// What a tier sells and its model does not make, in words for the operator; `None` where it makes all, or nobody knows.
+pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
+    let largest = match &backend.kind {
+        BackendKind::Gemini { .. } => gemini::largest(model?),
+        BackendKind::OpenAi { .. } => openai::largest(model?),
+        BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
+    }?;
+    let lacking: Vec<&str> = resolutions
+        .iter()
+        .filter(|word| word.parse().is_ok_and(|it: Resolution| it > largest))
+        .map(String::as_str)
+        .collect();
+    (!lacking.is_empty()).then(|| {
+        format!(
+            "the model {} makes at most {largest}, and the tier sells {}: its pictures will be smaller than that",
+            model.unwrap_or_default(),
+            lacking.join(" and ")
+        )
+    })
 }

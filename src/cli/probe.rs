@@ -16,9 +16,11 @@ pub fn run(config: &Config) -> ExitCode {
     let sound = system.block_on(async {
         let mut sound = true;
         for (name, backend) in &config.backends {
-            let findings = ask(name, backend, models(config, name, backend)).await;
+            let uses = uses(config, name, backend);
+            let models = uses.iter().filter_map(|it| it.model.clone()).collect();
+            let findings = ask(name, backend, models).await;
             sound &= findings.fails.is_empty();
-            print!("{}", told(name, backend, &findings));
+            print!("{}", told(name, backend, &findings, &uses));
         }
         sound
     });
@@ -47,20 +49,32 @@ async fn ask(name: &str, backend: &Backend, models: BTreeSet<String>) -> Finding
     findings
 }
 
-/// The models that the tiers ask this back end for.
-fn models(config: &Config, name: &str, backend: &Backend) -> BTreeSet<String> {
-    let tiers = config.tiers.iter();
-    let entries = tiers.iter().flat_map(|(_, tier)| {
-        let used = tier.backends.iter().filter(|it| it.name == name);
-        used.map(|it| (it.model.as_deref(), &tier.compat_models))
-    });
-    entries
-        .filter_map(|(listed, compat)| kinds::model(backend, listed, compat))
-        .collect()
+/// A tier's use of a back end.
+struct Use {
+    tier: &'static str,
+    model: Option<String>,
+    /// What the tier sells beyond what the model makes.
+    shortfall: Option<String>,
+}
+
+fn uses(config: &Config, name: &str, backend: &Backend) -> Vec<Use> {
+    let mut uses = Vec::new();
+    for (tier, settings) in config.tiers.iter() {
+        for entry in settings.backends.iter().filter(|it| it.name == name) {
+            let listed = entry.model.as_deref();
+            let model = kinds::model(backend, listed, &settings.compat_models);
+            uses.push(Use {
+                tier,
+                shortfall: kinds::shortfall(backend, model.as_deref(), &settings.resolutions),
+                model,
+            });
+        }
+    }
+    uses
 }
 
 /// The lines about one back end.
-fn told(name: &str, backend: &Backend, findings: &Findings) -> String {
+fn told(name: &str, backend: &Backend, findings: &Findings, uses: &[Use]) -> String {
     let place = backend
         .remote()
         .map_or(String::new(), |it| format!(" at {}", it.base_url));
@@ -70,6 +84,11 @@ fn told(name: &str, backend: &Backend, findings: &Findings) -> String {
     }
     for line in &findings.fails {
         lines.push_str(&format!("  FAIL  {line}\n"));
+    }
+    for it in uses {
+        if let Some(shortfall) = &it.shortfall {
+            lines.push_str(&format!("  note  tier {}: {shortfall}\n", it.tier));
+        }
     }
     if findings.works.is_empty() && findings.fails.is_empty() {
         lines.push_str("  no tier uses it, so there was nothing to ask it for\n");

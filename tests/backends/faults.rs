@@ -24,7 +24,7 @@ fn what_may_pass_is_tried_again() {
         for (reply, told) in [
             (Reply::Nothing, "the image generator broke off its answer"),
             (
-                Reply::Half(b"{\"data\": [".to_vec()),
+                Reply::Half("200 OK", b"{\"data\": [".to_vec()),
                 "the image generator broke off its answer",
             ),
             (
@@ -86,6 +86,10 @@ fn what_is_of_no_use_is_not_asked_again() {
             ),
             (
                 Reply::typed("401 Unauthorized", "text/plain", "no such key"),
+                operators,
+            ),
+            (
+                Reply::Half("403 Forbidden", b"{\"error\": {".to_vec()),
                 operators,
             ),
             (

@@ -183,3 +183,40 @@ fn a_version_in_the_address_is_not_written_twice() {
         "/proxy/v1/models/gemini-3-pro-image:generateContent"
     );
 }
+
+#[test]
+fn an_answer_of_tens_of_megabytes_is_taken() {
+    let noise = image::RgbImage::from_fn(3_000, 3_000, |x, y| {
+        let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
+        image::Rgb([mixed as u8, (mixed >> 9) as u8, (mixed >> 18) as u8])
+    });
+    let mut drawn = Vec::new();
+    let encoder = image::codecs::png::PngEncoder::new_with_quality(
+        &mut drawn,
+        image::codecs::png::CompressionType::Uncompressed,
+        image::codecs::png::FilterType::NoFilter,
+    );
+    noise.write_with_encoder(encoder).unwrap();
+    assert!(drawn.len() > 27_000_000);
+    let stub = Stub::answering([gemini_picture(&drawn)]);
+    let (server, customer) = start("gemini", &stub, |it| it);
+    let job = make(&server, &customer, json!({"resolution": "4K"}));
+    assert!(picture(&server, &job) == drawn, "byte for byte");
+    let asked = &stub.only().json()["generationConfig"]["imageConfig"]["imageSize"];
+    assert_eq!(*asked, "4K");
+}
+
+#[test]
+fn the_operators_headers_go_along_and_stand_above_the_key() {
+    let stub = Stub::answering([gemini_picture(&png(64, 64))]);
+    let (server, customer) = start("gemini", &stub, |it| {
+        it.set("backends.far.headers.X-Proxy", "let me through")
+            .set("backends.far.headers.X-Goog-Api-Key", "another key")
+    });
+    make(&server, &customer, json!({}));
+    let seen = stub.only();
+    assert_eq!(seen.header("x-proxy"), Some("let me through"));
+    let keys = seen.headers.iter().filter(|(it, _)| it == "x-goog-api-key");
+    assert_eq!(keys.count(), 1);
+    assert_eq!(seen.header("x-goog-api-key"), Some("another key"));
+}

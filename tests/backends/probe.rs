@@ -47,6 +47,10 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
             &json!({"name": "models/gemini-3-pro-image", "displayName": "Nano Banana Pro"}),
         ),
     );
+    let (works, told) = probe("gemini", &stub.url(""), "gemini-2.5-flash-image");
+    assert!(!works);
+    assert!(told.contains("  note  tier pro: the model gemini-2.5-flash-image makes at most 1K, and the tier sells 2K and 4K"), "{told}");
+    let asked = stub.seen().len();
     assert_eq!(
         probe("gemini", &stub.url(""), "gemini-3-pro-image"),
         (
@@ -54,7 +58,7 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
             "  ok    model gemini-3-pro-image (Nano Banana Pro)\n".into()
         )
     );
-    assert_eq!(stub.only().header("x-goog-api-key"), Some(KEY));
+    assert_eq!(stub.seen()[asked].header("x-goog-api-key"), Some(KEY));
     let (works, told) = probe("gemini", &stub.url(""), "x");
     assert!(
         !works && told.starts_with("  FAIL  model x: it answered 404"),

@@ -38,7 +38,7 @@ pub enum Reply {
     /// Status with its words, further header lines, body.
     Whole(&'static str, String, Vec<u8>),
     /// So many bytes of an answer that was announced as a longer one.
-    Half(Vec<u8>),
+    Half(&'static str, Vec<u8>),
     /// A body without an end that is chunked.
     Endless,
     /// No byte, and the connection closed.
@@ -258,10 +258,10 @@ fn answer(stream: &mut TcpStream, reply: Reply, shared: &Shared) {
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&body);
         }
-        Reply::Half(body) => {
+        Reply::Half(status, body) => {
             let length = body.len() * 2;
             let head = format!(
-                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+                "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
             );
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&body);

@@ -17,6 +17,7 @@ use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_storage::domain::tier::Resolution;
 
 /// What the API takes inline (its own published bounds, which are those of its newest models for the count).
 const ACCEPTS: Accepts = Accepts {
@@ -86,6 +87,11 @@ impl Gemini {
             }
         }
     }
+}
+
+/// The largest pictures that a model makes, where it has a bound below the largest of all.
+pub fn largest(model: &str) -> Option<Resolution> {
+    (!Model::named(model).takes_size).then_some(Resolution::K1)
 }
 
 /// A path below the version, which is left to `base_url` where that names one.

@@ -20,6 +20,7 @@ use request::Fields;
 use size::Family;
 use std::sync::Arc;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_storage::domain::tier::Resolution;
 
 /// What OpenAI itself takes.
 const OPENAI_ACCEPTS: Accepts = Accepts {
@@ -110,6 +111,15 @@ impl OpenAi {
             self.upstream.logged("", fault)
         })?;
         Ok(Picture::foreign(bytes))
+    }
+}
+
+/// The largest pictures that a model makes, where it has a bound below the largest of all.
+pub fn largest(model: &str) -> Option<Resolution> {
+    match Family::of(Some(model)) {
+        Family::ThreeSizes => Some(Resolution::K1),
+        Family::Bounded => Some(Resolution::K2),
+        Family::Any => None,
     }
 }
 

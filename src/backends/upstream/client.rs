@@ -19,6 +19,8 @@ use url::{Position, Url};
 
 /// Largest answer that is read: a 4K picture of noise has about 60 MB, and base64 makes 80 of them.
 pub const MAX_ANSWER: usize = 128 * 1024 * 1024;
+/// Largest body of an error that is read; the rest is left.
+const MAX_ERROR: usize = 256 * 1024;
 /// For look-up, connection and TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Less than the 5 s after which the usual servers of Python close an idle connection, so that hardly any request is
@@ -283,18 +285,23 @@ impl fmt::Debug for Upstream {
 }
 
 async fn whole(mut response: Response) -> Result<Answer, Fault> {
-    let too_large = Fault::TooLarge { limit: MAX_ANSWER };
+    let success = response.status().is_success();
+    let limit = if success { MAX_ANSWER } else { MAX_ERROR };
     let announced = response.content_length().unwrap_or_default();
-    if announced > MAX_ANSWER as u64 {
-        return Err(too_large);
+    if success && announced > limit as u64 {
+        return Err(Fault::TooLarge { limit });
     }
     // What is announced is only a hint of how much to set aside.
     let mut body = BytesMut::with_capacity((announced as usize).min(1 << 20));
-    while let Some(chunk) = response.chunk().await.map_err(|error| told(&error))? {
-        if body.len() + chunk.len() > MAX_ANSWER {
-            return Err(too_large);
+    loop {
+        match response.chunk().await {
+            Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
+            Ok(None) => break,
+            // An error is told by its status: of its words, what has come will do.
+            Ok(Some(_)) | Err(_) if !success => break,
+            Ok(Some(_)) => return Err(Fault::TooLarge { limit }),
+            Err(error) => return Err(told(&error)),
         }
-        body.extend_from_slice(&chunk);
     }
     Ok(Answer {
         status: response.status(),
