@@ -3,7 +3,7 @@
 use crate::stub::{Reply, Stub};
 use crate::support::pictures::{encoded, png};
 use crate::support::{Origin, fox_with, origin};
-use crate::world::{KEY, LEFT, ended, failure, gemini_picture, make, picture, size, start};
+use crate::world::{KEY, LEFT, ended, failure, gemini_picture, make, noise, picture, size, start};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use image::ImageFormat;
@@ -107,6 +107,33 @@ fn input_images_go_along_inline_and_only_what_the_api_refuses_is_made_over() {
 }
 
 #[test]
+fn input_images_that_are_too_much_together_are_made_smaller() {
+    let large = noise(1_400);
+    assert!(
+        (5_500_000..7_000_000).contains(&large.len()),
+        "each alone is taken"
+    );
+    let small = png(40, 40);
+    let origin = Origin::start([
+        ("/large.png", origin::bytes(large)),
+        ("/small.png", origin::bytes(small.clone())),
+    ]);
+    let stub = Stub::answering([gemini_picture(&png(64, 64))]);
+    let (server, customer) = start("gemini", &stub, |it| it.allow_loopback());
+    let mut urls = vec![origin.url("/large.png"); 3];
+    urls.push(origin.url("/small.png"));
+    let body = fox_with(json!({"input_images_urls": urls}));
+    let answer = server.generation(&customer, "/url-generations", &body);
+    let job = ended(&server, &customer, &answer.expect(202).job_id());
+    assert_eq!(job["status"], "done", "{job}");
+    let seen = stub.only();
+    assert!(seen.body.len() < 20_000_000, "{}", seen.body.len());
+    let last = seen.json()["contents"][0]["parts"][3]["inlineData"]["data"].clone();
+    let last = BASE64_STANDARD.decode(last.as_str().unwrap()).unwrap();
+    assert_eq!(last, small, "what is within its share stays as it is");
+}
+
+#[test]
 fn what_is_refused_for_its_content_is_blocked_at_once_and_costs_nothing() {
     for (answer, told) in [
         (
@@ -186,17 +213,7 @@ fn a_version_in_the_address_is_not_written_twice() {
 
 #[test]
 fn an_answer_of_tens_of_megabytes_is_taken() {
-    let noise = image::RgbImage::from_fn(3_000, 3_000, |x, y| {
-        let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
-        image::Rgb([mixed as u8, (mixed >> 9) as u8, (mixed >> 18) as u8])
-    });
-    let mut drawn = Vec::new();
-    let encoder = image::codecs::png::PngEncoder::new_with_quality(
-        &mut drawn,
-        image::codecs::png::CompressionType::Uncompressed,
-        image::codecs::png::FilterType::NoFilter,
-    );
-    noise.write_with_encoder(encoder).unwrap();
+    let drawn = noise(3_000);
     assert!(drawn.len() > 27_000_000);
     let stub = Stub::answering([gemini_picture(&drawn)]);
     let (server, customer) = start("gemini", &stub, |it| it);

@@ -1,8 +1,9 @@
-//! How many pictures a back end is asked for at a time.
+//! How many pictures a back end is asked for at a time, and over how many connections.
 
-use crate::stub::Stub;
+use crate::stub::{Reply, Stub};
 use crate::support::{fox, until};
-use crate::world::{ended, picture_of, start};
+use crate::world::{ended, make, picture_of, start};
+use serde_json::json;
 
 #[test]
 fn no_more_requests_are_open_than_the_back_end_takes() {
@@ -27,4 +28,17 @@ fn no_more_requests_are_open_than_the_back_end_takes() {
         }
         assert_eq!((stub.peak(), stub.seen().len()), (3, 10));
     }
+}
+
+#[test]
+fn a_connection_is_used_again() {
+    let Reply::Whole(_, _, body) = picture_of("gemini") else {
+        panic!("a whole answer");
+    };
+    let stub = Stub::answering([Reply::Kept(body)]);
+    let (server, customer) = start("gemini", &stub, |it| it);
+    for _ in 0..3 {
+        assert_eq!(make(&server, &customer, json!({}))["status"], "done");
+    }
+    assert_eq!((stub.seen().len(), stub.connections()), (3, 1));
 }

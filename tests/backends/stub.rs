@@ -32,11 +32,13 @@ impl Seen {
     }
 }
 
-/// What is answered. The connection closes afterwards.
+/// What is answered. The connection closes afterwards, unless it is said that it stays.
 #[derive(Clone, Debug)]
 pub enum Reply {
     /// Status with its words, further header lines, body.
     Whole(&'static str, String, Vec<u8>),
+    /// As JSON, after which the connection stays open for the next request.
+    Kept(Vec<u8>),
     /// So many bytes of an answer that was announced as a longer one.
     Half(&'static str, Vec<u8>),
     /// A body without an end that is chunked.
@@ -88,6 +90,7 @@ struct Script {
     seen: Vec<Seen>,
     running: usize,
     peak: usize,
+    connections: usize,
     released: bool,
 }
 
@@ -159,6 +162,11 @@ impl Stub {
         self.shared.0.lock().peak
     }
 
+    /// How many connections were made to it.
+    pub fn connections(&self) -> usize {
+        self.shared.0.lock().connections
+    }
+
     /// How many requests it has now.
     pub fn running(&self) -> usize {
         self.shared.0.lock().running
@@ -187,26 +195,32 @@ impl Drop for Stub {
 
 fn serve(mut stream: TcpStream, shared: &Shared) {
     let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
-    let Some(seen) = read(&stream) else {
-        return;
-    };
-    let reply = {
-        let mut script = shared.0.lock();
-        script.running += 1;
-        script.peak = script.peak.max(script.running);
-        let path = seen.path.clone();
-        script.seen.push(seen);
-        let fixed = script.paths.iter().find(|(it, _)| *it == path);
-        match fixed.map(|(_, reply)| reply.clone()) {
-            Some(reply) => reply,
-            None => {
-                let next = script.next.pop_front();
-                next.or_else(|| script.then.clone()).expect("a reply")
-            }
+    shared.0.lock().connections += 1;
+    while let Some(seen) = read(&stream) {
+        let reply = next(seen, shared);
+        let stays = matches!(reply, Reply::Kept(_));
+        answer(&mut stream, reply, shared);
+        shared.0.lock().running -= 1;
+        if !stays {
+            return;
         }
-    };
-    answer(&mut stream, reply, shared);
-    shared.0.lock().running -= 1;
+    }
+}
+
+fn next(seen: Seen, shared: &Shared) -> Reply {
+    let mut script = shared.0.lock();
+    script.running += 1;
+    script.peak = script.peak.max(script.running);
+    let path = seen.path.clone();
+    script.seen.push(seen);
+    let fixed = script.paths.iter().find(|(it, _)| *it == path);
+    match fixed.map(|(_, reply)| reply.clone()) {
+        Some(reply) => reply,
+        None => {
+            let next = script.next.pop_front();
+            next.or_else(|| script.then.clone()).expect("a reply")
+        }
+    }
 }
 
 fn read(stream: &TcpStream) -> Option<Seen> {
@@ -254,6 +268,14 @@ fn answer(stream: &mut TcpStream, reply: Reply, shared: &Shared) {
             let length = body.len();
             let head = format!(
                 "HTTP/1.1 {status}\r\n{headers}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+            );
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(&body);
+        }
+        Reply::Kept(body) => {
+            let length = body.len();
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
             );
             let _ = stream.write_all(head.as_bytes());
             let _ = stream.write_all(&body);

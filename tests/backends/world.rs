@@ -5,6 +5,8 @@ use crate::support::pictures::png;
 use crate::support::{Customer, Options, Server, fox_with};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::{Rgb, RgbImage};
 use serde_json::{Value, json};
 use toml::Value as Toml;
 
@@ -95,6 +97,19 @@ pub fn failure(server: &Server, customer: &Customer, stub: &Stub, job: &Value) -
         "{error}"
     );
     error
+}
+
+/// A square PNG of noise, three bytes to the pixel.
+pub fn noise(side: u32) -> Vec<u8> {
+    let noise = RgbImage::from_fn(side, side, |x, y| {
+        let mixed = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
+        Rgb([mixed as u8, (mixed >> 9) as u8, (mixed >> 18) as u8])
+    });
+    let mut bytes = Vec::new();
+    let (plain, unfiltered) = (CompressionType::Uncompressed, FilterType::NoFilter);
+    let encoder = PngEncoder::new_with_quality(&mut bytes, plain, unfiltered);
+    noise.write_with_encoder(encoder).unwrap();
+    bytes
 }
 
 /// A successful answer of the Gemini API with this picture.

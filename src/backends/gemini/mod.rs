@@ -19,7 +19,7 @@ pub use probe::GeminiProbe;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
 use tintype_storage::domain::tier::Resolution;
 
-/// What the API takes inline (its own published bounds, which are those of its newest models for the count).
+/// What the API takes inline, by its published bounds: of those stated for a whole request the least is 20 MB, as base64.
 const ACCEPTS: Accepts = Accepts {
     kinds: &[
         ImageKind::Png,
@@ -28,6 +28,7 @@ const ACCEPTS: Accepts = Accepts {
         ImageKind::Heic,
     ],
     max_bytes: 7_000_000,
+    max_total_bytes: 14_500_000,
     max_count: 14,
     heeds_orientation: true,
 };

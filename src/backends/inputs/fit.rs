@@ -22,6 +22,8 @@ const JPEG_QUALITY: u8 = 92;
 pub enum Unfit {
     /// A format that neither the back end nor this program decodes.
     Format(&'static str),
+    /// A format that the back end reads and this program does not, in a file that is too large.
+    Unshrinkable(&'static str),
     /// It cannot be decoded.
     Damaged,
     /// Decoding it would take too much memory, or it stays too large.
@@ -39,10 +41,13 @@ pub fn fit(bytes: Bytes, kind: Option<ImageKind>, accepts: Accepts) -> Result<In
         ImageKind::WebP => ImageFormat::WebP,
         ImageKind::Gif => ImageFormat::Gif,
         // Decoding these takes libraries of another licence or language.
-        ImageKind::Heic if taken && small => return Ok(Input { bytes, kind }),
-        ImageKind::Avif if taken && small => return Ok(Input { bytes, kind }),
-        ImageKind::Heic => return Err(Unfit::Format("HEIC")),
-        ImageKind::Avif => return Err(Unfit::Format("AVIF")),
+        ImageKind::Heic | ImageKind::Avif => {
+            return match (taken, small) {
+                (true, true) => Ok(Input { bytes, kind }),
+                (true, false) => Err(Unfit::Unshrinkable(kind.name())),
+                (false, _) => Err(Unfit::Format(kind.name())),
+            };
+        }
     };
     if taken && small && accepts.heeds_orientation {
         return Ok(Input { bytes, kind });
@@ -131,6 +136,7 @@ mod tests {
     const ACCEPTS: Accepts = Accepts {
         kinds: &[ImageKind::Png, ImageKind::Jpeg],
         max_bytes: 200_000,
+        max_total_bytes: 200_000,
         max_count: 3,
         heeds_orientation: true,
     };
@@ -191,6 +197,15 @@ mod tests {
     fn what_cannot_be_made_over_is_told() {
         let avif = Bytes::from_static(b"\0\0\0\x14ftypavif\0\0\0\0avif");
         assert_eq!(fitted(avif, ACCEPTS).unwrap_err(), Unfit::Format("AVIF"));
+        let heic = Bytes::from([&b"\0\0\0\x14ftypheic\0\0\0\0heic"[..], &[0; 300_000]].concat());
+        let takes_heic = Accepts {
+            kinds: &[ImageKind::Heic],
+            ..ACCEPTS
+        };
+        assert_eq!(
+            fitted(heic, takes_heic).unwrap_err(),
+            Unfit::Unshrinkable("HEIC")
+        );
         let mut damaged = file(noise(64), ImageFormat::WebP).to_vec();
         damaged.truncate(40);
         assert_eq!(fitted(damaged.into(), ACCEPTS).unwrap_err(), Unfit::Damaged);

@@ -16,6 +16,8 @@ pub struct Accepts {
     pub kinds: &'static [ImageKind],
     /// Largest file, in bytes.
     pub max_bytes: usize,
+    /// All files together, in bytes; where they are more, those above their share are made smaller.
+    pub max_total_bytes: usize,
     /// How many; more are refused.
     pub max_count: usize,
     /// Does it heed the orientation that a file's Exif block tells? Else files that lie on their side are turned.
@@ -57,6 +59,16 @@ pub async fn load(
             "the image generator takes at most {most}"
         )));
     }
+    let total: u64 = order.inputs.iter().map(|it| it.bytes).sum();
+    let accepts = match total > accepts.max_total_bytes as u64 {
+        true => Accepts {
+            max_bytes: accepts
+                .max_bytes
+                .min(accepts.max_total_bytes / order.inputs.len()),
+            ..accepts
+        },
+        false => accepts,
+    };
     let mut inputs = Vec::with_capacity(order.inputs.len());
     for (index, input) in order.inputs.iter().enumerate() {
         let bytes = images.get(&input.key).await.map_err(|error| {
@@ -77,6 +89,9 @@ async fn one(bytes: Bytes, number: usize, accepts: Accepts) -> Result<Input, Gen
     fitted.map_err(|unfit| match unfit {
         Unfit::Format(name) => GenerateError::Broken(format!(
             "input image {number} is {name}, which the image generator cannot read; send PNG or JPEG"
+        )),
+        Unfit::Unshrinkable(name) => GenerateError::Broken(format!(
+            "input image {number} is {name} and too large for the image generator; send a smaller one, or PNG or JPEG"
         )),
         Unfit::Damaged => GenerateError::Refused(format!(
             "input image {number} is damaged and cannot be decoded"

@@ -26,6 +26,7 @@ use tintype_storage::domain::tier::Resolution;
 const OPENAI_ACCEPTS: Accepts = Accepts {
     kinds: &[ImageKind::Png, ImageKind::Jpeg, ImageKind::WebP],
     max_bytes: 50_000_000,
+    max_total_bytes: 200_000_000,
     max_count: 16,
     heeds_orientation: false,
 };
