@@ -242,26 +242,18 @@ async fn try_backend(
                 retry_after: None,
             })
         });
-        let event = match &outcome {
-            Err(GenerateError::Transient { retry_after, .. }) => Event::Failed(*retry_after),
-            _ => Event::Answered,
+        let (event, retry_after) = match &outcome {
+            Err(GenerateError::Transient { retry_after, .. }) => {
+                (Event::Failed(*retry_after), *retry_after)
+            }
+            _ => (Event::Answered, None),
         };
         match &mut pass {
             Some(pass) => pass.record(event, Instant::now()),
             None => breaker.record(event, Instant::now()),
         }
-        let (error, retry_after) = match outcome {
-            Err(error @ GenerateError::NoPicture(_)) => (error, None),
-            Err(GenerateError::Transient {
-                reason,
-                retry_after,
-            }) => {
-                let error = GenerateError::Transient {
-                    reason,
-                    retry_after,
-                };
-                (error, retry_after)
-            }
+        let error = match outcome {
+            Err(error @ (GenerateError::Transient { .. } | GenerateError::NoPicture(_))) => error,
             done => return done,
         };
         let passed_over = !is_up(context, route) && others_up();
