@@ -1,8 +1,9 @@
 //! Puts the parts together: what is opened at the start, in which order, and what an orderly stop does.
 
-use crate::backends::builtin::Builtin;
+use crate::backends::kinds;
+use crate::backends::upstream::UpstreamSetupError;
 use crate::catalog::{catalog, tier_config};
-use crate::config::{BackendKind, Config, TierBackend};
+use crate::config::{Config, TierBackend};
 use crate::egress::{Egress, EgressOptions, EgressSetupError};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
@@ -97,9 +98,12 @@ pub enum StartError {
     /// The secrets of webhooks cannot be kept.
     #[error(transparent)]
     Vault(#[from] VaultError),
+    /// A back end cannot be spoken to.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamSetupError),
     /// A tier names a back end of a kind that this version cannot drive.
     #[error(
-        "a tier uses the back end `{name}`, whose kind this version cannot drive; it has `procedural`"
+        "a tier uses the back end `{name}`, whose kind this version cannot drive; it has procedural, gemini and openai"
     )]
     NoSuchKind {
         /// The back end.
@@ -261,10 +265,12 @@ fn backends(
     let mut backends = Vec::new();
     let mut index_of = HashMap::new();
     for (name, backend) in &config.backends {
-        let generator: Arc<dyn Generator> = match (generators.get(name), &backend.kind) {
-            (Some(given), _) => Arc::clone(given),
-            (None, BackendKind::Procedural) => Arc::new(Builtin::new(images.clone())),
-            (None, _) => continue,
+        let generator = match generators.get(name) {
+            Some(given) => Some(Arc::clone(given)),
+            None => kinds::generator(name, backend, images)?,
+        };
+        let Some(generator) = generator else {
+            continue;
         };
         let remote = backend.remote();
         index_of.insert(name.as_str(), backends.len());
@@ -279,20 +285,27 @@ fn backends(
         });
     }
     let routes = |tier: Tier| {
-        let route = |listed: &TierBackend| match index_of.get(listed.name.as_str()) {
-            Some(backend) => Ok(Route {
-                backend: *backend,
-                model: listed.model.clone(),
-            }),
-            None => Err(StartError::NoSuchKind {
-                name: listed.name.clone(),
-            }),
+        let settings = tier_config(&config.tiers, tier);
+        let route = |listed: &TierBackend| {
+            let name = &listed.name;
+            let (Some(index), Some(backend)) =
+                (index_of.get(name.as_str()), config.backends.get(name))
+            else {
+                return Err(StartError::NoSuchKind { name: name.clone() });
+            };
+            let model = kinds::model(backend, listed.model.as_deref(), &settings.compat_models);
+            let sold = &settings.resolutions;
+            if let Some(shortfall) = kinds::shortfall(backend, model.as_deref(), sold) {
+                tracing::warn!(%tier, backend = %name, "{shortfall}");
+            }
+            Ok(Route {
+                backend: *index,
+                model,
+                weight: listed.weight,
+            })
         };
-        tier_config(&config.tiers, tier)
-            .backends
-            .iter()
-            .map(route)
-            .collect::<Result<Vec<_>, _>>()
+        let listed = settings.backends.iter();
+        listed.map(route).collect::<Result<Vec<_>, _>>()
     };
     let routes = Routes([
         routes(Tier::Fast)?,

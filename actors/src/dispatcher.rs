@@ -1,6 +1,7 @@
 //! The dispatcher: which job runs next, and where.
 
 use crate::job::{JobActor, JobContext, RunJob};
+use crate::lane::{Lane, Place};
 use crate::queue::FairQueue;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervisor};
 use std::collections::HashMap;
@@ -10,6 +11,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::Instant;
 
 const MAILBOX: usize = 4_096;
 /// How often the dispatcher looks for job actors that have vanished.
@@ -96,13 +98,6 @@ impl Drop for Permit {
     }
 }
 
-/// One back end's places, and the tiers that prefer it.
-struct Lane {
-    places: Arc<Semaphore>,
-    /// The tier whose turn it is comes first.
-    tiers: Vec<Tier>,
-}
-
 struct Entry {
     address: Addr<JobActor>,
     queued: QueuedJob,
@@ -112,7 +107,9 @@ struct Entry {
 /// Holds the queues and gives jobs to back ends: round robin between accounts, first in first out inside one.
 pub struct Dispatcher {
     context: Arc<JobContext>,
-    lanes: Vec<Lane>,
+    lanes: [Lane; 3],
+    /// The tier whose turn it is comes first.
+    turns: Vec<Tier>,
     queues: [FairQueue; 3],
     jobs: HashMap<JobId, Entry>,
     pause: Pause,
@@ -123,22 +120,12 @@ pub struct Dispatcher {
 impl Dispatcher {
     /// A dispatcher for the back ends of `context`.
     pub fn new(context: Arc<JobContext>, pause: Pause) -> Self {
-        let lanes = context
-            .backends
-            .iter()
-            .enumerate()
-            .map(|(at, backend)| Lane {
-                places: Arc::clone(&backend.places),
-                tiers: Tier::ALL
-                    .iter()
-                    .copied()
-                    .filter(|tier| context.routes.first(*tier) == at)
-                    .collect(),
-            })
-            .collect();
+        let lane = |tier: Tier| Lane::new(tier, context.routes.of(tier));
+        let lanes = [lane(Tier::Fast), lane(Tier::Quality), lane(Tier::Pro)];
         Self {
             context,
             lanes,
+            turns: Tier::ALL.to_vec(),
             queues: Default::default(),
             jobs: HashMap::new(),
             pause,
@@ -186,29 +173,43 @@ impl Dispatcher {
         if self.stopping {
             return;
         }
-        for lane in &mut self.lanes {
-            while let Ok(held) = Arc::clone(&lane.places).try_acquire_owned() {
-                let ready = |tier: &Tier| {
-                    !self.pause.covers(*tier) && !self.queues[tier.index()].is_empty()
-                };
-                let Some(at) = lane.tiers.iter().position(ready) else {
-                    break;
-                };
-                // Tiers that share a back end take turns.
-                let tier = lane.tiers.remove(at);
-                lane.tiers.push(tier);
-                let next = self.queues[tier.index()].pop();
-                if let Some(entry) = next.and_then(|job| self.jobs.get_mut(&job)) {
-                    entry.running = true;
-                    self.running += 1;
-                    let permit = Permit {
-                        held: Some(held),
-                        dispatcher: ctx.address(),
-                    };
-                    entry.address.do_send(RunJob { permit });
-                }
+        let now = Instant::now();
+        // Tiers take turns, so that none that shares a back end with another starves.
+        while let Some((at, place)) = self.next_place(now) {
+            let tier = self.turns.remove(at);
+            self.turns.push(tier);
+            let permit = Permit {
+                held: Some(place.held),
+                dispatcher: ctx.address(),
+            };
+            let next = self.queues[tier.index()].pop();
+            if let Some(entry) = next.and_then(|job| self.jobs.get_mut(&job)) {
+                entry.running = true;
+                self.running += 1;
+                entry.address.do_send(RunJob {
+                    permit,
+                    route: place.route,
+                    pass: place.pass,
+                });
             }
         }
+    }
+
+    /// The first tier in turn that has both a job and a place for it, as an index into the turns.
+    fn next_place(&mut self, now: Instant) -> Option<(usize, Place)> {
+        let Self {
+            context,
+            lanes,
+            turns,
+            queues,
+            pause,
+            ..
+        } = self;
+        turns.iter().enumerate().find_map(|(at, tier)| {
+            let ready = !pause.covers(*tier) && !queues[tier.index()].is_empty();
+            let place = ready.then(|| lanes[tier.index()].place(context, now));
+            Some((at, place??))
+        })
     }
 
     fn forget(&mut self, job: JobId) {

@@ -33,6 +33,20 @@ pub struct Order {
 pub struct Picture {
     /// The encoded image.
     pub bytes: Vec<u8>,
+    /// Was it drawn in this very process? Then the gallery need not look whether it is sound and of the shape asked for.
+    pub own: bool,
+}
+
+impl Picture {
+    /// A picture that came from elsewhere, and is to be checked.
+    pub fn foreign(bytes: Vec<u8>) -> Self {
+        Self { bytes, own: false }
+    }
+
+    /// A picture drawn by this process, of exactly the pixels asked for.
+    pub fn own(bytes: Vec<u8>) -> Self {
+        Self { bytes, own: true }
+    }
 }
 
 /// Why there is no picture. Texts are told to the caller: sentences without secrets, addresses or stacks.
@@ -44,6 +58,9 @@ pub enum GenerateError {
     /// The prompt or the picture was blocked.
     #[error("blocked for safety: {0}")]
     Blocked(String),
+    /// The back end is well and made nothing of this request. Another try may, and says nothing of the back end's health.
+    #[error("{0}")]
+    NoPicture(String),
     /// It may work later or elsewhere.
     #[error("{reason}")]
     Transient {

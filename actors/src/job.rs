@@ -1,9 +1,10 @@
 //! The job actor: one accepted job, from queued to terminal.
 
 use crate::accounts::Accounts;
+use crate::breaker::{Breaker, Pass};
 use crate::dispatcher::{Dispatcher, JobEnded, Permit};
 use crate::generator::{Gallery, Generator};
-use crate::run;
+use crate::run::{self, Start};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised, WrapFuture};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -32,6 +33,8 @@ pub struct Route {
     pub backend: usize,
     /// The back end's own name of the model.
     pub model: Option<String>,
+    /// Its share of the runs, where the tier spreads them. Back ends without a weight beside ones with are in reserve.
+    pub weight: Option<u32>,
 }
 
 /// The back ends of each tier, in order of preference; at least one each.
@@ -43,13 +46,6 @@ impl Routes {
     pub fn of(&self, tier: Tier) -> &[Route] {
         &self.0[tier.index()]
     }
-
-    /// The index of the tier's preferred back end.
-    pub fn first(&self, tier: Tier) -> usize {
-        self.of(tier)
-            .first()
-            .map_or(usize::MAX, |route| route.backend)
-    }
 }
 
 /// What all job actors share.
@@ -58,6 +54,8 @@ pub struct JobContext {
     pub run_timeout: Duration,
     /// The configured back ends.
     pub backends: Vec<Backend>,
+    /// The breaker of each back end.
+    pub breakers: Vec<Breaker>,
     /// Which tier uses which.
     pub routes: Routes,
     /// Keeps pictures.
@@ -72,8 +70,12 @@ pub struct JobContext {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct RunJob {
-    /// The place on the preferred back end.
+    /// The place on the back end that the run begins on.
     pub permit: Permit,
+    /// Which of the tier's routes that is.
+    pub route: usize,
+    /// The leave of that back end's breaker.
+    pub pass: Option<Pass>,
 }
 
 /// One job. It holds no state of its own: the record in the store is what counts, and a restarted actor reads it again.
@@ -114,7 +116,12 @@ impl Handler<RunJob> for JobActor {
         let (job, account, context) = (self.job, self.account, Arc::clone(&self.context));
         let dispatcher = self.dispatcher.clone();
         let life = async move {
-            run::run(job, account, &context, command.permit, &dispatcher).await;
+            let start = Start {
+                route: command.route,
+                permit: command.permit,
+                pass: command.pass,
+            };
+            run::run(job, account, &context, start, &dispatcher).await;
             dispatcher.do_send(JobEnded(job));
         };
         ctx.spawn(life.into_actor(self));

@@ -2,24 +2,36 @@
 
 use crate::account::{AccountActor, ApplyEvent, BeginJob};
 use crate::backoff;
+use crate::breaker::{Event, Pass};
 use crate::dispatcher::{Dispatcher, Permit};
 use crate::generator::{GenerateError, Order, Picture};
-use crate::job::{Backend, JobContext, Route};
+use crate::job::{JobContext, Route};
 use actix::Addr;
 use rand::RngExt as _;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage};
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
-/// Runs a job to its end. The permit is a place on the tier's preferred back end.
+/// Where a run begins: on a back end that the dispatcher has found a place on.
+pub struct Start {
+    /// Which of the tier's routes.
+    pub route: usize,
+    /// The place there.
+    pub permit: Permit,
+    /// The leave of the breaker there; `None` where every breaker of the tier is open.
+    pub pass: Option<Pass>,
+}
+
+/// Runs a job to its end.
 pub async fn run(
     id: JobId,
     account: AccountId,
     context: &Arc<JobContext>,
-    permit: Permit,
+    start: Start,
     dispatcher: &Addr<Dispatcher>,
 ) {
     let Some(address) = account_address(context, account) else {
@@ -37,7 +49,7 @@ pub async fn run(
     let making = tokio::task::spawn_local(make(
         job.clone(),
         Arc::clone(context),
-        permit,
+        start,
         dispatcher.clone(),
     ));
     let abort = making.abort_handle();
@@ -113,11 +125,11 @@ async fn apply(address: &Addr<AccountActor>, job: JobId, event: JobEvent) -> boo
 async fn make(
     job: Job,
     context: Arc<JobContext>,
-    permit: Permit,
+    start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
     let limit = context.run_timeout;
-    match timeout(limit, try_backends(job, context, permit, dispatcher)).await {
+    match timeout(limit, try_backends(job, context, start, dispatcher)).await {
         Ok(outcome) => outcome,
         Err(_) => Err(GenerateError::Broken(format!(
             "no picture was made within {} s",
@@ -126,24 +138,48 @@ async fn make(
     }
 }
 
-/// Tries the tier's back ends in order until one gives a picture that can be kept.
+/// Tries the back end that the run begins on, then the tier's others in order, until one gives a picture that can be kept.
+///
+/// A back end whose breaker is open comes after the others: trying it is still better than failing the job.
 async fn try_backends(
     job: Job,
     context: Arc<JobContext>,
-    permit: Permit,
+    start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
     let order = order_for(&job, &context).await?;
-    let mut permit = Some(permit);
+    let routes = context.routes.of(job.tier);
+    let others = (0..routes.len()).filter(|at| *at != start.route);
+    let mut ahead: VecDeque<usize> = std::iter::once(start.route).chain(others).collect();
+    let mut passed_over = Vec::new();
+    let mut begun = Some((start.permit, start.pass));
     let mut last = GenerateError::Broken("no back end is configured for this tier".into());
-    for route in context.routes.of(job.tier) {
-        let backend = &context.backends[route.backend];
-        let _place = match permit.take() {
-            Some(permit) => permit,
-            None => Permit::acquire(Arc::clone(&backend.places), dispatcher.clone()).await,
+    while let Some(at) = ahead.pop_front() {
+        let Some(route) = routes.get(at) else {
+            continue;
         };
-        match try_backend(&order, route, backend).await {
-            Ok(picture) => return context.gallery.keep(&job, picture).await,
+        let backend = &context.backends[route.backend];
+        let (_place, pass) = match begun.take() {
+            Some(begun) => begun,
+            None => {
+                // Asked for before the wait for a place, so that runs do not queue up at a back end that is down.
+                let pass = context.breakers[route.backend].admit(Instant::now());
+                let better = ahead.iter().any(|it| is_up(&context, &routes[*it]));
+                if pass.is_none() && better && !passed_over.contains(&at) {
+                    passed_over.push(at);
+                    ahead.push_back(at);
+                    continue;
+                }
+                let places = Arc::clone(&backend.places);
+                (Permit::acquire(places, dispatcher.clone()).await, pass)
+            }
+        };
+        let others_up = || ahead.iter().any(|it| is_up(&context, &routes[*it]));
+        let outcome = match try_backend(&order, route, &context, pass, &others_up).await {
+            Ok(picture) => context.gallery.keep(&job, picture).await,
+            Err(error) => Err(error),
+        };
+        match outcome {
             Err(error @ (GenerateError::Refused(_) | GenerateError::Blocked(_))) => {
                 return Err(error);
             }
@@ -151,9 +187,15 @@ async fn try_backends(
                 tracing::warn!(job = %job.id, backend = %backend.name, %error, "a back end gave no picture");
                 last = error;
             }
+            kept => return kept,
         }
     }
     Err(last)
+}
+
+/// Is the back end of this route not passed over?
+fn is_up(context: &JobContext, route: &Route) -> bool {
+    context.breakers[route.backend].admits(Instant::now())
 }
 
 async fn order_for(job: &Job, context: &JobContext) -> Result<Order, GenerateError> {
@@ -173,39 +215,52 @@ async fn order_for(job: &Job, context: &JobContext) -> Result<Order, GenerateErr
     })
 }
 
-/// Tries one back end, again after transient faults.
+/// Tries one back end, again after transient faults. Once it is passed over while another is up, it is left to that one.
 async fn try_backend(
     order: &Order,
     route: &Route,
-    backend: &Backend,
+    context: &JobContext,
+    mut pass: Option<Pass>,
+    others_up: &dyn Fn() -> bool,
 ) -> Result<Picture, GenerateError> {
+    let backend = &context.backends[route.backend];
+    let breaker = &context.breakers[route.backend];
     let order = Order {
         model: route.model.clone(),
         ..order.clone()
     };
     let mut tries = 0;
     loop {
+        // What is late is dropped with the future: no answer of a try that was given up can arrive.
         let outcome = timeout(backend.timeout, backend.generator.generate(order.clone())).await;
-        let error = match outcome {
-            Ok(Ok(picture)) => return Ok(picture),
-            Ok(Err(error)) => error,
-            Err(_) => {
-                let reason = format!(
+        let outcome = outcome.unwrap_or_else(|_| {
+            Err(GenerateError::Transient {
+                reason: format!(
                     "the image generator gave no answer within {} s",
                     backend.timeout.as_secs()
-                );
-                GenerateError::Transient {
-                    reason,
-                    retry_after: None,
-                }
+                ),
+                retry_after: None,
+            })
+        });
+        let (event, retry_after) = match &outcome {
+            Err(GenerateError::Transient { retry_after, .. }) => {
+                (Event::Failed(*retry_after), *retry_after)
             }
+            _ => (Event::Answered, None),
         };
-        match error {
-            GenerateError::Transient { retry_after, .. } if tries < backend.retries => {
-                tries += 1;
-                sleep(backoff::wait(tries, retry_after, rand::rng().random())).await;
-            }
-            error => return Err(error),
+        match &mut pass {
+            Some(pass) => pass.record(event, Instant::now()),
+            None => breaker.record(event, Instant::now()),
         }
+        let error = match outcome {
+            Err(error @ (GenerateError::Transient { .. } | GenerateError::NoPicture(_))) => error,
+            done => return done,
+        };
+        let passed_over = !is_up(context, route) && others_up();
+        if tries >= backend.retries || passed_over {
+            return Err(error);
+        }
+        tries += 1;
+        sleep(backoff::wait(tries, retry_after, rand::rng().random())).await;
     }
 }

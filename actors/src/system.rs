@@ -2,6 +2,7 @@
 
 use crate::account::AccountContext;
 use crate::accounts::Accounts;
+use crate::breaker::Breaker;
 use crate::clock::Clock;
 use crate::delivery::{DeliveryActor, DeliveryContext, GetOutboxDepths, StopDelivering};
 use crate::dispatcher::{
@@ -9,6 +10,7 @@ use crate::dispatcher::{
 };
 use crate::fail_stop::FailStop;
 use crate::generator::Gallery;
+pub use crate::health::{BackendHealth, Health};
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
 use crate::outbox::OutboxLimits;
@@ -76,6 +78,9 @@ pub struct SystemOptions {
 
 /// The running actors.
 pub struct System {
+    jobs: Arc<JobContext>,
+    /// Places of each back end when none is taken.
+    capacities: Vec<usize>,
     accounts: Arc<Accounts>,
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
@@ -115,8 +120,14 @@ impl System {
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
         let (cut_off, hears_cut_off) = watch::channel(false);
+        let breakers = backends.iter().map(|it| Breaker::new(&it.name)).collect();
+        let capacities = backends
+            .iter()
+            .map(|it| it.places.available_permits())
+            .collect();
         let jobs = Arc::new(JobContext {
             run_timeout,
+            breakers,
             backends,
             routes,
             gallery,
@@ -157,6 +168,8 @@ impl System {
         live.chunks(RECOVERY_STEP)
             .for_each(|step| dispatcher.do_send(JobsQueued(step.to_vec())));
         Ok(Self {
+            jobs,
+            capacities,
             accounts,
             dispatcher,
             deliveries,
@@ -201,6 +214,18 @@ impl System {
     /// How many jobs wait and run.
     pub async fn depths(&self) -> Depths {
         self.dispatcher.send(GetDepths).await.unwrap_or_default()
+    }
+
+    /// How each configured back end is, as of now.
+    pub fn backends(&self) -> Vec<BackendHealth> {
+        let now = Instant::now();
+        let all = self.jobs.backends.iter().zip(&self.jobs.breakers);
+        all.zip(&self.capacities)
+            .map(|((backend, breaker), capacity)| {
+                let free = backend.places.available_permits();
+                BackendHealth::new(&backend.name, breaker.state(), now, *capacity, free)
+            })
+            .collect()
     }
 
     /// Starts no more jobs and attempts, lets running ones finish within `grace`, and cuts the rest off; those go on after a

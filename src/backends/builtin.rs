@@ -47,7 +47,7 @@ async fn draw(images: Images, order: Order) -> Result<Picture, GenerateError> {
         })
     });
     match drawing.await {
-        Ok(Ok(picture)) => Ok(Picture { bytes: picture.png }),
+        Ok(Ok(picture)) => Ok(Picture::own(picture.png)),
         Ok(Err(error)) => Err(refusal(error)),
         // Carried on, so that a panic while drawing is told like any other panic of a run.
         Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),

@@ -1,4 +1,15 @@
 //! What makes pictures: one module for each kind of back end.
 
+mod base64;
 pub mod builtin;
+pub mod gemini;
+pub mod inputs;
+pub mod kinds;
+pub mod openai;
+pub mod probe;
 pub mod procedural;
+mod prompt;
+pub mod upstream;
+
+pub use base64::picture_bytes;
+pub use prompt::without_directives;

@@ -1,5 +1,6 @@
 //! `tintype check-config`
 
+use super::probe;
 use super::settings::Settings;
 use clap::Args;
 use std::process::ExitCode;
@@ -9,11 +10,15 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     settings: Settings,
+    /// Ask each back end whether it works, by a call that makes no picture, instead of printing the configuration.
+    #[arg(long)]
+    probe: bool,
 }
 
-/// Prints the effective configuration, or every fault of it.
+/// Prints the effective configuration, or what the back ends say, or every fault of it.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.settings.load(Vec::new()) {
+        Ok(config) if arguments.probe => Ok(probe::run(&config)),
         Ok(config) => {
             print!("{}", config.render());
             Ok(ExitCode::SUCCESS)

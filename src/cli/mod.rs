@@ -9,6 +9,7 @@ mod listen;
 mod operator;
 mod operator_access;
 mod output;
+mod probe;
 mod recorded;
 mod serve;
 mod settings;

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
+use super::openai::OpenAiDialect;
 use super::secret::Secret;
 
 /// The back end that is always there, and that the tiers use until the operator names another.
@@ -44,6 +45,9 @@ pub enum BackendKind {
         /// The model where a tier names none.
         #[serde(skip_serializing_if = "Option::is_none")]
         model: Option<String>,
+        /// How this server reads that API.
+        #[serde(flatten)]
+        dialect: OpenAiDialect,
     },
     /// The `/sdapi/v1` interface of AUTOMATIC1111 and its relatives. The API key is `user:password` there.
     SdApi {

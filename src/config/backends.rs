@@ -8,6 +8,7 @@ use reqwest::header::{HeaderName, HeaderValue};
 use super::addresses::base_url;
 use super::backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
 use super::error::printable;
+use super::openai::OpenAiDialect;
 use super::reader::Section;
 use super::secret::Secret;
 use super::suggest::nearest;
@@ -89,6 +90,7 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
         "openai" => BackendKind::OpenAi {
             remote: remote(&mut s, timeout, true),
             model: name_of(&mut s, "model"),
+            dialect: OpenAiDialect::read(&mut s),
         },
         "sdapi" => BackendKind::SdApi {
             remote: remote(&mut s, timeout, true),
@@ -223,6 +225,10 @@ impl Section<'_> {
             | "checkpoint" | "workflow_text" | "workflow_image" => {
                 Some(format!("unknown key for kind \"{}\"", printable(kind)))
             }
+            _ if OpenAiDialect::KEYS.contains(&key) => Some(format!(
+                "unknown key for kind \"{}\"; only \"openai\" has it",
+                printable(kind)
+            )),
             _ => None,
         });
     }

@@ -62,4 +62,7 @@ pub struct TierBackend {
     /// The model or checkpoint to ask for; `None`: the back end's own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
+    /// Its share of the tier's pictures. `None` everywhere: strictly in order; beside ones with a weight: in reserve.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u32>,
 }

@@ -11,7 +11,7 @@ use super::node::{Item, Tree};
 use super::reader::{Field, Section};
 use super::suggest::nearest;
 use super::tier::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
-use super::values::{free_name, list, or_empty, text};
+use super::values::{free_name, integer, list, or_empty, text};
 
 const NAMES: [&str; 3] = ["fast", "quality", "pro"];
 
@@ -58,6 +58,7 @@ fn entry(
     let mut s = field.section()?;
     let name: String = s.required("name", text(free_name));
     let model = s.optional("model", text(or_empty(free_name))).flatten();
+    let weight = s.optional("weight", integer(1..=1_000));
     let complain = |message: String| s.fault("name", message);
     match backends.get(&name) {
         Some(backend) => {
@@ -87,7 +88,11 @@ fn entry(
         }
     }
     s.finish();
-    Some(TierBackend { name, model })
+    Some(TierBackend {
+        name,
+        model,
+        weight,
+    })
 }
 
 fn join(names: &BTreeSet<&str>) -> String {

@@ -15,7 +15,7 @@ mod ranges;
 mod resolve;
 #[cfg(test)]
 pub(crate) mod tests;
-mod tls;
+pub(crate) mod tls;
 
 use std::{
     cell::RefCell,

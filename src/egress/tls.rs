@@ -16,7 +16,7 @@ use super::EgressSetupError;
 ///
 /// # Errors
 /// The extra file cannot be read, is not PEM, or holds no certificate that can be an authority.
-pub(super) fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, EgressSetupError> {
+pub(crate) fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, EgressSetupError> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(native.certs);

@@ -1,6 +1,6 @@
 //! Decisions 1, "Prompt", and what becomes of words that are too large for a record.
 
-use crate::support::{Server, fox_with, options::Options};
+use crate::support::{Server, fox_with, options::Options, until};
 use serde_json::json;
 use std::fs;
 
@@ -54,7 +54,10 @@ fn a_large_prompt_reaches_the_generator_whole_also_after_a_restart() {
         .generation(&customer, PATH, &body)
         .expect(202)
         .job_id();
-    server.job_once(&customer, &job, "processing");
+    // It is `processing` a moment before its words have been read.
+    until("the generator has it", || {
+        server.generator.orders().len() == 1
+    });
     assert_eq!(server.objects_left().len(), 1);
     let server = server.restart();
     server.generator.release_all();

@@ -228,6 +228,7 @@ impl World {
         let route = vec![Route {
             backend: 0,
             model: None,
+            weight: None,
         }];
         let fail_stop = FailStop::new();
         let system = System::start(SystemOptions {

@@ -19,6 +19,7 @@ pub enum Act {
     Take(Duration),
     Refuse,
     Block,
+    Nothing,
     Transient(Option<Duration>),
     Broken,
     Panic,
@@ -117,9 +118,7 @@ impl Generator for Scripted {
         let this = self.clone();
         async move {
             let (act, _running) = this.begin(&order);
-            let picture = Picture {
-                bytes: order.prompt.into_bytes(),
-            };
+            let picture = Picture::own(order.prompt.into_bytes());
             match act {
                 Act::Picture => Ok(picture),
                 Act::Take(time) => {
@@ -127,6 +126,7 @@ impl Generator for Scripted {
                     Ok(picture)
                 }
                 Act::Refuse => Err(GenerateError::Refused("no such thing".into())),
+                Act::Nothing => Err(GenerateError::NoPicture("only words".into())),
                 Act::Block => Err(GenerateError::Blocked("violence".into())),
                 Act::Transient(retry_after) => Err(GenerateError::Transient {
                     reason: "it is busy".into(),

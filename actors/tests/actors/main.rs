@@ -2,6 +2,7 @@
 //! thread whose clock stands still while there is work, so waits cost nothing and every order is the same each time.
 
 mod batching;
+mod breaker;
 mod cancel;
 mod engines;
 mod fail_stop;

@@ -87,6 +87,8 @@ pub struct Plan {
     pub backends: Vec<(Scripted, usize)>,
     /// For all tiers the same: indices of back ends in order of preference.
     pub route: Vec<usize>,
+    /// The weight of each entry of the route; none at all where this is shorter.
+    pub weights: Vec<Option<u32>>,
     pub max_runs: u32,
     pub retries: u32,
     pub try_timeout: Duration,
@@ -106,6 +108,7 @@ impl Plan {
             engine,
             backends: vec![(generator, places)],
             route: vec![0],
+            weights: Vec::new(),
             max_runs: 3,
             retries: 2,
             try_timeout: Duration::from_secs(60),
@@ -121,7 +124,12 @@ impl Plan {
         let now = Arc::new(AtomicI64::new(self.now));
         let told = Arc::clone(&now);
         let (shelf, fail_stop) = (Shelf::default(), FailStop::new());
-        let route: Vec<Route> = self.route.iter().map(|at| route(*at)).collect();
+        let route: Vec<Route> = self
+            .route
+            .iter()
+            .enumerate()
+            .map(|(place, at)| route(*at, self.weights.get(place).copied().flatten()))
+            .collect();
         let backends = self.backends.into_iter().enumerate();
         let system = System::start(SystemOptions {
             store: store.clone(),
@@ -163,10 +171,11 @@ impl Plan {
     }
 }
 
-fn route(backend: usize) -> Route {
+fn route(backend: usize, weight: Option<u32>) -> Route {
     Route {
         backend,
         model: Some(format!("model-{backend}")),
+        weight,
     }
 }
 

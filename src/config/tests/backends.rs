@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::BackendKind;
+use super::super::{BackendKind, ImageField, ResponseFormat};
 use super::Given;
 
 const OPENAI: &str = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:8000/v1/'\n";
@@ -80,6 +80,39 @@ fn a_key_of_another_kind_is_refused_with_the_right_one() {
     assert!(
         with("openai", &format!("{base}\ntimout_seconds = 1"))[0]
             .ends_with("did you mean `timeout_seconds`?")
+    );
+}
+
+#[test]
+fn the_dialect_of_an_openai_server_is_read_and_no_other_kind_has_one() {
+    let base = "base_url = 'http://a'";
+    let file = format!("[backends.x]\nkind = 'openai'\n{base}\n");
+    let dialect = |file: String| match Given::file(file).config().backends["x"].kind.clone() {
+        BackendKind::OpenAi { dialect, .. } => dialect,
+        other => panic!("{other:?}"),
+    };
+    let plain = dialect(file.clone());
+    assert_eq!(
+        (plain.response_format, plain.image_field, plain.quality),
+        (ResponseFormat::Auto, ImageField::Auto, None)
+    );
+    let set = "response_format = 'none'\nimage_field = 'image[]'\nquality = 'high'";
+    let told = dialect(format!("{file}{set}\n"));
+    assert_eq!(
+        (told.response_format, told.image_field),
+        (ResponseFormat::None, ImageField::ImageList)
+    );
+    assert_eq!(told.quality.as_deref(), Some("high"));
+    assert!(
+        with("openai", &format!("{base}\nresponse_format = 'url'"))[0]
+            .contains("one of: auto, b64_json, none")
+    );
+    assert!(
+        with("openai", &format!("{base}\nimage_field = 'images'"))[0]
+            .contains("one of: auto, image, image[], file")
+    );
+    assert!(
+        with("gemini", &format!("{base}\nquality = 'high'"))[0].ends_with("only \"openai\" has it")
     );
 }
 

@@ -157,3 +157,19 @@ fn a_model_id_belongs_to_one_tier() {
     let own = Given::file("tiers.fast.compat_models = ['fast', 'mine']").config();
     assert_eq!(own.tiers.fast.compat_models, ["fast", "mine"]);
 }
+
+#[test]
+fn weights_are_small_whole_numbers() {
+    let c = Given::file("tiers.pro.backends = [{ name = 'builtin', weight = 3 }]").config();
+    assert_eq!(c.tiers.pro.backends[0].weight, Some(3));
+    for bad in ["0", "1001", "0.5", "'3'"] {
+        let faults = tier(
+            "pro",
+            &format!("backends = [{{ name = 'builtin', weight = {bad} }}]"),
+        );
+        assert!(
+            faults[0].contains("weight: expected an integer from 1 to 1000"),
+            "{faults:?}"
+        );
+    }
+}

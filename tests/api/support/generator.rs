@@ -109,10 +109,8 @@ impl Generator for TestGenerator {
 
 fn outcome(behaviour: Behaviour) -> Result<Picture, GenerateError> {
     match behaviour {
-        Behaviour::Succeed => Ok(Picture { bytes: tiny_png() }),
-        Behaviour::Garbage => Ok(Picture {
-            bytes: b"no picture".to_vec(),
-        }),
+        Behaviour::Succeed => Ok(Picture::own(tiny_png())),
+        Behaviour::Garbage => Ok(Picture::foreign(b"no picture".to_vec())),
         Behaviour::Refuse(why) => Err(GenerateError::Refused(why.into())),
         Behaviour::Block(why) => Err(GenerateError::Blocked(why.into())),
         Behaviour::Transient(why) => Err(GenerateError::Transient {

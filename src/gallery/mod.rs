@@ -1,5 +1,9 @@
 //! Keeps finished pictures: checks them by their bytes, stores them durably, and clears away what only the job needed.
 
+mod check;
+mod jpeg_end;
+mod png_text;
+
 use crate::images::Images;
 use crate::words;
 use bytes::Bytes;
@@ -8,6 +12,8 @@ use futures_util::future::LocalBoxFuture;
 use image::{ImageFormat, ImageReader};
 use std::io::Cursor;
 use tintype_actors::generator::{Gallery, GenerateError, Picture};
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, ResultImage, Words};
 
 /// The gallery over the object store.
@@ -24,6 +30,7 @@ impl ObjectGallery {
 
 /// What the bytes of a picture say of it.
 struct Probed {
+    format: ImageFormat,
     extension: &'static str,
     media_type: &'static str,
     width: u32,
@@ -39,15 +46,17 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
     let reader = ImageReader::new(Cursor::new(bytes))
         .with_guessed_format()
         .map_err(|_| broken())?;
-    let (extension, media_type) = match reader.format() {
-        Some(ImageFormat::Png) => ("png", "image/png"),
-        Some(ImageFormat::Jpeg) => ("jpg", "image/jpeg"),
-        Some(ImageFormat::WebP) => ("webp", "image/webp"),
-        Some(ImageFormat::Gif) => ("gif", "image/gif"),
+    let format = reader.format().ok_or_else(broken)?;
+    let (extension, media_type) = match format {
+        ImageFormat::Png => ("png", "image/png"),
+        ImageFormat::Jpeg => ("jpg", "image/jpeg"),
+        ImageFormat::WebP => ("webp", "image/webp"),
+        ImageFormat::Gif => ("gif", "image/gif"),
         _ => return Err(broken()),
     };
     let (width, height) = reader.into_dimensions().map_err(|_| broken())?;
     Ok(Probed {
+        format,
         extension,
         media_type,
         width,
@@ -55,12 +64,28 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
     })
 }
 
+/// Checks on the blocking pool. Decoders are known to panic on hostile bytes, which is the back end's fault like any other.
+async fn checked(job: JobId, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
+    let checking = tokio::task::spawn_blocking(move || check::checked(bytes, ratio));
+    checking.await.unwrap_or_else(|error| {
+        tracing::error!(%job, %error, "a picture could not be checked");
+        Err(GenerateError::Broken(
+            "the image generator answered with a picture that is damaged".into(),
+        ))
+    })
+}
+
 async fn keep(images: Images, job: Job, picture: Picture) -> Result<ResultImage, GenerateError> {
-    let probed = probe(&picture.bytes)?;
+    // What this process has drawn itself is sound and of the size asked for: decoding it again would cost more than drawing.
+    let kept = match picture.own {
+        true => picture.bytes,
+        false => checked(job.id, picture.bytes, job.ratio).await?,
+    };
+    let probed = probe(&kept)?;
     let key = format!("results/{}.{}", job.id, probed.extension);
-    let bytes = picture.bytes.len() as u64;
+    let bytes = kept.len() as u64;
     images
-        .put(&key, Bytes::from(picture.bytes), probed.media_type)
+        .put(&key, Bytes::from(kept), probed.media_type)
         .await
         .map_err(|error| {
             tracing::error!(job = %job.id, %error, "a picture could not be stored");

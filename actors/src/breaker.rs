@@ -1,0 +1,244 @@
+//! When a back end is passed over: after repeated faults for a while, then one probe decides.
+//!
+//! What counts is the back end's health alone. A refusal, a block, an answer without a picture: each says that it is there.
+
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Faults in a row, over all jobs, after which a back end is passed over.
+pub const THRESHOLD: u32 = 5;
+/// How long it is passed over at first; doubled each time that the probe fails too.
+pub const FIRST_COOL_DOWN: Duration = Duration::from_secs(10);
+/// How long it is passed over at most, whatever it asks for.
+pub const LONGEST_COOL_DOWN: Duration = Duration::from_secs(120);
+
+/// Where a breaker stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// The back end is used; so many faults in a row have been seen.
+    Closed {
+        /// The faults.
+        faults: u32,
+    },
+    /// It is passed over until then.
+    Open {
+        /// When a probe may be sent.
+        until: Instant,
+        /// How often in a row it has been opened.
+        times: u32,
+    },
+    /// One run tries it out, the others still pass it over.
+    HalfOpen {
+        /// How often in a row it has been opened.
+        times: u32,
+    },
+}
+
+/// What happens to a breaker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A run would like to use the back end.
+    Asked,
+    /// The back end has answered, be it with a refusal.
+    Answered,
+    /// It has not, or has said that it cannot at the moment, and for how long.
+    Failed(Option<Duration>),
+    /// The run that was let through as a probe has ended without a try.
+    Abandoned,
+}
+
+impl State {
+    /// What follows, and whether the run that asked may use the back end.
+    pub fn after(self, event: Event, at: Instant) -> (Self, bool) {
+        let opened = |times: u32, asked: Option<Duration>| Self::Open {
+            until: at + cool_down(times, asked),
+            times,
+        };
+        let closed = Self::Closed { faults: 0 };
+        match (self, event) {
+            (Self::Closed { .. }, Event::Asked) => (self, true),
+            (Self::Open { until, times }, Event::Asked) if at >= until => {
+                (Self::HalfOpen { times }, true)
+            }
+            (Self::Open { .. } | Self::HalfOpen { .. }, Event::Asked) => (self, false),
+            (_, Event::Answered) => (closed, true),
+            (Self::Closed { faults }, Event::Failed(asked)) if faults + 1 >= THRESHOLD => {
+                (opened(1, asked), false)
+            }
+            (Self::Closed { faults }, Event::Failed(_)) => {
+                (Self::Closed { faults: faults + 1 }, true)
+            }
+            (Self::HalfOpen { times }, Event::Failed(asked)) => {
+                (opened(times.saturating_add(1), asked), false)
+            }
+            // Tries that were under way when it opened tell nothing new.
+            (Self::Open { .. }, Event::Failed(_)) => (self, false),
+            (Self::HalfOpen { times }, Event::Abandoned) => {
+                (Self::Open { until: at, times }, false)
+            }
+            (Self::Closed { .. } | Self::Open { .. }, Event::Abandoned) => (self, false),
+        }
+    }
+}
+
+fn cool_down(times: u32, asked: Option<Duration>) -> Duration {
+    let doubled = FIRST_COOL_DOWN.saturating_mul(2u32.saturating_pow(times.saturating_sub(1)));
+    doubled
+        .max(asked.unwrap_or_default())
+        .min(LONGEST_COOL_DOWN)
+}
+
+/// The breaker of one back end.
+#[derive(Clone, Debug)]
+pub struct Breaker {
+    name: Arc<str>,
+    state: Arc<Mutex<State>>,
+}
+
+impl Breaker {
+    /// A closed one.
+    pub fn new(name: &str) -> Self {
+        Self {
+            name: name.into(),
+            state: Arc::new(Mutex::new(State::Closed { faults: 0 })),
+        }
+    }
+
+    /// Where it stands.
+    pub fn state(&self) -> State {
+        *self.state.lock()
+    }
+
+    /// Would a run be let through now?
+    pub fn admits(&self, at: Instant) -> bool {
+        self.state().after(Event::Asked, at).1
+    }
+
+    /// Lets a run through, or not. After the cool-down one is let through as the probe.
+    pub fn admit(&self, at: Instant) -> Option<Pass> {
+        self.step(Event::Asked, at).then(|| Pass {
+            breaker: self.clone(),
+            used: false,
+        })
+    }
+
+    /// Notes how a try went.
+    pub fn record(&self, event: Event, at: Instant) {
+        self.step(event, at);
+    }
+
+    fn step(&self, event: Event, at: Instant) -> bool {
+        let mut state = self.state.lock();
+        let before = *state;
+        let (after, admitted) = before.after(event, at);
+        *state = after;
+        drop(state);
+        let backend = &self.name;
+        match (before, after) {
+            (State::Closed { .. } | State::HalfOpen { .. }, State::Open { until, times }) => {
+                let seconds = until.saturating_duration_since(at).as_secs();
+                tracing::warn!(%backend, seconds, times, "a back end keeps failing and is passed over");
+            }
+            (State::Open { .. } | State::HalfOpen { .. }, State::Closed { .. }) => {
+                tracing::info!(%backend, "a back end answers again");
+            }
+            _ => {}
+        }
+        admitted
+    }
+}
+
+/// A run's leave to use a back end. Dropped without a try, it lets another run be the probe.
+#[derive(Debug)]
+pub struct Pass {
+    breaker: Breaker,
+    used: bool,
+}
+
+impl Pass {
+    /// Notes how a try went.
+    pub fn record(&mut self, event: Event, at: Instant) {
+        self.used = true;
+        self.breaker.record(event, at);
+    }
+}
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        if !self.used {
+            self.breaker.record(Event::Abandoned, Instant::now());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn closed(faults: u32) -> State {
+        State::Closed { faults }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn each_state_takes_each_event() {
+        let now = Instant::now();
+        let seconds = Duration::from_secs;
+        let open = |after: u64, times| State::Open {
+            until: now + seconds(after),
+            times,
+        };
+        let half = |times| State::HalfOpen { times };
+        let failed = Event::Failed(None);
+        let asking = |after: u64| Event::Failed(Some(seconds(after)));
+        for (state, event, next, admitted) in [
+            (closed(0), Event::Asked, closed(0), true),
+            (closed(4), Event::Asked, closed(4), true),
+            (closed(0), failed, closed(1), true),
+            (closed(3), failed, closed(4), true),
+            (closed(4), failed, open(10, 1), false),
+            (closed(4), asking(45), open(45, 1), false),
+            (closed(4), asking(1), open(10, 1), false),
+            (closed(4), asking(9_999), open(120, 1), false),
+            (closed(4), Event::Answered, closed(0), true),
+            (closed(4), Event::Abandoned, closed(4), false),
+            (open(1, 1), Event::Asked, open(1, 1), false),
+            (open(0, 1), Event::Asked, half(1), true),
+            (open(1, 2), failed, open(1, 2), false),
+            (open(1, 2), Event::Answered, closed(0), true),
+            (open(1, 2), Event::Abandoned, open(1, 2), false),
+            (half(1), Event::Asked, half(1), false),
+            (half(1), failed, open(20, 2), false),
+            (half(2), failed, open(40, 3), false),
+            (half(40), failed, open(120, 41), false),
+            (half(u32::MAX), failed, open(120, u32::MAX), false),
+            (half(3), Event::Answered, closed(0), true),
+            (half(3), Event::Abandoned, open(0, 3), false),
+        ] {
+            assert_eq!(
+                state.after(event, now),
+                (next, admitted),
+                "{state:?} {event:?}"
+            );
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn after_the_cool_down_one_run_at_a_time_is_the_probe() {
+        let breaker = Breaker::new("it");
+        for _ in 0..THRESHOLD {
+            breaker.record(Event::Failed(None), Instant::now());
+        }
+        assert!(breaker.admit(Instant::now()).is_none());
+        tokio::time::advance(FIRST_COOL_DOWN).await;
+        assert!(breaker.admits(Instant::now()), "looking is not asking");
+        let probe = breaker.admit(Instant::now()).expect("the probe");
+        assert!(breaker.admit(Instant::now()).is_none(), "one at a time");
+        drop(probe);
+        let mut next = breaker.admit(Instant::now()).expect("the next probe");
+        next.record(Event::Answered, Instant::now());
+        drop(next);
+        assert_eq!(breaker.state(), closed(0));
+    }
+}

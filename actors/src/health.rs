@@ -1,0 +1,53 @@
+//! How a back end is, for whoever looks after the service.
+
+use crate::breaker::State;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Whether a back end is used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It is.
+    Up,
+    /// It keeps failing and is passed over.
+    Down,
+    /// It was passed over, and one run is trying it out.
+    Probing,
+}
+
+/// A back end at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BackendHealth {
+    /// The operator's name for it.
+    pub name: String,
+    /// Whether it is used.
+    pub health: Health,
+    /// Faults in a row, while it is up.
+    pub faults: u32,
+    /// Time until the next probe, while it is down.
+    pub probe_in: Option<Duration>,
+    /// Runs that it takes at a time.
+    pub places: usize,
+    /// Runs that it has.
+    pub running: usize,
+}
+
+impl BackendHealth {
+    pub(crate) fn new(name: &str, state: State, now: Instant, places: usize, free: usize) -> Self {
+        let (health, faults, probe_in) = match state {
+            State::Closed { faults } => (Health::Up, faults, None),
+            State::Open { until, .. } => {
+                (Health::Down, 0, Some(until.saturating_duration_since(now)))
+            }
+            State::HalfOpen { .. } => (Health::Probing, 0, None),
+        };
+        Self {
+            name: name.to_owned(),
+            health,
+            faults,
+            probe_in,
+            places,
+            running: places.saturating_sub(free),
+        }
+    }
+}

@@ -1,0 +1,167 @@
+//! Back ends that keep failing are passed over, probed, and used again; weights spread the runs.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, Plan, World, quick, run};
+use std::time::Duration;
+use tintype_actors::system::Health;
+use tintype_storage::domain::tier::Tier;
+use tokio::time::sleep;
+
+fn two(first: &Scripted, second: &Scripted) -> Plan {
+    let mut plan = Plan::with(first.clone(), 1);
+    plan.backends.push((second.clone(), 1));
+    plan.route = vec![0, 1];
+    plan.retries = 0;
+    plan
+}
+
+async fn one_after_the_other(world: &World, count: usize) {
+    for _ in 0..count {
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        world.done(id).await;
+    }
+}
+
+fn healths(world: &World) -> Vec<Health> {
+    let backends = world.system.backends();
+    backends.into_iter().map(|it| it.health).collect()
+}
+
+#[test]
+fn a_back_end_that_keeps_failing_is_left_alone_until_a_probe_succeeds() {
+    run(async {
+        let faults = vec![Act::Transient(None); 5];
+        let (first, second) = (Scripted::new(faults, Act::Picture), quick());
+        let world = two(&first, &second).start();
+        one_after_the_other(&world, 8).await;
+        assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
+        assert_eq!(healths(&world), [Health::Down, Health::Up]);
+        let down = &world.system.backends()[0];
+        assert!(
+            down.probe_in
+                .is_some_and(|it| it <= Duration::from_secs(10))
+        );
+        sleep(Duration::from_secs(10)).await;
+        one_after_the_other(&world, 3).await;
+        assert_eq!((first.seen().len(), second.seen().len()), (8, 8));
+        assert_eq!(healths(&world), [Health::Up, Health::Up]);
+        world.check();
+    });
+}
+
+#[test]
+fn while_one_run_probes_the_others_go_elsewhere() {
+    run(async {
+        let mut acts = vec![Act::Transient(None); 5];
+        acts.push(Act::Take(Duration::from_secs(30)));
+        let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+        let mut plan = two(&first, &second);
+        plan.backends[0].1 = 4;
+        let world = plan.start();
+        one_after_the_other(&world, 5).await;
+        sleep(Duration::from_secs(10)).await;
+        let probing = world.accept(A, Tier::Fast, "a fox").await;
+        one_after_the_other(&world, 3).await;
+        assert_eq!(healths(&world)[0], Health::Probing);
+        assert_eq!((first.seen().len(), second.seen().len()), (6, 8));
+        world.done(probing).await;
+        assert_eq!(healths(&world)[0], Health::Up);
+        world.check();
+    });
+}
+
+#[test]
+fn when_all_are_passed_over_jobs_are_still_tried() {
+    run(async {
+        let first = Scripted::new(vec![Act::Transient(None); 6], Act::Picture);
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.retries = 6;
+        let world = plan.start();
+        one_after_the_other(&world, 2).await;
+        assert_eq!(first.seen().len(), 8, "six faults and two pictures");
+        assert_eq!(healths(&world), [Health::Up]);
+        assert_eq!(world.money(A), ["99.922", "0.00"]);
+        world.check();
+    });
+}
+
+#[test]
+fn answers_without_a_picture_are_tried_again_and_say_nothing_of_the_health() {
+    run(async {
+        let first = Scripted::always(Act::Nothing);
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.retries = 6;
+        let world = plan.start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        assert_eq!(world.failure(id).await, "only words");
+        assert_eq!(first.seen().len(), 7);
+        assert_eq!(healths(&world), [Health::Up]);
+        assert_eq!(world.money(A), ["100.00", "0.00"]);
+    });
+}
+
+#[test]
+fn once_passed_over_the_tries_that_are_left_go_to_the_next_back_end() {
+    run(async {
+        let (first, second) = (Scripted::always(Act::Transient(None)), quick());
+        let mut plan = two(&first, &second);
+        plan.retries = 10;
+        let world = plan.start();
+        one_after_the_other(&world, 1).await;
+        assert_eq!((first.seen().len(), second.seen().len()), (5, 1));
+        world.check();
+    });
+}
+
+#[test]
+fn jobs_wait_in_the_queue_for_the_back_end_that_is_left() {
+    run(async {
+        let first = Scripted::new(vec![Act::Transient(None); 5], Act::Hang);
+        let second = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let mut plan = two(&first, &second);
+        plan.run_timeout = Duration::from_secs(5);
+        let world = plan.start();
+        one_after_the_other(&world, 5).await;
+        // Eight seconds of work for one place: had they begun to run at once, their time would have been over.
+        let mut jobs = Vec::new();
+        for _ in 0..8 {
+            jobs.push(world.accept(A, Tier::Fast, "a fox").await);
+        }
+        for id in jobs {
+            world.done(id).await;
+        }
+        assert_eq!(first.seen().len(), 5);
+        world.check();
+    });
+}
+
+#[test]
+fn weights_spread_the_runs_and_one_without_is_in_reserve() {
+    run(async {
+        let (heavy, light, reserve) = (quick(), quick(), quick());
+        let mut plan = two(&heavy, &light);
+        plan.backends.push((reserve.clone(), 1));
+        plan.route = vec![2, 0, 1];
+        plan.weights = vec![None, Some(3), Some(1)];
+        let world = plan.start();
+        one_after_the_other(&world, 8).await;
+        let seen = [&heavy, &light, &reserve].map(|it| it.seen().len());
+        assert_eq!(seen, [6, 2, 0]);
+        world.check();
+    });
+}
+
+#[test]
+fn the_late_answer_of_a_try_that_was_given_up_counts_for_nothing() {
+    run(async {
+        let slow = Scripted::always(Act::Take(Duration::from_secs(90)));
+        let second = Scripted::always(Act::Take(Duration::from_secs(50)));
+        let world = two(&slow, &second).start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        sleep(Duration::from_secs(100)).await;
+        assert_eq!((slow.running(), second.running()), (0, 0));
+        assert_eq!(world.money(A), ["99.961", "0.00"], "paid once");
+        world.check();
+    });
+}

@@ -1,0 +1,235 @@
+//! The answer of a `generateContent` call, and what it means.
+
+use super::super::picture_bytes;
+use serde::Deserialize;
+
+/// The parts of the answer that matter. Both casings are read, and every field may be null or absent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GenerateContent {
+    candidates: Option<Vec<Candidate>>,
+    #[serde(alias = "prompt_feedback")]
+    prompt_feedback: Option<PromptFeedback>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Candidate {
+    content: Option<Content>,
+    #[serde(alias = "finish_reason")]
+    finish_reason: Option<String>,
+    #[serde(alias = "finish_message")]
+    finish_message: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Content {
+    parts: Option<Vec<Part>>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Part {
+    text: Option<String>,
+    #[serde(alias = "inline_data")]
+    inline_data: Option<InlineData>,
+    thought: Option<bool>,
+}
+
+#[derive(Debug, Deserialize)]
+struct InlineData {
+    data: Option<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct PromptFeedback {
+    #[serde(alias = "block_reason")]
+    block_reason: Option<String>,
+    #[serde(alias = "block_reason_message")]
+    block_reason_message: Option<String>,
+}
+
+/// An entry of the list of models.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelEntry {
+    /// The name for people.
+    pub display_name: Option<String>,
+}
+
+/// What an answer means.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Here it is.
+    Picture(Vec<u8>),
+    /// Refused for what it shows or asks; another try would be refused too.
+    Blocked(String),
+    /// No picture this time.
+    Nothing(String),
+    /// Not an answer of this API.
+    Garbage(&'static str),
+}
+
+/// Reasons to end that are refusals of the content.
+const REFUSALS: [&str; 8] = [
+    "IMAGE_SAFETY",
+    "IMAGE_PROHIBITED_CONTENT",
+    "IMAGE_RECITATION",
+    "PROHIBITED_CONTENT",
+    "RECITATION",
+    "SAFETY",
+    "BLOCKLIST",
+    "SPII",
+];
+
+impl GenerateContent {
+    /// What it means. Heavy: for the blocking pool.
+    pub fn outcome(self) -> Outcome {
+        let feedback = self.prompt_feedback;
+        if let Some(reason) = feedback.as_ref().and_then(|it| it.block_reason.as_deref())
+            && reason != "BLOCK_REASON_UNSPECIFIED"
+        {
+            let message = feedback
+                .as_ref()
+                .and_then(|it| it.block_reason_message.as_deref());
+            return Outcome::Blocked(told("the prompt was refused", reason, message));
+        }
+        let Some(candidates) = self.candidates else {
+            return match feedback {
+                Some(_) => Outcome::Nothing("the image generator made no picture".into()),
+                None => Outcome::Garbage("an answer without candidates"),
+            };
+        };
+        let Some(candidate) = candidates.into_iter().next() else {
+            return Outcome::Nothing("the image generator made no picture".into());
+        };
+        candidate.outcome()
+    }
+}
+
+impl Candidate {
+    fn outcome(self) -> Outcome {
+        let parts = self.content.and_then(|it| it.parts).unwrap_or_default();
+        let shown = || parts.iter().filter(|it| it.thought != Some(true));
+        // A model that thinks may show what it tried first: the last picture is the one that it ended with.
+        let data = shown()
+            .filter_map(|it| it.inline_data.as_ref()?.data.as_deref())
+            .next_back();
+        if let Some(data) = data {
+            return match picture_bytes(data) {
+                Some(bytes) => Outcome::Picture(bytes),
+                None => Outcome::Garbage("a picture that is no base64"),
+            };
+        }
+        let reason = self.finish_reason.unwrap_or_default();
+        let message = self.finish_message.as_deref();
+        if REFUSALS.contains(&reason.as_str()) {
+            return Outcome::Blocked(told("the picture was refused", &reason, message));
+        }
+        let words: Vec<&str> = shown()
+            .filter_map(|it| it.text.as_deref())
+            .map(str::trim)
+            .filter(|it| !it.is_empty())
+            .collect();
+        Outcome::Nothing(match (words.is_empty(), reason.as_str()) {
+            (false, _) => format!(
+                "the image generator answered with words and no picture: {}",
+                words.join(" ")
+            ),
+            (true, "" | "STOP") => "the image generator made no picture".into(),
+            (true, reason) => told("the image generator made no picture", reason, message),
+        })
+    }
+}
+
+/// A sentence with the reason's word, and the sentence that came with it.
+fn told(what: &str, reason: &str, message: Option<&str>) -> String {
+    match message.map(str::trim).filter(|it| !it.is_empty()) {
+        Some(message) => format!("{what} ({reason}): {message}"),
+        None => format!("{what} ({reason})"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn outcome(answer: serde_json::Value) -> Outcome {
+        let text = answer.to_string();
+        serde_json::from_str::<GenerateContent>(&text)
+            .unwrap()
+            .outcome()
+    }
+
+    fn ended(reason: &str) -> Outcome {
+        outcome(json!({"candidates": [{"finishReason": reason}]}))
+    }
+
+    #[test]
+    fn the_last_picture_that_is_no_thought_is_taken() {
+        let answer = json!({"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
+            {"text": "Here you are."},
+            {"inlineData": {"mimeType": "image/png", "data": "AAAA"}},
+            {"inline_data": {"mime_type": "image/png", "data": "-__-"}},
+            {"thought": true, "inlineData": {"mimeType": "image/png", "data": "BBBB"}},
+        ]}}], "usageMetadata": {}});
+        assert_eq!(outcome(answer), Outcome::Picture(vec![0xfb, 0xff, 0xfe]));
+    }
+
+    #[test]
+    fn every_refusal_of_the_content_is_a_block() {
+        for reason in REFUSALS {
+            assert!(matches!(ended(reason), Outcome::Blocked(_)), "{reason}");
+        }
+        let answer = json!({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}});
+        assert_eq!(
+            outcome(answer),
+            Outcome::Blocked("the prompt was refused (PROHIBITED_CONTENT)".into())
+        );
+        let answer = json!({"candidates": [{"finishReason": "IMAGE_SAFETY", "content": {},
+            "finishMessage": "Unable to show it."}]});
+        assert_eq!(
+            outcome(answer),
+            Outcome::Blocked("the picture was refused (IMAGE_SAFETY): Unable to show it.".into())
+        );
+    }
+
+    #[test]
+    fn no_picture_is_told_with_what_there_is() {
+        for reason in [
+            "NO_IMAGE",
+            "IMAGE_OTHER",
+            "OTHER",
+            "MALFORMED_RESPONSE",
+            "STOP",
+            "NEW",
+        ] {
+            assert!(matches!(ended(reason), Outcome::Nothing(_)), "{reason}");
+        }
+        let answer = json!({"candidates": [{"finishReason": "STOP", "content": {"parts": [
+            {"text": "musing", "thought": true}, {"text": "What shall it show?"}]}}]});
+        assert_eq!(
+            outcome(answer),
+            Outcome::Nothing(
+                "the image generator answered with words and no picture: What shall it show?"
+                    .into()
+            )
+        );
+        for empty in [json!({"candidates": []}), json!({"promptFeedback": {}})] {
+            assert!(matches!(outcome(empty), Outcome::Nothing(_)));
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_answer_is_garbage() {
+        for answer in [
+            json!({}),
+            json!({"images": []}),
+            json!({"candidates": [{"content": {"parts": [{"inlineData": {"data": "?"}}]}}]}),
+        ] {
+            assert!(matches!(outcome(answer), Outcome::Garbage(_)));
+        }
+    }
+}

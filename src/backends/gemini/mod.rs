@@ -1,0 +1,111 @@
+//! The Gemini API as a back end: `generateContent`, one picture per call.
+
+mod answer;
+mod fault;
+mod model;
+mod probe;
+mod request;
+
+use super::inputs::{self, Accepts};
+use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking};
+use crate::config::Remote;
+use crate::images::Images;
+use crate::inputs::ImageKind;
+use answer::{GenerateContent, Outcome};
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use model::Model;
+pub use probe::GeminiProbe;
+use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_storage::domain::tier::Resolution;
+
+/// What the API takes inline, by its published bounds: of those stated for a whole request the least is 20 MB, as base64.
+const ACCEPTS: Accepts = Accepts {
+    kinds: &[
+        ImageKind::Png,
+        ImageKind::Jpeg,
+        ImageKind::WebP,
+        ImageKind::Heic,
+    ],
+    max_bytes: 7_000_000,
+    max_total_bytes: 14_500_000,
+    max_count: 14,
+    heeds_orientation: true,
+};
+
+const AUTH: Auth = Auth::Header("x-goog-api-key");
+
+/// A Gemini back end.
+#[derive(Clone)]
+pub struct Gemini {
+    upstream: Upstream,
+    images: Images,
+}
+
+impl Gemini {
+    /// A back end that reads input images from this store.
+    ///
+    /// # Errors
+    /// See [`UpstreamSetupError`].
+    pub fn new(name: &str, remote: &Remote, images: Images) -> Result<Self, UpstreamSetupError> {
+        Ok(Self {
+            upstream: Upstream::new(name, remote, AUTH)?,
+            images,
+        })
+    }
+
+    async fn make(self, order: Order) -> Result<Picture, GenerateError> {
+        let Some(id) = order.model.as_deref() else {
+            // The configuration finds a model for every tier that uses this back end, unless none is written anywhere.
+            tracing::error!(backend = self.upstream.name(), tier = %order.tier, "no model is configured");
+            return Err(GenerateError::Broken(
+                "the image generator is not set up correctly: it was given no model".into(),
+            ));
+        };
+        let model = Model::named(id);
+        let accepts = Accepts {
+            max_count: model.max_inputs,
+            ..ACCEPTS
+        };
+        let inputs = inputs::load(&self.images, &order, accepts).await?;
+        let path = path(
+            &self.upstream,
+            &format!("{}:generateContent", model.segment()),
+        );
+        let body = blocking(move || request::body(&order, &model, &inputs)).await;
+        let answer = self.upstream.post_json(&path, body).await?;
+        if !answer.status.is_success() {
+            return Err(fault::of(&self.upstream, &answer).into());
+        }
+        let content: GenerateContent = self.upstream.json(answer).await?;
+        match blocking(move || content.outcome()).await {
+            Outcome::Picture(bytes) => Ok(Picture::foreign(bytes)),
+            Outcome::Blocked(why) => Err(GenerateError::Blocked(self.upstream.clean(&why))),
+            Outcome::Nothing(why) => Err(GenerateError::NoPicture(self.upstream.clean(&why))),
+            Outcome::Garbage(what) => {
+                let fault = Fault::Garbage(what.to_owned());
+                Err(self.upstream.logged(&path, fault).into())
+            }
+        }
+    }
+}
+
+/// The largest pictures that a model makes, where it has a bound below the largest of all.
+pub fn largest(model: &str) -> Option<Resolution> {
+    (!Model::named(model).takes_size).then_some(Resolution::K1)
+}
+
+/// A path below the version, which is left to `base_url` where that names one.
+fn path(upstream: &Upstream, model: &str) -> String {
+    let base = upstream.base().path().trim_end_matches('/');
+    match base.rsplit('/').next().unwrap_or_default() {
+        "v1" | "v1beta" | "v1alpha" => format!("/models/{model}"),
+        _ => format!("/v1beta/models/{model}"),
+    }
+}
+
+impl Generator for Gemini {
+    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+        self.clone().make(order).boxed_local()
+    }
+}

@@ -1,0 +1,56 @@
+//! Asks for each model by name, which needs a key that works and a model that is there.
+
+use super::answer::ModelEntry;
+use super::model::Model;
+use super::{AUTH, fault, path};
+use crate::backends::probe::{Findings, Probe};
+use crate::backends::upstream::{Fault, Upstream, UpstreamSetupError};
+use crate::config::Remote;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+
+/// Asks a Gemini back end.
+pub struct GeminiProbe {
+    upstream: Upstream,
+}
+
+impl GeminiProbe {
+    /// A probe of the back end `name`.
+    ///
+    /// # Errors
+    /// See [`UpstreamSetupError`].
+    pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
+        let upstream = Upstream::new(name, remote, AUTH)?;
+        Ok(Self { upstream })
+    }
+}
+
+async fn entry(upstream: &Upstream, id: &str) -> Result<ModelEntry, Fault> {
+    let model = Model::named(id);
+    let answer = upstream.get(&path(upstream, &model.segment())).await?;
+    if answer.status.is_success() {
+        upstream.json(answer).await
+    } else {
+        Err(fault::of(upstream, &answer))
+    }
+}
+
+impl Probe for GeminiProbe {
+    fn probe(&self, models: Vec<String>) -> LocalBoxFuture<'static, Findings> {
+        let upstream = self.upstream.clone();
+        async move {
+            let mut findings = Findings::default();
+            for id in models {
+                match entry(&upstream, &id).await {
+                    Ok(ModelEntry {
+                        display_name: Some(name),
+                    }) => findings.works(format!("model {id} ({})", upstream.clean(&name))),
+                    Ok(_) => findings.works(format!("model {id}")),
+                    Err(fault) => findings.fails(format!("model {id}: {fault}")),
+                }
+            }
+            findings
+        }
+        .boxed_local()
+    }
+}

@@ -1,0 +1,75 @@
+//! The body of a `generateContent` call.
+
+use super::super::inputs::Input;
+use super::model::Model;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use serde::Serialize;
+use tintype_actors::generator::Order;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Body<'a> {
+    contents: [Content<'a>; 1],
+    generation_config: GenerationConfig,
+}
+
+#[derive(Serialize)]
+struct Content<'a> {
+    role: &'static str,
+    parts: Vec<Part<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+enum Part<'a> {
+    #[serde(rename_all = "camelCase")]
+    InlineData {
+        mime_type: &'static str,
+        data: String,
+    },
+    Text(&'a str),
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct GenerationConfig {
+    response_modalities: [&'static str; 1],
+    image_config: ImageConfig,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct ImageConfig {
+    aspect_ratio: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    image_size: Option<&'static str>,
+}
+
+/// The body, with the input images before the words that speak of them. Heavy: for the blocking pool.
+pub fn body(order: &Order, model: &Model, inputs: &[Input]) -> Bytes {
+    let mut parts: Vec<Part<'_>> = inputs
+        .iter()
+        .map(|input| Part::InlineData {
+            mime_type: input.kind.mime(),
+            data: BASE64_STANDARD.encode(&input.bytes),
+        })
+        .collect();
+    parts.push(Part::Text(&order.prompt));
+    let body = Body {
+        contents: [Content {
+            role: "user",
+            parts,
+        }],
+        generation_config: GenerationConfig {
+            response_modalities: ["IMAGE"],
+            image_config: ImageConfig {
+                aspect_ratio: model.ratio(order.ratio).to_string(),
+                image_size: model.size(order.resolution),
+            },
+        },
+    };
+    // These types hold nothing that JSON cannot write.
+    serde_json::to_vec(&body).unwrap_or_default().into()
+}

@@ -1,0 +1,237 @@
+//! Makes one input image into a file that a back end takes. Files that it takes as they are stay as they are.
+
+use super::{Accepts, Input};
+use crate::inputs::{ImageKind, MAX_PIXELS, MAX_SIDE};
+use bytes::Bytes;
+use image::codecs::jpeg::JpegEncoder;
+use image::imageops::FilterType;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
+use std::io::Cursor;
+
+/// Memory that a decoder may take: the largest picture that is taken as an input, with four channels.
+const MAX_ALLOC: u64 = MAX_PIXELS * 4 + (64 << 20);
+/// Longest side after shrinking: models look at less.
+const FIRST_SIDE: u32 = 3_072;
+/// Shrinking gives up below this.
+const LAST_SIDE: u32 = 256;
+const JPEG_QUALITY: u8 = 92;
+
+/// Why an image cannot be given to a back end.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Unfit {
+    /// A format that neither the back end nor this program decodes.
+    Format(&'static str),
+    /// A format that the back end reads and this program does not, in a file that is too large.
+    Unshrinkable(&'static str),
+    /// It cannot be decoded.
+    Damaged,
+    /// Decoding it would take too much memory, or it stays too large.
+    TooLarge,
+}
+
+/// The image as the back end takes it. Heavy where it has to be made over: for the blocking pool.
+pub fn fit(bytes: Bytes, kind: Option<ImageKind>, accepts: Accepts) -> Result<Input, Unfit> {
+    let kind = kind.ok_or(Unfit::Damaged)?;
+    let small = bytes.len() <= accepts.max_bytes;
+    let taken = accepts.kinds.contains(&kind);
+    let format = match kind {
+        ImageKind::Png => ImageFormat::Png,
+        ImageKind::Jpeg => ImageFormat::Jpeg,
+        ImageKind::WebP => ImageFormat::WebP,
+        ImageKind::Gif => ImageFormat::Gif,
+        // Decoding these takes libraries of another licence or language.
+        ImageKind::Heic | ImageKind::Avif => {
+            return match (taken, small) {
+                (true, true) => Ok(Input { bytes, kind }),
+                (true, false) => Err(Unfit::Unshrinkable(kind.name())),
+                (false, _) => Err(Unfit::Format(kind.name())),
+            };
+        }
+    };
+    if taken && small && accepts.heeds_orientation {
+        return Ok(Input { bytes, kind });
+    }
+    let mut decoder = decoder(&bytes, format)?;
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    if taken && small && orientation == Orientation::NoTransforms {
+        drop(decoder);
+        return Ok(Input { bytes, kind });
+    }
+    let mut image = DynamicImage::from_decoder(decoder).map_err(unfit)?;
+    image.apply_orientation(orientation);
+    encode(image, accepts)
+}
+
+fn unfit(error: ImageError) -> Unfit {
+    match error {
+        ImageError::Limits(_) => Unfit::TooLarge,
+        _ => Unfit::Damaged,
+    }
+}
+
+fn decoder(bytes: &Bytes, format: ImageFormat) -> Result<impl ImageDecoder + use<>, Unfit> {
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_ALLOC);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes.clone()), format);
+    reader.limits(limits);
+    let decoder = reader.into_decoder().map_err(unfit)?;
+    // The limits are the decoder's own affair; this bound holds whatever it makes of them.
+    if decoder.total_bytes() > MAX_ALLOC {
+        return Err(Unfit::TooLarge);
+    }
+    Ok(decoder)
+}
+
+/// PNG while it fits, for it loses nothing; then JPEG, or smaller PNG where parts are transparent.
+fn encode(image: DynamicImage, accepts: Accepts) -> Result<Input, Unfit> {
+    let kinds = accepts.kinds;
+    let transparent = image.color().has_alpha() && kinds.contains(&ImageKind::Png);
+    let mut side = image.width().max(image.height());
+    if u64::from(image.width()) * u64::from(image.height()) * 4 > accepts.max_bytes as u64 {
+        side = side.min(FIRST_SIDE);
+    }
+    while side >= LAST_SIDE.min(image.width().max(image.height())) {
+        let scaled = match side < image.width().max(image.height()) {
+            true => image.resize(side, side, FilterType::CatmullRom),
+            false => image.clone(),
+        };
+        let tries = match transparent {
+            true => &[ImageKind::Png][..],
+            false => &[ImageKind::Png, ImageKind::Jpeg][..],
+        };
+        for kind in tries.iter().filter(|it| kinds.contains(it)) {
+            let bytes = written(&scaled, *kind).map_err(unfit)?;
+            if bytes.len() <= accepts.max_bytes {
+                return Ok(Input {
+                    bytes: bytes.into(),
+                    kind: *kind,
+                });
+            }
+        }
+        side = side * 2 / 3;
+    }
+    Err(Unfit::TooLarge)
+}
+
+fn written(image: &DynamicImage, kind: ImageKind) -> Result<Vec<u8>, ImageError> {
+    let mut bytes = Vec::new();
+    match kind {
+        ImageKind::Jpeg => {
+            let opaque = DynamicImage::ImageRgb8(image.to_rgb8());
+            opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
+        }
+        _ => image.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)?,
+    }
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::{Rgb, RgbImage, Rgba, RgbaImage};
+
+    const ACCEPTS: Accepts = Accepts {
+        kinds: &[ImageKind::Png, ImageKind::Jpeg],
+        max_bytes: 200_000,
+        max_total_bytes: 200_000,
+        max_count: 3,
+        heeds_orientation: true,
+    };
+
+    fn file(image: impl Into<DynamicImage>, format: ImageFormat) -> Bytes {
+        let mut bytes = Vec::new();
+        let image: DynamicImage = image.into();
+        image
+            .write_to(&mut Cursor::new(&mut bytes), format)
+            .unwrap();
+        bytes.into()
+    }
+
+    /// Noise, which no encoder makes small.
+    fn noise(side: u32) -> RgbImage {
+        RgbImage::from_fn(side, side, |x, y| {
+            let mut v = (x * 7_919 + y * 104_729).wrapping_mul(2_654_435_761);
+            v ^= v >> 13;
+            Rgb([v as u8, (v >> 8) as u8, (v >> 16) as u8])
+        })
+    }
+
+    fn fitted(bytes: Bytes, accepts: Accepts) -> Result<Input, Unfit> {
+        let kind = ImageKind::from_bytes(&bytes);
+        fit(bytes, kind, accepts)
+    }
+
+    #[test]
+    fn what_is_taken_stays_as_it_is() {
+        let png = file(noise(64), ImageFormat::Png);
+        let input = fitted(png.clone(), ACCEPTS).unwrap();
+        assert_eq!((input.bytes, input.kind), (png, ImageKind::Png));
+    }
+
+    #[test]
+    fn a_format_that_is_refused_becomes_one_that_is_taken() {
+        let gif = file(
+            RgbaImage::from_pixel(8, 6, Rgba([1, 2, 3, 255])),
+            ImageFormat::Gif,
+        );
+        let input = fitted(gif, ACCEPTS).unwrap();
+        let read = image::load_from_memory(&input.bytes).unwrap();
+        assert_eq!(input.kind, ImageKind::Png);
+        assert_eq!((read.width(), read.height()), (8, 6));
+    }
+
+    #[test]
+    fn a_file_that_is_too_large_is_made_smaller_in_the_same_shape() {
+        let png = file(noise(900), ImageFormat::Png);
+        assert!(png.len() > ACCEPTS.max_bytes);
+        let input = fitted(png, ACCEPTS).unwrap();
+        assert!(input.bytes.len() <= ACCEPTS.max_bytes);
+        let read = image::load_from_memory(&input.bytes).unwrap();
+        assert_eq!(read.width(), read.height());
+    }
+
+    #[test]
+    fn what_cannot_be_made_over_is_told() {
+        let avif = Bytes::from_static(b"\0\0\0\x14ftypavif\0\0\0\0avif");
+        assert_eq!(fitted(avif, ACCEPTS).unwrap_err(), Unfit::Format("AVIF"));
+        let heic = Bytes::from([&b"\0\0\0\x14ftypheic\0\0\0\0heic"[..], &[0; 300_000]].concat());
+        let takes_heic = Accepts {
+            kinds: &[ImageKind::Heic],
+            ..ACCEPTS
+        };
+        assert_eq!(
+            fitted(heic, takes_heic).unwrap_err(),
+            Unfit::Unshrinkable("HEIC")
+        );
+        let mut damaged = file(noise(64), ImageFormat::WebP).to_vec();
+        damaged.truncate(40);
+        assert_eq!(fitted(damaged.into(), ACCEPTS).unwrap_err(), Unfit::Damaged);
+        assert_eq!(
+            fitted(Bytes::from_static(b"text"), ACCEPTS).unwrap_err(),
+            Unfit::Damaged
+        );
+    }
+
+    #[test]
+    fn a_picture_on_its_side_is_turned_for_whoever_does_not_heed_that() {
+        let upright = Accepts {
+            heeds_orientation: false,
+            ..ACCEPTS
+        };
+        // An Exif block that says "turned by 90 degrees", right after the first marker.
+        let exif = [
+            &b"\xff\xe1\x00\x22Exif\0\0MM\0\x2a\0\0\0\x08\0\x01"[..],
+            &b"\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0"[..],
+        ]
+        .concat();
+        let jpeg = file(RgbImage::new(32, 16), ImageFormat::Jpeg);
+        let turned: Bytes = [&jpeg[..2], &exif[..], &jpeg[2..]].concat().into();
+        let input = fitted(turned.clone(), upright).unwrap();
+        let read = image::load_from_memory(&input.bytes).unwrap();
+        assert_eq!((read.width(), read.height()), (16, 32));
+        assert_eq!(fitted(turned.clone(), ACCEPTS).unwrap().bytes, turned);
+    }
+}

@@ -1,0 +1,103 @@
+//! Input images for back ends: read from the store, and made over only where a back end would refuse them as they are.
+
+mod fit;
+
+use super::upstream::blocking;
+use crate::images::Images;
+use crate::inputs::ImageKind;
+use bytes::Bytes;
+use fit::Unfit;
+use tintype_actors::generator::{GenerateError, Order};
+
+/// What a back end takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Accepts {
+    /// The formats that it reads.
+    pub kinds: &'static [ImageKind],
+    /// Largest file, in bytes.
+    pub max_bytes: usize,
+    /// All files together, in bytes; where they are more, those above their share are made smaller.
+    pub max_total_bytes: usize,
+    /// How many; more are refused.
+    pub max_count: usize,
+    /// Does it heed the orientation that a file's Exif block tells? Else files that lie on their side are turned.
+    pub heeds_orientation: bool,
+}
+
+/// An input image that the back end takes.
+#[derive(Clone, Debug)]
+pub struct Input {
+    /// The file.
+    pub bytes: Bytes,
+    /// What it is.
+    pub kind: ImageKind,
+}
+
+impl Input {
+    /// A file name for forms.
+    pub fn file_name(&self, number: usize) -> String {
+        format!("{number}.{}", self.kind.extension())
+    }
+}
+
+/// The input images of an order, in its order.
+///
+/// # Errors
+/// The store, which may recover; or an image that this back end cannot be given.
+pub async fn load(
+    images: &Images,
+    order: &Order,
+    accepts: Accepts,
+) -> Result<Vec<Input>, GenerateError> {
+    if order.inputs.len() > accepts.max_count {
+        // Of no use for this request; another back end may take more.
+        let most = match accepts.max_count {
+            1 => "one input image".to_owned(),
+            count => format!("{count} input images"),
+        };
+        return Err(GenerateError::Broken(format!(
+            "the image generator takes at most {most}"
+        )));
+    }
+    let total: u64 = order.inputs.iter().map(|it| it.bytes).sum();
+    let accepts = match total > accepts.max_total_bytes as u64 {
+        true => Accepts {
+            max_bytes: accepts
+                .max_bytes
+                .min(accepts.max_total_bytes / order.inputs.len()),
+            ..accepts
+        },
+        false => accepts,
+    };
+    let mut inputs = Vec::with_capacity(order.inputs.len());
+    for (index, input) in order.inputs.iter().enumerate() {
+        let bytes = images.get(&input.key).await.map_err(|error| {
+            tracing::error!(job = %order.job, %error, "an input image cannot be read");
+            GenerateError::Transient {
+                reason: "an input image could not be read back; try again".into(),
+                retry_after: None,
+            }
+        })?;
+        inputs.push(one(bytes, index + 1, accepts).await?);
+    }
+    Ok(inputs)
+}
+
+async fn one(bytes: Bytes, number: usize, accepts: Accepts) -> Result<Input, GenerateError> {
+    let kind = ImageKind::from_bytes(&bytes);
+    let fitted = blocking(move || fit::fit(bytes, kind, accepts)).await;
+    fitted.map_err(|unfit| match unfit {
+        Unfit::Format(name) => GenerateError::Broken(format!(
+            "input image {number} is {name}, which the image generator cannot read; send PNG or JPEG"
+        )),
+        Unfit::Unshrinkable(name) => GenerateError::Broken(format!(
+            "input image {number} is {name} and too large for the image generator; send a smaller one, or PNG or JPEG"
+        )),
+        Unfit::Damaged => GenerateError::Refused(format!(
+            "input image {number} is damaged and cannot be decoded"
+        )),
+        Unfit::TooLarge => GenerateError::Refused(format!(
+            "input image {number} is too large to be decoded; send a smaller one"
+        )),
+    })
+}

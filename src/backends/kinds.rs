@@ -1,0 +1,77 @@
+//! Which code drives which kind of back end.
+
+use super::builtin::Builtin;
+use super::gemini::{self, Gemini, GeminiProbe};
+use super::openai::{self, OpenAi, OpenAiProbe};
+use super::probe::Probe;
+use super::upstream::UpstreamSetupError;
+use crate::config::{Backend, BackendKind};
+use crate::images::Images;
+use std::sync::Arc;
+use tintype_actors::generator::Generator;
+use tintype_storage::domain::tier::Resolution;
+
+/// What makes the pictures of a configured back end; `None` for a kind that this version cannot drive.
+///
+/// # Errors
+/// See [`UpstreamSetupError`].
+pub fn generator(
+    name: &str,
+    backend: &Backend,
+    images: &Images,
+) -> Result<Option<Arc<dyn Generator>>, UpstreamSetupError> {
+    let images = images.clone();
+    Ok(Some(match &backend.kind {
+        BackendKind::Procedural => Arc::new(Builtin::new(images)),
+        BackendKind::Gemini { remote, .. } => Arc::new(Gemini::new(name, remote, images)?),
+        BackendKind::OpenAi {
+            remote, dialect, ..
+        } => Arc::new(OpenAi::new(name, remote, dialect.clone(), images)?),
+        BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => return Ok(None),
+    }))
+}
+
+/// What can be asked whether it works; `None` for what needs no asking.
+///
+/// # Errors
+/// See [`UpstreamSetupError`].
+pub fn probe(name: &str, backend: &Backend) -> Result<Option<Box<dyn Probe>>, UpstreamSetupError> {
+    Ok(match &backend.kind {
+        BackendKind::Gemini { remote, .. } => Some(Box::new(GeminiProbe::new(name, remote)?)),
+        BackendKind::OpenAi { remote, .. } => Some(Box::new(OpenAiProbe::new(name, remote)?)),
+        BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
+    })
+}
+
+/// The model that a tier asks a back end for: what the tier's entry names, else the back end's own, else, for the Gemini API,
+/// the first id under which the tier is offered, since those are names of its models.
+pub fn model(backend: &Backend, listed: Option<&str>, compat_models: &[String]) -> Option<String> {
+    let own = match &backend.kind {
+        BackendKind::Gemini { model, .. } => model.as_ref().or(compat_models.first()),
+        BackendKind::OpenAi { model, .. } => model.as_ref(),
+        // A checkpoint is the adapter's own default, for it may have to ask the server.
+        BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
+    };
+    listed.or(own.map(String::as_str)).map(str::to_owned)
+}
+
+/// What a tier sells and its model does not make, in words for the operator; `None` where it makes all, or nobody knows.
+pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
+    let largest = match &backend.kind {
+        BackendKind::Gemini { .. } => gemini::largest(model?),
+        BackendKind::OpenAi { .. } => openai::largest(model?),
+        BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
+    }?;
+    let lacking: Vec<&str> = resolutions
+        .iter()
+        .filter(|word| word.parse().is_ok_and(|it: Resolution| it > largest))
+        .map(String::as_str)
+        .collect();
+    (!lacking.is_empty()).then(|| {
+        format!(
+            "the model {} makes at most {largest}, and the tier sells {}: its pictures will be smaller than that",
+            model.unwrap_or_default(),
+            lacking.join(" and ")
+        )
+    })
+}

@@ -1,0 +1,45 @@
+//! Error answers of the OpenAI API: what its codes say beyond the status.
+
+use super::super::upstream::{Answer, Fault, Upstream, told_in};
+use serde_json::Value;
+use tintype_actors::generator::GenerateError;
+
+/// Refusals of the content.
+const BLOCKED: [&str; 3] = [
+    "moderation_blocked",
+    "content_policy_violation",
+    "content_filter",
+];
+/// What only the operator can mend, and no waiting does.
+const OPERATORS: [&str; 5] = [
+    "insufficient_quota",
+    "billing_hard_limit_reached",
+    "billing_not_active",
+    "model_not_found",
+    "invalid_api_key",
+];
+
+/// Why there is no picture, of an answer without success.
+pub fn of(upstream: &Upstream, answer: &Answer) -> GenerateError {
+    let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+    let words = codes(&body);
+    let said = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
+    let told = || upstream.clean(&told_in(&answer.body).unwrap_or_default());
+    if said(&BLOCKED) {
+        return GenerateError::Blocked(match told() {
+            told if told.is_empty() => "the image generator refused the content".into(),
+            told => told,
+        });
+    }
+    if said(&OPERATORS) {
+        return upstream.logged("", Fault::Unusable(told())).into();
+    }
+    upstream.refusal(answer, None).into()
+}
+
+/// `error.code` and `error.type`; servers put the same words into either.
+fn codes(body: &Value) -> Vec<String> {
+    let error = body.get("error");
+    let word = |key: &str| error?.get(key)?.as_str().map(str::to_owned);
+    [word("code"), word("type")].into_iter().flatten().collect()
+}

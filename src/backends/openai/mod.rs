@@ -1,0 +1,131 @@
+//! The images part of the OpenAI API as a back end, in OpenAI's own form and in those of the servers that speak it too.
+
+mod answer;
+mod fault;
+mod probe;
+mod request;
+mod size;
+
+use super::inputs::{self, Accepts, Input};
+use super::picture_bytes;
+use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking};
+use crate::config::{ImageField, OpenAiDialect, Remote};
+use crate::images::Images;
+use crate::inputs::ImageKind;
+use answer::{Images as ImagesAnswer, Item};
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+pub use probe::OpenAiProbe;
+use request::Fields;
+use size::Family;
+use std::sync::Arc;
+use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_storage::domain::tier::Resolution;
+
+/// What OpenAI itself takes.
+const OPENAI_ACCEPTS: Accepts = Accepts {
+    kinds: &[ImageKind::Png, ImageKind::Jpeg, ImageKind::WebP],
+    max_bytes: 50_000_000,
+    max_total_bytes: 200_000_000,
+    max_count: 16,
+    heeds_orientation: false,
+};
+/// What every server takes that speaks its API; some read nothing else.
+const COMMON_ACCEPTS: Accepts = Accepts {
+    kinds: &[ImageKind::Png, ImageKind::Jpeg],
+    ..OPENAI_ACCEPTS
+};
+
+/// A back end that speaks the OpenAI images API.
+#[derive(Clone)]
+pub struct OpenAi {
+    upstream: Upstream,
+    dialect: Arc<OpenAiDialect>,
+    images: Images,
+}
+
+impl OpenAi {
+    /// A back end that reads input images from this store.
+    ///
+    /// # Errors
+    /// See [`UpstreamSetupError`].
+    pub fn new(
+        name: &str,
+        remote: &Remote,
+        dialect: OpenAiDialect,
+        images: Images,
+    ) -> Result<Self, UpstreamSetupError> {
+        Ok(Self {
+            upstream: Upstream::new(name, remote, Auth::Bearer)?,
+            dialect: Arc::new(dialect),
+            images,
+        })
+    }
+
+    async fn make(self, order: Order) -> Result<Picture, GenerateError> {
+        let family = Family::of(order.model.as_deref());
+        let accepts = match (family, self.dialect.image_field) {
+            (_, ImageField::File) => Accepts {
+                max_count: 1,
+                ..COMMON_ACCEPTS
+            },
+            (Family::Any, _) => COMMON_ACCEPTS,
+            _ => OPENAI_ACCEPTS,
+        };
+        let inputs = inputs::load(&self.images, &order, accepts).await?;
+        let fields = Fields::of(&order, family, &self.dialect);
+        let answer = self.ask(fields, inputs).await?;
+        if !answer.status.is_success() {
+            return Err(fault::of(&self.upstream, &answer));
+        }
+        let images: ImagesAnswer = self.upstream.json(answer).await?;
+        let Some(item) = images.first() else {
+            return Err(GenerateError::NoPicture(
+                "the image generator made no picture".into(),
+            ));
+        };
+        self.picture(item).await
+    }
+
+    async fn ask(&self, fields: Fields, inputs: Vec<Input>) -> Result<Answer, Fault> {
+        let generation = inputs.is_empty() || self.dialect.image_field == ImageField::File;
+        if generation {
+            let body = blocking(move || fields.json(inputs.first())).await;
+            self.upstream.post_json("/images/generations", body).await
+        } else {
+            let form = fields.form(&inputs, self.dialect.image_field);
+            self.upstream.post_form("/images/edits", form).await
+        }
+    }
+
+    /// The picture itself, or what lies at the address that is given in its place.
+    async fn picture(&self, item: Item) -> Result<Picture, GenerateError> {
+        let data = match item {
+            Item::Data(text) => blocking(move || picture_bytes(&text)).await,
+            Item::Address(url) => {
+                let answer = self.upstream.get_own(&url).await?;
+                Some(self.upstream.expect_success(answer)?.body.to_vec())
+            }
+        };
+        let bytes = data.ok_or_else(|| {
+            let fault = Fault::Garbage("a picture that is no base64".into());
+            self.upstream.logged("", fault)
+        })?;
+        Ok(Picture::foreign(bytes))
+    }
+}
+
+/// The largest pictures that a model makes, where it has a bound below the largest of all.
+pub fn largest(model: &str) -> Option<Resolution> {
+    match Family::of(Some(model)) {
+        Family::ThreeSizes => Some(Resolution::K1),
+        Family::Bounded => Some(Resolution::K2),
+        Family::Any => None,
+    }
+}
+
+impl Generator for OpenAi {
+    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+        self.clone().make(order).boxed_local()
+    }
+}

@@ -1,0 +1,56 @@
+//! Asks for the list of models, which needs a key that works, and looks whether those of the tiers are in it.
+
+use super::answer::ModelList;
+use crate::backends::probe::{Findings, Probe};
+use crate::backends::upstream::{Auth, Fault, Upstream, UpstreamSetupError};
+use crate::config::Remote;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+
+/// Asks a back end that speaks the OpenAI API.
+pub struct OpenAiProbe {
+    upstream: Upstream,
+}
+
+impl OpenAiProbe {
+    /// A probe of the back end `name`.
+    ///
+    /// # Errors
+    /// See [`UpstreamSetupError`].
+    pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
+        let upstream = Upstream::new(name, remote, Auth::Bearer)?;
+        Ok(Self { upstream })
+    }
+}
+
+async fn known_models(upstream: &Upstream) -> Result<Vec<String>, Fault> {
+    let answer = upstream.get("/models").await?;
+    let answer = upstream.expect_success(answer)?;
+    Ok(upstream.json::<ModelList>(answer).await?.ids())
+}
+
+impl Probe for OpenAiProbe {
+    fn probe(&self, models: Vec<String>) -> LocalBoxFuture<'static, Findings> {
+        let upstream = self.upstream.clone();
+        async move {
+            let mut findings = Findings::default();
+            let known = match known_models(&upstream).await {
+                Ok(known) => known,
+                Err(fault) => {
+                    findings.fails(format!("the list of models: {fault}"));
+                    return findings;
+                }
+            };
+            let names = upstream.clean(&known.join(", "));
+            findings.works(format!("it answers; its models: {names}"));
+            for model in models {
+                match known.contains(&model) {
+                    true => findings.works(format!("model {model}")),
+                    false => findings.fails(format!("model {model}: the server does not list it")),
+                }
+            }
+            findings
+        }
+        .boxed_local()
+    }
+}

@@ -1,0 +1,104 @@
+//! The bodies of the two calls: a generation as JSON, an edit as a form.
+
+use super::super::inputs::Input;
+use super::super::upstream::{Form, Part};
+use super::super::without_directives;
+use super::size::Family;
+use crate::config::{ImageField, OpenAiDialect, ResponseFormat};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use bytes::Bytes;
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
+use serde::Serialize;
+use tintype_actors::generator::Order;
+
+/// What both calls say.
+#[derive(Clone, Debug, Serialize)]
+pub struct Fields {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    model: Option<String>,
+    prompt: String,
+    n: u8,
+    size: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quality: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_format: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Generation<'a> {
+    #[serde(flatten)]
+    fields: &'a Fields,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    file: Option<String>,
+}
+
+impl Fields {
+    /// The fields for an order. The prompt loses what a server of another kind than OpenAI's would take orders from.
+    pub fn of(order: &Order, family: Family, dialect: &OpenAiDialect) -> Self {
+        let (width, height) = family.size(order.ratio, order.pixels);
+        let base64 = match dialect.response_format {
+            ResponseFormat::Auto => family == Family::Any,
+            ResponseFormat::B64Json => true,
+            ResponseFormat::None => false,
+        };
+        Self {
+            model: order.model.clone(),
+            prompt: match family {
+                Family::Any => without_directives(&order.prompt),
+                Family::ThreeSizes | Family::Bounded => order.prompt.clone(),
+            },
+            n: 1,
+            size: format!("{width}x{height}"),
+            quality: dialect.quality.clone(),
+            response_format: base64.then_some("b64_json"),
+        }
+    }
+
+    /// The body of a generation, with the one input image of servers that take it there. Heavy: for the blocking pool.
+    pub fn json(&self, input: Option<&Input>) -> Bytes {
+        let body = Generation {
+            fields: self,
+            file: input.map(|it| BASE64_STANDARD.encode(&it.bytes)),
+        };
+        // These types hold nothing that JSON cannot write.
+        serde_json::to_vec(&body).unwrap_or_default().into()
+    }
+
+    /// The form of an edit: the texts first, then the files, as OpenAI's own clients order them.
+    pub fn form(self, inputs: &[Input], field: ImageField) -> Form {
+        let texts = [
+            ("model", self.model),
+            ("prompt", Some(self.prompt)),
+            ("n", Some(self.n.to_string())),
+            ("size", Some(self.size)),
+            ("quality", self.quality),
+            ("response_format", self.response_format.map(str::to_owned)),
+        ];
+        let mut form = Form::new();
+        for (name, value) in texts {
+            if let Some(value) = value {
+                form = form.text(name, value);
+            }
+        }
+        let name = match field {
+            ImageField::ImageList => "image[]",
+            ImageField::Auto if inputs.len() > 1 => "image[]",
+            ImageField::Auto | ImageField::Image | ImageField::File => "image",
+        };
+        for (index, input) in inputs.iter().enumerate() {
+            form = form.part(name, file(input, index + 1));
+        }
+        form
+    }
+}
+
+fn file(input: &Input, number: usize) -> Part {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(input.kind.mime()));
+    let length = input.bytes.len() as u64;
+    Part::stream_with_length(input.bytes.clone(), length)
+        .file_name(input.file_name(number))
+        .headers(headers)
+}

@@ -1,0 +1,149 @@
+//! Which `size` a model can be asked for.
+
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+
+/// Longest and shortest side of the newer models, lying or standing.
+const LONG: f64 = 3_840.0;
+const SHORT: f64 = 2_160.0;
+/// Their flattest shape, as width over height or the other way round.
+const FLATTEST: f64 = 3.0;
+/// They refuse smaller pictures.
+const FEWEST_PIXELS: f64 = 655_360.0;
+const STEP: f64 = 16.0;
+
+/// What a model takes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Family {
+    /// OpenAI's first image models: three sizes.
+    ThreeSizes,
+    /// OpenAI's newer ones: any size in steps of 16 within bounds.
+    Bounded,
+    /// Another server's model, whose sizes are its own affair.
+    Any,
+}
+
+impl Family {
+    /// The family of a model, told by its id.
+    pub fn of(model: Option<&str>) -> Self {
+        let id = model.unwrap_or_default();
+        let first = ["gpt-image-1-", "gpt-image-1.", "chatgpt-image"];
+        if id == "gpt-image-1" || first.iter().any(|it| id.starts_with(it)) {
+            Self::ThreeSizes
+        } else if id.starts_with("gpt-image-") {
+            Self::Bounded
+        } else {
+            Self::Any
+        }
+    }
+
+    /// The size to ask for in place of these pixels: the nearest shape that the model has, at about the same area.
+    pub fn size(self, ratio: AspectRatio, pixels: (u32, u32)) -> (u32, u32) {
+        match self {
+            Self::Any => pixels,
+            Self::ThreeSizes => three_sizes(ratio),
+            Self::Bounded => bounded(pixels),
+        }
+    }
+}
+
+fn three_sizes(ratio: AspectRatio) -> (u32, u32) {
+    let sizes = [(1024, 1024), (1536, 1024), (1024, 1536)];
+    let wanted = ratio.value().ln();
+    let distance = |(width, height): &(u32, u32)| {
+        ((f64::from(*width) / f64::from(*height)).ln() - wanted).abs()
+    };
+    sizes
+        .into_iter()
+        .min_by(|a, b| distance(a).total_cmp(&distance(b)))
+        .unwrap_or((1024, 1024))
+}
+
+fn bounded((width, height): (u32, u32)) -> (u32, u32) {
+    let (long, short) = (f64::from(width.max(height)), f64::from(width.min(height)));
+    let flatness = (long / short).min(FLATTEST);
+    let area = (long * short).max(FEWEST_PIXELS);
+    let side = (area / flatness).sqrt();
+    // Both sides shrink together, so that the shape stays.
+    let scale = (LONG / (side * flatness)).min(SHORT / side).min(1.0);
+    let (long, short) = (side * flatness * scale, side * scale);
+    // The short side is rounded up where the shape is at its flattest, for it may not get any flatter.
+    let short = match flatness < FLATTEST {
+        true => (short / STEP).round() * STEP,
+        false => (short / STEP).ceil() * STEP,
+    };
+    let mut long = (long / STEP).round() * STEP;
+    if long > short * FLATTEST {
+        long = short * FLATTEST;
+    }
+    while long * short < FEWEST_PIXELS {
+        long += STEP;
+    }
+    let (long, short) = (long as u32, short as u32);
+    if width >= height {
+        (long, short)
+    } else {
+        (short, long)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::tier::{Resolution, Tier};
+
+    #[test]
+    fn the_families_are_told_by_their_ids() {
+        for (id, family) in [
+            ("gpt-image-1", Family::ThreeSizes),
+            ("gpt-image-1.5", Family::ThreeSizes),
+            ("gpt-image-1-mini", Family::ThreeSizes),
+            ("chatgpt-image-latest", Family::ThreeSizes),
+            ("gpt-image-2", Family::Bounded),
+            ("gpt-image-2.6-sunburst", Family::Bounded),
+            ("gpt-image-10", Family::Bounded),
+            ("Qwen/Qwen-Image", Family::Any),
+            ("sd-cpp-local", Family::Any),
+        ] {
+            assert_eq!(Family::of(Some(id)), family, "{id}");
+        }
+        assert_eq!(Family::of(None), Family::Any);
+    }
+
+    #[test]
+    fn the_first_models_get_one_of_their_three_sizes() {
+        let size = |ratio: &str| Family::ThreeSizes.size(ratio.parse().unwrap(), (1, 1));
+        assert_eq!(size("1:1"), (1024, 1024));
+        assert_eq!(size("16:9"), (1536, 1024));
+        assert_eq!(size("1:8"), (1024, 1536));
+        assert_eq!(size("5:4"), (1536, 1024));
+    }
+
+    #[test]
+    fn another_server_gets_exactly_what_the_table_says() {
+        let ratio = "16:9".parse().unwrap();
+        assert_eq!(Family::Any.size(ratio, (1376, 768)), (1376, 768));
+    }
+
+    #[test]
+    fn every_size_that_a_newer_model_is_asked_for_is_within_its_bounds() {
+        for ratio in AspectRatio::ALL {
+            for tier in Tier::ALL {
+                for resolution in Resolution::ALL {
+                    let pixels = ratio.pixels(*tier, *resolution);
+                    let (width, height) = Family::Bounded.size(ratio, pixels);
+                    let (long, short) = (width.max(height), width.min(height));
+                    let told = format!("{ratio} {pixels:?} -> {width}x{height}");
+                    assert!(width % 16 == 0 && height % 16 == 0, "{told}");
+                    assert!(long <= 3_840 && short <= 2_160 && short > 0, "{told}");
+                    assert!(long <= short * 3, "{told}");
+                    assert!(long * short >= 655_360, "{told}");
+                    assert_eq!(width > height, ratio.value() > 1.0, "{told}");
+                }
+            }
+        }
+        let size = |w, h| Family::Bounded.size(AspectRatio::SQUARE, (w, h));
+        assert_eq!(size(1376, 768), (1376, 768));
+        assert_eq!(size(1024, 1024), (1024, 1024));
+        assert_eq!(size(4096, 4096), (2160, 2160));
+    }
+}

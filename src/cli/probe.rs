@@ -1,0 +1,97 @@
+//! Asks each back end whether it works, for `tintype check-config --probe`.
+
+use crate::backends::kinds;
+use crate::backends::probe::Findings;
+use crate::config::{Backend, BackendKind, Config};
+use std::collections::BTreeSet;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// Longest time for one back end.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Asks all of them, prints what they say, and fails where one does not work.
+pub fn run(config: &Config) -> ExitCode {
+    let system = actix_web::rt::System::new();
+    let sound = system.block_on(async {
+        let mut sound = true;
+        for (name, backend) in &config.backends {
+            let uses = uses(config, name, backend);
+            let models = uses.iter().filter_map(|it| it.model.clone()).collect();
+            let findings = ask(name, backend, models).await;
+            sound &= findings.fails.is_empty();
+            print!("{}", told(name, backend, &findings, &uses));
+        }
+        sound
+    });
+    match sound {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::FAILURE,
+    }
+}
+
+async fn ask(name: &str, backend: &Backend, models: BTreeSet<String>) -> Findings {
+    let mut findings = Findings::default();
+    match kinds::probe(name, backend) {
+        Ok(Some(probe)) => {
+            let asked = probe.probe(models.into_iter().collect());
+            match tokio::time::timeout(PATIENCE, asked).await {
+                Ok(found) => findings = found,
+                Err(_) => findings.fails(format!("no answer within {} s", PATIENCE.as_secs())),
+            }
+        }
+        Ok(None) if backend.kind == BackendKind::Procedural => {
+            findings.works("built in, needs no network");
+        }
+        Ok(None) => findings.fails("this version cannot drive this kind of back end"),
+        Err(error) => findings.fails(error.to_string()),
+    }
+    findings
+}
+
+/// A tier's use of a back end.
+struct Use {
+    tier: &'static str,
+    model: Option<String>,
+    /// What the tier sells beyond what the model makes.
+    shortfall: Option<String>,
+}
+
+fn uses(config: &Config, name: &str, backend: &Backend) -> Vec<Use> {
+    let mut uses = Vec::new();
+    for (tier, settings) in config.tiers.iter() {
+        for entry in settings.backends.iter().filter(|it| it.name == name) {
+            let listed = entry.model.as_deref();
+            let model = kinds::model(backend, listed, &settings.compat_models);
+            uses.push(Use {
+                tier,
+                shortfall: kinds::shortfall(backend, model.as_deref(), &settings.resolutions),
+                model,
+            });
+        }
+    }
+    uses
+}
+
+/// The lines about one back end.
+fn told(name: &str, backend: &Backend, findings: &Findings, uses: &[Use]) -> String {
+    let place = backend
+        .remote()
+        .map_or(String::new(), |it| format!(" at {}", it.base_url));
+    let mut lines = format!("{name}{place}\n");
+    for line in &findings.works {
+        lines.push_str(&format!("  ok    {line}\n"));
+    }
+    for line in &findings.fails {
+        lines.push_str(&format!("  FAIL  {line}\n"));
+    }
+    for it in uses {
+        if let Some(shortfall) = &it.shortfall {
+            lines.push_str(&format!("  note  tier {}: {shortfall}\n", it.tier));
+        }
+    }
+    if findings.works.is_empty() && findings.fails.is_empty() {
+        lines.push_str("  no tier uses it, so there was nothing to ask it for\n");
+    }
+    lines
+}

@@ -1,0 +1,164 @@
+//! What happens to jobs when a back end goes: all are done elsewhere, each is paid for once, and none is lost.
+
+use crate::stub::{Reply, Stub};
+use crate::support::{Customer, Options, Server, fox, until};
+use crate::world::{LEFT, backend, ended, make, picture_of, pro};
+use serde_json::{Value, json};
+use tintype_actors::system::Health;
+
+const JOBS: usize = 200;
+
+/// The tier `pro` on `first`, then on `second`.
+fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> Server {
+    let options = backend(Options::new(), "first", "gemini", first);
+    let options = backend(options, "second", "openai", second);
+    Server::with(change(pro(options, &["first", "second"])))
+}
+
+fn charges(server: &Server, customer: &Customer) -> Vec<Value> {
+    let mut charges = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let path = format!(
+            "/accounts/{}/transactions?limit=100{cursor}",
+            customer.account
+        );
+        let page = server.admin("GET", &path).expect(200).json();
+        let entries = page["data"].as_array().unwrap().iter();
+        charges.extend(entries.filter(|it| it["kind"] == "charge").cloned());
+        match page["next_cursor"].as_str() {
+            Some(next) => cursor = format!("&cursor={next}"),
+            None => return charges,
+        }
+    }
+}
+
+#[test]
+fn two_hundred_jobs_survive_the_death_of_their_back_end() {
+    // A quarter is made; what comes then is being made when it dies.
+    let mut replies = vec![picture_of("gemini"); JOBS / 4];
+    replies.push(picture_of("gemini").held());
+    let mut first = Stub::answering(replies);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&first, &second, |it| {
+        it.on_disk()
+            .set("backends.first.concurrency", 8)
+            .set("backends.second.concurrency", 8)
+    });
+    let customer = server.customer("100.00");
+    let jobs: Vec<String> = (0..JOBS)
+        .map(|_| {
+            let answer = server.generation(&customer, "/text-generations", &fox());
+            answer.expect(202).job_id()
+        })
+        .collect();
+    until("its places are full", || first.running() == 8);
+    first.kill();
+    for id in &jobs {
+        let job = ended(&server, &customer, id);
+        assert_eq!(job["status"], "done", "{job}");
+    }
+    assert_eq!(first.seen().len(), JOBS / 4 + 8);
+    assert_eq!(second.seen().len(), JOBS - JOBS / 4);
+    // 200 times 0.134.
+    server.assert_money(&customer, "73.20", "0.00", "73.20");
+    let mut charged: Vec<String> = charges(&server, &customer)
+        .iter()
+        .map(|it| it["job_id"].as_str().unwrap().to_owned())
+        .collect();
+    charged.sort();
+    let mut expected = jobs.clone();
+    expected.sort();
+    assert_eq!(charged, expected, "each is charged exactly once");
+    assert_eq!(server.objects_left().len(), JOBS, "one picture each");
+    server.assert_settled();
+}
+
+#[test]
+fn a_back_end_that_keeps_failing_is_passed_over() {
+    let failing = Reply::typed("500 Internal Server Error", "text/plain", "no");
+    let first = Stub::answering([failing]);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&first, &second, |it| it);
+    let customer = server.customer("10.00");
+    for _ in 0..8 {
+        assert_eq!(make(&server, &customer, json!({}))["status"], "done");
+    }
+    assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
+    let told = server.inside().system.backends();
+    let health = |name: &str| told.iter().find(|it| it.name == name).unwrap().health;
+    assert_eq!(health("first"), Health::Down);
+    assert_eq!(health("second"), Health::Up);
+}
+
+#[test]
+fn what_one_back_end_is_not_set_up_for_is_made_by_the_next() {
+    let refused = json!({"error": {"code": 403, "message": "no", "status": "PERMISSION_DENIED"}});
+    let first = Stub::answering([Reply::error("403 Forbidden", &refused)]);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&first, &second, |it| it);
+    let customer = server.customer("10.00");
+    assert_eq!(make(&server, &customer, json!({}))["status"], "done");
+    assert_eq!((first.seen().len(), second.seen().len()), (1, 1));
+}
+
+#[test]
+fn a_picture_that_is_none_is_made_by_the_next() {
+    let first = Stub::answering([crate::world::gemini_picture(b"no picture")]);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&first, &second, |it| it);
+    let customer = server.customer("10.00");
+    assert_eq!(make(&server, &customer, json!({}))["status"], "done");
+}
+
+#[test]
+fn a_refusal_of_the_request_is_not_taken_elsewhere() {
+    let refused = json!({"error": {"code": 400, "message": "bad", "status": "INVALID_ARGUMENT"}});
+    let first = Stub::answering([Reply::error("400 Bad Request", &refused)]);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&first, &second, |it| it);
+    let customer = server.customer("10.00");
+    let job = make(&server, &customer, json!({}));
+    assert_eq!(job["error"], "the image generator refused the request: bad");
+    assert_eq!(second.seen().len(), 0);
+}
+
+#[test]
+fn the_late_answer_of_a_try_that_was_given_up_is_neither_kept_nor_charged() {
+    let slow = Stub::answering([picture_of("gemini").held()]);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&slow, &second, |it| {
+        it.set("backends.first.timeout_seconds", 1)
+    });
+    let customer = server.customer("10.00");
+    let job = make(&server, &customer, json!({}));
+    assert_eq!(job["status"], "done");
+    slow.release();
+    until("the slow one has noticed", || slow.running() == 0);
+    server.assert_money(&customer, LEFT, "0.00", LEFT);
+    assert_eq!(charges(&server, &customer).len(), 1);
+    assert_eq!(server.objects_left().len(), 1);
+    server.assert_settled();
+}
+
+#[test]
+fn weights_share_the_work() {
+    let first = Stub::answering([picture_of("gemini")]);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&first, &second, |options| {
+        let entry = |name: &str, weight: i64| {
+            let name = ("name".to_owned(), toml::Value::from(name));
+            let weight = ("weight".to_owned(), toml::Value::from(weight));
+            toml::Value::Table([name, weight].into_iter().collect())
+        };
+        options.set(
+            "tiers.pro.backends",
+            vec![entry("first", 3), entry("second", 1)],
+        )
+    });
+    let customer = server.customer("10.00");
+    for _ in 0..8 {
+        assert_eq!(make(&server, &customer, json!({}))["status"], "done");
+    }
+    assert_eq!((first.seen().len(), second.seen().len()), (6, 2));
+}

@@ -1,0 +1,185 @@
+//! Every way in which a back end can fail, for both kinds: what the caller is told, and whether it is tried again.
+
+use crate::stub::{Reply, Stub};
+use crate::support::pictures::png;
+use crate::world::{failure, gemini_picture, make, openai_picture, picture, picture_of, start};
+use serde_json::json;
+
+const KINDS: [&str; 2] = ["gemini", "openai"];
+
+/// With one retry: how the job failed, and how often the back end was asked.
+fn outcome(kind: &str, reply: Reply) -> (String, usize) {
+    // Only what never comes may run into the bound of a try; a slow machine may not.
+    let bound = match reply {
+        Reply::Silence => 1,
+        _ => 60,
+    };
+    let stub = Stub::answering([reply]);
+    let (server, customer) = start(kind, &stub, |it| {
+        it.set("backends.far.retries", 1)
+            .set("backends.far.timeout_seconds", bound)
+    });
+    let job = make(&server, &customer, json!({}));
+    (failure(&server, &customer, &stub, &job), stub.seen().len())
+}
+
+#[test]
+fn what_may_pass_is_tried_again() {
+    for kind in KINDS {
+        for (reply, told) in [
+            (Reply::Nothing, "the image generator broke off its answer"),
+            (
+                Reply::Half("200 OK", b"{\"data\": [".to_vec()),
+                "the image generator broke off its answer",
+            ),
+            (
+                Reply::typed(
+                    "200 OK",
+                    "application/json",
+                    "{\"data\": [{\"b64_json\": \"AAAA",
+                ),
+                "the image generator broke off its answer",
+            ),
+            (
+                Reply::Silence,
+                "the image generator gave no answer within 1 s",
+            ),
+            (
+                Reply::typed("502 Bad Gateway", "text/html", "<h1>nginx</h1>"),
+                "the image generator failed for the moment (status 502)",
+            ),
+            (
+                Reply::typed("429 Too Many Requests", "text/plain", "slow down"),
+                "the image generator is asked for too much at the moment",
+            ),
+            (
+                Reply::typed("503 Service Unavailable", "text/plain", "busy"),
+                "the image generator is overloaded at the moment",
+            ),
+        ] {
+            let shown = format!("{kind} {reply:?}");
+            assert_eq!(outcome(kind, reply), (told.to_owned(), 2), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn what_is_of_no_use_is_not_asked_again() {
+    let garbage = "the image generator answered with something that is no picture";
+    let operators = "the image generator is not set up correctly; its operator has to correct that";
+    for kind in KINDS {
+        for (reply, told) in [
+            (
+                Reply::typed("200 OK", "text/html", "<html>hello</html>"),
+                garbage,
+            ),
+            (
+                Reply::typed("200 OK", "application/json", "[1, 2]"),
+                garbage,
+            ),
+            (
+                Reply::typed("200 OK", "application/json", "\"text\""),
+                garbage,
+            ),
+            (
+                Reply::Endless,
+                "the image generator answered with more than a picture can be",
+            ),
+            (
+                Reply::typed("302 Found", "text/html", "").with("Location: /login"),
+                operators,
+            ),
+            (
+                Reply::typed("401 Unauthorized", "text/plain", "no such key"),
+                operators,
+            ),
+            (
+                Reply::Half("403 Forbidden", b"{\"error\": {".to_vec()),
+                operators,
+            ),
+            (
+                Reply::typed("404 Not Found", "text/plain", "nothing here"),
+                operators,
+            ),
+        ] {
+            let shown = format!("{kind} {reply:?}");
+            assert_eq!(outcome(kind, reply), (told.to_owned(), 1), "{shown}");
+        }
+    }
+}
+
+#[test]
+fn a_back_end_that_is_not_there_is_told_without_its_address() {
+    for kind in KINDS {
+        let mut stub = Stub::answering([Reply::Nothing]);
+        stub.kill();
+        let (server, customer) = start(kind, &stub, |it| it);
+        let job = make(&server, &customer, json!({}));
+        assert_eq!(
+            failure(&server, &customer, &stub, &job),
+            "the image generator could not be reached"
+        );
+    }
+}
+
+#[test]
+fn what_it_calls_a_picture_must_be_one() {
+    let square = png(64, 64);
+    let half = &square[..square.len() - 20];
+    for (bytes, told) in [
+        (
+            &b"GIF, or so it says"[..],
+            "the image generator answered with something that is no picture",
+        ),
+        (
+            half,
+            "the image generator answered with a picture that is damaged",
+        ),
+        (
+            &png(4, 4),
+            "the image generator answered with a picture of 4 x 4 pixels, which cannot be right",
+        ),
+    ] {
+        assert_eq!(outcome("gemini", gemini_picture(bytes)), (told.into(), 1));
+        assert_eq!(outcome("openai", openai_picture(bytes)), (told.into(), 1));
+    }
+}
+
+#[test]
+fn a_wait_that_is_asked_for_is_kept() {
+    for kind in KINDS {
+        let busy = Reply::typed("503 Service Unavailable", "text/plain", "").with("Retry-After: 1");
+        let stub = Stub::answering([busy, picture_of(kind)]);
+        let (server, customer) = start(kind, &stub, |it| it.set("backends.far.retries", 1));
+        let job = make(&server, &customer, json!({}));
+        assert_eq!(picture(&server, &job), png(64, 64));
+        let seen = stub.seen();
+        let waited = seen[1].at - seen[0].at;
+        assert!(waited.as_secs() >= 1, "{waited:?}");
+    }
+}
+
+#[test]
+fn what_the_generator_wrote_into_a_png_is_not_passed_on() {
+    let mut told = Vec::new();
+    let mut encoder = png::Encoder::new(std::io::Cursor::new(&mut told), 64, 64);
+    encoder.set_color(png::ColorType::Grayscale);
+    encoder
+        .add_text_chunk(
+            "parameters".into(),
+            "model: /srv/op/secret.safetensors".into(),
+        )
+        .unwrap();
+    let mut writer = encoder.write_header().unwrap();
+    writer.write_image_data(&[128; 64 * 64]).unwrap();
+    writer.finish().unwrap();
+    let stub = Stub::answering([openai_picture(&told)]);
+    let (server, customer) = start("openai", &stub, |it| it);
+    let job = make(&server, &customer, json!({}));
+    let kept = picture(&server, &job);
+    assert!(!String::from_utf8_lossy(&kept).contains("secret"));
+    assert_eq!(
+        image::load_from_memory(&kept).unwrap().to_luma8(),
+        image::load_from_memory(&told).unwrap().to_luma8()
+    );
+}

@@ -1,0 +1,44 @@
+//! How many pictures a back end is asked for at a time, and over how many connections.
+
+use crate::stub::{Reply, Stub};
+use crate::support::{fox, until};
+use crate::world::{ended, make, picture_of, start};
+use serde_json::json;
+
+#[test]
+fn no_more_requests_are_open_than_the_back_end_takes() {
+    for kind in ["gemini", "openai"] {
+        let stub = Stub::answering([picture_of(kind).held()]);
+        let (server, customer) = start(kind, &stub, |it| it.set("backends.far.concurrency", 3));
+        let jobs: Vec<String> = (0..10)
+            .map(|_| {
+                let answer = server.generation(&customer, "/text-generations", &fox());
+                answer.expect(202).job_id()
+            })
+            .collect();
+        until("all places are taken", || stub.running() == 3);
+        let waiting = jobs.iter().filter(|id| {
+            let job = server.job(&customer, id);
+            job["status"] == "queued"
+        });
+        assert_eq!(waiting.count(), 7);
+        stub.release();
+        for id in &jobs {
+            assert_eq!(ended(&server, &customer, id)["status"], "done");
+        }
+        assert_eq!((stub.peak(), stub.seen().len()), (3, 10));
+    }
+}
+
+#[test]
+fn a_connection_is_used_again() {
+    let Reply::Whole(_, _, body) = picture_of("gemini") else {
+        panic!("a whole answer");
+    };
+    let stub = Stub::answering([Reply::Kept(body)]);
+    let (server, customer) = start("gemini", &stub, |it| it);
+    for _ in 0..3 {
+        assert_eq!(make(&server, &customer, json!({}))["status"], "done");
+    }
+    assert_eq!((stub.seen().len(), stub.connections()), (3, 1));
+}

@@ -1,0 +1,216 @@
+//! The OpenAI images API as a back end: what is asked, and what becomes of the answers.
+
+use crate::stub::{Reply, Stub};
+use crate::support::pictures::{encoded, png};
+use crate::support::{Customer, Origin, Server, fox_with, origin};
+use crate::world::{
+    Field, KEY, LEFT, ended, failure, form, make, openai_picture, picture, size, start,
+};
+use image::ImageFormat;
+use serde_json::{Value, json};
+
+#[test]
+fn a_server_of_its_own_is_asked_for_the_exact_size_and_for_base64() {
+    let drawn = png(1376, 768);
+    let stub = Stub::answering([openai_picture(&drawn)]);
+    let (server, customer) = start("openai", &stub, |it| it);
+    let job = make(&server, &customer, json!({"aspect_ratio": "16:9"}));
+    assert_eq!(picture(&server, &job), drawn);
+    let seen = stub.only();
+    assert_eq!(
+        (seen.method.as_str(), seen.path.as_str()),
+        ("POST", "/v1/images/generations")
+    );
+    assert_eq!(
+        seen.header("authorization"),
+        Some(&*format!("Bearer {KEY}"))
+    );
+    assert_eq!(
+        seen.json(),
+        json!({"prompt": "a red fox in the snow", "n": 1, "size": "1376x768", "response_format": "b64_json"})
+    );
+    server.assert_money(&customer, LEFT, "0.00", LEFT);
+}
+
+#[test]
+fn openais_own_models_get_their_sizes_and_no_response_format() {
+    for (model, asked) in [("gpt-image-1.5", "1536x1024"), ("gpt-image-2", "1376x768")] {
+        let stub = Stub::answering([openai_picture(&png(150, 100))]);
+        let (server, customer) = start("openai", &stub, |it| {
+            it.set("backends.far.model", model)
+                .set("backends.far.quality", "high")
+        });
+        let job = make(&server, &customer, json!({"aspect_ratio": "16:9"}));
+        assert_eq!(
+            stub.only().json(),
+            json!({"model": model, "prompt": "a red fox in the snow", "n": 1, "size": asked, "quality": "high"})
+        );
+        assert_eq!(size(&picture(&server, &job)), (150, 84), "cropped to 16:9");
+    }
+}
+
+#[test]
+fn orders_to_stable_diffusion_cpp_are_taken_out_of_the_prompt() {
+    let stub = Stub::answering([openai_picture(&png(64, 64))]);
+    let (server, customer) = start("openai", &stub, |it| it);
+    let prompt = r#"a fox <sd_cpp_extra_args>{"steps": 9999}</sd_cpp_extra_args>"#;
+    make(&server, &customer, json!({"prompt": prompt}));
+    let sent = stub.only().json()["prompt"].as_str().unwrap().to_owned();
+    assert!(
+        !sent.contains("sd_cpp_extra_args") && sent.starts_with("a fox "),
+        "{sent}"
+    );
+}
+
+/// An image-to-image job with so many input images, the last of them a WebP.
+fn edited(server: &Server, customer: &Customer, count: usize) -> Value {
+    let origin = Origin::start([
+        ("/a.png", origin::bytes(png(40, 40))),
+        ("/b.webp", origin::bytes(encoded(32, 32, ImageFormat::WebP))),
+    ]);
+    let mut urls = vec![origin.url("/a.png"); count - 1];
+    urls.push(origin.url("/b.webp"));
+    let body = fox_with(json!({"input_images_urls": urls}));
+    let answer = server.generation(customer, "/url-generations", &body);
+    ended(server, customer, &answer.expect(202).job_id())
+}
+
+#[test]
+fn an_edit_is_a_form_with_the_texts_first_and_the_field_that_the_server_reads() {
+    for (field, count, name) in [
+        ("auto", 1, "image"),
+        ("auto", 2, "image[]"),
+        ("image", 2, "image"),
+        ("image[]", 1, "image[]"),
+    ] {
+        let stub = Stub::answering([openai_picture(&png(64, 64))]);
+        let (server, customer) = start("openai", &stub, |it| {
+            it.allow_loopback()
+                .set("backends.far.image_field", field)
+                .set("backends.far.model", "qwen-image-edit")
+        });
+        let job = edited(&server, &customer, count);
+        assert_eq!(job["status"], "done", "{job}");
+        let seen = stub.only();
+        assert_eq!(seen.path, "/v1/images/edits");
+        let parts = form(&seen);
+        let text = |it: &Field| {
+            (
+                it.name.clone(),
+                String::from_utf8(it.content.clone()).unwrap(),
+            )
+        };
+        let texts: Vec<(String, String)> = parts[..5].iter().map(text).collect();
+        let texts: Vec<(&str, &str)> = texts.iter().map(|(a, b)| (&**a, &**b)).collect();
+        assert_eq!(
+            texts,
+            [
+                ("model", "qwen-image-edit"),
+                ("prompt", "a red fox in the snow"),
+                ("n", "1"),
+                ("size", "1024x1024"),
+                ("response_format", "b64_json"),
+            ]
+        );
+        let files = &parts[5..];
+        assert_eq!(files.len(), count);
+        for file in files {
+            assert_eq!(file.name, name);
+            assert!(file.file_name.as_ref().unwrap().ends_with(".png"));
+            assert_eq!(file.media_type.as_deref(), Some("image/png"));
+            image::load_from_memory(&file.content).expect("a picture that the server reads");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_takes_the_input_within_a_generation_gets_it_there_and_no_second_one() {
+    let stub = Stub::answering([openai_picture(&png(64, 64))]);
+    let start = |count| {
+        let (server, customer) = start("openai", &stub, |it| {
+            it.allow_loopback().set("backends.far.image_field", "file")
+        });
+        edited(&server, &customer, count)
+    };
+    assert_eq!(start(1)["status"], "done");
+    let seen = stub.only();
+    assert_eq!(seen.path, "/v1/images/generations");
+    assert!(seen.json()["file"].as_str().unwrap().len() > 20);
+    assert_eq!(
+        start(2)["error"],
+        "the image generator takes at most one input image"
+    );
+    stub.only();
+}
+
+#[test]
+fn a_picture_at_an_address_is_fetched_from_the_back_end_itself_alone() {
+    let drawn = png(64, 64);
+    let own = |url: String| {
+        Stub::answering([Reply::json(
+            &json!({"data": [{"url": url, "b64_json": null}]}),
+        )])
+        .on(
+            "/generated/x.png",
+            Reply::typed("200 OK", "image/png", drawn.clone()),
+        )
+    };
+    let stub = own("/generated/x.png".into());
+    let (server, customer) = start("openai", &stub, |it| it);
+    let job = make(&server, &customer, json!({}));
+    assert_eq!(picture(&server, &job), drawn);
+    let trap = Origin::trap();
+    let stub = own(trap.url("/generated/x.png"));
+    let (server, customer) = start("openai", &stub, |it| it);
+    let job = make(&server, &customer, json!({}));
+    failure(&server, &customer, &stub, &job);
+    assert_eq!(trap.accepted(), 0, "another server is not asked");
+}
+
+#[test]
+fn the_words_of_a_refusal_decide_what_it_is() {
+    for (status, body, told, calls) in [
+        (
+            "400 Bad Request",
+            json!({"error": {"message": "Your request was rejected by the safety system.", "code": "moderation_blocked"}}),
+            "blocked for safety: Your request was rejected by the safety system.",
+            1,
+        ),
+        (
+            "429 Too Many Requests",
+            json!({"error": {"message": "You exceeded your current quota", "code": "insufficient_quota"}}),
+            "the image generator is not set up correctly; its operator has to correct that",
+            1,
+        ),
+        (
+            "400 Bad Request",
+            json!({"error": {"message": "The prompt is too long.", "code": "invalid_value"}}),
+            "the image generator refused the request: The prompt is too long.",
+            1,
+        ),
+        (
+            "422 Unprocessable Entity",
+            json!({"detail": [{"loc": ["body", "size"], "msg": "size 7x7 at /srv/app/x.py is not allowed"}]}),
+            "the image generator refused the request: size 7x7 at [removed] is not allowed",
+            1,
+        ),
+        (
+            "500 Internal Server Error",
+            json!({"error": "server_error", "message": "out of memory"}),
+            "the image generator failed for the moment (status 500)",
+            2,
+        ),
+        (
+            "404 Not Found",
+            json!({"error": {"message": "no model far-away", "code": "x"}}),
+            "the image generator is not set up correctly; its operator has to correct that",
+            1,
+        ),
+    ] {
+        let stub = Stub::answering([Reply::error(status, &body)]);
+        let (server, customer) = start("openai", &stub, |it| it.set("backends.far.retries", 1));
+        let job = make(&server, &customer, json!({}));
+        assert_eq!(failure(&server, &customer, &stub, &job), told);
+        assert_eq!(stub.seen().len(), calls, "{body}");
+    }
+}

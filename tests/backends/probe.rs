@@ -1,0 +1,118 @@
+//! `tintype check-config --probe`
+
+use crate::stub::{Reply, Stub};
+use crate::support::process::Process;
+use crate::world::KEY;
+use serde_json::json;
+
+/// Probes one back end that the tier `pro` uses; whether it succeeded, and what it wrote.
+fn probe(kind: &str, base_url: &str, model: &str) -> (bool, String) {
+    let dir = tempfile::tempdir().unwrap();
+    let entry = format!("[{{ name = \"far\", model = \"{model}\" }}]");
+    let settings = [
+        ("BACKENDS__FAR__KIND", kind),
+        ("BACKENDS__FAR__BASE_URL", base_url),
+        ("BACKENDS__FAR__API_KEY", KEY),
+        ("TIERS__PRO__BACKENDS", &entry),
+    ];
+    let output = Process::command(dir.path(), &settings)
+        .args(["check-config", "--probe"])
+        .output()
+        .unwrap();
+    let told = String::from_utf8(output.stdout).unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(
+        !told.contains(KEY) && !errors.contains(KEY),
+        "{told}{errors}"
+    );
+    assert_eq!(errors, "", "{told}");
+    assert!(
+        told.contains("builtin\n  ok    built in, needs no network\n"),
+        "{told}"
+    );
+    let of_far = told.split("far at ").nth(1).unwrap();
+    let (_, lines) = of_far.split_once('\n').unwrap();
+    (output.status.success(), lines.to_owned())
+}
+
+#[test]
+fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
+    let stub = Stub::answering([Reply::error(
+        "404 Not Found",
+        &json!({"error": {"code": 404, "message": "models/x is not found", "status": "NOT_FOUND"}}),
+    )])
+    .on(
+        "/v1beta/models/gemini-3-pro-image",
+        Reply::json(
+            &json!({"name": "models/gemini-3-pro-image", "displayName": "Nano Banana Pro"}),
+        ),
+    );
+    let (works, told) = probe("gemini", &stub.url(""), "gemini-2.5-flash-image");
+    assert!(!works);
+    assert!(told.contains("  note  tier pro: the model gemini-2.5-flash-image makes at most 1K, and the tier sells 2K and 4K"), "{told}");
+    let asked = stub.seen().len();
+    assert_eq!(
+        probe("gemini", &stub.url(""), "gemini-3-pro-image"),
+        (
+            true,
+            "  ok    model gemini-3-pro-image (Nano Banana Pro)\n".into()
+        )
+    );
+    assert_eq!(stub.seen()[asked].header("x-goog-api-key"), Some(KEY));
+    let (works, told) = probe("gemini", &stub.url(""), "x");
+    assert!(
+        !works && told.starts_with("  FAIL  model x: it answered 404"),
+        "{told}"
+    );
+    assert!(
+        told.contains("models/x is not found") && told.contains("`base_url`"),
+        "{told}"
+    );
+}
+
+#[test]
+fn a_list_of_models_is_looked_through() {
+    let stub = Stub::answering([Reply::json(
+        &json!({"object": "list", "data": [{"id": "sd-cpp-local"}]}),
+    )]);
+    assert_eq!(
+        probe("openai", &stub.url("/v1"), "sd-cpp-local"),
+        (
+            true,
+            "  ok    it answers; its models: sd-cpp-local\n  ok    model sd-cpp-local\n".into()
+        )
+    );
+    assert_eq!(stub.only().path, "/v1/models");
+    let (works, told) = probe("openai", &stub.url("/v1"), "other");
+    assert!(!works, "{told}");
+    assert!(
+        told.contains("  FAIL  model other: the server does not list it\n"),
+        "{told}"
+    );
+}
+
+#[test]
+fn what_is_wrong_is_told_with_what_to_look_at() {
+    let refused = Stub::answering([Reply::typed(
+        "401 Unauthorized",
+        "text/plain",
+        "who are you",
+    )]);
+    let (works, told) = probe("openai", &refused.url("/v1"), "m");
+    assert!(
+        !works && told.contains("`api_key`") && told.contains("who are you"),
+        "{told}"
+    );
+    let page = Stub::answering([Reply::typed("200 OK", "text/html", "<html></html>")]);
+    let (works, told) = probe("openai", &page.url("/v1"), "m");
+    assert!(
+        !works && told.contains("does `base_url` name a server of this kind?"),
+        "{told}"
+    );
+    let mut gone = Stub::answering([Reply::Nothing]);
+    gone.kill();
+    for kind in ["gemini", "openai"] {
+        let (works, told) = probe(kind, &gone.url("/v1"), "m");
+        assert!(!works && told.contains("is it running"), "{told}");
+    }
+}
