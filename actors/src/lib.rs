@@ -19,3 +19,4 @@ mod recovery;
 mod run;
 pub mod system;
 pub mod transport;
+pub mod watchers;

@@ -9,7 +9,7 @@ use actix::Addr;
 use rand::RngExt as _;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage};
+use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, ResultImage};
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -54,12 +54,14 @@ pub async fn run(
         Ok(Ok(image)) => JobEvent::Finish { image },
         Ok(Err(error)) => JobEvent::Fail {
             error: error.to_string(),
+            kind: error.kind(),
         },
         Err(panic) => {
             tracing::error!(job = %id, %panic, "a run panicked");
             JobEvent::Fail {
                 error: "the image generator failed unexpectedly; try again, or change the request"
                     .into(),
+                kind: FailureKind::Broken,
             }
         }
     };
@@ -119,7 +121,7 @@ async fn make(
     let limit = context.run_timeout;
     match timeout(limit, try_backends(job, context, permit, dispatcher)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(GenerateError::Broken(format!(
+        Err(_) => Err(GenerateError::TimedOut(format!(
             "no picture was made within {} s",
             limit.as_secs()
         ))),
@@ -189,23 +191,20 @@ async fn try_backend(
         let error = match outcome {
             Ok(Ok(picture)) => return Ok(picture),
             Ok(Err(error)) => error,
-            Err(_) => {
-                let reason = format!(
-                    "the image generator gave no answer within {} s",
-                    backend.timeout.as_secs()
-                );
-                GenerateError::Transient {
-                    reason,
-                    retry_after: None,
-                }
-            }
+            Err(_) => GenerateError::TimedOut(format!(
+                "the image generator gave no answer within {} s",
+                backend.timeout.as_secs()
+            )),
         };
-        match error {
-            GenerateError::Transient { retry_after, .. } if tries < backend.retries => {
-                tries += 1;
-                sleep(backoff::wait(tries, retry_after, rand::rng().random())).await;
-            }
-            error => return Err(error),
+        let retry_after = match &error {
+            GenerateError::Transient { retry_after, .. } => *retry_after,
+            GenerateError::TimedOut(_) => None,
+            _ => return Err(error),
+        };
+        if tries >= backend.retries {
+            return Err(error);
         }
+        tries += 1;
+        sleep(backoff::wait(tries, retry_after, rand::rng().random())).await;
     }
 }
