@@ -201,9 +201,9 @@ impl System {
         self.accounts.context().watchers.watch(job)
     }
 
-    /// Does anybody watch this job?
-    pub fn is_watched(&self, job: JobId) -> bool {
-        self.accounts.context().watchers.is_watched(job)
+    /// How many watch this job.
+    pub fn watchers(&self, job: JobId) -> usize {
+        self.accounts.context().watchers.of(job)
     }
 
     /// Waits until a job of an account is terminal; `None` when there is no such job. Once storage has failed there is no

@@ -49,9 +49,9 @@ impl Watchers {
         }
     }
 
-    /// Does anybody watch this job?
-    pub fn is_watched(&self, job: JobId) -> bool {
-        self.shard(job).lock().contains_key(&job)
+    /// How many watch this job.
+    pub fn of(&self, job: JobId) -> usize {
+        self.shard(job).lock().get(&job).map_or(0, Vec::len)
     }
 
     /// How many wait.
@@ -124,7 +124,7 @@ mod tests {
         let watchers = Arc::new(Watchers::default());
         let (first, second) = (watchers.watch(job(1)), watchers.watch(job(1)));
         assert_eq!(watchers.count(), 2);
-        assert!(watchers.is_watched(job(1)) && !watchers.is_watched(job(17)));
+        assert_eq!((watchers.of(job(1)), watchers.of(job(17))), (2, 0));
         drop(first);
         assert_eq!(watchers.count(), 1);
         drop(second);
