@@ -2,6 +2,7 @@
 
 use crate::desk::Told;
 use crate::support::http::Request;
+use crate::support::raw::Wire;
 use crate::support::{Customer, Server, pictures, until};
 
 const INVALID: &str = "invalid_request_error";
@@ -116,10 +117,26 @@ fn what_is_no_form_or_no_picture_is_refused_and_leaves_nothing() {
 fn a_form_over_200_mb_is_refused() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let mut png = pictures::png(9, 9);
-    png.resize(200_000_000, 0);
-    let body = form(&[("prompt", "x")], &[("image", &png)]);
-    let answer = call(&server, &customer, &body).send();
+    let body = form(&[("prompt", "x")], &[("image", &pictures::png(9, 9))]);
+    let end = body.len() - "\r\n--b--\r\n".len();
+    let head = format!(
+        "POST /v1/images/edits HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n",
+        customer.key
+    );
+    let mut wire = Wire::open(server.address);
+    wire.send(head.as_bytes());
+    let mut send = |piece: &[u8]| {
+        wire.send(format!("{:x}\r\n", piece.len()).as_bytes());
+        wire.send(piece);
+        wire.send(b"\r\n");
+    };
+    send(&body[..end]);
+    let piece = vec![0; 1_000_000];
+    (0..200).for_each(|_| send(&piece));
+    send(&body[end..]);
+    send(b"");
+    let answer = wire.answer_to("POST").expect("an answer");
     let said = answer.assert_openai_error(400, INVALID, None);
     assert!(said.contains("200000000"), "{said}");
     until("nothing is left", || server.objects_left().is_empty());

@@ -7,7 +7,7 @@ use super::{Given, defaults};
 type Read = fn(&Config) -> String;
 
 /// Per section a key with a value for each layer, and how the outcome is read.
-const KEYS: [(&str, [&str; 4], Read); 13] = [
+const KEYS: [(&str, [&str; 3], Read); 14] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),
