@@ -47,6 +47,7 @@ fn inputs_reach_the_generator_in_order_and_are_removed_when_the_job_ends() {
     let urls = ["/2", "/0", "/1", "/0"].map(|path| origin.url(path));
     let job = call(&server, &customer, &urls).expect(202).job_id();
     server.job_once(&customer, &job, "processing");
+    crate::support::until("the generator has it", || server.generator.runs() == 1);
     let sizes: Vec<_> = server.generator.orders()[0]
         .inputs
         .iter()
