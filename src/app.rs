@@ -2,7 +2,7 @@
 
 use crate::backends::builtin::Builtin;
 use crate::catalog::{catalog, tier_config};
-use crate::compat::{self, Line};
+use crate::compat::{self, Line, Orphans};
 use crate::config::{BackendKind, Config, TierBackend};
 use crate::egress::{Egress, EgressOptions, EgressSetupError};
 use crate::gallery::ObjectGallery;
@@ -222,6 +222,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         egress,
         clock,
         abandoned,
+        orphans: Orphans::default(),
         stopping: watch::Sender::new(false),
         fail_stop,
         public_url,

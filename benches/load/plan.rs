@@ -1,5 +1,6 @@
 //! What is measured, in which order.
 
+use crate::bodies;
 use crate::client::{self, Outcome};
 use crate::report::Table;
 use crate::scale;
@@ -71,6 +72,11 @@ impl Peer {
         Ok(peer)
     }
 
+    /// The key of its first account.
+    pub fn key(&self) -> Option<&str> {
+        self.keys.first().map(String::as_str)
+    }
+
     /// The process's id.
     pub fn id(&self) -> u32 {
         self.process.id()
@@ -106,6 +112,9 @@ pub fn run(wanted: &[String]) -> anyhow::Result<()> {
     table.print();
     if wants("scale") {
         scale::run()?;
+    }
+    if wants("bodies") {
+        bodies::run()?;
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 //! and a caller who waits.
 
 use super::abandoned::Abandoned;
+use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
 use crate::http::state::AppState;
 use crate::http::{failures, funds, open};
@@ -71,8 +72,10 @@ pub struct Caller {
     account: AccountId,
     /// The job.
     pub job: JobId,
-    /// Was it accepted by an earlier call with the same idempotency key?
+    /// Was it accepted by an earlier call, with the same idempotency key or one whose caller had gone?
     pub replayed: bool,
+    /// Under which it is found again, where it has no idempotency key.
+    request: Option<Request>,
     is_over: bool,
 }
 
@@ -126,9 +129,14 @@ pub async fn accept(
     key: &Arc<ApiKey>,
     asked: Asked,
 ) -> Result<Caller, Refusal> {
-    let used = asked.name.clone().map(|name| IdempotencyUse {
-        name,
-        fingerprint: asked.fingerprint(),
+    let fingerprint = asked.fingerprint();
+    let used = asked
+        .name
+        .clone()
+        .map(|name| IdempotencyUse { name, fingerprint });
+    let request = used.is_none().then_some(Request {
+        key: key.id,
+        fingerprint,
     });
     if let Some(used) = &used
         && let Some(first) = state.store.idempotency(
@@ -143,6 +151,9 @@ pub async fn accept(
         } else {
             Err(AcceptError::KeyReused.into())
         };
+    }
+    if let Some(caller) = returned(state, key, request)? {
+        return Ok(caller);
     }
     open::check(state, asked.tier)?;
     let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
@@ -164,6 +175,7 @@ pub async fn accept(
         account,
         price,
         used,
+        request,
     };
     // Apart from this request's own life: a caller that goes away must leave no objects behind, and no job unnoticed.
     let apart = actix_web::rt::spawn(call.accept(asked));
@@ -180,6 +192,34 @@ struct Call {
     account: AccountHandle,
     price: Amount,
     used: Option<IdempotencyUse>,
+    request: Option<Request>,
+}
+
+/// One who went away while this very request was being made, and has come back.
+fn returned(
+    state: &web::Data<AppState>,
+    key: &ApiKey,
+    request: Option<Request>,
+) -> Result<Option<Caller>, Refusal> {
+    let Some(request) = request else {
+        return Ok(None);
+    };
+    while let Some(id) = state.orphans.take(request, state.now()) {
+        let job = state.store.job(key.account, id)?;
+        // One that is canceled, or about to be, is of no use; one that failed is tried anew.
+        let goes_on = job.is_some_and(|job| {
+            matches!(
+                job.state,
+                JobState::Processing { .. } | JobState::Done { .. }
+            )
+        });
+        if goes_on {
+            let mut caller = Caller::new(state, key.account, id, true);
+            caller.request = Some(request);
+            return Ok(Some(caller));
+        }
+    }
+    Ok(None)
 }
 
 impl Call {
@@ -265,12 +305,14 @@ impl Call {
             Err(_) if self.state.fail_stop.has_tripped() => return Err(failures::stopping().into()),
             Err(_) => return Err(failures::busy().into()),
         };
-        Ok(Caller::new(
+        let mut caller = Caller::new(
             &self.state,
             self.key.account,
             accepted.job,
             accepted.replayed,
-        ))
+        );
+        caller.request = self.request;
+        Ok(caller)
     }
 
     async fn discard(&self, inputs: Vec<Gathered>, words: Option<String>) {
@@ -383,6 +425,7 @@ impl Caller {
             account,
             job,
             replayed,
+            request: None,
             is_over: false,
         }
     }
@@ -442,6 +485,10 @@ impl Caller {
 impl Drop for Caller {
     fn drop(&mut self) {
         if !self.is_over {
+            if let Some(request) = self.request {
+                let orphans = &self.state.orphans;
+                orphans.leave(request, self.job, self.state.now());
+            }
             self.state.abandoned.tell(Abandoned {
                 account: self.account,
                 job: self.job,

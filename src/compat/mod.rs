@@ -15,6 +15,7 @@ mod drain;
 mod gemini;
 mod models;
 mod openai;
+mod orphans;
 mod patience;
 mod refusal;
 mod routes;
@@ -22,4 +23,5 @@ mod scanner;
 mod usage;
 
 pub use abandoned::{Heard, Line, run as cancel_abandoned};
+pub use orphans::Orphans;
 pub use routes::configure;

@@ -1,7 +1,7 @@
 //! What every handler may use.
 
 use super::key_ring::KeyRing;
-use crate::compat::Line;
+use crate::compat::{Line, Orphans};
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
@@ -42,6 +42,8 @@ pub struct AppState {
     pub clock: Clock,
     /// Hears of jobs whose callers have gone away.
     pub abandoned: Line,
+    /// Jobs that go on though their callers have gone.
+    pub orphans: Orphans,
     /// Turns true when an orderly stop begins.
     pub stopping: watch::Sender<bool>,
     /// The end of the process.

@@ -83,8 +83,5 @@ fn the_version_is_part_of_the_base_address() {
             .refused(404, "not_found");
     }
     // This prefix is the synchronous interface's.
-    server
-        .get("/v1/balance")
-        .bearer(&customer.key)
-        .expect(404);
+    server.get("/v1/balance").bearer(&customer.key).expect(404);
 }

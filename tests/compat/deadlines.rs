@@ -15,6 +15,9 @@ fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
     server.generator.release_all();
     server.job_once(&customer, &job, "done");
     server.assert_money(&customer, "0.961", "0.00", "0.961");
+    let again = server.gemini(&customer, "fast", &fox()).expect(200);
+    assert_eq!(again.json()["responseId"], job.as_str(), "a repeat gets it");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
     server.assert_settled();
 }
 

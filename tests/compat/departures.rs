@@ -75,6 +75,55 @@ fn one_whose_job_has_started_has_it_finished_kept_and_charged() {
     );
 }
 
+/// Some clients do so by themselves when a connection breaks.
+#[test]
+fn one_who_comes_back_with_the_same_request_gets_the_picture_of_the_first() {
+    let server = one_place();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let body = with_picture(&picture(9, 9));
+    let wire = leave_waiting(&server, &customer, "generateContent", &body);
+    server.until_running(1);
+    drop(wire);
+    until("it is noticed", || server.watchers() == 0);
+    let back = server.in_background(server.gemini(&customer, "fast", &body));
+    until("it waits again", || server.watchers() == 1);
+    server.generator.release_all();
+    let answer = back.join().unwrap();
+    answer.picture();
+    assert_eq!(answer.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.generator.runs(), 1);
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    // Once it has been handed over, the same request is a new one.
+    server.gemini(&customer, "fast", &body).expect(200);
+    assert_eq!(server.generator.runs(), 2);
+    server.assert_settled();
+}
+
+#[test]
+fn nobody_else_and_no_other_request_gets_it() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let other_key = server.another_key(&customer.account, serde_json::json!({}));
+    server.generator.hold();
+    let wire = leave_waiting(&server, &customer, "generateContent", &fox());
+    server.until_running(1);
+    drop(wire);
+    until("it is noticed", || server.watchers() == 0);
+    server.generator.release_all();
+    server.until_live(0);
+    server.gemini(&other_key, "fast", &fox()).expect(200);
+    let other = crate::desk::asking("another fox");
+    server.gemini(&customer, "fast", &other).expect(200);
+    server.gemini(&customer, "pro", &fox()).expect(200);
+    assert_eq!(server.generator.runs(), 4);
+    let answer = server.gemini(&customer, "gemini-2.5-flash-image", &fox());
+    let answer = answer.expect(200);
+    assert_eq!(answer.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.generator.runs(), 4);
+    server.assert_settled();
+}
+
 #[test]
 fn one_who_leaves_in_the_middle_of_the_body_leaves_nothing() {
     let server = Server::start();
@@ -109,20 +158,9 @@ fn another_who_waits_for_the_same_job_keeps_it() {
     leaving.send(&named(&server).wire());
     server.until_live(2);
     let staying = server.in_background(named(&server));
-    let watched = || {
-        let mut watchers = 0;
-        let store = &server.inside().store;
-        store
-            .each_live_job(|job| {
-                watchers += server.inside().system.watchers(job.id);
-                Ok(())
-            })
-            .unwrap();
-        watchers
-    };
-    until("both wait", || watched() == 3);
+    until("both wait", || server.watchers() == 3);
     drop(leaving);
-    until("one has gone", || watched() == 2);
+    until("one has gone", || server.watchers() == 2);
     server.generator.release_all();
     first.join().unwrap().picture();
     staying.join().unwrap().picture();

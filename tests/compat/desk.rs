@@ -60,6 +60,17 @@ impl Server {
         until("the runs have begun", || self.generator.runs() >= runs);
     }
 
+    /// How many callers wait for live jobs.
+    pub fn watchers(&self) -> usize {
+        let mut watchers = 0;
+        let counted = self.inside().store.each_live_job(|job| {
+            watchers += self.inside().system.watchers(job.id);
+            Ok(())
+        });
+        counted.unwrap();
+        watchers
+    }
+
     /// Waits until the store has so many jobs that are not over.
     pub fn until_live(&self, jobs: usize) {
         until("the jobs are live", || {

@@ -120,7 +120,8 @@ fn paused_is_503_and_late_is_504() {
     server.generator.release_all();
     server.until_live(0);
     server.pause(&["fast"]);
-    let paused = server.openai(&customer, &fox()).send();
+    let another = json!({"model": "fast", "prompt": "another fox"});
+    let paused = server.openai(&customer, &another).send();
     paused.assert_openai_error(503, "server_error", Some("unavailable"));
     assert!(paused.header("retry-after").is_some());
 }

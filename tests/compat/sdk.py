@@ -39,8 +39,14 @@ def png(width: int, height: int) -> bytes:
     return file.getvalue()
 
 
+# A client that nothing refers to any more closes its connections, also when its `models` are still in use.
+clients = []
+
+
 def gemini(key: str = KEY, version: str | None = None, **options) -> genai.Client:
-    return genai.Client(api_key=key, http_options=types.HttpOptions(base_url=URL, api_version=version, **options))
+    options = types.HttpOptions(base_url=URL, api_version=version, **options)
+    clients.append(genai.Client(api_key=key, http_options=options))
+    return clients[-1]
 
 
 def opened(answer) -> Image.Image:
@@ -77,21 +83,21 @@ def pictures() -> None:
 
 def streams() -> None:
     config = types.GenerateContentConfig(response_modalities=["TEXT", "IMAGE"])
-    stream = gemini().models.generate_content_stream(model="fast", contents="a red fox", config=config)
-    chunks = list(stream)
+    chunks = list(gemini().models.generate_content_stream(model="fast", contents="a red fox", config=config))
     check("two chunks", len(chunks) == 2 and chunks[0].text)
     check("a streamed picture", opened(chunks[1]).size == (1024, 1024))
     check("the end", chunks[1].candidates[0].finish_reason == types.FinishReason.STOP)
 
 
 def models() -> None:
-    names = [model.name for model in gemini().models.list()]
+    client = gemini()
+    names = [model.name for model in client.models.list()]
     check("all models", len(names) == 9 and "models/gemini-3-pro-image" in names)
-    page = gemini().models.list(config={"page_size": 2})
-    check("pages", [model.name for model in page] == names)
-    model = gemini().models.get(model="gemini-3-pro-image")
+    pages = client.models.list(config={"page_size": 2})
+    check("pages", [model.name for model in pages] == names)
+    model = client.models.get(model="gemini-3-pro-image")
     check("a model", model.name == "models/gemini-3-pro-image" and "generateContent" in model.supported_actions)
-    tokens = gemini().models.count_tokens(model="fast", contents="a red fox in the snow")
+    tokens = client.models.count_tokens(model="fast", contents="a red fox in the snow")
     check("tokens", tokens.total_tokens == 6)
 
 

@@ -21,7 +21,7 @@ TOKEN = "the-admin-token-of-the-sdk-tests-0123456789"
 
 
 def program() -> str:
-    subprocess.run(["cargo", "build", "-q", "--workspace", "--bin", "tintype"], cwd=ROOT, check=True)
+    subprocess.run(["cargo", "build", "-q", "--bin", "tintype"], cwd=ROOT, check=True)
     return str(pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/tintype")
 
 
