@@ -3,6 +3,7 @@
 use crate::backends::kinds;
 use crate::backends::upstream::UpstreamSetupError;
 use crate::catalog::{catalog, tier_config};
+use crate::compat::{self, Line, Orphans};
 use crate::config::{Config, TierBackend};
 use crate::egress::{Egress, EgressOptions, EgressSetupError};
 use crate::gallery::ObjectGallery;
@@ -30,7 +31,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::{Mutex, Semaphore, watch};
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
@@ -210,6 +211,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         fail_stop: fail_stop.clone(),
         threads: Threads::Own,
     })?;
+    let (abandoned, heard) = Line::new();
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
         key_ring: KeyRing::default(),
@@ -224,15 +226,20 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         vault,
         egress,
         clock,
+        abandoned,
+        orphans: Orphans::default(),
+        stopping: watch::Sender::new(false),
         fail_stop,
         public_url,
     });
+    actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));
     actix_web::rt::spawn(housekeeping::run(state.clone()));
     Ok(state)
 }
 
 /// Lets running jobs finish within the grace period and writes down what is left for the next start.
 pub async fn finish_jobs(state: &AppState) {
+    state.stopping.send_replace(true);
     state
         .system
         .drain(Duration::from_secs(

@@ -7,6 +7,7 @@ pub mod app;
 pub mod backends;
 pub mod catalog;
 pub mod cli;
+pub mod compat;
 pub mod config;
 pub mod egress;
 pub mod first_run;

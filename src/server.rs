@@ -52,6 +52,8 @@ pub fn serve(state: Data<AppState>, listener: TcpListener) -> io::Result<Server>
         .client_request_timeout(HEAD_TIMEOUT)
         .keep_alive(KEEP_ALIVE)
         .shutdown_timeout(grace)
+        // A client that closes its side waits for nothing any more: its call is dropped, and what waits for it is told.
+        .h1_allow_half_closed(false)
         .disable_signals()
         .listen(listener)?;
     Ok(server.run())

@@ -5,6 +5,7 @@ use crate::delivery::DeliveriesQueued;
 use crate::dispatcher::{JobsQueued, QueuedJob};
 use crate::fail_stop::FailStop;
 use crate::inbox::Inbox;
+use crate::watchers::Watchers;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
@@ -100,6 +101,8 @@ pub struct AccountContext {
     pub queued: Recipient<JobsQueued>,
     /// Hears of new deliveries.
     pub owed: Recipient<DeliveriesQueued>,
+    /// Those who wait for news of a job.
+    pub watchers: Arc<Watchers>,
     /// Ends the process.
     pub fail_stop: FailStop,
 }
@@ -216,6 +219,7 @@ impl AccountActor {
         let live_before = self.book.live_jobs();
         let mut batch = self.book.batch(&context.store, context.limits);
         let (mut answers, mut begun, mut queued) = (Vec::new(), Vec::new(), Vec::new());
+        let mut changed = Vec::new();
         for _ in 0..MAX_BATCH {
             if batch.is_full() {
                 break;
@@ -244,12 +248,14 @@ impl AccountActor {
                     let event = JobEvent::Begin {
                         max_runs: context.max_runs,
                     };
+                    changed.push(job);
                     begun.push((
                         fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?,
                         reply,
                     ));
                 }
                 Command::Apply(job, event, reply) => {
+                    changed.push(job);
                     let outcome =
                         fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
                     answers.push(Answer::Event(outcome.map(Box::new), reply));
@@ -285,6 +291,9 @@ impl AccountActor {
                 Ok(()) => {
                     // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
                     answers.into_iter().for_each(Answer::send);
+                    for job in changed {
+                        context.watchers.changed(job);
+                    }
                     if !queued.is_empty() {
                         context.queued.do_send(JobsQueued(queued));
                     }

@@ -4,7 +4,7 @@ use futures_util::future::LocalBoxFuture;
 use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{InputImage, Job, ResultImage, Words};
+use tintype_storage::domain::job::{FailureKind, InputImage, Job, ResultImage, Words};
 use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// What a back end is asked for.
@@ -69,9 +69,25 @@ pub enum GenerateError {
         /// How long the back end asks to be left alone.
         retry_after: Option<Duration>,
     },
+    /// It took too long. It may work later or elsewhere.
+    #[error("{0}")]
+    TimedOut(String),
     /// The back end is of no use for this, another one may be.
     #[error("{0}")]
     Broken(String),
+}
+
+impl GenerateError {
+    /// What is recorded beside the sentence.
+    pub fn kind(&self) -> FailureKind {
+        match self {
+            Self::Refused(_) => FailureKind::Refused,
+            Self::Blocked(_) => FailureKind::Blocked,
+            Self::Transient { .. } => FailureKind::Unavailable,
+            Self::TimedOut(_) => FailureKind::TimedOut,
+            Self::NoPicture(_) | Self::Broken(_) => FailureKind::Broken,
+        }
+    }
 }
 
 /// Makes pictures. Its future runs on the arbiter of the jobs, so heavy work belongs on a pool of its own.

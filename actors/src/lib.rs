@@ -23,3 +23,4 @@ mod run;
 mod spread;
 pub mod system;
 pub mod transport;
+pub mod watchers;

@@ -3,14 +3,21 @@
 use crate::accounts::Accounts;
 use crate::dispatcher::QueuedJob;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::job::JobState;
+use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::{ids, job::Job};
 use tintype_storage::store::{AccountBook, Store, StoreError};
 
-/// Starts the actors of all accounts that have live jobs and returns those jobs: first the ones that had begun before the
-/// restart, then the others, each account's in order of acceptance.
-pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, StoreError> {
-    let (mut begun, mut waiting) = (Vec::new(), Vec::new());
+/// The live jobs of the store.
+pub struct Recovered {
+    /// To be made: first the ones that had begun before the restart, then the others, each account's in order of acceptance.
+    pub queued: Vec<QueuedJob>,
+    /// To be canceled: their callers waited on a connection, which is gone, and nothing has begun.
+    pub abandoned: Vec<Job>,
+}
+
+/// Starts the actors of all accounts that have live jobs and returns those jobs.
+pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreError> {
+    let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountBook)> = None;
     store.each_live_job(|job| {
         if current
@@ -27,9 +34,13 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, Sto
             .context()
             .ids
             .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
-        let line = match job.state {
-            JobState::Processing { .. } => &mut begun,
-            _ => &mut waiting,
+        let line = match (&job.state, job.origin) {
+            (JobState::Processing { .. }, _) => &mut begun,
+            (_, Origin::Native) => &mut waiting,
+            (_, Origin::Synchronous) => {
+                abandoned.push(job);
+                return Ok(());
+            }
         };
         line.push(QueuedJob {
             job: job.id,
@@ -50,7 +61,10 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, Sto
         Ok(())
     })?;
     begun.append(&mut waiting);
-    Ok(begun)
+    Ok(Recovered {
+        queued: begun,
+        abandoned,
+    })
 }
 
 fn book_of(store: &Store, job: &Job) -> Result<AccountBook, StoreError> {

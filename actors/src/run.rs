@@ -11,7 +11,7 @@ use rand::RngExt as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage};
+use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, ResultImage};
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep, timeout};
@@ -66,12 +66,14 @@ pub async fn run(
         Ok(Ok(image)) => JobEvent::Finish { image },
         Ok(Err(error)) => JobEvent::Fail {
             error: error.to_string(),
+            kind: error.kind(),
         },
         Err(panic) => {
             tracing::error!(job = %id, %panic, "a run panicked");
             JobEvent::Fail {
                 error: "the image generator failed unexpectedly; try again, or change the request"
                     .into(),
+                kind: FailureKind::Broken,
             }
         }
     };
@@ -131,7 +133,7 @@ async fn make(
     let limit = context.run_timeout;
     match timeout(limit, try_backends(job, context, start, dispatcher)).await {
         Ok(outcome) => outcome,
-        Err(_) => Err(GenerateError::Broken(format!(
+        Err(_) => Err(GenerateError::TimedOut(format!(
             "no picture was made within {} s",
             limit.as_secs()
         ))),
@@ -234,18 +236,16 @@ async fn try_backend(
         // What is late is dropped with the future: no answer of a try that was given up can arrive.
         let outcome = timeout(backend.timeout, backend.generator.generate(order.clone())).await;
         let outcome = outcome.unwrap_or_else(|_| {
-            Err(GenerateError::Transient {
-                reason: format!(
-                    "the image generator gave no answer within {} s",
-                    backend.timeout.as_secs()
-                ),
-                retry_after: None,
-            })
+            Err(GenerateError::TimedOut(format!(
+                "the image generator gave no answer within {} s",
+                backend.timeout.as_secs()
+            )))
         });
         let (event, retry_after) = match &outcome {
             Err(GenerateError::Transient { retry_after, .. }) => {
                 (Event::Failed(*retry_after), *retry_after)
             }
+            Err(GenerateError::TimedOut(_)) => (Event::Failed(None), None),
             _ => (Event::Answered, None),
         };
         match &mut pass {
@@ -253,7 +253,11 @@ async fn try_backend(
             None => breaker.record(event, Instant::now()),
         }
         let error = match outcome {
-            Err(error @ (GenerateError::Transient { .. } | GenerateError::NoPicture(_))) => error,
+            Err(
+                error @ (GenerateError::Transient { .. }
+                | GenerateError::TimedOut(_)
+                | GenerateError::NoPicture(_)),
+            ) => error,
             done => return done,
         };
         let passed_over = !is_up(context, route) && others_up();

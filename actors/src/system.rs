@@ -1,6 +1,6 @@
 //! Start order, recovery, and the orderly stop.
 
-use crate::account::AccountContext;
+use crate::account::{AccountContext, ApplyEvent};
 use crate::accounts::Accounts;
 use crate::breaker::Breaker;
 use crate::clock::Clock;
@@ -14,17 +14,19 @@ pub use crate::health::{BackendHealth, Health};
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
 use crate::outbox::OutboxLimits;
-use crate::recovery;
+use crate::recovery::{self, Recovered};
 use crate::transport::Transport;
+use crate::watchers::{Watch, Watchers};
 use actix::{Actor, Addr, Arbiter, ArbiterHandle};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use tintype_storage::domain::ids::{IdSource, JobId};
+use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
+use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::watch;
-use tokio::time::{Instant, sleep};
+use tokio::sync::{oneshot, watch};
+use tokio::time::{Instant, sleep, timeout};
 
 /// Jobs that the dispatcher is told of at a time during recovery, so that it can run the first ones meanwhile.
 const RECOVERY_STEP: usize = 1_000;
@@ -75,6 +77,9 @@ pub struct SystemOptions {
     /// Where they run.
     pub threads: Threads,
 }
+
+/// How soon a caller who waits for the end of a job looks again, should a hint have been lost.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
 /// The running actors.
 pub struct System {
@@ -158,15 +163,20 @@ impl System {
             live_jobs: AtomicUsize::new(0),
             queued: dispatcher.clone().recipient(),
             owed: deliveries.clone().recipient(),
+            watchers: Arc::new(Watchers::default()),
             fail_stop,
         });
         let accounts = Arc::new(Accounts::new(on(DECISIONS), Arc::clone(&context)));
         // Set here for the only time, before any job is known to the dispatcher.
         let _ = jobs.accounts.set(Arc::clone(&accounts));
-        let live = recovery::recover(&store, &accounts)?;
-        context.live_jobs.store(live.len(), Ordering::Relaxed);
-        live.chunks(RECOVERY_STEP)
+        let Recovered { queued, abandoned } = recovery::recover(&store, &accounts)?;
+        context
+            .live_jobs
+            .store(queued.len() + abandoned.len(), Ordering::Relaxed);
+        queued
+            .chunks(RECOVERY_STEP)
             .for_each(|step| dispatcher.do_send(JobsQueued(step.to_vec())));
+        actix::spawn(cancel(abandoned, Arc::clone(&accounts), Arc::clone(&jobs)));
         Ok(Self {
             jobs,
             capacities,
@@ -197,6 +207,31 @@ impl System {
     /// Tells the dispatcher that a queued job was canceled, once that is on the disk.
     pub fn job_canceled(&self, job: JobId) {
         self.dispatcher.do_send(JobCanceled(job));
+    }
+
+    /// Begins to watch a job: a hint comes after each commit that changes it.
+    pub fn watch(&self, job: JobId) -> Watch {
+        self.accounts.context().watchers.watch(job)
+    }
+
+    /// How many watch this job.
+    pub fn watchers(&self, job: JobId) -> usize {
+        self.accounts.context().watchers.of(job)
+    }
+
+    /// Waits until a job of an account is terminal; `None` when there is no such job. Once storage has failed there is no
+    /// end to wait for: whoever calls this looks out for that, and for the time.
+    pub async fn ended(&self, account: AccountId, job: JobId) -> Result<Option<Job>, StoreError> {
+        // Before the first look, so that what changes meanwhile is not missed.
+        let watch = self.watch(job);
+        loop {
+            match self.accounts.context().store.job(account, job)? {
+                Some(job) if !job.state.is_terminal() => {}
+                outcome => return Ok(outcome),
+            }
+            // A hint that is lost costs this much, and no more.
+            let _ = timeout(LOOK_AGAIN, watch.changed()).await;
+        }
     }
 
     /// Is there still somebody to give jobs to back ends, and to send deliveries? After [`stop`](Self::stop) nobody is asked
@@ -263,6 +298,24 @@ impl System {
                 return false;
             }
             sleep(POLL).await;
+        }
+    }
+}
+
+/// Cancels jobs that nobody waits for any more. What goes wrong here is written down elsewhere, or found at the next start.
+async fn cancel(jobs: Vec<Job>, accounts: Arc<Accounts>, context: Arc<JobContext>) {
+    for job in jobs {
+        let Ok(Some(account)) = accounts.get(job.account) else {
+            continue;
+        };
+        let (reply, canceled) = oneshot::channel();
+        account.address.do_send(ApplyEvent {
+            job: job.id,
+            event: JobEvent::Cancel,
+            reply,
+        });
+        if let Ok(Ok(_)) = canceled.await {
+            context.gallery.forget_inputs(&job).await;
         }
     }
 }

@@ -3,6 +3,7 @@
 //! `cargo bench --bench load` runs all of it; `cargo bench --bench load -- create lookup` only what is named. Servers run in
 //! processes of their own, the client beside them. Absolute figures say more about the machine than about the program.
 
+mod bodies;
 mod client;
 mod deliveries;
 mod fill;

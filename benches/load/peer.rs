@@ -123,6 +123,8 @@ fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
         }
         config.server.shutdown_grace_seconds = 0;
         config.egress.allow = vec!["127.0.0.0/8".parse()?];
+        // A busy machine takes its time over large bodies; what is measured is the memory that they take.
+        config.server.body_timeout_seconds = 600;
         config.jobs.max_live = 100_000_000;
         config.jobs.max_live_per_account = 100_000_000;
         let listener = server::bind("127.0.0.1", 0)?;

@@ -1,5 +1,6 @@
 //! What is measured, in which order.
 
+use crate::bodies;
 use crate::client::{self, Outcome};
 use crate::report::Table;
 use crate::{deliveries, scale};
@@ -72,6 +73,11 @@ impl Peer {
         Ok(peer)
     }
 
+    /// The key of its first account.
+    pub fn key(&self) -> Option<&str> {
+        self.keys.first().map(String::as_str)
+    }
+
     /// The process's id.
     pub fn id(&self) -> u32 {
         self.process.id()
@@ -110,6 +116,9 @@ pub fn run(wanted: &[String]) -> anyhow::Result<()> {
     }
     if wants("scale") {
         scale::run()?;
+    }
+    if wants("bodies") {
+        bodies::run()?;
     }
     Ok(())
 }

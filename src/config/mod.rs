@@ -7,6 +7,7 @@ mod addresses;
 mod backend;
 mod backends;
 mod billing;
+mod compat;
 mod environment;
 mod error;
 mod faults;
@@ -38,6 +39,7 @@ use serde::Serialize;
 pub use addresses::Listen;
 pub use backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
 pub use billing::{Billing, FirstRun};
+pub use compat::Compat;
 pub use error::{ConfigErrors, Fault, Place};
 pub use jobs::{Inputs, Jobs};
 pub use log::{Log, LogFormat};
@@ -68,6 +70,8 @@ pub struct Config {
     pub results: Results,
     /// The queue and its runs.
     pub jobs: Jobs,
+    /// The synchronous interfaces.
+    pub compat: Compat,
     /// How long idempotency keys are remembered.
     pub idempotency: Idempotency,
     /// The rate of keys that have none of their own.
@@ -111,6 +115,7 @@ impl Config {
             inputs: Inputs::read(root.section("inputs")),
             results: Results::read(root.section("results")),
             jobs: Jobs::read(root.section("jobs")),
+            compat: Compat::read(root.section("compat")),
             idempotency: Idempotency::read(root.section("idempotency")),
             limits: Limits::read(root.section("limits")),
             billing: Billing::read(root.section("billing")),

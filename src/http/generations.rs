@@ -5,6 +5,7 @@ use super::body;
 use super::failures;
 use super::funds;
 use super::idempotency;
+use super::open;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wire::generation::{self, Endpoint};
@@ -58,7 +59,7 @@ pub async fn create(
             Err(AcceptError::KeyReused.into())
         };
     }
-    check_open(&state, &asked)?;
+    open::check(&state, asked.tier)?;
     let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
         Problem::new(
             Code::Unauthorized,
@@ -186,31 +187,6 @@ fn parse(
             Err(Problem::validation(faults.collect()))
         }
     }
-}
-
-fn check_open(state: &AppState, asked: &GenerationRequest) -> Result<(), Problem> {
-    let pause = *state.pause.read();
-    let again = "try again later with the same Idempotency-Key";
-    if pause.project {
-        return Err(Problem::new(
-            Code::Paused,
-            format!("the service is paused; {again}"),
-        ));
-    }
-    if pause.covers(asked.tier) {
-        return Err(Problem::new(
-            Code::Paused,
-            format!("the {} model is paused; {again}", asked.tier),
-        ));
-    }
-    if state.system.live_jobs() as u64 >= state.config.jobs.max_live {
-        return Err(Problem::new(
-            Code::Overloaded,
-            format!("the queue of the service is full; {again}"),
-        )
-        .retry_after(5));
-    }
-    Ok(())
 }
 
 /// The webhook that the caller names, which must be registered with exactly this URL.

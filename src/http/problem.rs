@@ -199,6 +199,15 @@ impl Problem {
         self.with_header(header::RETRY_AFTER, HeaderValue::from(seconds))
     }
 
+    /// The seconds of `Retry-After`, where it has one.
+    pub fn retry_after_seconds(&self) -> Option<u32> {
+        let (_, value) = self
+            .headers
+            .iter()
+            .find(|(name, _)| *name == header::RETRY_AFTER)?;
+        value.to_str().ok()?.parse().ok()
+    }
+
     /// Adds a header.
     pub fn with_header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));

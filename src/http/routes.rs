@@ -24,6 +24,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(native())
         .service(operator())
+        .configure(crate::compat::configure)
         .service(
             open("/healthz", "GET, HEAD")
                 .route(web::get().to(health::healthz))

@@ -1,6 +1,7 @@
 //! What every handler may use.
 
 use super::key_ring::KeyRing;
+use crate::compat::{Line, Orphans};
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
@@ -17,7 +18,7 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Commit, EngineError};
 use tintype_storage::store::{Store, Writes};
-use tokio::sync::{Mutex, oneshot};
+use tokio::sync::{Mutex, oneshot, watch};
 
 /// Shared by all workers.
 pub struct AppState {
@@ -39,6 +40,12 @@ pub struct AppState {
     pub egress: Egress,
     /// The moment.
     pub clock: Clock,
+    /// Hears of jobs whose callers have gone away.
+    pub abandoned: Line,
+    /// Jobs that go on though their callers have gone.
+    pub orphans: Orphans,
+    /// Turns true when an orderly stop begins.
+    pub stopping: watch::Sender<bool>,
     /// The end of the process.
     pub fail_stop: FailStop,
     /// API keys that were used lately.

@@ -6,6 +6,7 @@
 
 mod fault;
 mod fetch;
+mod handed;
 mod ingestion;
 mod kind;
 mod outline;
@@ -22,6 +23,7 @@ use tokio::{sync::mpsc, time::timeout};
 use crate::egress::{Egress, parse_url};
 
 pub use fault::{FIELD, IngestError, StoreFault};
+pub use handed::{Handed, HandedFault, Held};
 pub use kind::{ImageKind, SNIFFED_BYTES};
 pub use outline::{Outline, OutlineFault};
 pub use size::{MAX_PIXELS, MAX_SIDE, Size, SizeFault};

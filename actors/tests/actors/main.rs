@@ -13,4 +13,5 @@ mod pause;
 mod recovery;
 mod retries;
 mod stop;
+mod waiting;
 mod world;

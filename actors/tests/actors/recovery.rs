@@ -5,7 +5,7 @@ use crate::world::{A, B, Plan, START, World, fresh, quick, run, until};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{JobEvent, JobState};
+use tintype_storage::domain::job::{FailureKind, JobEvent, JobState};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::memory::MemoryEngine;
 
@@ -171,6 +171,7 @@ fn a_job_that_ended_before_the_power_went_is_left_alone() {
                 done,
                 JobEvent::Fail {
                     error: "late".into(),
+                    kind: FailureKind::Broken,
                 },
             )
             .await;

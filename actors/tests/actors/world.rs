@@ -233,7 +233,8 @@ impl World {
         self.handle(account).address
     }
 
-    /// Sends a job whose prompt is `prompt`, and its idempotency key too where one is asked for.
+    /// Sends a job whose prompt is `prompt`, and its idempotency key too where one is asked for. A prompt that begins with
+    /// `waits:` comes from a caller who waits for the picture.
     pub fn send(
         &self,
         account: AccountId,
@@ -258,7 +259,11 @@ impl World {
                 }),
             },
             callback: None,
-            origin: Origin::Native,
+            origin: if prompt.starts_with("waits:") {
+                Origin::Synchronous
+            } else {
+                Origin::Native
+            },
             inputs: Vec::new(),
             price: PRICE.parse().expect("a price"),
             idempotency: name.map(|name| IdempotencyUse {

@@ -89,7 +89,7 @@ impl From<Fault> for GenerateError {
         match fault {
             Fault::Unreachable(_) => transient("the image generator could not be reached"),
             Fault::BrokenOff(_) => transient("the image generator broke off its answer"),
-            Fault::TimedOut => transient("the image generator gave no answer in time"),
+            Fault::TimedOut => Self::TimedOut("the image generator gave no answer in time".into()),
             Fault::TooLarge { .. } => {
                 Self::Broken("the image generator answered with more than a picture can be".into())
             }

@@ -7,7 +7,7 @@ use super::{Given, defaults};
 type Read = fn(&Config) -> String;
 
 /// Per section a key with a value for each layer, and how the outcome is read.
-const KEYS: [(&str, [&str; 3], Read); 13] = [
+const KEYS: [(&str, [&str; 3], Read); 14] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),
@@ -35,6 +35,9 @@ const KEYS: [(&str, [&str; 3], Read); 13] = [
     }),
     ("jobs.max_runs", ["1", "2", "4"], |c| {
         c.jobs.max_runs.to_string()
+    }),
+    ("compat.timeout_seconds", ["1", "2", "3"], |c| {
+        c.compat.timeout_seconds.to_string()
     }),
     ("idempotency.retention_hours", ["1", "2", "3"], |c| {
         c.idempotency.retention_hours.to_string()

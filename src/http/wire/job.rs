@@ -47,6 +47,7 @@ impl<'a> JobView<'a> {
                 started_at,
                 finished_at,
                 error,
+                ..
             } => (*started_at, Some(*finished_at), Some(error.as_str())),
         };
         Self {

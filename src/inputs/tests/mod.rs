@@ -2,6 +2,7 @@
 
 mod answers;
 mod bounds;
+mod handed;
 mod leftovers;
 mod outlines;
 mod pictures;

@@ -141,6 +141,8 @@ pub enum JobState {
         finished_at: Timestamp,
         /// A sentence in plain ASCII that the caller can act on.
         error: String,
+        /// The kind of failure that the sentence tells of.
+        kind: FailureKind,
     },
 }
 
@@ -164,6 +166,27 @@ impl JobState {
     }
 }
 
+/// What kept a job from its picture, for whoever must tell failures apart: its sentence is for people.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum FailureKind {
+    /// Not recorded: the job failed before kinds were kept.
+    Unrecorded,
+    /// The request itself is at fault.
+    Refused,
+    /// The prompt or the picture was blocked for safety.
+    Blocked,
+    /// No back end could be reached, or none had room.
+    Unavailable,
+    /// A back end, or the run as a whole, took too long.
+    TimedOut,
+    /// A back end gave something that is of no use.
+    Broken,
+    /// The caller wanted it no more.
+    Canceled,
+    /// Every run was cut off.
+    Interrupted,
+}
+
 /// What can happen to a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEvent {
@@ -183,6 +206,8 @@ pub enum JobEvent {
     Fail {
         /// Why.
         error: String,
+        /// Which kind of failure that is.
+        kind: FailureKind,
     },
     /// The caller wants it no more.
     Cancel,
@@ -229,7 +254,12 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             started_at: at.max(job.created_at),
             runs: 1,
         },
-        (JobState::Queued, JobEvent::Cancel) => failed(None, at.max(job.created_at), CANCELED),
+        (JobState::Queued, JobEvent::Cancel) => failed(
+            None,
+            at.max(job.created_at),
+            CANCELED,
+            FailureKind::Canceled,
+        ),
         (JobState::Queued, JobEvent::CutOff | JobEvent::Finish { .. } | JobEvent::Fail { .. }) => {
             return Err(TransitionError::NotStarted);
         }
@@ -240,7 +270,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
                     runs: runs + 1,
                 }
             } else {
-                failed(Some(*started_at), at, INTERRUPTED)
+                failed(Some(*started_at), at, INTERRUPTED, FailureKind::Interrupted)
             }
         }
         (JobState::Processing { started_at, runs }, JobEvent::CutOff) => JobState::Processing {
@@ -252,8 +282,8 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             finished_at: at.max(*started_at),
             image,
         },
-        (JobState::Processing { started_at, .. }, JobEvent::Fail { error }) => {
-            failed(Some(*started_at), at, &error)
+        (JobState::Processing { started_at, .. }, JobEvent::Fail { error, kind }) => {
+            failed(Some(*started_at), at, &error, kind)
         }
         (JobState::Processing { .. }, JobEvent::Cancel) => {
             return Err(TransitionError::AlreadyStarted);
@@ -276,7 +306,12 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
     })
 }
 
-fn failed(started_at: Option<Timestamp>, at: Timestamp, error: &str) -> JobState {
+fn failed(
+    started_at: Option<Timestamp>,
+    at: Timestamp,
+    error: &str,
+    kind: FailureKind,
+) -> JobState {
     let plain = |c: char| {
         if c == ' ' || c.is_ascii_graphic() {
             c
@@ -289,6 +324,7 @@ fn failed(started_at: Option<Timestamp>, at: Timestamp, error: &str) -> JobState
         started_at,
         finished_at: started_at.map_or(at, |start| at.max(start)),
         error,
+        kind,
     }
 }
 
@@ -354,13 +390,17 @@ mod tests {
                 started_at: None,
                 finished_at: at(3_000),
                 error: CANCELED.into(),
+                kind: FailureKind::Canceled,
             },
         ];
         let events = [
             JobEvent::Begin { max_runs: 3 },
             JobEvent::CutOff,
             JobEvent::Finish { image: image() },
-            JobEvent::Fail { error: "no".into() },
+            JobEvent::Fail {
+                error: "no".into(),
+                kind: FailureKind::Refused,
+            },
             JobEvent::Cancel,
         ];
         let mut grid = String::new();
@@ -387,6 +427,7 @@ mod tests {
             }),
             JobEvent::Fail {
                 error: format!("caf\u{e9}\n{}", "x".repeat(9_000)),
+                kind: FailureKind::Broken,
             },
             at(1),
         );

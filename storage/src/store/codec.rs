@@ -1,6 +1,8 @@
 //! How records look on the disk: a version byte, then postcard.
 
 use super::StoreError;
+use super::job_v1::JobV1;
+use crate::domain::job::Job;
 use crate::engine::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -11,6 +13,11 @@ pub trait Record: Serialize + DeserializeOwned {
     const NAME: &'static str;
     /// The version that is written.
     const VERSION: u8 = 1;
+
+    /// Reads what an earlier version wrote: the record, and what was left over. `None` for a version that never was.
+    fn earlier(_version: u8, _bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        None
+    }
 }
 
 macro_rules! record {
@@ -24,7 +31,6 @@ record!(
     crate::domain::amount::Amount = "amount",
     crate::domain::api_key::ApiKey = "API key",
     crate::domain::api_key::KeyHash = "key hash",
-    crate::domain::job::Job = "job",
     crate::domain::ledger::LedgerEntry = "ledger entry",
     crate::domain::pause::Pause = "pause",
     super::idempotency::IdempotencyRecord = "idempotency",
@@ -34,6 +40,18 @@ record!(
     crate::domain::ids::AccountId = "account id",
     crate::domain::webhook::Webhook = "webhook",
 );
+
+impl Record for Job {
+    const NAME: &'static str = "job";
+    /// Version 2 knows the kind of a failure.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| {
+            postcard::take_from_bytes::<JobV1>(bytes).map(|(job, rest)| (job.into(), rest))
+        })
+    }
+}
 
 /// Encodes a record.
 pub fn encode<R: Record>(record: &R) -> Value {
@@ -50,11 +68,14 @@ pub fn decode<R: Record>(bytes: &[u8]) -> Result<R, StoreError> {
     let (version, rest) = bytes
         .split_first()
         .ok_or_else(|| damaged("it is empty".into()))?;
-    if *version != R::VERSION {
-        return Err(damaged(format!("version {version} is unknown")));
-    }
-    let (record, rest) =
-        postcard::take_from_bytes(rest).map_err(|error| damaged(error.to_string()))?;
+    let read = if *version == R::VERSION {
+        Some(postcard::take_from_bytes(rest))
+    } else {
+        R::earlier(*version, rest)
+    };
+    let (record, rest) = read
+        .ok_or_else(|| damaged(format!("version {version} is unknown")))?
+        .map_err(|error| damaged(error.to_string()))?;
     // A record of another shape may well begin like this one; what is left over gives it away.
     if !rest.is_empty() {
         return Err(damaged(format!("{} bytes too many", rest.len())));

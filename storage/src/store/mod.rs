@@ -7,6 +7,7 @@ mod codec;
 mod commands;
 mod deliveries;
 mod idempotency;
+mod job_v1;
 mod jobs;
 mod keys;
 mod scan;

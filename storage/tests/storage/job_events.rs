@@ -2,7 +2,9 @@
 
 use crate::support::*;
 use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
-use tintype_storage::domain::job::{CANCELED, INTERRUPTED, JobEvent, JobState, TransitionError};
+use tintype_storage::domain::job::{
+    CANCELED, FailureKind, INTERRUPTED, JobEvent, JobState, TransitionError,
+};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::{AcceptError, EventError, Store, StoreError};
@@ -134,7 +136,8 @@ fn runs_are_counted_and_the_last_one_ends_the_job() {
         JobState::Failed {
             started_at: Some(first),
             finished_at: at(till.now),
-            error: INTERRUPTED.into()
+            error: INTERRUPTED.into(),
+            kind: FailureKind::Interrupted,
         }
     );
     assert_eq!(till.figures(), ["1.00", "0.00", "1.00"]);

@@ -7,7 +7,7 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words};
+use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry, LedgerError};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
@@ -78,6 +78,7 @@ pub fn finish() -> JobEvent {
 pub fn fail() -> JobEvent {
     JobEvent::Fail {
         error: "the generator gave up".into(),
+        kind: FailureKind::Broken,
     }
 }
 

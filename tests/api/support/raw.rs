@@ -27,6 +27,15 @@ impl Wire {
         }
     }
 
+    /// The same over a connection that has been used already.
+    pub fn over(stream: TcpStream) -> Self {
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Self {
+            stream,
+            read: Vec::new(),
+        }
+    }
+
     /// Sends bytes as they are. That the other side has closed shows when the answer is read.
     pub fn send(&mut self, bytes: &[u8]) {
         let _ = self.stream.write_all(bytes);
@@ -92,6 +101,14 @@ impl Wire {
             headers,
             body,
         })
+    }
+
+    /// Reads on, and tells whether this text has come by now. Nothing is taken off.
+    pub fn peek(&mut self, text: &str) -> bool {
+        find(&self.read, text.as_bytes()).is_some() || {
+            self.more();
+            find(&self.read, text.as_bytes()).is_some()
+        }
     }
 
     /// All answers until the other side closes.

@@ -1,0 +1,162 @@
+//! Callers who wait for the end of a job.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, B, Plan, START, fresh, quick, run, settle, until};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::ids::{JobId, TransactionId};
+use tintype_storage::domain::job::{FailureKind, JobEvent, JobState};
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::store::{AccountBook, Limits};
+use tokio::time::{Instant, timeout};
+use uuid::Uuid;
+
+const WHILE: Duration = Duration::from_secs(30);
+const LIMITS: Limits = Limits {
+    max_live_per_account: 10,
+    idempotency_retention: Duration::from_secs(60),
+};
+
+#[test]
+fn a_waiting_caller_hears_of_the_end_when_it_is_on_the_disk() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(3)));
+        let world = Plan::with(generator, 1).start();
+        let id = world.accept(A, Tier::Fast, "waits: a fox").await;
+        let began = Instant::now();
+        world.engine.hold();
+        let early = timeout(WHILE, world.system.ended(A, id)).await;
+        assert!(early.is_err(), "the end is not on the disk yet");
+        world.engine.open();
+        let job = world.system.ended(A, id).await.unwrap().expect("a job");
+        assert_eq!(job.state.word(), "done");
+        assert!(began.elapsed() < WHILE * 2);
+        world.check();
+    });
+}
+
+#[test]
+fn it_hears_at_once_and_not_on_a_timer() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(3)));
+        let world = Plan::with(generator, 1).start();
+        let id = world.accept(A, Tier::Fast, "waits: a fox").await;
+        let began = Instant::now();
+        world.system.ended(A, id).await.unwrap().expect("a job");
+        let took = began.elapsed();
+        assert!(took < Duration::from_secs(4), "{took:?}");
+    });
+}
+
+#[test]
+fn a_job_that_has_ended_is_not_waited_for() {
+    run(async {
+        let world = Plan::with(quick(), 1).start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        assert!(world.system.ended(A, id).await.unwrap().is_some());
+        assert_eq!(world.system.ended(B, id).await.unwrap(), None, "not B's");
+        let unknown = JobId(Uuid::from_u128(1));
+        assert_eq!(world.system.ended(A, unknown).await.unwrap(), None);
+    });
+}
+
+#[test]
+fn a_lost_hint_costs_a_while_and_no_more() {
+    run(async {
+        let world = Plan::with(Scripted::always(Act::Hang), 1).start();
+        let first = world.accept(A, Tier::Fast, "holds the place").await;
+        let id = world.accept(A, Tier::Fast, "waits: a fox").await;
+        until("the first runs", || {
+            world.state(first).word() == "processing"
+        })
+        .await;
+        let waiting = world.system.ended(A, id);
+        // Written past the account's actor, so that nobody is told.
+        let cancel = async {
+            settle().await;
+            let account = world.store.account(A).unwrap().expect("an account");
+            let mut book = AccountBook::load(&world.store, account).unwrap();
+            let mut batch = book.batch(&world.store, LIMITS);
+            let entry = TransactionId(Uuid::from_u128(9));
+            let now = Timestamp::from_millis(START);
+            batch.apply(id, JobEvent::Cancel, entry, now).unwrap();
+            commit_and_wait(&*world.engine, batch.into_writes().unwrap()).unwrap();
+        };
+        let (ended, ()) = tokio::join!(timeout(WHILE, waiting), cancel);
+        let job = ended.expect("in time").unwrap().expect("a job");
+        assert!(job.state.is_terminal());
+    });
+}
+
+#[test]
+fn kinds_of_failure_are_kept_apart() {
+    run(async {
+        for (act, kind) in [
+            (Act::Refuse, FailureKind::Refused),
+            (Act::Block, FailureKind::Blocked),
+            (Act::Transient(None), FailureKind::Unavailable),
+            (Act::Hang, FailureKind::TimedOut),
+            (Act::Broken, FailureKind::Broken),
+            (Act::Panic, FailureKind::Broken),
+        ] {
+            let world = Plan::with(Scripted::always(act.clone()), 1).start();
+            let id = world.accept(A, Tier::Fast, "a fox").await;
+            let job = world.system.ended(A, id).await.unwrap().expect("a job");
+            assert!(
+                matches!(job.state, JobState::Failed { kind: is, .. } if is == kind),
+                "{act:?} gave {:?}",
+                job.state
+            );
+        }
+    });
+}
+
+/// Their callers waited on connections, which are gone.
+#[test]
+fn after_a_restart_waiting_jobs_of_waiting_callers_are_canceled() {
+    run(async {
+        let engine = fresh("100");
+        let hanging = Scripted::always(Act::Hang);
+        let world = Plan::over(Arc::clone(&engine) as _, hanging, 1).start();
+        let begun = world.accept(A, Tier::Fast, "waits: begun").await;
+        until("it runs", || world.state(begun).word() == "processing").await;
+        let waiting = world.accept(A, Tier::Fast, "waits: waiting").await;
+        let native = world.accept(A, Tier::Fast, "native").await;
+        let image = MemoryEngine::from_image(engine.image());
+        let generator = quick();
+        let world = Plan::over(Arc::new(image), generator.clone(), 1).start();
+        assert_eq!(world.failure(waiting).await, "canceled");
+        world.done(begun).await;
+        world.done(native).await;
+        world.idle().await;
+        assert_eq!(generator.prompts(), ["waits: begun", "native"]);
+        assert_eq!(world.system.live_jobs(), 0);
+        assert_eq!(world.money(A), ["99.922", "0.00"]);
+        world.check();
+    });
+}
+
+#[test]
+fn a_cancellation_wakes_who_waits() {
+    run(async {
+        let world = Plan::with(Scripted::always(Act::Hang), 1).start();
+        let first = world.accept(A, Tier::Fast, "holds the place").await;
+        let id = world.accept(A, Tier::Fast, "waits: a fox").await;
+        until("the first runs", || {
+            world.state(first).word() == "processing"
+        })
+        .await;
+        let began = Instant::now();
+        let cancel = async {
+            settle().await;
+            world.apply(A, id, JobEvent::Cancel).await.unwrap().unwrap();
+        };
+        let (ended, ()) = tokio::join!(world.system.ended(A, id), cancel);
+        assert_eq!(ended.unwrap().expect("a job").state.word(), "failed");
+        assert!(began.elapsed() < Duration::from_secs(5));
+    });
+}

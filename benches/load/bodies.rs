@@ -1,0 +1,97 @@
+//! What large bodies of the synchronous interface cost: eight at once, each with one picture of 112 MB in base64.
+
+use crate::plan::Peer;
+use anyhow::{Context as _, ensure};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::thread;
+use std::time::{Duration, Instant};
+
+const BODIES: usize = 8;
+const BYTES: usize = 150_000_000;
+const PIECE: usize = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(600);
+const BEFORE: &str = r#"{"contents":[{"parts":[{"text":"make it blue"},{"inlineData":{"mimeType":"image/png","data":""#;
+const AFTER: &str = r#""}}]}]}"#;
+
+/// Prints one line: resident memory before and at its peak, and how long all of them took.
+pub fn run() -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype(directory.path(), 1)?;
+    let key = peer.key().context("no key")?.to_owned();
+    let before = memory(peer.id(), "VmRSS:")?;
+    let began = Instant::now();
+    let address = peer.address;
+    let senders: Vec<_> = (0..BODIES)
+        .map(|_| {
+            let key = key.clone();
+            thread::spawn(move || send(address, &key))
+        })
+        .collect();
+    for sender in senders {
+        let status = sender.join().map_err(|_| anyhow::anyhow!("a panic"))??;
+        // The peer's generator never ends: a call that was read whole waits for as long as it asked to.
+        ensure!(status.starts_with("HTTP/1.1 504"), "answered {status}");
+    }
+    let took = began.elapsed();
+    let peak = memory(peer.id(), "VmHWM:")?;
+    peer.end()?;
+    println!("\n| Bodies at once | MB each | resident MB before | at the peak | s |");
+    println!("|---|---|---|---|---|");
+    println!(
+        "| {BODIES} | {} | {before} | {peak} | {:.1} |",
+        BYTES / 1_000_000,
+        took.as_secs_f64()
+    );
+    Ok(())
+}
+
+/// Sends one body and returns the first line of the answer.
+fn send(address: SocketAddr, key: &str) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let picture = BYTES - BEFORE.len() - AFTER.len();
+    let picture = picture - picture % 4;
+    let length = BEFORE.len() + picture + AFTER.len();
+    write!(
+        stream,
+        "POST /v1beta/models/pro:generateContent HTTP/1.1\r\nHost: localhost\r\nx-goog-api-key: {key}\r\n\
+         X-Server-Timeout: 1\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{BEFORE}"
+    )?;
+    let head = STANDARD.encode(png_head());
+    stream.write_all(head.as_bytes())?;
+    let piece = vec![b'A'; PIECE];
+    let mut left = picture - head.len();
+    while left > 0 {
+        let now = left.min(PIECE);
+        stream.write_all(&piece[..now])?;
+        left -= now;
+    }
+    stream.write_all(AFTER.as_bytes())?;
+    let mut answer = vec![0; 4_096];
+    let read = stream.read(&mut answer)?;
+    let answer = String::from_utf8_lossy(&answer[..read]).into_owned();
+    Ok(answer.lines().next().unwrap_or_default().to_owned())
+}
+
+/// The beginning of a PNG whose picture data is as long as may be, in a number of bytes that base64 needs no padding for.
+fn png_head() -> Vec<u8> {
+    let mut head = b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR".to_vec();
+    head.extend([0, 0, 4, 0, 0, 0, 4, 0, 8, 2, 0, 0, 0, 0, 0, 0, 0]);
+    head.extend(b"\x7f\xff\xff\xffIDAT\0");
+    head
+}
+
+/// A figure of a process in MB.
+fn memory(process: u32, name: &str) -> anyhow::Result<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
+    let line = status.lines().find(|line| line.starts_with(name));
+    let kilobytes: u64 = line
+        .and_then(|line| line.split_whitespace().nth(1))
+        .context("no figure")?
+        .parse()?;
+    Ok(kilobytes / 1_000)
+}

@@ -1,0 +1,80 @@
+//! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
+
+use super::refusal::{Kind, Refusal};
+use crate::http::state::AppState;
+use actix_web::HttpRequest;
+use actix_web::http::header;
+use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
+
+const HEADER: &str = "x-goog-api-key";
+const PARAMETER: &str = "key";
+
+/// The key that a call has shown.
+///
+/// # Errors
+/// `MissingKey` and `InvalidKey`. What was sent is never repeated.
+pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKey>, Refusal> {
+    let shown = shown(request)?.ok_or_else(|| {
+        Refusal::new(
+            Kind::MissingKey,
+            "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
+        )
+    })?;
+    let key = state.key_ring.find(&state.store, &shown)?;
+    let key = key.ok_or_else(|| {
+        invalid("API key not valid. Please pass a valid API key; check that it was copied whole.")
+    })?;
+    key.admit(state.now())
+        .map_err(|refusal| invalid(&format!("API key not valid: {refusal}")))?;
+    Ok(key)
+}
+
+/// Was the key sent as the OpenAI SDKs send it, and in no other way?
+pub fn is_bearer_alone(request: &HttpRequest) -> bool {
+    request.headers().contains_key(header::AUTHORIZATION)
+        && !request.headers().contains_key(HEADER)
+        && parameter(request).is_none()
+}
+
+fn invalid(message: &str) -> Refusal {
+    Refusal::new(Kind::InvalidKey, message)
+}
+
+fn shown(request: &HttpRequest) -> Result<Option<String>, Refusal> {
+    let headers = request.headers();
+    let twice = || invalid("API key not valid: its header stands twice; send it once");
+    let mut of_google = headers.get_all(HEADER);
+    if let Some(value) = of_google.next() {
+        if of_google.next().is_some() {
+            return Err(twice());
+        }
+        let text = value.to_str().unwrap_or("?");
+        return Ok(Some(text.to_owned()).filter(|text| !text.is_empty()));
+    }
+    if let Some(key) = parameter(request) {
+        return Ok(Some(key).filter(|key| !key.is_empty()));
+    }
+    let mut authorizations = headers.get_all(header::AUTHORIZATION);
+    let Some(value) = authorizations.next() else {
+        return Ok(None);
+    };
+    if authorizations.next().is_some() {
+        return Err(twice());
+    }
+    let bearer = value
+        .to_str()
+        .ok()
+        .and_then(|text| text.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, token)| token.trim_start_matches(' ').to_owned());
+    bearer.map(Some).ok_or_else(|| {
+        invalid("API key not valid: the Authorization header must be `Bearer <API_KEY>`")
+    })
+}
+
+fn parameter(request: &HttpRequest) -> Option<String> {
+    url::form_urlencoded::parse(request.query_string().as_bytes())
+        .find(|(name, _)| name == PARAMETER)
+        .map(|(_, value)| value.into_owned())
+}

@@ -1,0 +1,227 @@
+//! Reads the JSON body of a call while its pictures go to the object store, in memory that does not grow with them.
+
+use super::drain::drain;
+use super::refusal::Refusal;
+use super::scanner::{Piece, ScanFault, Scanner};
+use crate::http::state::AppState;
+use crate::inputs::{Handed, HandedFault, Held};
+use actix_web::http::header;
+use actix_web::{HttpRequest, web};
+use bytes::Bytes;
+use futures_util::StreamExt as _;
+use object_store::path::Path;
+use std::time::Duration;
+use tokio::time::{Instant, timeout_at};
+use uuid::Uuid;
+
+/// Bytes of a body (specification, "Limits").
+pub const MAX_BODY_BYTES: u64 = 200_000_000;
+/// Pictures of one body, over all turns of a conversation. Each is an object in the store.
+pub const MAX_PICTURES: usize = 64;
+
+/// What becomes of the pictures in a body.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pictures {
+    /// They go to the object store.
+    Stored,
+    /// They are only counted.
+    Passed,
+}
+
+/// A body that has arrived whole.
+pub struct Received {
+    /// The JSON text, with a number in place of the data of each picture.
+    pub text: String,
+    /// The pictures by their numbers.
+    pub pictures: Vec<Taken>,
+}
+
+/// A picture of a body. A fault matters only when the picture is asked for.
+pub enum Taken {
+    /// In the store. Dropping it takes it back.
+    Held(Box<Held>),
+    /// Not taken, for this reason, which goes on after the name of its field.
+    Faulty(String),
+    /// Nobody wanted to keep it.
+    Passed,
+}
+
+/// Where the objects of one call lie.
+pub fn prefix() -> Path {
+    Path::from(format!("inputs/{}", Uuid::new_v4()))
+}
+
+/// What is refused for being too large.
+pub fn too_large() -> Refusal {
+    Refusal::body(format!(
+        "the request body may have at most {MAX_BODY_BYTES} bytes"
+    ))
+}
+
+/// Is the body sent as it is, and not said to be too large?
+///
+/// # Errors
+/// What is wrong with its headers.
+pub fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
+    let headers = request.headers();
+    let mut encodings = headers.get_all(header::CONTENT_ENCODING);
+    if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        let message = "Content-Encoding is not supported; send the body as it is";
+        return Err(Refusal::body(message));
+    }
+    let declared = headers
+        .get(header::CONTENT_LENGTH)
+        .and_then(|it| it.to_str().ok()?.parse::<u64>().ok());
+    if declared.is_some_and(|length| length > MAX_BODY_BYTES) {
+        return Err(too_large());
+    }
+    Ok(())
+}
+
+/// Reads a body.
+///
+/// # Errors
+/// It is too large, too slow, breaks off, or is no text in UTF-8; or the object store fails. What it holds is not judged here.
+pub async fn receive(
+    request: &HttpRequest,
+    mut payload: web::Payload,
+    state: &AppState,
+    pictures: Pictures,
+) -> Result<Received, Refusal> {
+    let time = state.config.server.body_timeout();
+    let until = Instant::now() + time;
+    let read = async {
+        check_headers(request)?;
+        read(&mut payload, state, pictures).await
+    };
+    let outcome = timeout_at(until, read).await;
+    let outcome = outcome.unwrap_or_else(|_| Err(late(time)));
+    if outcome.is_err() {
+        drain(&mut payload, until).await;
+    }
+    outcome
+}
+
+/// It did not arrive in time.
+pub fn late(time: Duration) -> Refusal {
+    Refusal::body(format!(
+        "the request body did not arrive within {} s",
+        time.as_secs()
+    ))
+}
+
+async fn read(
+    payload: &mut web::Payload,
+    state: &AppState,
+    pictures: Pictures,
+) -> Result<Received, Refusal> {
+    let mut scanner = Scanner::new(state.config.server.max_body_bytes);
+    let mut desk = Desk {
+        state,
+        prefix: prefix(),
+        keeps: pictures == Pictures::Stored,
+        current: Current::Nothing,
+        taken: Vec::new(),
+    };
+    let (mut arrived, mut pieces) = (0, Vec::new());
+    while let Some(chunk) = payload.next().await {
+        let broken =
+            |error| Refusal::body(format!("the request body did not arrive whole: {error}"));
+        let chunk = chunk.map_err(broken)?;
+        arrived += chunk.len() as u64;
+        if arrived > MAX_BODY_BYTES {
+            return Err(too_large());
+        }
+        scanner.push(&chunk, &mut pieces).map_err(unscannable)?;
+        for piece in pieces.drain(..) {
+            desk.take(piece).await?;
+        }
+    }
+    let text = String::from_utf8(scanner.into_text())
+        .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
+    Ok(Received {
+        text,
+        pictures: desk.taken,
+    })
+}
+
+fn unscannable(fault: ScanFault) -> Refusal {
+    Refusal::body(fault.to_string())
+}
+
+/// Takes the pictures in, one after the other.
+struct Desk<'a> {
+    state: &'a AppState,
+    prefix: Path,
+    keeps: bool,
+    current: Current,
+    taken: Vec<Taken>,
+}
+
+enum Current {
+    Nothing,
+    Arriving(Box<Handed>),
+    /// What follows of it is of no interest.
+    Over(Taken),
+}
+
+impl Desk<'_> {
+    async fn take(&mut self, piece: Piece) -> Result<(), Refusal> {
+        let current = std::mem::replace(&mut self.current, Current::Nothing);
+        match (piece, current) {
+            (Piece::Begin, _) => self.begin(),
+            (Piece::Bytes(bytes), Current::Arriving(handed)) => {
+                self.current = match handed.push(Bytes::from(bytes)).await {
+                    Ok(handed) => Current::Arriving(Box::new(handed)),
+                    Err(fault) => Current::Over(faulty(fault)?),
+                };
+                Ok(())
+            }
+            (Piece::End(Ok(())), Current::Arriving(handed)) => {
+                let taken = match handed.finish().await {
+                    Ok(held) => Taken::Held(Box::new(held)),
+                    Err(fault) => faulty(fault)?,
+                };
+                self.taken.push(taken);
+                Ok(())
+            }
+            (Piece::End(Err(fault)), Current::Arriving(_)) => {
+                self.taken.push(Taken::Faulty(fault.to_string()));
+                Ok(())
+            }
+            (Piece::End(_), Current::Over(taken)) => {
+                self.taken.push(taken);
+                Ok(())
+            }
+            (_, current) => {
+                self.current = current;
+                Ok(())
+            }
+        }
+    }
+
+    fn begin(&mut self) -> Result<(), Refusal> {
+        let number = self.taken.len();
+        if !self.keeps {
+            self.current = Current::Over(Taken::Passed);
+            return Ok(());
+        }
+        if number == MAX_PICTURES {
+            return Err(Refusal::body(format!(
+                "the request has too many inline images; at most {MAX_PICTURES} are allowed over all turns"
+            )));
+        }
+        let stem = self.prefix.clone().join(format!("h{number}"));
+        let handed = Handed::begin(self.state.images.store(), stem);
+        self.current = Current::Arriving(Box::new(handed));
+        Ok(())
+    }
+}
+
+/// What is the caller's fault waits until the picture is asked for; what is the store's ends the call.
+fn faulty(fault: HandedFault) -> Result<Taken, Refusal> {
+    match fault {
+        HandedFault::Image(message) => Ok(Taken::Faulty(message)),
+        fault @ HandedFault::Store(_) => Err(fault.into()),
+    }
+}

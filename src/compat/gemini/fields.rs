@@ -1,0 +1,107 @@
+//! Members of a JSON object under either of the two names that protobuf's JSON gives them.
+
+use crate::compat::refusal::Refusal;
+use tintype_storage::domain::json::Json;
+
+/// An object with its path, for messages.
+#[derive(Clone, Copy)]
+pub struct Object<'a> {
+    path: &'a str,
+    members: &'a [(String, Json)],
+}
+
+/// A value with its path.
+pub struct Found<'a> {
+    /// Such as `contents[0].parts[1].inlineData`, in camelCase.
+    pub path: String,
+    /// The value; never `null`.
+    pub value: &'a Json,
+}
+
+impl<'a> Object<'a> {
+    /// A value that must be an object. The body itself has the path ``.
+    pub fn of(path: &'a str, value: &'a Json) -> Result<Self, Refusal> {
+        match value {
+            Json::Object(members) => Ok(Self { path, members }),
+            _ if path.is_empty() => Err(Refusal::body("the request body must be a JSON object")),
+            _ => Err(Refusal::field(path, "must be an object")),
+        }
+    }
+
+    /// A member, by its name in camelCase; it may be written in snake_case. `null` means that it is not there.
+    pub fn get(&self, name: &str) -> Result<Option<Found<'a>>, Refusal> {
+        let snake = snake_case(name);
+        let mut found = self
+            .members
+            .iter()
+            .filter(|(it, value)| (it == name || *it == snake) && *value != Json::Null)
+            .map(|(_, value)| value);
+        let path = if self.path.is_empty() {
+            name.to_owned()
+        } else {
+            format!("{}.{name}", self.path)
+        };
+        match (found.next(), found.next()) {
+            (Some(value), None) => Ok(Some(Found { path, value })),
+            (Some(_), Some(_)) => Err(Refusal::field(
+                path,
+                format!("stands twice, as `{name}` and as `{snake}`"),
+            )),
+            (None, _) => Ok(None),
+        }
+    }
+
+    /// A member that must be a string.
+    pub fn text(&self, name: &str) -> Result<Option<(String, &'a str)>, Refusal> {
+        let Some(found) = self.get(name)? else {
+            return Ok(None);
+        };
+        match found.value {
+            Json::String(text) => Ok(Some((found.path, text))),
+            _ => Err(Refusal::field(found.path, "must be a string")),
+        }
+    }
+
+    /// Is a member `true`?
+    pub fn is_set(&self, name: &str) -> Result<bool, Refusal> {
+        Ok(self
+            .get(name)?
+            .is_some_and(|found| *found.value == Json::Bool(true)))
+    }
+}
+
+impl<'a> Found<'a> {
+    /// The entries of an array, or the value itself where it is not one, each with its path.
+    pub fn entries(&self) -> Vec<Found<'a>> {
+        match self.value {
+            Json::Array(items) => items
+                .iter()
+                .enumerate()
+                .map(|(at, value)| Found {
+                    path: format!("{}[{at}]", self.path),
+                    value,
+                })
+                .collect(),
+            value => vec![Found {
+                path: self.path.clone(),
+                value,
+            }],
+        }
+    }
+
+    /// The value as an object.
+    pub fn object(&self) -> Result<Object<'_>, Refusal> {
+        Object::of(&self.path, self.value)
+    }
+}
+
+fn snake_case(name: &str) -> String {
+    let mut snake = String::new();
+    for letter in name.chars() {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+    }
+    snake
+}

@@ -1,0 +1,169 @@
+//! `generateContent` and its relatives, as the google-genai SDKs speak them.
+
+mod answer;
+mod content;
+mod fields;
+mod options;
+mod request;
+mod stream;
+
+use super::assembled;
+use super::auth;
+use super::body::{self, Pictures};
+use super::call::{self, Caller};
+use super::dialect::Dialect;
+use super::drain;
+use super::models;
+use super::patience;
+use super::refusal::{Kind, Refusal};
+use super::usage::Prompt;
+use crate::http::state::AppState;
+use crate::http::{funds, idempotency, open};
+use actix_web::{HttpRequest, HttpResponse, web};
+use answer::Answer;
+use serde_json::json;
+use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::tier::Tier;
+use tokio::time::Instant;
+
+/// What can be done with a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Method {
+    Generate,
+    Stream,
+    CountTokens,
+}
+
+impl Method {
+    fn of(word: &str) -> Option<Self> {
+        match word {
+            "generateContent" => Some(Self::Generate),
+            "streamGenerateContent" => Some(Self::Stream),
+            "countTokens" => Some(Self::CountTokens),
+            _ => None,
+        }
+    }
+}
+
+/// A call whose key and model have been found good.
+struct Opened {
+    key: Arc<ApiKey>,
+    tier: Tier,
+    /// The id that the caller has used.
+    model: String,
+    method: Method,
+    until: Instant,
+}
+
+/// `POST {version}/models/{model}:{method}`
+pub async fn call(
+    request: HttpRequest,
+    mut payload: web::Payload,
+    path: web::Path<(String, String)>,
+    state: web::Data<AppState>,
+) -> HttpResponse {
+    let (version, rest) = path.into_inner();
+    let outcome = match open(&request, &version, &rest, &state).await {
+        Ok(opened) => answer(&opened, &request, payload, &state).await,
+        Err(refusal) => {
+            drain::briefly(&mut payload).await;
+            Err(refusal)
+        }
+    };
+    outcome.unwrap_or_else(|refusal| Dialect::Gemini.answer(&refusal))
+}
+
+/// Key, model and scope, and whatever else can be told before the body is read.
+async fn open(
+    request: &HttpRequest,
+    version: &str,
+    rest: &str,
+    state: &web::Data<AppState>,
+) -> Result<Opened, Refusal> {
+    let until = patience::until(request, state);
+    let unknown = || {
+        let message = format!("there is nothing at POST /{version}/models/{rest}");
+        Refusal::new(Kind::NotFound, message)
+    };
+    let (model, word) = rest.rsplit_once(':').ok_or_else(unknown)?;
+    let method = Method::of(word).ok_or_else(unknown)?;
+    let key = auth::authenticate(request, state)?;
+    let tier = models::tier_of(&state.config.tiers, model)
+        .ok_or_else(|| models::unknown(model, version, word))?;
+    call::check_scope(&key, tier, model)?;
+    let opened = Opened {
+        key,
+        tier,
+        model: model.to_owned(),
+        method,
+        until,
+    };
+    let is_replay_possible = idempotency::key(request.headers()).is_ok_and(|key| key.is_some());
+    if method != Method::CountTokens && !is_replay_possible {
+        // Found again once the request has been read; here it spares the caller from sending pictures for nothing.
+        open::check(state, tier)?;
+        let prices = &state.catalog.offer(tier).prices;
+        let least = prices.iter().map(|(_, price)| *price).min();
+        funds::check(state, &opened.key, least.unwrap_or_default()).await?;
+    }
+    Ok(opened)
+}
+
+async fn answer(
+    opened: &Opened,
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &web::Data<AppState>,
+) -> Result<HttpResponse, Refusal> {
+    let name = idempotency::key(request.headers())
+        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+    let pictures = match opened.method {
+        Method::Generate | Method::Stream => Pictures::Stored,
+        Method::CountTokens => Pictures::Passed,
+    };
+    let received = body::receive(request, payload, state, pictures).await?;
+    let read = request::read(&received.text, opened.tier, state)?;
+    let prompt = Prompt::of(&read.prompt, read.pictures.len());
+    if opened.method == Method::CountTokens {
+        return Ok(count(prompt));
+    }
+    let answer = Answer {
+        model: opened.model.clone(),
+        tier: opened.tier,
+        resolution: read.options.resolution,
+        prompt,
+        with_text: read.options.wants_text,
+    };
+    let asked = request::asked(read, received, opened.tier, name)?;
+    let caller = call::accept(state, &opened.key, asked).await?;
+    match opened.method {
+        Method::Stream => stream::answer(answer, caller, opened.until, request, state).await,
+        _ => at_once(answer, caller, opened.until, state).await,
+    }
+}
+
+async fn at_once(
+    answer: Answer,
+    mut caller: Caller,
+    until: Instant,
+    state: &AppState,
+) -> Result<HttpResponse, Refusal> {
+    let made = caller.wait(until).await?;
+    let parts = answer.whole(&caller, made, state).await?;
+    let mut response = answer::response(&caller);
+    Ok(response
+        .content_type("application/json; charset=UTF-8")
+        .body(assembled::sized(parts)))
+}
+
+fn count(prompt: Prompt) -> HttpResponse {
+    let mut details = vec![json!({"modality": "TEXT", "tokenCount": prompt.text})];
+    if prompt.images > 0 {
+        details.push(json!({"modality": "IMAGE", "tokenCount": prompt.images}));
+    }
+    HttpResponse::Ok().json(json!({
+        "totalTokens": prompt.total(),
+        "promptTokensDetails": details,
+    }))
+}

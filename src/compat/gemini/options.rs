@@ -1,0 +1,162 @@
+//! `generationConfig`: the shape and the size of the picture, in every spelling that is in use. All other options are
+//! accepted and passed over.
+
+use super::fields::{Found, Object};
+use crate::compat::refusal::Refusal;
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::tier::{Resolution, Tier};
+
+/// What is asked for besides the contents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The shape; `None` where it follows the first input image.
+    pub ratio: Option<AspectRatio>,
+    /// The size.
+    pub resolution: Resolution,
+    /// Is a text wanted beside the picture?
+    pub wants_text: bool,
+}
+
+/// Google's enum spells numbers out.
+const NUMBERS: [(&str, &str); 10] = [
+    ("TWENTY_ONE", "21"),
+    ("SIXTEEN", "16"),
+    ("ONE", "1"),
+    ("TWO", "2"),
+    ("THREE", "3"),
+    ("FOUR", "4"),
+    ("FIVE", "5"),
+    ("EIGHT", "8"),
+    ("NINE", "9"),
+    ("TWENTYONE", "21"),
+];
+
+/// Reads the options of a body for a model.
+///
+/// # Errors
+/// A ratio or size that the tier does not offer, or a field of the wrong form.
+pub fn read(body: &Object<'_>, tier: Tier, catalog: &Catalog) -> Result<Options, Refusal> {
+    let mut options = Options {
+        ratio: None,
+        resolution: Resolution::K1,
+        wants_text: false,
+    };
+    let Some(config) = body.get("generationConfig")? else {
+        return Ok(options);
+    };
+    let config = config.object()?;
+    options.wants_text = wants_text(&config)?;
+    // The newer spelling comes last, so that it counts where both are given.
+    if let Some(image) = config.get("imageConfig")? {
+        read_image(&image, tier, catalog, &mut options)?;
+    }
+    if let Some(format) = config.get("responseFormat")? {
+        for entry in format.entries() {
+            // A format may also be a word or a schema, which says nothing about a picture.
+            let Json::Object(_) = entry.value else {
+                continue;
+            };
+            if let Some(images) = entry.object()?.get("image")? {
+                for image in images.entries() {
+                    read_image(&image, tier, catalog, &mut options)?;
+                }
+            }
+        }
+    }
+    Ok(options)
+}
+
+fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
+    let Some(modalities) = config.get("responseModalities")? else {
+        return Ok(false);
+    };
+    let is_text = |entry: Found<'_>| matches!(entry.value, Json::String(word) if word.eq_ignore_ascii_case("text"));
+    Ok(modalities.entries().into_iter().any(is_text))
+}
+
+fn read_image(
+    image: &Found<'_>,
+    tier: Tier,
+    catalog: &Catalog,
+    options: &mut Options,
+) -> Result<(), Refusal> {
+    let image = image.object()?;
+    if let Some((field, text)) = image.text("aspectRatio")?
+        && let Some(ratio) =
+            ratio(text, tier, catalog).map_err(|message| Refusal::field(field, message))?
+    {
+        options.ratio = Some(ratio);
+    }
+    if let Some((field, text)) = image.text("imageSize")?
+        && let Some(resolution) =
+            resolution(text, tier, catalog).map_err(|message| Refusal::field(field, message))?
+    {
+        options.resolution = resolution;
+    }
+    Ok(())
+}
+
+/// Empty, unspecified and `auto` leave the shape to the first input image.
+fn ratio(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<AspectRatio>, String> {
+    if matches!(
+        text,
+        "" | "auto" | "ASPECT_RATIO_UNSPECIFIED" | "ASPECT_RATIO_AUTO"
+    ) {
+        return Ok(None);
+    }
+    let written = match text.strip_prefix("ASPECT_RATIO_") {
+        Some(words) => words
+            .split_once("_BY_")
+            .and_then(|(width, height)| Some(format!("{}:{}", digits(width)?, digits(height)?))),
+        None => Some(text.to_owned()),
+    };
+    let offered = &catalog.offer(tier).aspect_ratios;
+    written
+        .and_then(|text| text.parse::<AspectRatio>().ok())
+        .filter(|ratio| offered.contains(ratio))
+        .map(Some)
+        .ok_or_else(|| {
+            let offered: Vec<String> = offered.iter().map(ToString::to_string).collect();
+            format!(
+                "is not supported by the {tier} model; it takes {}",
+                offered.join(", ")
+            )
+        })
+}
+
+fn digits(words: &str) -> Option<&'static str> {
+    let number = NUMBERS.iter().find(|(name, _)| *name == words);
+    number.map(|(_, digits)| *digits)
+}
+
+fn resolution(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<Resolution>, String> {
+    let written = match text {
+        "" | "IMAGE_SIZE_UNSPECIFIED" => return Ok(None),
+        "IMAGE_SIZE_ONE_K" => "1K",
+        "IMAGE_SIZE_TWO_K" => "2K",
+        "IMAGE_SIZE_FOUR_K" => "4K",
+        other => other,
+    };
+    written
+        .parse::<Resolution>()
+        .ok()
+        .filter(|it| catalog.price(tier, *it).is_some())
+        .map(Some)
+        .ok_or_else(|| {
+            let offered: Vec<&str> = catalog
+                .offer(tier)
+                .prices
+                .iter()
+                .map(|(it, _)| it.word())
+                .collect();
+            format!(
+                "is not supported by the {tier} model; it takes {}",
+                offered.join(", ")
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,186 @@
+//! `streamGenerateContent`: events in the strict form that all SDKs read, or a JSON array that grows.
+//!
+//! Each event is one `data:` line and a blank line. Comment lines, `event:`, `id:` and a final `[DONE]` break one SDK or
+//! another, so what keeps the connection alive is an empty object. A fault is told by its status for as long as nothing has
+//! been sent; after that it is an event of its own.
+
+use super::answer::{self, Answer};
+use crate::compat::assembled::{self, Part, Piece};
+use crate::compat::call::{Caller, Made};
+use crate::compat::dialect::Dialect;
+use crate::compat::refusal::Refusal;
+use crate::http::state::AppState;
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep};
+
+/// How long nothing is sent: first before the head, then between two signs of life.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// How objects are told apart.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Framing {
+    /// `alt=sse`
+    Events,
+    /// One array.
+    Array,
+}
+
+impl Framing {
+    fn of(request: &HttpRequest) -> Self {
+        let query = request.query_string().as_bytes();
+        let events = url::form_urlencoded::parse(query)
+            .any(|(name, value)| name == "alt" && value.eq_ignore_ascii_case("sse"));
+        if events { Self::Events } else { Self::Array }
+    }
+
+    fn media_type(self) -> &'static str {
+        match self {
+            Self::Events => "text/event-stream",
+            Self::Array => "application/json; charset=UTF-8",
+        }
+    }
+
+    /// What goes before an object.
+    fn before(self, is_first: bool) -> &'static str {
+        match (self, is_first) {
+            (Self::Events, _) => "data: ",
+            (Self::Array, true) => "[",
+            (Self::Array, false) => ",\r\n",
+        }
+    }
+
+    /// What goes after an object.
+    fn after(self, is_last: bool) -> &'static str {
+        match (self, is_last) {
+            (Self::Events, _) => "\r\n\r\n",
+            (Self::Array, true) => "]",
+            (Self::Array, false) => "",
+        }
+    }
+
+    /// What shows that the service is still there, and means nothing.
+    fn sign_of_life(self) -> &'static str {
+        match self {
+            Self::Events => "data: {}\r\n\r\n",
+            Self::Array => " ",
+        }
+    }
+}
+
+/// Answers with a stream.
+///
+/// # Errors
+/// The job fails before anything has been sent.
+pub async fn answer(
+    answer: Answer,
+    mut caller: Caller,
+    until: Instant,
+    request: &HttpRequest,
+    state: &web::Data<AppState>,
+) -> Result<HttpResponse, Refusal> {
+    let framing = Framing::of(request);
+    let mut response = answer::response(&caller);
+    response.content_type(framing.media_type());
+    let early = tokio::select! {
+        made = caller.wait(until) => Some(made?),
+        () = sleep(SILENCE) => None,
+    };
+    let body = match early {
+        Some(made) => {
+            let parts = frames(&answer, &caller, made, state, framing).await?;
+            assembled::streamed(assembled::pieces(parts))
+        }
+        None => {
+            let (tell, heard) = mpsc::channel(1);
+            let telling = Telling {
+                answer,
+                until,
+                state: state.clone(),
+                framing,
+                tell,
+            };
+            actix_web::rt::spawn(telling.run(caller));
+            let pieces = stream::unfold(heard, |mut heard| async move {
+                heard.recv().await.map(|piece| (piece, heard))
+            });
+            assembled::streamed(pieces)
+        }
+    };
+    Ok(response.body(body))
+}
+
+/// All chunks of an answer.
+async fn frames(
+    answer: &Answer,
+    caller: &Caller,
+    made: Made,
+    state: &AppState,
+    framing: Framing,
+) -> Result<Vec<Part>, Refusal> {
+    let text = match made {
+        Made::Picture(_) => answer.text_chunk(caller),
+        Made::Blocked(_) => None,
+    };
+    let is_first = text.is_none();
+    let mut parts = Vec::new();
+    if let Some(text) = text {
+        let (before, after) = (framing.before(true), framing.after(false));
+        parts.push(Part::Text(format!("{before}{text}{after}")));
+    }
+    parts.push(Part::Text(framing.before(is_first).into()));
+    parts.extend(answer.last(caller, made, state, false).await?);
+    parts.push(Part::Text(framing.after(true).into()));
+    Ok(parts)
+}
+
+/// A stream whose head has been sent.
+struct Telling {
+    answer: Answer,
+    until: Instant,
+    state: web::Data<AppState>,
+    framing: Framing,
+    tell: mpsc::Sender<Piece>,
+}
+
+impl Telling {
+    /// Ends when all has been told, or when nobody listens any more.
+    async fn run(self, mut caller: Caller) {
+        let Some(made) = self.wait(&mut caller).await else {
+            return;
+        };
+        let parts = match made {
+            Ok(made) => frames(&self.answer, &caller, made, &self.state, self.framing).await,
+            Err(refusal) => Err(refusal),
+        };
+        let parts = parts.unwrap_or_else(|refusal| {
+            let error = Dialect::Gemini.body(&refusal);
+            let (before, after) = (self.framing.before(true), self.framing.after(true));
+            vec![Part::Text(format!("{before}{error}{after}"))]
+        });
+        let mut pieces = assembled::pieces(parts);
+        while let Some(piece) = pieces.next().await {
+            if self.tell.send(piece).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The outcome of the job; `None` when the listener has gone.
+    async fn wait(&self, caller: &mut Caller) -> Option<Result<Made, Refusal>> {
+        let waiting = caller.wait(self.until);
+        tokio::pin!(waiting);
+        let alive = Bytes::from_static(self.framing.sign_of_life().as_bytes());
+        loop {
+            self.tell.send(Ok(alive.clone())).await.ok()?;
+            tokio::select! {
+                made = &mut waiting => return Some(made),
+                () = self.tell.closed() => return None,
+                () = sleep(SILENCE) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,27 @@
+//! The synchronous interfaces: the Gemini API as the google-genai SDKs speak it, and the Images API as OpenAI's do. One call,
+//! one picture, in the answer.
+//!
+//! A call becomes a job like any other; what differs is that its caller waits. Neither interface decides anything about money
+//! or order: see [`call`], which both share.
+
+mod abandoned;
+mod assembled;
+mod auth;
+mod base64;
+mod body;
+mod call;
+mod dialect;
+mod drain;
+mod gemini;
+mod models;
+mod openai;
+mod orphans;
+mod patience;
+mod refusal;
+mod routes;
+mod scanner;
+mod usage;
+
+pub use abandoned::{Heard, Line, run as cancel_abandoned};
+pub use orphans::Orphans;
+pub use routes::configure;

@@ -1,0 +1,159 @@
+//! The models on offer, under every id that they have, in the shapes of both interfaces.
+
+use super::auth;
+use super::dialect::Dialect;
+use super::refusal::{Kind, Refusal};
+use crate::config::{Tier as TierConfig, Tiers};
+use crate::http::state::AppState;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::{Value, json};
+use tintype_storage::domain::tier::Tier;
+
+/// Entries of a page where the caller names no number.
+const PAGE: usize = 50;
+const MAX_PAGE: usize = 1_000;
+
+/// The tier that a model id stands for: its own name, or one of the configured ids.
+pub fn tier_of(tiers: &Tiers, model: &str) -> Option<Tier> {
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    let all = tiers.iter();
+    let (name, _) = all
+        .iter()
+        .find(|(name, tier)| *name == model || tier.compat_models.iter().any(|id| id == model))?;
+    name.parse().ok()
+}
+
+/// The refusal of a model that is not there, in the words that Google's clients know.
+pub fn unknown(model: &str, version: &str, method: &str) -> Refusal {
+    let model = model.strip_prefix("models/").unwrap_or(model);
+    let message = format!(
+        "models/{model} is not found for API version {version}, or is not supported for {method}. \
+         Call ListModels to see the list of available models and their supported methods."
+    );
+    Refusal::new(Kind::UnknownModel, message)
+}
+
+/// `GET {version}/models`
+pub async fn list(
+    request: HttpRequest,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> HttpResponse {
+    let dialect = dialect(&request, &path);
+    let outcome = auth::authenticate(&request, &state).and_then(|_| match dialect {
+        Dialect::Gemini => page(&request, &state.config.tiers),
+        Dialect::OpenAi => Ok(openai_list(&state.config.tiers)),
+    });
+    answer(outcome, dialect)
+}
+
+/// `GET {version}/models/{model}`
+pub async fn show(
+    request: HttpRequest,
+    path: web::Path<(String, String)>,
+    state: web::Data<AppState>,
+) -> HttpResponse {
+    let (version, model) = path.into_inner();
+    let dialect = dialect(&request, &version);
+    let outcome = auth::authenticate(&request, &state).and_then(|_| {
+        let id = model.strip_prefix("models/").unwrap_or(&model);
+        let tier = tier_of(&state.config.tiers, id);
+        let tier = tier.ok_or_else(|| unknown(id, &version, "GetModel"))?;
+        Ok(match dialect {
+            Dialect::Gemini => gemini_entry(id, tier),
+            Dialect::OpenAi => openai_entry(id),
+        })
+    });
+    answer(outcome, dialect)
+}
+
+/// Both interfaces have this path under `/v1`. OpenAI's clients send their key as a bearer token and Google's do not.
+fn dialect(request: &HttpRequest, version: &str) -> Dialect {
+    if version == "v1" && auth::is_bearer_alone(request) {
+        Dialect::OpenAi
+    } else {
+        Dialect::Gemini
+    }
+}
+
+fn answer(outcome: Result<Value, Refusal>, dialect: Dialect) -> HttpResponse {
+    match outcome {
+        Ok(body) => HttpResponse::Ok().json(body),
+        Err(refusal) => dialect.answer(&refusal),
+    }
+}
+
+/// Every id with its tier, each tier's own name first.
+fn all(tiers: &Tiers) -> Vec<(&str, Tier)> {
+    let ids = |(name, config): (&'static str, _)| {
+        let config: &TierConfig = config;
+        let tier = name.parse::<Tier>().ok();
+        let own = config.compat_models.iter().map(String::as_str);
+        std::iter::once(name)
+            .chain(own.filter(move |id| *id != name))
+            .filter_map(move |id| Some((id, tier?)))
+            .collect::<Vec<_>>()
+    };
+    tiers.iter().into_iter().flat_map(ids).collect()
+}
+
+/// One page; the token of the next is the number of entries before it.
+fn page(request: &HttpRequest, tiers: &Tiers) -> Result<Value, Refusal> {
+    let parameter = |camel: &str, snake: &str| {
+        url::form_urlencoded::parse(request.query_string().as_bytes())
+            .find(|(name, _)| name == camel || name == snake)
+            .map(|(_, value)| value.into_owned())
+            .filter(|value| !value.is_empty())
+    };
+    let size = match parameter("pageSize", "page_size") {
+        None => PAGE,
+        Some(text) => match text.parse::<usize>() {
+            Ok(0) => PAGE,
+            Ok(size) => size.min(MAX_PAGE),
+            Err(_) => return Err(Refusal::field("pageSize", "must be a number of entries")),
+        },
+    };
+    let all = all(tiers);
+    let first = match parameter("pageToken", "page_token") {
+        None => 0,
+        Some(token) => token
+            .parse()
+            .ok()
+            .filter(|first| *first < all.len())
+            .ok_or_else(|| Refusal::field("pageToken", "is none that was given out"))?,
+    };
+    let entries = all.iter().skip(first).take(size);
+    let entries: Vec<Value> = entries.map(|(id, tier)| gemini_entry(id, *tier)).collect();
+    let next = first + entries.len();
+    let mut body = json!({ "models": entries });
+    if next < all.len() {
+        body["nextPageToken"] = next.to_string().into();
+    }
+    Ok(body)
+}
+
+fn gemini_entry(id: &str, tier: Tier) -> Value {
+    let description = match tier {
+        Tier::Fast => "Pictures at 1K, quick and cheap",
+        Tier::Quality => "Pictures up to 4K, in every ratio",
+        Tier::Pro => "The best pictures, up to 4K, in every ratio",
+    };
+    json!({
+        "name": format!("models/{id}"),
+        "version": "1",
+        "displayName": format!("{id} ({tier})"),
+        "description": description,
+        "inputTokenLimit": 32_768,
+        "outputTokenLimit": 32_768,
+        "supportedGenerationMethods": ["generateContent", "streamGenerateContent", "countTokens"],
+    })
+}
+
+fn openai_list(tiers: &Tiers) -> Value {
+    let entries: Vec<Value> = all(tiers).iter().map(|(id, _)| openai_entry(id)).collect();
+    json!({"object": "list", "data": entries})
+}
+
+fn openai_entry(id: &str) -> Value {
+    json!({"id": id, "object": "model", "created": 0, "owned_by": "tintype"})
+}

@@ -1,0 +1,68 @@
+//! `POST /v1/images/edits`
+
+use super::answer;
+use super::parts;
+use crate::compat::auth;
+use crate::compat::body::prefix;
+use crate::compat::call::{self, Asked};
+use crate::compat::dialect::Dialect;
+use crate::compat::drain;
+use crate::compat::patience;
+use crate::compat::refusal::Refusal;
+use crate::http::idempotency;
+use crate::http::state::AppState;
+use actix_web::{HttpRequest, HttpResponse, web};
+
+/// Handles one call.
+pub async fn create(
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> HttpResponse {
+    let outcome = make(&request, payload, &state).await;
+    outcome.unwrap_or_else(|refusal| Dialect::OpenAi.answer(&refusal))
+}
+
+async fn make(
+    request: &HttpRequest,
+    mut payload: web::Payload,
+    state: &web::Data<AppState>,
+) -> Result<HttpResponse, Refusal> {
+    let until = patience::until(request, state);
+    let named = || {
+        let name = idempotency::key(request.headers())
+            .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+        Ok::<_, Refusal>((auth::authenticate(request, state)?, name))
+    };
+    let (key, name) = match named() {
+        Ok(named) => named,
+        Err(refusal) => {
+            drain::briefly(&mut payload).await;
+            return Err(refusal);
+        }
+    };
+    let prefix = prefix();
+    let form = parts::receive(request, payload, &prefix, state).await?;
+    let wanted = form.options.read(&key, state)?;
+    if form.images.is_empty() {
+        let message = "is required: send at least one part of this name";
+        return Err(Refusal::field("image", message));
+    }
+    if wanted.count > 1 {
+        // A job owns its input images, and they go when it ends.
+        let message = "must be 1 for edits; send the request once for each picture";
+        return Err(Refusal::field("n", message));
+    }
+    let inputs = form.images.len();
+    let asked = Asked {
+        tier: wanted.tier,
+        prompt: wanted.prompt.clone(),
+        ratio: wanted.ratio,
+        resolution: wanted.resolution,
+        inputs: form.images,
+        name,
+        prefix,
+    };
+    let caller = call::accept(state, &key, asked).await?;
+    answer::when_made(vec![caller], &wanted, inputs, until, state).await
+}

@@ -1,0 +1,173 @@
+//! The options of both calls, whether they came as JSON or as form fields.
+
+use super::size;
+use crate::compat::call;
+use crate::compat::models;
+use crate::compat::refusal::{Kind, Refusal};
+use crate::http::state::AppState;
+use std::collections::BTreeMap;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::tier::{Resolution, Tier};
+
+/// Pictures of one call.
+const MAX_PICTURES: usize = 10;
+
+/// Options by their names, as text.
+#[derive(Default)]
+pub struct Options(BTreeMap<String, String>);
+
+/// What is asked for.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The model.
+    pub tier: Tier,
+    /// What to show.
+    pub prompt: String,
+    /// How many pictures.
+    pub count: usize,
+    /// The shape; `None` where it follows the first input image.
+    pub ratio: Option<AspectRatio>,
+    /// The size.
+    pub resolution: Resolution,
+    /// Is a URL wanted, not the picture itself?
+    pub as_url: bool,
+}
+
+impl Options {
+    /// Of a JSON body. Values that are neither text nor number are of no option that is read here.
+    ///
+    /// # Errors
+    /// The body is no object.
+    pub fn of_json(body: &[u8]) -> Result<Self, Refusal> {
+        let text = std::str::from_utf8(body)
+            .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
+        let json = Json::parse(text, crate::compat::scanner::MAX_DEPTH)
+            .map_err(|fault| Refusal::body(format!("the request body is not JSON: {fault}")))?;
+        let Json::Object(members) = json else {
+            return Err(Refusal::body("the request body must be a JSON object"));
+        };
+        let mut options = Self::default();
+        for (name, value) in members {
+            match value {
+                Json::String(text) | Json::Number(text) => options.set(name, text),
+                Json::Bool(value) => options.set(name, value.to_string()),
+                Json::Null => {}
+                Json::Array(_) | Json::Object(_) if name == "prompt" => {
+                    return Err(Refusal::field(name, "must be a string"));
+                }
+                Json::Array(_) | Json::Object(_) => {}
+            }
+        }
+        Ok(options)
+    }
+
+    /// Sets an option.
+    pub fn set(&mut self, name: String, text: String) {
+        self.0.insert(name, text);
+    }
+
+    fn get(&self, name: &str) -> Option<&str> {
+        self.0.get(name).map(String::as_str)
+    }
+
+    /// An option that may only have one of these values.
+    fn only(&self, name: &str, allowed: &[&str], why: &str) -> Result<(), Refusal> {
+        match self.get(name) {
+            Some(value) if !allowed.contains(&value) => Err(Refusal {
+                field: Some(name.to_owned()),
+                ..Refusal::body(why)
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the options, for this key.
+    ///
+    /// Options that only tune how a picture is made (`quality`, `moderation`, `user`, and what the SDKs merge in) are
+    /// accepted and passed over; those that would change what is answered, and cannot be had, are refused.
+    ///
+    /// # Errors
+    /// The model is not there or not open to the key, or an option is at fault.
+    pub fn read(&self, key: &ApiKey, state: &AppState) -> Result<Wanted, Refusal> {
+        let model = self.get("model").unwrap_or("fast");
+        let tier = models::tier_of(&state.config.tiers, model).ok_or_else(|| {
+            let message =
+                format!("The model `{model}` does not exist; GET /v1/models lists those that do");
+            Refusal {
+                field: Some("model".into()),
+                ..Refusal::new(Kind::UnknownModel, message)
+            }
+        })?;
+        call::check_scope(key, tier, model)?;
+        self.only(
+            "stream",
+            &["false"],
+            "stream is not supported; leave it out",
+        )?;
+        self.only(
+            "partial_images",
+            &["0"],
+            "partial_images is not supported; leave it out",
+        )?;
+        self.only(
+            "background",
+            &["auto", "opaque"],
+            "background may be `auto` or `opaque`; transparent pictures cannot be made",
+        )?;
+        self.only(
+            "output_format",
+            &["png"],
+            "output_format may be `png` alone; other formats are not made",
+        )?;
+        self.only(
+            "response_format",
+            &["b64_json", "url"],
+            "response_format must be `b64_json` or `url`",
+        )?;
+        let (ratio, resolution) = match self.get("size") {
+            None | Some("auto") => (None, Resolution::K1),
+            Some(text) => {
+                let (ratio, resolution) =
+                    size::nearest(text, tier, &state.catalog).ok_or_else(|| {
+                        Refusal::field("size", "must be `auto` or such as `1024x1024`")
+                    })?;
+                (Some(ratio), resolution)
+            }
+        };
+        Ok(Wanted {
+            tier,
+            prompt: self.prompt(state.config.jobs.max_prompt_chars)?,
+            count: self.count()?,
+            ratio,
+            resolution,
+            as_url: self.get("response_format") == Some("url"),
+        })
+    }
+
+    fn prompt(&self, max_chars: usize) -> Result<String, Refusal> {
+        let prompt = self
+            .get("prompt")
+            .ok_or_else(|| Refusal::field("prompt", "is required"))?
+            .replace('\0', "");
+        match prompt.chars().count() {
+            0 => Err(Refusal::field("prompt", "must not be empty")),
+            count if count > max_chars => {
+                let message = format!("has {count} characters; at most {max_chars} are allowed");
+                Err(Refusal::field("prompt", message))
+            }
+            _ => Ok(prompt),
+        }
+    }
+
+    fn count(&self) -> Result<usize, Refusal> {
+        let Some(text) = self.get("n") else {
+            return Ok(1);
+        };
+        let count = text.parse().ok();
+        count
+            .filter(|count| (1..=MAX_PICTURES).contains(count))
+            .ok_or_else(|| Refusal::field("n", format!("must be 1 to {MAX_PICTURES}")))
+    }
+}

@@ -1,0 +1,74 @@
+//! Which path of the synchronous interfaces is handled where. Below their prefixes every answer, of unknown paths too, has
+//! the form that their clients read.
+
+use super::dialect::Dialect;
+use super::gemini;
+use super::models;
+use super::openai;
+use super::refusal::{Kind, Refusal};
+use actix_web::{HttpRequest, HttpResponse, Resource, web};
+
+/// Adds all routes.
+pub fn configure(service: &mut web::ServiceConfig) {
+    service
+        .service(
+            web::resource("/v1/images/generations")
+                .route(web::post().to(openai::generations::create))
+                .default_service(web::to(wrong_method_of_openai)),
+        )
+        .service(
+            web::resource("/v1/images/edits")
+                .route(web::post().to(openai::edits::create))
+                .default_service(web::to(wrong_method_of_openai)),
+        )
+        .service(
+            web::resource("/v1/images{rest:(/.*)?}").default_service(web::to(unknown_to_openai)),
+        )
+        .service(
+            versioned("/models")
+                .route(web::get().to(models::list))
+                .route(web::head().to(models::list))
+                .default_service(web::to(unknown)),
+        )
+        .service(
+            versioned("/models/{model:.+}")
+                .route(web::post().to(gemini::call))
+                .route(web::get().to(models::show))
+                .route(web::head().to(models::show))
+                .default_service(web::to(unknown)),
+        )
+        .service(versioned("{rest:(/.*)?}").default_service(web::to(unknown)));
+}
+
+/// The versions are one and the same interface.
+fn versioned(path: &str) -> Resource {
+    web::resource(format!("/{{version:v1|v1beta|v1alpha}}{path}"))
+}
+
+async fn unknown(request: HttpRequest) -> HttpResponse {
+    let message = format!(
+        "there is nothing at {} {}",
+        request.method(),
+        request.path()
+    );
+    Dialect::Gemini.answer(&Refusal::new(Kind::NotFound, message))
+}
+
+async fn unknown_to_openai(request: HttpRequest) -> HttpResponse {
+    let message = format!(
+        "there is nothing at {} {}; pictures are made at /v1/images/generations and /v1/images/edits",
+        request.method(),
+        request.path()
+    );
+    Dialect::OpenAi.answer(&Refusal::new(Kind::NotFound, message))
+}
+
+async fn wrong_method_of_openai(request: HttpRequest) -> HttpResponse {
+    let message = format!("{} takes POST", request.path());
+    let mut answer = Dialect::OpenAi.answer(&Refusal::new(Kind::WrongMethod, message));
+    let allow = actix_web::http::header::HeaderValue::from_static("POST");
+    answer
+        .headers_mut()
+        .insert(actix_web::http::header::ALLOW, allow);
+    answer
+}

@@ -1,0 +1,192 @@
+//! An image whose bytes the caller hands over itself, in a request's body: carried to the object store as they arrive.
+
+use std::sync::Arc;
+
+use bytes::{Bytes, BytesMut};
+use object_store::{ObjectStore, path::Path};
+use sha2::{Digest, Sha256};
+use tokio::sync::mpsc;
+
+use super::{
+    InputImage,
+    kind::{ImageKind, SNIFFED_BYTES},
+    outline::Outline,
+    upload::{Stored, Upload},
+};
+
+/// Why an image that was handed over is not taken.
+#[derive(Debug, thiserror::Error)]
+pub enum HandedFault {
+    /// The caller's doing. Completes a sentence that begins with the name of the field.
+    #[error("{0}")]
+    Image(String),
+    /// The object store's doing.
+    #[error("the object store: {0}")]
+    Store(#[from] object_store::Error),
+}
+
+/// An image on its way. Dropping it takes back what has reached the store.
+pub struct Handed {
+    store: Arc<dyn ObjectStore>,
+    stem: Path,
+    digest: Sha256,
+    bytes: u64,
+    stage: Stage,
+}
+
+enum Stage {
+    /// Too little has arrived to tell what it is.
+    Sniffing(BytesMut),
+    Storing(Box<Storing>),
+}
+
+struct Storing {
+    kind: ImageKind,
+    key: String,
+    outline: Outline,
+    upload: Upload,
+}
+
+/// An image that is complete in the store. Dropping it takes it back, unless [`Held::keep`] is called.
+pub struct Held {
+    image: InputImage,
+    sha256: [u8; 32],
+    stored: Stored,
+}
+
+impl Handed {
+    /// Begins an image. Its key will be `stem` and an extension; `stem` must belong to it alone. Must be fed where tasks can
+    /// be spawned.
+    pub fn begin(store: Arc<dyn ObjectStore>, stem: Path) -> Self {
+        Self {
+            store,
+            stem,
+            digest: Sha256::new(),
+            bytes: 0,
+            stage: Stage::Sniffing(BytesMut::new()),
+        }
+    }
+
+    /// Takes the next bytes, in pieces of any size. Waits while the store is busy with those before.
+    ///
+    /// # Errors
+    /// It is no image, or a damaged one; or the store failed.
+    pub async fn push(mut self, bytes: Bytes) -> Result<Self, HandedFault> {
+        self.digest.update(&bytes);
+        self.bytes += bytes.len() as u64;
+        let bytes = match &mut self.stage {
+            Stage::Storing(_) => bytes,
+            Stage::Sniffing(first) => {
+                first.extend_from_slice(&bytes);
+                if first.len() < SNIFFED_BYTES {
+                    return Ok(self);
+                }
+                first.split().freeze()
+            }
+        };
+        self.write(bytes).await
+    }
+
+    /// All bytes have been handed over.
+    ///
+    /// # Errors
+    /// As [`Handed::push`]; or the image ends before it has said how large it is.
+    pub async fn finish(mut self) -> Result<Held, HandedFault> {
+        if let Stage::Sniffing(first) = &mut self.stage {
+            let first = first.split().freeze();
+            self = self.write(first).await?;
+        }
+        let Self {
+            stage,
+            digest,
+            bytes,
+            ..
+        } = self;
+        let Stage::Storing(storing) = stage else {
+            return Err(HandedFault::Image("is empty".into()));
+        };
+        let Storing {
+            kind,
+            key,
+            outline,
+            upload,
+        } = *storing;
+        let size = outline.finish().map_err(|wrong| damaged(kind, wrong))?;
+        let size = size
+            .check()
+            .map_err(|wrong| HandedFault::Image(wrong.to_string()))?;
+        let image = InputImage {
+            key,
+            bytes,
+            media_type: kind,
+            width: size.width,
+            height: size.height,
+        };
+        Ok(Held {
+            image,
+            sha256: digest.finalize().into(),
+            stored: upload.complete().await?,
+        })
+    }
+
+    async fn write(mut self, bytes: Bytes) -> Result<Self, HandedFault> {
+        let mut storing = match self.stage {
+            Stage::Storing(storing) => storing,
+            Stage::Sniffing(_) => recognise(&self.store, &self.stem, &bytes)?,
+        };
+        storing
+            .outline
+            .push(&bytes)
+            .map_err(|wrong| damaged(storing.kind, wrong))?;
+        storing.upload = storing.upload.write(bytes).await?;
+        self.stage = Stage::Storing(storing);
+        Ok(self)
+    }
+}
+
+fn recognise(
+    store: &Arc<dyn ObjectStore>,
+    stem: &Path,
+    first: &[u8],
+) -> Result<Box<Storing>, HandedFault> {
+    let kind = ImageKind::from_bytes(first).ok_or_else(|| {
+        let message = if first.is_empty() {
+            "is empty"
+        } else {
+            "is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image by its bytes"
+        };
+        HandedFault::Image(message.into())
+    })?;
+    let key = format!("{stem}.{}", kind.extension());
+    // Nobody waits for the clean-up of a single image, so nobody listens at the other end.
+    let (alive, _) = mpsc::channel(1);
+    let path = Path::from(key.as_str());
+    Ok(Box::new(Storing {
+        kind,
+        key,
+        outline: Outline::new(kind),
+        upload: Upload::begin(Arc::clone(store), path, alive),
+    }))
+}
+
+fn damaged(kind: ImageKind, wrong: impl std::fmt::Display) -> HandedFault {
+    HandedFault::Image(format!("is a {} image {wrong}", kind.name()))
+}
+
+impl Held {
+    /// What it is.
+    pub fn image(&self) -> &InputImage {
+        &self.image
+    }
+
+    /// SHA-256 of its bytes.
+    pub fn sha256(&self) -> &[u8; 32] {
+        &self.sha256
+    }
+
+    /// Leaves it in the store, from now on in the caller's charge.
+    pub fn keep(self) -> InputImage {
+        self.stored.keep();
+        self.image
+    }
+}

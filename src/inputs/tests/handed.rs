@@ -1,0 +1,87 @@
+//! Images that are handed over in pieces.
+
+use super::{pictures, support::*};
+use crate::inputs::{Handed, HandedFault, Held};
+use bytes::Bytes;
+use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
+use std::sync::Arc;
+
+async fn hand_over(
+    store: &Arc<dyn ObjectStore>,
+    bytes: &[u8],
+    piece: usize,
+) -> Result<Held, HandedFault> {
+    let mut handed = Handed::begin(Arc::clone(store), Path::from("inputs/job/0"));
+    for piece in bytes.chunks(piece) {
+        handed = handed.push(Bytes::copy_from_slice(piece)).await?;
+    }
+    handed.finish().await
+}
+
+/// The clean-up runs in a task of its own.
+async fn until_empty(store: &Arc<dyn ObjectStore>) {
+    for _ in 0..10_000 {
+        if keys(store).await.is_empty() {
+            return;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("something is left");
+}
+
+#[tokio::test]
+async fn a_picture_in_pieces_of_any_size_is_stored_whole() {
+    let picture = pictures::png(30, 20);
+    for piece in [1, 7, 511, 512, 513, picture.len()] {
+        let store = memory();
+        let held = hand_over(&store, &picture, piece).await.expect("taken");
+        let image = held.keep();
+        assert_eq!((image.width, image.height), (30, 20));
+        assert_eq!(image.bytes, picture.len() as u64);
+        assert_eq!(image.key, "inputs/job/0.png");
+        let stored = store.get(&Path::from(image.key.as_str())).await.unwrap();
+        assert_eq!(stored.bytes().await.unwrap(), picture);
+    }
+}
+
+#[tokio::test]
+async fn the_same_bytes_have_the_same_digest_and_others_another() {
+    let store = memory();
+    let digest = async |bytes: &[u8], piece| {
+        let held = hand_over(&store, bytes, piece).await.expect("taken");
+        *held.sha256()
+    };
+    let (one, other) = (pictures::png(30, 20), pictures::png(20, 30));
+    assert_eq!(digest(&one, 1).await, digest(&one, 1_000).await);
+    assert_ne!(digest(&one, 9).await, digest(&other, 9).await);
+}
+
+#[tokio::test]
+async fn what_is_dropped_is_taken_back() {
+    let store = memory();
+    let held = hand_over(&store, &pictures::png(30, 20), 100).await;
+    drop(held.expect("taken"));
+    until_empty(&store).await;
+    let handed = Handed::begin(Arc::clone(&store), Path::from("inputs/job/1"));
+    let bytes = Bytes::from(vec![0; 1]);
+    drop(handed.push(bytes).await.expect("more is awaited"));
+    until_empty(&store).await;
+}
+
+#[tokio::test]
+async fn what_is_no_picture_is_refused_by_its_bytes() {
+    let store = memory();
+    for (bytes, said) in [
+        (&b""[..], "is empty"),
+        (&[0; 600], "is not a PNG"),
+        (b"<svg/>", "is not a PNG"),
+        (&pictures::png(3, 2)[..20], "ends before its dimensions"),
+    ] {
+        match hand_over(&store, bytes, 100).await {
+            Err(HandedFault::Image(message)) => assert!(message.contains(said), "{message}"),
+            Err(other) => panic!("{other}"),
+            Ok(_) => panic!("taken"),
+        }
+    }
+    until_empty(&store).await;
+}

@@ -1,0 +1,107 @@
+//! Who may call, and how the key is sent.
+
+use crate::desk::{Told, fox};
+use crate::support::{Customer, Server};
+use serde_json::json;
+
+const PATH: &str = "/v1beta/models/fast:generateContent";
+
+#[test]
+fn the_key_comes_in_any_of_three_ways() {
+    let server = Server::start();
+    let Customer { key, .. } = server.customer("1.00");
+    let call = |target: &str| server.post(target).json(&fox());
+    call(PATH).header("x-goog-api-key", &key).expect(200);
+    call(PATH).header("X-Goog-Api-Key", &key).expect(200);
+    call(PATH).bearer(&key).expect(200);
+    call(&format!("{PATH}?key={key}")).expect(200);
+    call(&format!("{PATH}?alt=json&key={key}&prettyPrint=false")).expect(200);
+}
+
+#[test]
+fn the_header_of_google_counts_before_the_others() {
+    let server = Server::start();
+    let Customer { key, .. } = server.customer("1.00");
+    let call = |target: &str| server.post(target).json(&fox());
+    call(&format!("{PATH}?key=bad"))
+        .header("x-goog-api-key", &key)
+        .bearer("bad")
+        .expect(200);
+    call(&format!("{PATH}?key={key}"))
+        .header("x-goog-api-key", "bad")
+        .expect(400);
+}
+
+#[test]
+fn keys_that_are_no_good_are_all_told_alike() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let expired = server.another_key(
+        &customer.account,
+        json!({"expires_at": "2001-01-01T00:00:00Z"}),
+    );
+    let inactive = server.another_key(&customer.account, json!({}));
+    server
+        .admin("PATCH", &format!("/keys/{}", inactive.key_id))
+        .json(&json!({"active": false}))
+        .expect(200);
+    let long = "x".repeat(5_000);
+    let cut = &customer.key[..50];
+    for key in ["bad", cut, &long, "tt_", &expired.key, &inactive.key] {
+        let answer = server
+            .post(PATH)
+            .header("x-goog-api-key", key)
+            .json(&fox())
+            .send();
+        let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
+        assert!(said.starts_with("API key not valid"), "{said}");
+        assert!(!said.contains(key) || key == "bad", "{said}");
+        let details = answer.json()["error"]["details"].clone();
+        assert_eq!(details[0]["reason"], "API_KEY_INVALID");
+        assert_eq!(
+            details[0]["@type"],
+            "type.googleapis.com/google.rpc.ErrorInfo"
+        );
+        assert_eq!(details[0]["domain"], "googleapis.com");
+    }
+    for authorization in ["Basic abc", "Bearer", "abc"] {
+        let answer = server
+            .post(PATH)
+            .header("Authorization", authorization)
+            .json(&fox())
+            .send();
+        answer.assert_google_error(400, "INVALID_ARGUMENT");
+    }
+    for name in ["x-goog-api-key", "Authorization"] {
+        let twice = server
+            .post(PATH)
+            .header(name, &customer.key)
+            .header(name, &customer.key)
+            .json(&fox())
+            .send();
+        twice.assert_google_error(400, "INVALID_ARGUMENT");
+    }
+    assert_eq!(server.generator.runs(), 0);
+}
+
+#[test]
+fn an_empty_key_is_a_missing_one() {
+    let server = Server::start();
+    let call = |target: &str| server.post(target).json(&fox());
+    for answer in [
+        call(PATH).header("x-goog-api-key", "").send(),
+        call(&format!("{PATH}?key=")).send(),
+    ] {
+        answer.assert_google_error(403, "PERMISSION_DENIED");
+    }
+}
+
+#[test]
+fn the_native_interface_takes_no_key_of_google() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server
+        .get("/api/v1/balance")
+        .header("x-goog-api-key", &customer.key)
+        .refused(401, "unauthorized");
+}

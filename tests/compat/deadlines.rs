@@ -1,0 +1,85 @@
+//! How long a call may take.
+
+use crate::desk::{Told, fox};
+use crate::support::{Options, Server, until};
+
+#[test]
+fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
+    let server = Server::with(Options::new().set("compat.timeout_seconds", 1));
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let answer = server.gemini(&customer, "fast", &fox()).send();
+    let said = answer.assert_google_error(504, "DEADLINE_EXCEEDED");
+    let job = said.rsplit('/').next().expect("a job").to_owned();
+    assert_eq!(server.job(&customer, &job)["status"], "processing");
+    server.generator.release_all();
+    server.job_once(&customer, &job, "done");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    let again = server.gemini(&customer, "fast", &fox()).expect(200);
+    assert_eq!(again.json()["responseId"], job.as_str(), "a repeat gets it");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    server.assert_settled();
+}
+
+#[test]
+fn past_the_bound_a_job_that_waits_is_canceled() {
+    let options = Options::new()
+        .set("compat.timeout_seconds", 1)
+        .set("backends.builtin.concurrency", 1);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let first = server.in_background(server.gemini(&customer, "fast", &fox()));
+    server.until_running(1);
+    let answer = server.gemini(&customer, "fast", &fox()).send();
+    let said = answer.assert_google_error(504, "DEADLINE_EXCEEDED");
+    assert!(said.contains("nothing was charged"), "{said}");
+    first.join().unwrap();
+    server.until_live(1);
+    server.generator.release_all();
+    server.until_live(0);
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    server.assert_settled();
+}
+
+#[test]
+fn the_callers_own_bound_counts_where_it_is_shorter() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let call = server.gemini(&customer, "fast", &fox());
+    let answer = call.clone().header("X-Server-Timeout", "0.2").send();
+    answer.assert_google_error(504, "DEADLINE_EXCEEDED");
+    server.generator.release_all();
+    for ignored in ["", "-1", "0", "soon", "1e999", "NaN"] {
+        let answer = call.clone().header("X-Server-Timeout", ignored).send();
+        answer.picture();
+    }
+}
+
+#[test]
+fn an_orderly_stop_sends_waiting_callers_away_and_cancels_what_has_not_begun() {
+    let options = Options::new()
+        .on_disk()
+        .set("server.shutdown_grace_seconds", 20)
+        .set("backends.builtin.concurrency", 1);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let running = server.in_background(server.gemini(&customer, "fast", &fox()));
+    server.until_running(1);
+    let waiting = server.in_background(server.gemini(&customer, "fast", &fox()));
+    server.until_live(2);
+    let generator = server.generator.clone();
+    let stopping = std::thread::spawn(move || server.stop());
+    let answer = waiting.join().unwrap();
+    answer.assert_google_error(503, "UNAVAILABLE");
+    generator.release_all();
+    running.join().unwrap().picture();
+    let server = Server::with(stopping.join().unwrap());
+    until("nothing is live", || {
+        server.inside().system.live_jobs() == 0
+    });
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    server.assert_settled();
+}

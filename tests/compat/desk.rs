@@ -1,0 +1,144 @@
+//! Calls of the synchronous interfaces, and what is demanded of their answers.
+
+use crate::support::http::Request;
+use crate::support::{Answer, Customer, Server, pictures, until};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::thread::{self, JoinHandle};
+
+/// A body that asks for a fox.
+pub fn fox() -> Value {
+    asking("a red fox in the snow")
+}
+
+/// A body with this prompt.
+pub fn asking(prompt: &str) -> Value {
+    json!({"contents": [{"role": "user", "parts": [{"text": prompt}]}]})
+}
+
+/// A body with this picture beside its prompt.
+pub fn with_picture(data: &str) -> Value {
+    json!({"contents": [{"role": "user", "parts": [
+        {"text": "make it blue"},
+        {"inlineData": {"mimeType": "image/png", "data": data}},
+    ]}]})
+}
+
+/// A small picture in base64.
+pub fn picture(width: u32, height: u32) -> String {
+    STANDARD.encode(pictures::png(width, height))
+}
+
+impl Server {
+    /// A `generateContent` call without a key.
+    pub fn gemini_without_key(&self, model: &str, body: &Value) -> Request {
+        self.post(&format!("/v1beta/models/{model}:generateContent"))
+            .json(body)
+    }
+
+    /// A `generateContent` call.
+    pub fn gemini(&self, customer: &Customer, model: &str, body: &Value) -> Request {
+        self.gemini_without_key(model, body)
+            .header("x-goog-api-key", &customer.key)
+    }
+
+    /// A call of the Images API.
+    pub fn openai(&self, customer: &Customer, body: &Value) -> Request {
+        self.post("/v1/images/generations")
+            .bearer(&customer.key)
+            .json(body)
+    }
+
+    /// Sends a call from a thread of its own.
+    pub fn in_background(&self, request: Request) -> JoinHandle<Answer> {
+        thread::spawn(move || request.send())
+    }
+
+    /// Waits until so many runs have begun.
+    pub fn until_running(&self, runs: usize) {
+        until("the runs have begun", || self.generator.runs() >= runs);
+    }
+
+    /// How many callers wait for live jobs.
+    pub fn watchers(&self) -> usize {
+        let mut watchers = 0;
+        let counted = self.inside().store.each_live_job(|job| {
+            watchers += self.inside().system.watchers(job.id);
+            Ok(())
+        });
+        counted.unwrap();
+        watchers
+    }
+
+    /// Waits until the store has so many jobs that are not over.
+    pub fn until_live(&self, jobs: usize) {
+        until("the jobs are live", || {
+            self.inside().system.live_jobs() == jobs
+        });
+    }
+}
+
+/// What is demanded of answers.
+pub trait Told {
+    /// Google's envelope, and no more than it.
+    fn assert_google_error(&self, code: u16, status: &str) -> String;
+    /// OpenAI's envelope.
+    fn assert_openai_error(&self, status: u16, kind: &str, code: Option<&str>) -> String;
+    /// The picture of an answer that both SDKs make one of.
+    fn picture(&self) -> Vec<u8>;
+}
+
+impl Told for Answer {
+    #[track_caller]
+    fn assert_google_error(&self, code: u16, status: &str) -> String {
+        let body = self.json();
+        assert_eq!(self.status, code, "{body}");
+        let error = body["error"].as_object().expect("an error");
+        assert_eq!(body.as_object().unwrap().len(), 1, "{body}");
+        assert_eq!(error["code"], code, "{body}");
+        assert_eq!(error["status"], status, "{body}");
+        let message = error["message"].as_str().expect("a message");
+        assert!(!message.is_empty());
+        for name in error.keys() {
+            let known = ["code", "message", "status", "details"];
+            assert!(known.contains(&name.as_str()), "{body}");
+        }
+        assert_eq!(self.header("content-type"), Some("application/json"));
+        assert!(self.header("x-request-id").is_some());
+        message.to_owned()
+    }
+
+    #[track_caller]
+    fn assert_openai_error(&self, status: u16, kind: &str, code: Option<&str>) -> String {
+        assert_eq!(self.status, status, "{}", self.text());
+        let body = self.json();
+        assert_eq!(self.status, status, "{body}");
+        let error = body["error"].as_object().expect("an error");
+        assert_eq!(error["type"], kind, "{body}");
+        assert_eq!(error["code"], json!(code), "{body}");
+        assert!(error.contains_key("param"));
+        error["message"].as_str().expect("a message").to_owned()
+    }
+
+    #[track_caller]
+    fn picture(&self) -> Vec<u8> {
+        assert_eq!(self.status, 200, "{}", self.text());
+        let body = self.json();
+        let candidates = body["candidates"].as_array().expect("candidates");
+        assert_eq!(candidates.len(), 1, "{body}");
+        let candidate = &candidates[0];
+        assert_eq!(candidate["finishReason"], "STOP");
+        assert_eq!(candidate["index"], 0);
+        assert_eq!(candidate["content"]["role"], "model");
+        let parts = candidate["content"]["parts"].as_array().expect("parts");
+        let images: Vec<&Value> = parts
+            .iter()
+            .filter(|part| part.get("inlineData").is_some())
+            .collect();
+        assert_eq!(images.len(), 1, "{body}");
+        assert_eq!(images[0]["inlineData"]["mimeType"], "image/png");
+        let data = images[0]["inlineData"]["data"].as_str().expect("data");
+        STANDARD.decode(data).expect("padded standard base64")
+    }
+}

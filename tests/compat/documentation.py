@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Runs every program of docs/sdk.md as it stands there against a running server (see served.py).
+
+JavaScript finds its packages beside the directory that is named; each program runs in one of its own and must leave a picture, or
+an answer that holds one.
+
+Usage: documentation.py DIRECTORY_OF_NODE_MODULES
+"""
+
+import base64
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/sdk.md"
+COMMANDS = {"python": [sys.executable, "program.py"], "js": ["node", "program.mjs"], "sh": ["bash", "-eu", "program.sh"]}
+
+
+def picture(directory: pathlib.Path) -> bytes:
+    """What a program has made."""
+    if (directory / "fox.png").exists():
+        return (directory / "fox.png").read_bytes()
+    answer = json.loads((directory / "fox.json").read_text(encoding="utf-8"))
+    return base64.b64decode(answer["candidates"][0]["content"]["parts"][0]["inlineData"]["data"])
+
+
+def run(language: str, text: str, packages: str) -> bool:
+    """Does it run, and leave a PNG?"""
+    with tempfile.TemporaryDirectory(dir=packages) as name:
+        directory = pathlib.Path(name)
+        command = COMMANDS[language]
+        (directory / command[-1]).write_text(text, encoding="utf-8")
+        ended = subprocess.run(command, cwd=directory, timeout=120)
+        return ended.returncode == 0 and picture(directory).startswith(b"\x89PNG")
+
+
+passed, failed = 0, 0
+blocks = re.findall(r"^```(\w+)\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+for number, (language, text) in enumerate(blocks):
+    if "export TINTYPE_KEY" in text:
+        continue
+    if run(language, text, sys.argv[1]):
+        passed += 1
+    else:
+        failed += 1
+        print(f"FAILED program {number + 1} of docs/sdk.md, in {language}")
+print(f"{passed} passed, {failed} failed")
+sys.exit(1 if failed or passed < 5 else 0)

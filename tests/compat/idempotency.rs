@@ -1,0 +1,104 @@
+//! `Idempotency-Key` on the synchronous interfaces.
+
+use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::support::{Behaviour, Server, fox as native_fox, until};
+use serde_json::json;
+
+#[test]
+fn a_repeat_gets_the_same_picture_and_pays_once() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
+    let first = call.expect(200);
+    assert_eq!(first.header("idempotent-replayed"), None);
+    let again = call.expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.body, first.body);
+    server.pause(&["project"]);
+    assert_eq!(call.expect(200).body, first.body, "also while paused");
+    assert_eq!(server.generator.runs(), 1);
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+}
+
+#[test]
+fn two_at_once_wait_for_one_job() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let call = server.gemini(&customer, "fast", &with_picture(&picture(9, 9)));
+    let call = call.idempotent("k");
+    let calls = [(); 4].map(|()| server.in_background(call.clone()));
+    server.until_running(1);
+    server.generator.release_all();
+    let bodies = calls.map(|call| call.join().unwrap().body);
+    assert!(bodies.iter().all(|body| *body == bodies[0]));
+    assert_eq!(server.generator.runs(), 1);
+    server.assert_settled();
+    let inputs = || {
+        server
+            .objects_left()
+            .iter()
+            .filter(|it| it.starts_with("inputs"))
+            .count()
+    };
+    until("no input is left", || inputs() == 0);
+}
+
+#[test]
+fn another_request_under_the_same_key_is_refused() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    let (one, other) = (picture(9, 9), picture(9, 8));
+    let first = server.gemini(&customer, "fast", &with_picture(&one));
+    first.idempotent("k").expect(200);
+    // The same picture in the other alphabet and without padding is the same request.
+    let same = one.replace('+', "-").replace('/', "_").replace('=', "");
+    let same = server.gemini(&customer, "gemini-2.5-flash-image", &with_picture(&same));
+    same.idempotent("k").expect(200);
+    for call in [
+        server.gemini(&customer, "fast", &with_picture(&other)),
+        server.gemini(&customer, "fast", &asking("make it blue")),
+        server.gemini(&customer, "pro", &with_picture(&one)),
+    ] {
+        let said = call.idempotent("k").send();
+        let said = said.assert_google_error(400, "INVALID_ARGUMENT");
+        assert!(said.contains("Idempotency-Key"), "{said}");
+    }
+    server
+        .generation(&customer, "/nb/text-generations", &native_fox())
+        .idempotent("k")
+        .refused(422, "idempotency_key_reused");
+    assert_eq!(server.generator.runs(), 1);
+}
+
+#[test]
+fn a_repeat_of_a_failure_fails_alike() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.behave(Behaviour::Refuse("not that"));
+    let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
+    let first = call.send().assert_google_error(400, "INVALID_ARGUMENT");
+    server.generator.behave(Behaviour::Succeed);
+    let again = call.send().assert_google_error(400, "INVALID_ARGUMENT");
+    assert_eq!(first, again);
+    assert_eq!(server.generator.runs(), 1);
+}
+
+#[test]
+fn a_key_that_cannot_be_one_is_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for bad in ["", "a b", &"x".repeat(256)] {
+        let answer = server
+            .gemini(&customer, "fast", &fox())
+            .idempotent(bad)
+            .send();
+        let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
+        assert!(said.starts_with("Idempotency-Key"), "{said}");
+    }
+    let several = server.openai(&customer, &json!({"prompt": "a fox", "n": 3}));
+    let several = several.idempotent("k");
+    let first = several.expect(200);
+    assert_eq!(several.expect(200).json()["data"], first.json()["data"]);
+    assert_eq!(server.generator.runs(), 3);
+}

@@ -1,0 +1,142 @@
+//! Pictures to begin with: in the body, or at a URL.
+
+use crate::desk::{Told, picture, with_picture};
+use crate::support::{Options, Origin, Server, origin, pictures, until};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use image::ImageFormat;
+use serde_json::{Value, json};
+
+fn with_url(url: &str) -> Value {
+    json!({"contents": [{"parts": [{"text": "make it blue"}, {"fileData": {"fileUri": url}}]}]})
+}
+
+#[test]
+fn both_alphabets_are_read_padded_or_not() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let bytes = pictures::encoded(37, 23, ImageFormat::Jpeg);
+    for engine in [URL_SAFE, URL_SAFE_NO_PAD, STANDARD_NO_PAD] {
+        let before = server.generator.runs();
+        let body = with_picture(&engine.encode(&bytes));
+        server.gemini(&customer, "pro", &body).expect(200).picture();
+        let order = &server.generator.orders()[before];
+        assert_eq!(order.inputs[0].bytes, bytes.len() as u64);
+        assert!(order.inputs[0].key.ends_with(".jpg"), "by its bytes");
+        assert_eq!((order.inputs[0].width, order.inputs[0].height), (37, 23));
+    }
+}
+
+#[test]
+fn inputs_are_gone_once_the_job_is_over() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = with_picture(&picture(90, 90));
+    server.gemini(&customer, "fast", &body).expect(200);
+    let left = || {
+        server
+            .objects_left()
+            .iter()
+            .any(|key| key.starts_with("inputs"))
+    };
+    until("the input is gone", || !left());
+}
+
+#[test]
+fn a_url_is_fetched_and_its_picture_stands_in_its_place() {
+    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(160, 90)))]);
+    let server = Server::with(Options::new().allow_loopback());
+    let customer = server.customer("1.00");
+    for name in ["fileData", "file_data"] {
+        let uri = if name == "fileData" {
+            "fileUri"
+        } else {
+            "file_uri"
+        };
+        let before = server.generator.runs();
+        let body = json!({"contents": [{"parts": [
+            {"inlineData": {"data": picture(10, 20)}},
+            {name: {uri: origin.url("/a.png")}},
+            {"inlineData": {"data": picture(30, 40)}},
+            {"text": "all of them"},
+        ]}]});
+        server
+            .gemini(&customer, "fast", &body)
+            .expect(200)
+            .picture();
+        let widths: Vec<u32> = server.generator.orders()[before]
+            .inputs
+            .iter()
+            .map(|input| input.width)
+            .collect();
+        assert_eq!(widths, [10, 160, 30]);
+    }
+}
+
+#[test]
+fn a_url_goes_through_the_same_gate_as_on_the_native_interface() {
+    let trap = Origin::trap();
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for url in [
+        trap.url("/a.png"),
+        format!("http://localhost:{}/a.png", trap.port()),
+        format!("http://[::ffff:127.0.0.1]:{}/a.png", trap.port()),
+        format!("http://2130706433:{}/", trap.port()),
+        "http://169.254.169.254/latest/meta-data".to_owned(),
+        "http://10.0.0.1/".to_owned(),
+        "https://user:pw@a.example/x.png".to_owned(),
+        "http://a.invalid/x.png".to_owned(),
+    ] {
+        let answer = server.gemini(&customer, "fast", &with_url(&url)).send();
+        let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
+        assert!(
+            said.starts_with("contents[0].parts[1].fileData.fileUri "),
+            "{said}"
+        );
+    }
+    assert_eq!(trap.accepted(), 0);
+    assert_eq!(server.generator.runs(), 0);
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
+fn what_a_url_serves_must_be_a_picture() {
+    let origin = Origin::start([
+        ("/text", origin::bytes(b"no picture".to_vec())),
+        ("/gone", origin::status("404 Not Found", String::new())),
+    ]);
+    let server = Server::with(Options::new().allow_loopback());
+    let customer = server.customer("1.00");
+    for path in ["/text", "/gone", "/nothing"] {
+        let body = with_url(&origin.url(path));
+        let answer = server.gemini(&customer, "fast", &body).send();
+        answer.assert_google_error(400, "INVALID_ARGUMENT");
+    }
+    assert!(server.objects_left().is_empty());
+}
+
+#[test]
+fn the_models_own_picture_is_worked_on_further() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = json!({"contents": [
+        {"role": "user", "parts": [{"text": "a fox"}, {"inlineData": {"data": picture(1, 9)}}]},
+        {"role": "model", "parts": [{"inlineData": {"data": picture(160, 90)}, "thoughtSignature": "c2ln"}]},
+        {"role": "user", "parts": [{"text": "with a hat"}]},
+    ]});
+    server.gemini(&customer, "pro", &body).expect(200).picture();
+    let order = &server.generator.orders()[0];
+    assert_eq!(order.prompt, "with a hat");
+    assert_eq!(order.inputs.len(), 1);
+    assert_eq!(order.ratio.to_string(), "16:9");
+    let inputs = || {
+        server
+            .objects_left()
+            .iter()
+            .any(|it| it.starts_with("inputs"))
+    };
+    until("the picture that nobody asked for is gone too", || {
+        !inputs()
+    });
+}

@@ -1,0 +1,28 @@
+//! The synchronous interfaces from outside: a real server on loopback, spoken to in the words that the SDKs were recorded
+//! with. The SDKs themselves are driven by the programs of other languages beside these files.
+//!
+//! `spec_*` has one test for each row of the specification's tables.
+
+mod answers;
+mod auth;
+mod deadlines;
+mod departures;
+mod desk;
+mod hostile_bodies;
+mod idempotency;
+mod inputs;
+mod jobs;
+mod models;
+mod openai_edits;
+mod openai_errors;
+mod openai_generations;
+mod recorded;
+mod spec_errors;
+mod streams;
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "shared with the tests of the HTTP edge, which use all of it"
+)]
+#[path = "../api/support/mod.rs"]
+mod support;

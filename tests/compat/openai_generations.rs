@@ -1,0 +1,139 @@
+//! `POST /v1/images/generations`
+
+use crate::desk::Told;
+use crate::support::pictures::tiny_png;
+use crate::support::{Behaviour, Options, Server, merge, until};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+
+fn fox_with(extra: Value) -> Value {
+    let mut body = json!({"model": "pro", "prompt": "a red fox"});
+    merge(&mut body, extra);
+    body
+}
+
+#[test]
+fn a_picture_comes_as_base64_unless_a_url_is_asked_for() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let answer = server
+        .openai(&customer, &fox_with(json!({})))
+        .expect(200)
+        .json();
+    let data = answer["data"].as_array().expect("data");
+    assert_eq!(data.len(), 1);
+    let picture = STANDARD.decode(data[0]["b64_json"].as_str().unwrap());
+    assert_eq!(picture.unwrap(), tiny_png());
+    assert_eq!(answer["output_format"], "png");
+    assert_eq!(answer["size"], "1x1");
+    assert!(answer["created"].is_u64());
+    assert_eq!(answer["usage"]["output_tokens"], 1_120);
+    let body = fox_with(json!({"response_format": "url"}));
+    let answer = server.openai(&customer, &body).expect(200).json();
+    let url = answer["data"][0]["url"].as_str().unwrap();
+    assert!(answer["data"][0].get("b64_json").is_none());
+    let target = url.split_once("/files/").expect("a download URL").1;
+    let file = server.get(&format!("/files/{target}")).expect(200);
+    assert_eq!(file.body, tiny_png());
+    server.assert_money(&customer, "0.732", "0.00", "0.732");
+    server.assert_settled();
+}
+
+#[test]
+fn without_a_model_it_is_the_cheapest() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server
+        .openai(&customer, &json!({"prompt": "a fox"}))
+        .expect(200);
+    assert_eq!(server.generator.orders()[0].tier.word(), "fast");
+}
+
+#[test]
+fn a_size_becomes_the_nearest_ratio_and_resolution() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    for (size, ratio, resolution) in [
+        ("auto", "1:1", "1K"),
+        ("1024x1024", "1:1", "1K"),
+        ("1536x1024", "3:2", "1K"),
+        ("1024x1536", "2:3", "1K"),
+        ("2048x2048", "1:1", "2K"),
+        ("3840x2160", "16:9", "2K"),
+        ("256x256", "1:1", "1K"),
+    ] {
+        let before = server.generator.runs();
+        server
+            .openai(&customer, &fox_with(json!({"size": size})))
+            .expect(200);
+        let order = &server.generator.orders()[before];
+        let asked = (order.ratio.to_string(), order.resolution.word());
+        assert_eq!((asked.0.as_str(), asked.1), (ratio, resolution), "{size}");
+    }
+}
+
+#[test]
+fn several_pictures_are_several_jobs_each_paid_if_made() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = fox_with(json!({"model": "fast", "n": 5}));
+    let answer = server.openai(&customer, &body).expect(200).json();
+    assert_eq!(answer["data"].as_array().map(Vec::len), Some(5));
+    server.assert_money(&customer, "0.805", "0.00", "0.805");
+    // Four of five fail: the one that was made is answered, and it alone is paid.
+    server.generator.hold();
+    let call = server.in_background(server.openai(&customer, &body));
+    server.until_running(10);
+    server.generator.release_one();
+    server.until_live(4);
+    server.generator.behave(Behaviour::Refuse("no more"));
+    server.generator.release_all();
+    let answer = call.join().unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.json()["data"].as_array().map(Vec::len), Some(1));
+    server.assert_money(&customer, "0.766", "0.00", "0.766");
+    server.assert_settled();
+}
+
+#[test]
+fn several_pictures_that_cannot_all_be_paid_are_none() {
+    let server = Server::start();
+    let customer = server.customer("0.10");
+    let body = fox_with(json!({"model": "fast", "n": 3}));
+    let answer = server.openai(&customer, &body).send();
+    answer.assert_openai_error(429, "insufficient_quota", Some("insufficient_quota"));
+    assert_eq!(server.generator.runs(), 0);
+    server.assert_money(&customer, "0.10", "0.00", "0.10");
+}
+
+#[test]
+fn one_who_leaves_has_what_has_not_begun_canceled() {
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let call = server.openai(&customer, &fox_with(json!({"model": "fast", "n": 4})));
+    let mut wire = crate::support::raw::Wire::open(server.address);
+    wire.send(&call.wire());
+    server.until_live(4);
+    server.until_running(1);
+    drop(wire);
+    server.until_live(1);
+    server.generator.release_all();
+    server.until_live(0);
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    until("the run has ended", || server.generator.runs() == 1);
+    server.assert_settled();
+}
+
+#[test]
+fn options_that_only_tune_are_passed_over() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = fox_with(json!({
+        "model": "fast", "quality": "high", "moderation": "low", "user": "u", "background": "auto",
+        "output_compression": 90, "seed": 7, "negative_prompt": "blur", "nobody_knows": {"a": [1]},
+        "stream": false, "partial_images": 0, "n": null, "style": "vivid",
+    }));
+    server.openai(&customer, &body).expect(200);
+}

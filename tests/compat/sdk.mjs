@@ -1,0 +1,163 @@
+#!/usr/bin/env node
+// Drives the JavaScript SDKs @google/genai and openai against a running server (see served.py), pictures, streams and
+// errors. They are found through NODE_PATH.
+
+import { createRequire } from "node:module";
+
+const require = createRequire(import.meta.url);
+const { GoogleGenAI, ApiError } = require("@google/genai");
+const OpenAI = require("openai").default;
+const { TINTYPE_URL: url, TINTYPE_KEY: key, TINTYPE_ADMIN_TOKEN: token } = process.env;
+let passed = 0;
+let failed = 0;
+
+function check(what, holds) {
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    console.log(`FAILED ${what}`);
+  }
+}
+
+async function pause(fast) {
+  const headers = { Authorization: `Bearer ${token}`, "Content-Type": "application/json" };
+  const body = JSON.stringify({ project: false, tiers: { fast, quality: false, pro: false } });
+  const answer = await fetch(`${url}/admin/v1/pause`, { method: "PUT", headers, body });
+  if (!answer.ok) throw new Error(`pausing: ${answer.status}`);
+}
+
+const gemini = (apiKey = key, options = {}) =>
+  new GoogleGenAI({ apiKey, httpOptions: { baseUrl: url, ...options } });
+
+// Width and height, as the head of a PNG has them.
+function size(bytes) {
+  const buffer = Buffer.from(bytes);
+  if (buffer.toString("latin1", 1, 4) !== "PNG") throw new Error("no PNG");
+  return `${buffer.readUInt32BE(16)}x${buffer.readUInt32BE(20)}`;
+}
+
+const opened = (answer) => size(Buffer.from(answer.data, "base64"));
+
+// The smallest PNG of a size: what is measured is its head.
+async function png(aspectRatio) {
+  const config = { imageConfig: { aspectRatio } };
+  const answer = await gemini().models.generateContent({ model: "fast", contents: "red", config });
+  return answer.data;
+}
+
+async function pictures() {
+  for (const apiVersion of [undefined, "v1", "v1beta", "v1alpha"]) {
+    const answer = await gemini(key, { apiVersion }).models.generateContent({ model: "fast", contents: "a red fox" });
+    check(`a picture under ${apiVersion}`, opened(answer) === "1024x1024");
+    check("it stops", answer.candidates[0].finishReason === "STOP");
+    check("its usage", answer.usageMetadata.totalTokenCount > 0 && answer.modelVersion === "fast");
+  }
+  const config = {
+    responseModalities: ["TEXT", "IMAGE"],
+    systemInstruction: "in ink",
+    imageConfig: { aspectRatio: "16:9", imageSize: "2K" },
+  };
+  const large = await gemini().models.generateContent({ model: "gemini-3-pro-image", contents: "a red fox", config });
+  check("shape and size", opened(large) === "2752x1536");
+  check("a text", large.text.length > 0);
+  const data = await png("16:9");
+  const contents = [{ text: "make it blue" }, { inlineData: { mimeType: "image/png", data } }];
+  const edited = await gemini().models.generateContent({ model: "gemini-3-pro-image", contents });
+  check("the shape of the input", opened(edited) === "1376x768");
+  const chat = gemini().chats.create({ model: "gemini-3.1-flash-image" });
+  await chat.sendMessage({ message: "a red fox" });
+  check("a second turn", opened(await chat.sendMessage({ message: "with a hat" })) === "1024x1024");
+}
+
+async function streams() {
+  const config = { responseModalities: ["TEXT", "IMAGE"] };
+  const chunks = [];
+  const stream = await gemini().models.generateContentStream({ model: "fast", contents: "a red fox", config });
+  for await (const chunk of stream) chunks.push(chunk);
+  check("two chunks", chunks.length === 2 && chunks[0].text.length > 0);
+  check("a streamed picture", opened(chunks[1]) === "1024x1024");
+  check("the end", chunks[1].candidates[0].finishReason === "STOP");
+}
+
+async function models() {
+  const names = [];
+  for await (const model of await gemini().models.list({ config: { pageSize: 2 } })) names.push(model.name);
+  check("all models, page by page", names.length === 9 && names.includes("models/gemini-3-pro-image"));
+  const model = await gemini().models.get({ model: "gemini-3-pro-image" });
+  check("a model", model.name === "models/gemini-3-pro-image");
+  const tokens = await gemini().models.countTokens({ model: "fast", contents: "a red fox in the snow" });
+  check("tokens", tokens.totalTokens === 6);
+}
+
+const make = (client, model = "fast", config = {}) => client.models.generateContent({ model, contents: "a fox", config });
+
+async function refused(what, code, status, call) {
+  try {
+    await call();
+    check(`${what} is refused`, false);
+  } catch (error) {
+    const told = error instanceof ApiError ? JSON.parse(error.message).error : {};
+    check(`${what}: ${error.status} ${error.message}`, error.status === code && told.status === status);
+  }
+}
+
+async function refusals() {
+  const { TINTYPE_KEY_FAST: scoped, TINTYPE_KEY_POOR: poor } = process.env;
+  const large = { imageConfig: { imageSize: "4K" } };
+  await refused("a bad key", 400, "INVALID_ARGUMENT", () => make(gemini("bad")));
+  await refused("a size", 400, "INVALID_ARGUMENT", () => make(gemini(), "fast", large));
+  await refused("another model", 403, "PERMISSION_DENIED", () => make(gemini(scoped), "pro"));
+  await refused("no model", 404, "NOT_FOUND", () => make(gemini(), "gemini-1.0-pro"));
+  await refused("no money", 429, "RESOURCE_EXHAUSTED", () => make(gemini(poor)));
+  const hurried = gemini(key, { headers: { "X-Server-Timeout": "0.001" } });
+  await refused("no time", 504, "DEADLINE_EXCEEDED", () => make(hurried, "pro", large));
+  await pause(true);
+  await refused("paused", 503, "UNAVAILABLE", () => make(gemini()));
+  await pause(false);
+}
+
+async function images() {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
+  const opened = (answer) => size(Buffer.from(answer.data[0].b64_json, "base64"));
+  const made = await client.images.generate({ model: "pro", prompt: "a red fox", size: "1536x1024" });
+  check("a picture of OpenAI's", opened(made) === "1264x848");
+  const urls = await client.images.generate({ model: "fast", prompt: "a red fox", n: 2, response_format: "url" });
+  check("two URLs", urls.data.length === 2);
+  const file = await fetch(urls.data[0].url);
+  check("a URL opens", size(await file.arrayBuffer()) === "1024x1024");
+  const input = Buffer.from(await png("9:16"), "base64");
+  const image = await OpenAI.toFile(input, "in.png", { type: "image/png" });
+  check("an edit", opened(await client.images.edit({ model: "pro", prompt: "make it blue", image })) === "768x1376");
+  const several = [image, await OpenAI.toFile(input, "b.png", { type: "image/png" })];
+  const both = await client.images.edit({ model: "fast", prompt: "both", image: several });
+  check("an edit of several", both.data.length === 1);
+  const ids = [];
+  for await (const model of client.models.list()) ids.push(model.id);
+  check("the models", ids.length === 9);
+}
+
+async function refusalsOfOpenAi() {
+  const { TINTYPE_KEY_FAST: scoped, TINTYPE_KEY_POOR: poor } = process.env;
+  const client = (apiKey = key) => new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
+  const make = (client, options) => client.images.generate({ model: "fast", prompt: "a fox", ...options });
+  const refused = async (what, kind, code, call) => {
+    try {
+      await call();
+      check(`${what} is refused`, false);
+    } catch (error) {
+      check(`${what}: ${error}`, error instanceof kind && error.code === code);
+    }
+  };
+  await refused("a bad key", OpenAI.AuthenticationError, "invalid_api_key", () => make(client("bad")));
+  await refused("a size", OpenAI.BadRequestError, null, () => make(client(), { size: "large" }));
+  await refused("a scope", OpenAI.PermissionDeniedError, "model_not_allowed", () => make(client(scoped), { model: "pro" }));
+  await refused("a model", OpenAI.NotFoundError, "model_not_found", () => make(client(), { model: "dall-e-3" }));
+  await refused("no money", OpenAI.RateLimitError, "insufficient_quota", () => make(client(poor)));
+  await pause(true);
+  await refused("paused", OpenAI.InternalServerError, "unavailable", () => make(client()));
+  await pause(false);
+}
+
+for (const part of [pictures, streams, models, refusals, images, refusalsOfOpenAi]) await part();
+console.log(`${passed} passed, ${failed} failed (JavaScript)`);
+process.exit(failed > 0 ? 1 : 0);

@@ -1,0 +1,183 @@
+#!/usr/bin/env python3
+"""Drives the Python SDKs google-genai and openai against a running server (see served.py), pictures, streams and errors."""
+
+import base64
+import json
+import os
+import sys
+import urllib.request
+from io import BytesIO
+
+import openai
+from google import genai
+from google.genai import errors, types
+from PIL import Image
+
+URL, KEY = os.environ["TINTYPE_URL"], os.environ["TINTYPE_KEY"]
+passed, failed = 0, []
+
+
+def check(what: str, holds) -> None:
+    global passed
+    if holds:
+        passed += 1
+    else:
+        failed.append(what)
+        print(f"FAILED {what}")
+
+
+def pause(fast: bool) -> None:
+    body = {"project": False, "tiers": {"fast": fast, "quality": False, "pro": False}}
+    headers = {"Authorization": f"Bearer {os.environ['TINTYPE_ADMIN_TOKEN']}", "Content-Type": "application/json"}
+    request = urllib.request.Request(f"{URL}/admin/v1/pause", json.dumps(body).encode(), headers, method="PUT")
+    urllib.request.urlopen(request, timeout=30).read()
+
+
+def png(width: int, height: int) -> bytes:
+    file = BytesIO()
+    Image.new("RGB", (width, height), "red").save(file, "PNG")
+    return file.getvalue()
+
+
+# A client that nothing refers to any more closes its connections, also when its `models` are still in use.
+clients = []
+
+
+def gemini(key: str = KEY, version: str | None = None, **options) -> genai.Client:
+    options = types.HttpOptions(base_url=URL, api_version=version, **options)
+    clients.append(genai.Client(api_key=key, http_options=options))
+    return clients[-1]
+
+
+def opened(answer) -> Image.Image:
+    """The picture of an answer, by the SDK's own helper."""
+    images = [part.as_image() for part in answer.parts if part.inline_data]
+    assert len(images) == 1, answer
+    return Image.open(BytesIO(images[0].image_bytes))
+
+
+def pictures() -> None:
+    for version in (None, "v1", "v1beta", "v1alpha"):
+        answer = gemini(version=version).models.generate_content(model="fast", contents="a red fox")
+        check(f"a picture under {version}", opened(answer).size == (1024, 1024))
+        check("it stops", answer.candidates[0].finish_reason == types.FinishReason.STOP)
+        check("its usage", answer.usage_metadata.total_token_count > 0 and answer.model_version == "fast")
+        check("its id", len(answer.response_id) == 36)
+    config = types.GenerateContentConfig(
+        response_modalities=["TEXT", "IMAGE"],
+        system_instruction="in ink",
+        image_config=types.ImageConfig(aspect_ratio="16:9", image_size="2K"),
+    )
+    answer = gemini().models.generate_content(model="gemini-3-pro-image", contents="a red fox", config=config)
+    check("shape and size", opened(answer).size == (2752, 1536))
+    check("a text", answer.text)
+    part = types.Part.from_bytes(data=png(160, 90), mime_type="image/png")
+    answer = gemini().models.generate_content(model="gemini-3-pro-image", contents=["make it blue", part])
+    check("the shape of the input", opened(answer).size == (1376, 768))
+    answer = gemini().models.generate_content(model="fast", contents=[Image.new("RGB", (9, 9)), "make it blue"])
+    check("an input of PIL", opened(answer).size == (1024, 1024))
+    chat = gemini().chats.create(model="gemini-3.1-flash-image")
+    chat.send_message("a red fox")
+    check("a second turn", opened(chat.send_message("with a hat")).size == (1024, 1024))
+
+
+def streams() -> None:
+    config = types.GenerateContentConfig(response_modalities=["TEXT", "IMAGE"])
+    chunks = list(gemini().models.generate_content_stream(model="fast", contents="a red fox", config=config))
+    check("two chunks", len(chunks) == 2 and chunks[0].text)
+    check("a streamed picture", opened(chunks[1]).size == (1024, 1024))
+    check("the end", chunks[1].candidates[0].finish_reason == types.FinishReason.STOP)
+
+
+def models() -> None:
+    client = gemini()
+    names = [model.name for model in client.models.list()]
+    check("all models", len(names) == 9 and "models/gemini-3-pro-image" in names)
+    pages = client.models.list(config={"page_size": 2})
+    check("pages", [model.name for model in pages] == names)
+    model = client.models.get(model="gemini-3-pro-image")
+    check("a model", model.name == "models/gemini-3-pro-image" and "generateContent" in model.supported_actions)
+    tokens = client.models.count_tokens(model="fast", contents="a red fox in the snow")
+    check("tokens", tokens.total_tokens == 6)
+
+
+def refused(what: str, kind, code: int, status: str, call) -> None:
+    try:
+        call()
+        check(f"{what} is refused", False)
+    except errors.APIError as error:
+        said = f"{what}: {type(error).__name__} {error.code} {error.status}"
+        check(said, type(error) is kind and (error.code, error.status) == (code, status) and error.message)
+
+
+def make(client: genai.Client, model: str = "fast", **config):
+    return client.models.generate_content(model=model, contents="a fox", config=config or None)
+
+
+def refusals() -> None:
+    client, server = errors.ClientError, errors.ServerError
+    refused("a bad key", client, 400, "INVALID_ARGUMENT", lambda: make(gemini("bad")))
+    large = {"image_size": "4K"}
+    refused("a size", client, 400, "INVALID_ARGUMENT", lambda: make(gemini(), image_config=large))
+    scoped = gemini(os.environ["TINTYPE_KEY_FAST"])
+    refused("another model", client, 403, "PERMISSION_DENIED", lambda: make(scoped, "pro"))
+    refused("no model", client, 404, "NOT_FOUND", lambda: make(gemini(), "gemini-1.0-pro"))
+    refused("no such model", client, 404, "NOT_FOUND", lambda: gemini().models.get(model="nothing"))
+    poor = gemini(os.environ["TINTYPE_KEY_POOR"])
+    refused("no money", client, 429, "RESOURCE_EXHAUSTED", lambda: make(poor))
+    hurried = gemini(headers={"X-Server-Timeout": "0.001"})
+    refused("no time", server, 504, "DEADLINE_EXCEEDED", lambda: make(hurried, "pro", image_config=large))
+    pause(True)
+    refused("paused", server, 503, "UNAVAILABLE", lambda: make(gemini()))
+    stream = lambda: list(gemini().models.generate_content_stream(model="fast", contents="a fox"))
+    refused("a paused stream", server, 503, "UNAVAILABLE", stream)
+    pause(False)
+
+
+def images() -> None:
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+    answer = client.images.generate(model="pro", prompt="a red fox", size="1536x1024")
+    check("a picture of OpenAI's", Image.open(BytesIO(base64.b64decode(answer.data[0].b64_json))).size == (1264, 848))
+    check("its size and usage", answer.size == "1264x848" and answer.usage.total_tokens > 0)
+    answer = client.images.generate(model="fast", prompt="a red fox", n=2, response_format="url")
+    check("two URLs", len(answer.data) == 2)
+    for image in answer.data:
+        with urllib.request.urlopen(image.url, timeout=30) as file:
+            check("a URL opens", Image.open(file).size == (1024, 1024))
+    answer = client.images.edit(model="pro", prompt="make it blue", image=("in.png", png(90, 160), "image/png"))
+    check("an edit", Image.open(BytesIO(base64.b64decode(answer.data[0].b64_json))).size == (768, 1376))
+    several = [("a.png", png(9, 9), "image/png"), ("b.png", png(9, 9), "image/png")]
+    check("an edit of several", client.images.edit(model="fast", prompt="both", image=several).data[0].b64_json)
+    check("the models", len(list(client.models.list())) == 9 and client.models.retrieve("pro").id == "pro")
+
+
+def refusals_of_openai() -> None:
+    def client(key: str = KEY) -> openai.OpenAI:
+        return openai.OpenAI(base_url=f"{URL}/v1", api_key=key, max_retries=0)
+
+    def refused(what: str, kind, code, call) -> None:
+        try:
+            call()
+            check(f"{what} is refused", False)
+        except openai.APIStatusError as error:
+            check(f"{what}: {type(error).__name__} {error.code}", type(error) is kind and error.code == code)
+
+    def make(client: openai.OpenAI, **options):
+        return client.images.generate(**{"model": "fast", "prompt": "a fox", **options})
+
+    scoped, poor = os.environ["TINTYPE_KEY_FAST"], os.environ["TINTYPE_KEY_POOR"]
+    refused("a bad key", openai.AuthenticationError, "invalid_api_key", lambda: make(client("bad")))
+    refused("a bad key of a list", openai.AuthenticationError, "invalid_api_key", lambda: client("bad").models.list())
+    refused("a size", openai.BadRequestError, None, lambda: make(client(), size="large"))
+    refused("a scope", openai.PermissionDeniedError, "model_not_allowed", lambda: make(client(scoped), model="pro"))
+    refused("a model", openai.NotFoundError, "model_not_found", lambda: make(client(), model="dall-e-3"))
+    refused("no money", openai.RateLimitError, "insufficient_quota", lambda: make(client(poor)))
+    pause(True)
+    refused("paused", openai.InternalServerError, "unavailable", lambda: make(client()))
+    pause(False)
+
+
+for part in (pictures, streams, models, refusals, images, refusals_of_openai):
+    part()
+print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")
+sys.exit(1 if failed else 0)
