@@ -24,4 +24,4 @@ mod usage;
 
 pub use abandoned::{Heard, Line, run as cancel_abandoned};
 pub use orphans::Orphans;
-pub use routes::configure;
+pub use routes::{configure, told};

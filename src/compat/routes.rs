@@ -6,6 +6,7 @@ use super::gemini;
 use super::models;
 use super::openai;
 use super::refusal::{Kind, Refusal};
+use crate::http::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 /// Adds all routes.
@@ -38,6 +39,17 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .default_service(web::to(unknown)),
         )
         .service(versioned("{rest:(/.*)?}").default_service(web::to(unknown)));
+}
+
+/// A problem of the service as a whole in the form that the clients of this path read; `None` where that is the native one.
+pub fn told(problem: &Problem, path: &str) -> Option<HttpResponse> {
+    let mut segments = path.trim_start_matches('/').split('/');
+    let dialect = match (segments.next()?, segments.next()) {
+        ("v1", Some("images")) => Dialect::OpenAi,
+        ("v1" | "v1beta" | "v1alpha", _) => Dialect::Gemini,
+        _ => return None,
+    };
+    Some(dialect.answer(&problem.clone().into()))
 }
 
 /// The versions are one and the same interface.

@@ -234,17 +234,16 @@ impl Scanner {
             let room = (MAX_NAME + 1).saturating_sub(name.len());
             name.extend_from_slice(&of_name[..of_name.len().min(room)]);
         }
-        if end.is_some() {
-            if let State::Text {
+        if end.is_some()
+            && let State::Text {
                 name: Some(raw), ..
             } = std::mem::replace(&mut self.state, State::Between)
-                && let Some(Level::Object {
-                    name, awaits_name, ..
-                }) = self.levels.last_mut()
-            {
-                *name = read_name(&raw);
-                *awaits_name = false;
-            }
+            && let Some(Level::Object {
+                name, awaits_name, ..
+            }) = self.levels.last_mut()
+        {
+            *name = read_name(&raw);
+            *awaits_name = false;
         }
         self.keep(&bytes[..used])?;
         Ok(used)

@@ -4,6 +4,7 @@ use super::failures;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::unread;
+use crate::compat;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -54,20 +55,23 @@ pub async fn envelope<B: MessageBody + 'static>(
     let id = RequestId::of(request.request());
     let state = request.app_data::<web::Data<AppState>>();
     if state.is_some_and(|state| state.fail_stop.has_tripped()) {
-        let answer = failures::stopping().render(&id.0);
+        let answer = compat::told(&failures::stopping(), request.path())
+            .unwrap_or_else(|| failures::stopping().render(&id.0));
         return Ok(sealed(request.into_response(answer), &id));
     }
     let unread = unread::keep(&mut request);
+    let path = request.path().to_owned();
     // No other handle on the request may be held here: the router needs it for itself.
     let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(Ok(response)) => response.map_into_boxed_body(),
-        Ok(Err(error)) => return Err(Rendered::of(&error, &id).into()),
+        Ok(Err(error)) => return Err(Rendered::of(&error, &id, path).into()),
         Err(_) => {
             tracing::error!(request_id = %id.0, "a handler panicked");
             let detail = "the service failed to answer this; tell its operator the request id";
             return Err(Rendered {
                 problem: Problem::new(Code::Internal, detail),
                 id: id.0.to_string(),
+                path,
             }
             .into());
         }
@@ -97,10 +101,12 @@ pub async fn envelope<B: MessageBody + 'static>(
 struct Rendered {
     problem: Problem,
     id: String,
+    /// Which interface was called.
+    path: String,
 }
 
 impl Rendered {
-    fn of(error: &Error, id: &RequestId) -> Self {
+    fn of(error: &Error, id: &RequestId, path: String) -> Self {
         let problem = error.as_error::<Problem>().cloned().unwrap_or_else(|| {
             tracing::error!(request_id = %id.0, %error, "an unexpected error");
             Problem::new(
@@ -111,6 +117,7 @@ impl Rendered {
         Self {
             problem,
             id: id.0.to_string(),
+            path,
         }
     }
 }
@@ -127,7 +134,8 @@ impl ResponseError for Rendered {
     }
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
-        let mut answer = self.problem.render(&self.id);
+        let mut answer = compat::told(&self.problem, &self.path)
+            .unwrap_or_else(|| self.problem.render(&self.id));
         if let Ok(value) = HeaderValue::from_str(&self.id) {
             answer.headers_mut().insert(REQUEST_ID, value);
         }

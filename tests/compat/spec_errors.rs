@@ -222,6 +222,27 @@ fn row_503_unavailable_a_back_end_that_is_out_of_reach() {
 }
 
 #[test]
+fn row_503_unavailable_after_a_storage_failure() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let waiting = server.in_background(server.gemini(&customer, "fast", &fox()));
+    server.until_running(1);
+    server.inside().fail_stop.trip("a test");
+    for answer in [
+        waiting.join().unwrap(),
+        server.gemini(&customer, "fast", &fox()).send(),
+        server.get("/v1/models").send(),
+        server.get("/v1beta/nothing").send(),
+    ] {
+        answer.assert_google_error(503, "UNAVAILABLE");
+    }
+    let answer = server.openai(&customer, &json!({"prompt": "a fox"})).send();
+    answer.assert_openai_error(503, "server_error", Some("unavailable"));
+    server.get("/api/v1/balance").refused(503, "overloaded");
+}
+
+#[test]
 fn row_504_deadline_exceeded_a_run_that_takes_too_long() {
     let server = Server::with(Options::new().set("jobs.timeout_seconds", 1));
     let customer = server.customer("1.00");
