@@ -145,6 +145,7 @@ mod tests {
             GenerateError::Refused(_) => "refused",
             GenerateError::Blocked(_) => "blocked",
             GenerateError::NoPicture(_) => "no picture",
+            GenerateError::TimedOut(_) => "timed out",
         };
         for code in [408, 409, 425, 429, 500, 502, 503, 504, 520, 524, 529] {
             assert_eq!(class(code), "transient", "{code}");
