@@ -14,6 +14,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, Transactio
 use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words, transition};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -75,7 +76,7 @@ impl World {
     fn new_job(&self) -> NewJob {
         NewJob {
             key: self.key,
-            spend_limit: None,
+            spend_limits: SpendLimits::default(),
             tier: Tier::Pro,
             mode: Mode::TextToImage,
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

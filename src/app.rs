@@ -246,6 +246,7 @@ pub async fn finish_jobs(state: &AppState) {
             state.config.server.shutdown_grace_seconds,
         ))
         .await;
+    housekeeping::note_key_uses(state).await;
 }
 
 /// Ends the actors, writes the last commits and lets the data directory go. Blocks for as long as the disk takes.

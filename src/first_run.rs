@@ -3,7 +3,7 @@
 use crate::config::FirstRun;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
-use crate::http::{issue_key, open_account};
+use crate::http::{Author, issue_key, open_account};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -25,7 +25,7 @@ pub async fn account(state: &AppState) -> Result<Account, Problem> {
     }
     let balance = opening_balance(&state.config.first_run);
     let books = Books::default().deposit(balance).unwrap_or_default();
-    open_account(state, ACCOUNT.into(), books, balance).await
+    open_account(state, &Author::service(), ACCOUNT.into(), books, balance).await
 }
 
 /// The text of a first key, if the service has none yet.
@@ -38,7 +38,7 @@ pub async fn key(state: &AppState) -> Result<Option<String>, Problem> {
         name: "first".into(),
         ..key
     };
-    let (text, _) = issue_key(state, account.id, shape).await?;
+    let (text, _) = issue_key(state, &Author::service(), account.id, shape).await?;
     Ok(Some(text))
 }
 

@@ -11,6 +11,8 @@ use tokio::time::{MissedTickBehavior, interval};
 const PULSE: Duration = Duration::from_secs(1);
 /// Pulses between two sweeps of records and pictures.
 const SWEEP_EVERY: u64 = 600;
+/// Pulses between two writings of when keys were used.
+const NOTE_USES_EVERY: u64 = 60;
 /// Records looked at in one step, and pictures removed in one.
 const STEP: usize = 1_000;
 /// Steps of one sweep; the rest waits for the next.
@@ -26,7 +28,11 @@ pub async fn run(state: Data<AppState>) {
             state.fail_stop.trip("the dispatcher has died");
             return;
         }
+        if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
+            note_key_uses(&state).await;
+        }
         if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
+            forget_audit_log(&state).await;
             forget_idempotency_keys(&state).await;
             remove_old_results(&state).await;
             forget_old_deliveries(&state).await;
@@ -52,6 +58,44 @@ async fn forget_idempotency_keys(state: &AppState) {
         if cursor.is_empty() {
             return;
         }
+    }
+}
+
+async fn forget_audit_log(state: &AppState) {
+    let Some(age) = state.config.audit.retention() else {
+        return;
+    };
+    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(age));
+    for _ in 0..MAX_STEPS {
+        match state.store.forget_audit_log(older_than, STEP) {
+            Ok(writes) if writes.is_empty() => return,
+            Ok(writes) => {
+                if state.commit(writes).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "old lines of the audit log could not be removed");
+                return;
+            }
+        }
+    }
+}
+
+/// Writes down when keys were last used, for those that were used since it was last written.
+pub async fn note_key_uses(state: &AppState) {
+    for _ in 0..MAX_STEPS {
+        let uses = state.key_ring.unwritten_uses(STEP);
+        if uses.is_empty()
+            || state
+                .commit(state.store.put_last_uses(&uses))
+                .await
+                .is_err()
+        {
+            return;
+        }
+        state.key_ring.uses_written(&uses);
     }
 }
 

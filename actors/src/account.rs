@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{IdSource, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -69,6 +70,8 @@ pub struct ApplyEvent {
 pub struct DepositMoney {
     /// How much, and why.
     pub deposit: Deposit,
+    /// Writes the line of the audit log. A deposit that was made before has its line already.
+    pub note: Option<Note<LedgerEntry>>,
     /// Hears the ledger's new line.
     pub reply: Reply<Result<LedgerEntry, DepositError>>,
 }
@@ -111,7 +114,11 @@ enum Command {
     Accept(Box<NewJob>, Reply<Result<Accepted, AcceptError>>),
     Begin(JobId, Reply<Result<Job, EventError>>),
     Apply(JobId, JobEvent, Reply<Result<Job, EventError>>),
-    Deposit(Deposit, Reply<Result<LedgerEntry, DepositError>>),
+    Deposit(
+        Deposit,
+        Option<Note<LedgerEntry>>,
+        Reply<Result<LedgerEntry, DepositError>>,
+    ),
 }
 
 /// Answers that wait for the disk. Sending one fails only when nobody waits for it any more.
@@ -260,10 +267,16 @@ impl AccountActor {
                         fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
                     answers.push(Answer::Event(outcome.map(Box::new), reply));
                 }
-                Command::Deposit(deposit, reply) => {
-                    let outcome = batch.deposit(TransactionId(context.ids.next(now)), deposit, now);
+                Command::Deposit(deposit, note, reply) => {
+                    let id = TransactionId(context.ids.next(now));
+                    let outcome = batch.deposit(id, deposit, now);
                     if let Err(DepositError::Store(error)) = outcome {
                         return Err(error);
+                    }
+                    if let (Ok(entry), Some(note)) = (&outcome, note)
+                        && entry.id == id
+                    {
+                        batch.record(&note(entry));
                     }
                     answers.push(Answer::Deposit(outcome, reply));
                 }
@@ -384,7 +397,10 @@ impl Handler<DepositMoney> for AccountActor {
     type Result = ();
 
     fn handle(&mut self, command: DepositMoney, ctx: &mut Self::Context) {
-        self.take(Command::Deposit(command.deposit, command.reply), ctx);
+        self.take(
+            Command::Deposit(command.deposit, command.note, command.reply),
+            ctx,
+        );
     }
 }
 

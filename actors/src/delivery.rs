@@ -8,7 +8,7 @@ mod messages;
 
 pub use messages::{
     AddDelivery, DeliveriesQueued, DeliveryError, ForgetDeliveries, GetOutboxDepths, OutboxDepths,
-    Redeliver, StopDelivering,
+    Redeliver, Redelivered, StopDelivering,
 };
 
 use crate::clock::Clock;
@@ -19,6 +19,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
@@ -70,7 +71,10 @@ struct Recorded(DeliveryId, Option<Delivery>);
 /// What waits for a delivery's commit to end.
 enum Deferred {
     Attempt(Attempt),
-    Redeliver(oneshot::Sender<Result<Delivery, DeliveryError>>),
+    Redeliver(
+        Option<Note<Redelivered>>,
+        oneshot::Sender<Result<Delivery, DeliveryError>>,
+    ),
 }
 
 /// Makes deliveries.
@@ -239,7 +243,7 @@ impl DeliveryActor {
         }
         let outcome = match wanted {
             Deferred::Attempt(attempt) => self.record(id, &attempt),
-            Deferred::Redeliver(reply) => self.redeliver(id, reply),
+            Deferred::Redeliver(note, reply) => self.redeliver(id, note, reply),
         };
         if let Err(error) = outcome {
             self.context.fail_stop.trip(error.to_string());
@@ -259,6 +263,7 @@ impl DeliveryActor {
     fn redeliver(
         &mut self,
         id: DeliveryId,
+        note: Option<Note<Redelivered>>,
         reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
     ) -> Result<(), StoreError> {
         let refuse = |reply: oneshot::Sender<_>, error| drop(reply.send(Err(error)));
@@ -276,7 +281,14 @@ impl DeliveryActor {
             return Ok(());
         }
         let after = delivery::redeliver(&before, (self.context.clock)());
-        let writes = self.context.store.change_delivery(Some(&before), &after);
+        let mut writes = self.context.store.change_delivery(Some(&before), &after);
+        if let Some(note) = note {
+            let change = Redelivered {
+                before,
+                after: after.clone(),
+            };
+            writes.push(self.context.store.add_audit(&note(&change)));
+        }
         self.commit(after, writes, Some(reply));
         Ok(())
     }
@@ -429,7 +441,9 @@ impl Handler<AddDelivery> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, command: AddDelivery, _: &mut Self::Context) {
-        let writes = self.context.store.add_delivery(&command.delivery);
+        let store = &self.context.store;
+        let mut writes = store.add_delivery(&command.delivery);
+        writes.extend(command.audit.map(|entry| store.add_audit(&entry)));
         self.commit(command.delivery, writes, Some(command.reply));
     }
 }
@@ -438,7 +452,7 @@ impl Handler<Redeliver> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, command: Redeliver, _: &mut Self::Context) {
-        self.decide(command.id, Deferred::Redeliver(command.reply));
+        self.decide(command.id, Deferred::Redeliver(command.note, command.reply));
     }
 }
 

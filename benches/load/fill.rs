@@ -14,6 +14,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, Transactio
 use tintype_storage::domain::job::{Brief, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
@@ -174,7 +175,7 @@ fn fill_account(
 fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
     Ok(NewJob {
         key,
-        spend_limit: None,
+        spend_limits: SpendLimits::default(),
         tier: Tier::Pro,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

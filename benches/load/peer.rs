@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype::app::{self, Setup};
 use tintype::config::{Config, Sources};
-use tintype::http::{issue_key, open_account};
+use tintype::http::{Author, issue_key, open_account};
 use tintype::server;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
 use tintype_storage::domain::amount::Amount;
@@ -136,8 +136,10 @@ fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
         let balance: Amount = "100000000".parse()?;
         let books = Books::default().deposit(balance)?;
         for number in 0..accounts {
-            let account = open_account(&state, format!("load {number}"), books, balance).await?;
-            let (text, _) = issue_key(&state, account.id, |key| key).await?;
+            let author = Author::service();
+            let account =
+                open_account(&state, &author, format!("load {number}"), books, balance).await?;
+            let (text, _) = issue_key(&state, &author, account.id, |key| key).await?;
             println!("{text}");
         }
         println!("ready");

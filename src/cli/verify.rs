@@ -60,8 +60,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
     report.faults.extend(missing.into_iter().take(room));
     println!(
-        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {pictures} pictures",
-        report.accounts, report.live_jobs, report.ended_jobs, report.entries, report.deliveries
+        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} lines of the audit log, {pictures} pictures",
+        report.accounts,
+        report.live_jobs,
+        report.ended_jobs,
+        report.entries,
+        report.deliveries,
+        report.audit_entries
     );
     if report.faults.is_empty() {
         println!("all invariants hold");

@@ -1,6 +1,7 @@
 //! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
+use crate::http::admission::{self, NotAdmitted};
 use crate::http::state::AppState;
 use actix_web::HttpRequest;
 use actix_web::http::header;
@@ -21,13 +22,14 @@ pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKe
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    let key = state.key_ring.find(&state.store, &shown)?;
-    let key = key.ok_or_else(|| {
-        invalid("API key not valid. Please pass a valid API key; check that it was copied whole.")
-    })?;
-    key.admit(state.now())
-        .map_err(|refusal| invalid(&format!("API key not valid: {refusal}")))?;
-    Ok(key)
+    admission::admit(request, state, &shown).map_err(|refused| match refused {
+        NotAdmitted::Unknown => invalid(
+            "API key not valid. Please pass a valid API key; check that it was copied whole.",
+        ),
+        NotAdmitted::Key(_) => invalid(&format!("API key not valid: {refused}")),
+        NotAdmitted::Address(_) => Refusal::new(Kind::NotAllowed, refused.to_string()),
+        NotAdmitted::Store(error) => error.into(),
+    })
 }
 
 /// Was the key sent as the OpenAI SDKs send it, and in no other way?

@@ -252,7 +252,7 @@ impl Call {
         };
         let new = NewJob {
             key: self.key.id,
-            spend_limit: self.key.spend_limit,
+            spend_limits: self.key.spend_limits(),
             tier: asked.tier,
             mode,
             aspect: if asked.ratio.is_none() && mode == Mode::ImageToImage {

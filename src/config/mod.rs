@@ -4,6 +4,7 @@
 //! happens. Every fault is reported at once, with the place where it was written.
 
 mod addresses;
+mod audit;
 mod backend;
 mod backends;
 mod billing;
@@ -37,6 +38,7 @@ use std::net::SocketAddr;
 use serde::Serialize;
 
 pub use addresses::Listen;
+pub use audit::Audit;
 pub use backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
 pub use billing::{Billing, FirstRun};
 pub use compat::Compat;
@@ -60,6 +62,8 @@ pub struct Config {
     pub storage: Storage,
     /// The operator's access.
     pub admin: Admin,
+    /// The log of what operators change.
+    pub audit: Audit,
     /// What input images and webhooks may reach.
     pub egress: Egress,
     /// Deliveries.
@@ -110,6 +114,7 @@ impl Config {
             server: Server::read(root.section("server")),
             storage: Storage::read(root.section("storage")),
             admin: Admin::read(root.section("admin")),
+            audit: Audit::read(root.section("audit")),
             egress: Egress::read(root.section("egress")),
             webhooks: Webhooks::read(root.section("webhooks")),
             inputs: Inputs::read(root.section("inputs")),

@@ -3,13 +3,14 @@
 use std::thread::available_parallelism;
 use std::time::Duration;
 
+use ipnet::IpNet;
 use serde::Serialize;
 
-use super::addresses::{Listen, base_url};
+use super::addresses::{Listen, base_url, range};
 use super::reader::Section;
 use super::render;
 use super::secret::Secret;
-use super::values::{integer, or_empty, private, text};
+use super::values::{integer, list, or_empty, private, text};
 
 /// `[server]`: the listening side.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -19,6 +20,9 @@ pub struct Server {
     /// What callers reach the service under, without a slash at the end; `None`: `http://<listen>`.
     #[serde(serialize_with = "render::or_blank")]
     pub public_url: Option<String>,
+    /// Proxies whose `X-Forwarded-For` is believed.
+    #[serde(serialize_with = "render::as_strings")]
+    pub trusted_proxies: Vec<IpNet>,
     /// An own address for `/metrics`; `None`: served beside the rest.
     #[serde(serialize_with = "render::or_blank")]
     pub metrics_listen: Option<Listen>,
@@ -37,6 +41,7 @@ impl Server {
         let read = Self {
             listen: s.required("listen", text(Listen::parse)),
             public_url: s.required("public_url", private(or_empty(base_url))),
+            trusted_proxies: s.required("trusted_proxies", list(0..=256, text(range))),
             metrics_listen: s.required("metrics_listen", text(or_empty(Listen::parse))),
             workers: s.required("workers", integer(0..=1024)),
             max_body_bytes: s.required("max_body_bytes", integer(1024..=64 * 1024 * 1024)),

@@ -1,5 +1,7 @@
 //! Who calls: a client by its API key, or the operator by the token.
 
+use super::admission::{self, NotAdmitted};
+use super::author::Author;
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use actix_web::dev::Payload;
@@ -17,7 +19,10 @@ pub struct Principal {
 }
 
 /// Whoever has shown the operator's token.
-pub struct Operator;
+pub struct Operator {
+    /// As the audit log is to name them.
+    pub author: Author,
+}
 
 impl FromRequest for Principal {
     type Error = Problem;
@@ -44,14 +49,12 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
 fn authenticate(request: &HttpRequest) -> Result<Arc<ApiKey>, Problem> {
     let state = state_of(request)?;
     let token = bearer(request.headers(), "<API_KEY>")?;
-    let invalid = || unauthorized("the API key is not valid; check that it was copied whole");
-    let key = state
-        .key_ring
-        .find(&state.store, token)?
-        .ok_or_else(invalid)?;
-    key.admit(state.now())
-        .map_err(|refusal| unauthorized(refusal.to_string()))?;
-    Ok(key)
+    admission::admit(request, state, token).map_err(|refused| match refused {
+        NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
+        // Not 401: the key is a good one, and another would be refused there as well.
+        NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),
+        NotAdmitted::Store(error) => error.into(),
+    })
 }
 
 fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {
@@ -60,7 +63,9 @@ fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {
     // Hashes are compared: how long that takes says nothing about the token.
     let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     if shown == state.admin_token {
-        Ok(Operator)
+        Ok(Operator {
+            author: Author::operator(request, state),
+        })
     } else {
         Err(unauthorized("the admin token is not valid"))
     }

@@ -63,6 +63,21 @@ pub async fn read_json(
     tokio::time::timeout(time, read).await.map_err(late)?
 }
 
+/// The body of a call that may do without one: `None` where nothing is sent.
+pub async fn read_optional_json(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<Option<Bytes>, Problem> {
+    let headers = request.headers();
+    let sends = declared_length(headers).is_some_and(|length| length > 0)
+        || headers.contains_key(header::TRANSFER_ENCODING);
+    if !sends {
+        return Ok(None);
+    }
+    read_json(request, payload, state).await.map(Some)
+}
+
 fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers
         .get(header::CONTENT_LENGTH)?

@@ -10,7 +10,7 @@ use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::http::header::{HeaderName, HeaderValue};
 use actix_web::middleware::Next;
-use actix_web::{Error, HttpRequest, HttpResponse, ResponseError, web};
+use actix_web::{Error, HttpMessage as _, HttpRequest, HttpResponse, ResponseError, web};
 use futures_util::FutureExt as _;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
@@ -19,12 +19,19 @@ use uuid::Builder;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_ID_CHARS: usize = 128;
+/// Below this the id of a request is also kept for the audit log.
+const OPERATOR: &str = "/admin/";
 
 /// The id of the request in hand: the caller's own if it is fit for a log line, else a fresh one.
 #[derive(Clone)]
 pub struct RequestId(Rc<str>);
 
 impl RequestId {
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
     fn of(request: &HttpRequest) -> Self {
         let given = request
             .headers()
@@ -58,6 +65,9 @@ pub async fn envelope<B: MessageBody + 'static>(
         let answer = compat::told(&failures::stopping(), request.path())
             .unwrap_or_else(|| failures::stopping().render(&id.0));
         return Ok(sealed(request.into_response(answer), &id));
+    }
+    if request.path().starts_with(OPERATOR) {
+        request.extensions_mut().insert(id.clone());
     }
     let unread = unread::keep(&mut request);
     let path = request.path().to_owned();

@@ -51,7 +51,7 @@ impl From<AcceptError> for Problem {
                 format!("{error}; wait for some of them to finish"),
             )
             .retry_after(5),
-            AcceptError::KeyLimit { .. } => Problem::new(Code::KeyLimitReached, error.to_string()),
+            AcceptError::KeyLimit(_) => Problem::new(Code::KeyLimitReached, error.to_string()),
             AcceptError::Ledger(error) => {
                 Problem::new(Code::InsufficientBalance, error.to_string())
             }

@@ -7,7 +7,7 @@ use actix_web::web;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::ledger::LedgerError;
+use tintype_storage::domain::spending::KeySpending;
 use tintype_storage::store::AcceptError;
 
 /// Refuses what the account's balance or the key's own limit does not cover.
@@ -19,29 +19,28 @@ pub async fn check(
     let account = state.store.account(key.account)?;
     let books = account.map(|account| account.books).unwrap_or_default();
     books.hold(price).map_err(AcceptError::from)?;
-    let Some(limit) = key.spend_limit else {
+    let limits = key.spend_limits();
+    if !limits.any() {
         return Ok(());
-    };
+    }
     let (shared, key) = (state.clone(), Arc::clone(key));
     // Reads all live jobs of the account, which may be many: not on this thread, which serves other calls.
     let used = web::block(move || spent_and_held(&shared, &key)).await;
-    let used = used.map_err(|_| failures::busy())??;
-    let total = used.plus(price).map_err(LedgerError::from);
-    if total.map_err(AcceptError::from)? > limit {
-        return Err(AcceptError::KeyLimit { limit, used, price }.into());
-    }
-    Ok(())
+    let (spent, held) = used.map_err(|_| failures::busy())??;
+    let outcome = limits.check(&spent, held, price, state.now());
+    Ok(outcome.map_err(AcceptError::from)?)
 }
 
-/// What a key has spent, with what its live jobs hold.
-fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<Amount, Problem> {
-    let mut used = state.store.key_spent(key.id)?;
+/// What a key has spent, and what its live jobs hold.
+fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(KeySpending, Amount), Problem> {
+    let spent = state.store.key_spending(key.id)?;
+    let mut held = Amount::ZERO;
     state.store.each_live_job_of(key.account, |job| {
         if job.key == key.id {
             // Beyond every limit there is nothing to tell apart.
-            used = used.plus(job.price).unwrap_or(used);
+            held = held.plus(job.price).unwrap_or(held);
         }
         Ok(())
     })?;
-    Ok(used)
+    Ok((spent, held))
 }

@@ -311,7 +311,7 @@ fn new_job(call: &Call, material: &Material) -> Result<NewJob, Problem> {
     };
     Ok(NewJob {
         key: key.id,
-        spend_limit: key.spend_limit,
+        spend_limits: key.spend_limits(),
         tier: asked.tier,
         mode: asked.mode,
         aspect: asked.aspect,

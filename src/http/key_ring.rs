@@ -1,9 +1,12 @@
-//! API keys that were used lately, so that a call costs one hash and one look into memory.
+//! API keys that were used lately, so that a call costs one hash and one look into memory; and when they were.
 
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
 use tintype_storage::domain::api_key::{self, ApiKey, KeyHash};
+use tintype_storage::domain::ids::KeyId;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Store, StoreError};
 
 /// Keys that are remembered; when there are more, all are looked up anew.
@@ -17,42 +20,121 @@ pub struct KeyRing {
 
 #[derive(Default)]
 struct State {
-    keys: HashMap<KeyHash, Arc<ApiKey>>,
+    keys: HashMap<KeyHash, Found>,
     /// Rises when a key is forgotten, so that nobody puts back what was read before that.
     forgotten: u64,
+    /// Of every key that was found since the start.
+    uses: HashMap<KeyId, Arc<LastUse>>,
+}
+
+/// A key that a text has opened.
+#[derive(Clone)]
+pub struct Found {
+    /// What is known about it.
+    pub key: Arc<ApiKey>,
+    /// The text has been replaced and ends then.
+    until: Option<Timestamp>,
+    last_use: Arc<LastUse>,
+}
+
+/// When a key was last used, in milliseconds: as it happened, and as far as it has been written down.
+#[derive(Default)]
+struct LastUse {
+    seen: AtomicI64,
+    written: AtomicI64,
+}
+
+impl Found {
+    /// Notes that the key was used. Costs no lock and no write.
+    pub fn note_use(&self, now: Timestamp) {
+        self.last_use
+            .seen
+            .fetch_max(now.millis(), Ordering::Relaxed);
+    }
+
+    fn if_open(self, now: Timestamp) -> Option<Self> {
+        let is_open = self.until.is_none_or(|until| now < until);
+        is_open.then_some(self)
+    }
 }
 
 impl KeyRing {
-    /// The key with this text; `None` when it is malformed or not known.
-    pub fn find(&self, store: &Store, text: &str) -> Result<Option<Arc<ApiKey>>, StoreError> {
+    /// The key that this text opens; `None` when it is malformed, not known, or was replaced and has ended.
+    pub fn find(
+        &self,
+        store: &Store,
+        text: &str,
+        now: Timestamp,
+    ) -> Result<Option<Found>, StoreError> {
         let hash = api_key::hash(text);
         let forgotten = {
             let state = self.state.read();
-            if let Some(key) = state.keys.get(&hash) {
-                return Ok(Some(Arc::clone(key)));
+            if let Some(found) = state.keys.get(&hash) {
+                return Ok(found.clone().if_open(now));
             }
             state.forgotten
         };
         if !api_key::is_well_formed(text) {
             return Ok(None);
         }
-        let Some(key) = store.key_by_hash(&hash)?.map(Arc::new) else {
+        let Some((key, until)) = store.key_opened_by(&hash, now)? else {
             return Ok(None);
         };
         let mut state = self.state.write();
+        let found = Found {
+            last_use: Arc::clone(state.uses.entry(key.id).or_default()),
+            key: Arc::new(key),
+            until,
+        };
         if state.forgotten == forgotten {
             if state.keys.len() >= CAPACITY {
                 state.keys.clear();
             }
-            state.keys.insert(hash, Arc::clone(&key));
+            state.keys.insert(hash, found.clone());
         }
-        Ok(Some(key))
+        Ok(Some(found))
     }
 
-    /// Forgets a key that was changed or removed.
-    pub fn forget(&self, hash: &KeyHash) {
+    /// Forgets a key that was changed or removed, as it was before: its text and those that it had earlier.
+    pub fn forget(&self, hash: &KeyHash, key: &ApiKey) {
         let mut state = self.state.write();
         state.forgotten += 1;
         state.keys.remove(hash);
+        for retired in &key.retired {
+            state.keys.remove(&retired.hash);
+        }
+    }
+
+    /// Forgets also when a key was used: it is no more.
+    pub fn forget_use(&self, id: KeyId) {
+        self.state.write().uses.remove(&id);
+    }
+
+    /// When a key was last used since the start.
+    pub fn last_use(&self, id: KeyId) -> Option<Timestamp> {
+        let state = self.state.read();
+        let seen = state.uses.get(&id)?.seen.load(Ordering::Relaxed);
+        (seen > 0).then(|| Timestamp::from_millis(seen))
+    }
+
+    /// Up to `limit` uses that are not written down yet.
+    pub fn unwritten_uses(&self, limit: usize) -> Vec<(KeyId, Timestamp)> {
+        let state = self.state.read();
+        let unwritten = state.uses.iter().filter_map(|(id, it)| {
+            let seen = it.seen.load(Ordering::Relaxed);
+            let is_new = seen > it.written.load(Ordering::Relaxed);
+            is_new.then(|| (*id, Timestamp::from_millis(seen)))
+        });
+        unwritten.take(limit).collect()
+    }
+
+    /// These uses are on the disk.
+    pub fn uses_written(&self, uses: &[(KeyId, Timestamp)]) {
+        let state = self.state.read();
+        for (id, at) in uses {
+            if let Some(it) = state.uses.get(id) {
+                it.written.fetch_max(at.millis(), Ordering::Relaxed);
+            }
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! The HTTP edge: what is asked, by whom, and how the answer is told.
 
 mod admin;
+pub(crate) mod admission;
 mod auth;
+mod author;
 mod balance;
 pub(crate) mod body;
+mod client_address;
 mod envelope;
 pub(crate) mod failures;
 pub(crate) mod funds;
@@ -20,6 +23,7 @@ mod unread;
 mod wire;
 
 pub use admin::{issue_key, open_account, remove_key};
+pub use author::Author;
 pub use envelope::envelope;
 pub use key_ring::KeyRing;
 pub use routes::configure;

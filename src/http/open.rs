@@ -6,20 +6,22 @@ use tintype_storage::domain::tier::Tier;
 
 /// Refuses while the service or the model is paused, and while the queue is full.
 pub fn check(state: &AppState, tier: Tier) -> Result<(), Problem> {
-    let pause = *state.pause.read();
     let again = "try again later with the same Idempotency-Key";
+    let paused = |what: &str, reason: &Option<String>| {
+        let because = reason
+            .as_ref()
+            .map_or_else(String::new, |it| format!(" ({it})"));
+        Problem::new(Code::Paused, format!("{what} is paused{because}; {again}"))
+    };
+    let pause = state.pause.read();
     if pause.project {
-        return Err(Problem::new(
-            Code::Paused,
-            format!("the service is paused; {again}"),
-        ));
+        return Err(paused("the service", &pause.reasons.project));
     }
     if pause.covers(tier) {
-        return Err(Problem::new(
-            Code::Paused,
-            format!("the {tier} model is paused; {again}"),
-        ));
+        let reason = &pause.reasons.tiers[tier.index()];
+        return Err(paused(&format!("the {tier} model"), reason));
     }
+    drop(pause);
     if state.system.live_jobs() as u64 >= state.config.jobs.max_live {
         return Err(Problem::new(
             Code::Overloaded,

@@ -14,6 +14,7 @@ pub enum Code {
     InsufficientBalance,
     KeyLimitReached,
     ModelNotAllowed,
+    AddressNotAllowed,
     InvalidSignature,
     UrlExpired,
     NotFound,
@@ -35,11 +36,12 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Unauthorized,
         Self::InsufficientBalance,
         Self::KeyLimitReached,
         Self::ModelNotAllowed,
+        Self::AddressNotAllowed,
         Self::InvalidSignature,
         Self::UrlExpired,
         Self::NotFound,
@@ -73,6 +75,11 @@ impl Code {
                 403,
                 "model_not_allowed",
                 "Model not allowed for this API key",
+            ),
+            Self::AddressNotAllowed => (
+                403,
+                "address_not_allowed",
+                "Address not allowed for this API key",
             ),
             Self::InvalidSignature => (403, "invalid_signature", "Invalid signature"),
             Self::UrlExpired => (403, "url_expired", "URL expired"),

@@ -22,6 +22,8 @@ pub struct Report {
     pub entries: u64,
     /// Deliveries to webhooks.
     pub deliveries: u64,
+    /// Lines of the audit log.
+    pub audit_entries: u64,
     /// Sentences, one for each rule that is broken somewhere; no more than [`MAX_FAULTS`].
     pub faults: Vec<String>,
 }
@@ -118,10 +120,19 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         ));
     }
     store.each_key(|key| {
+        let spending = store.key_spending(key.id)?;
         let (recorded, computed) = (
-            store.key_spent(key.id)?,
+            spending.total,
             spent.get(&key.id).copied().unwrap_or_default(),
         );
+        if let Some(fault) = spending.fault() {
+            report.fault(format!("key {} has {fault}", key.id));
+        }
+        for retired in &key.retired {
+            if store.key_of_retired(&retired.hash)? != Some(key.id) {
+                report.fault(format!("an earlier text of key {} is not found", key.id));
+            }
+        }
         if !accounts.contains(&key.account) {
             report.fault(format!(
                 "key {} is of account {}, which does not exist",
@@ -132,6 +143,21 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
             report.fault(format!(
                 "key {} has spent {recorded} by its record, {computed} by its jobs",
                 key.id
+            ));
+        }
+        Ok(())
+    })?;
+    store.each_audit_entry(|id, entry| {
+        report.audit_entries += 1;
+        if entry.id != id {
+            report.fault(format!(
+                "line {} of the audit log is found as {id}",
+                entry.id
+            ));
+        }
+        if let Some(account) = entry.account.filter(|it| !accounts.contains(it)) {
+            report.fault(format!(
+                "line {id} of the audit log is about account {account}, which does not exist"
             ));
         }
         Ok(())

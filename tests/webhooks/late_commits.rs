@@ -82,7 +82,11 @@ fn begin(script: Vec<Outcome>) -> (Arc<Slow>, World) {
 
 fn wish(world: &World, id: DeliveryId) -> oneshot::Receiver<Result<Delivery, DeliveryError>> {
     let (reply, answer) = oneshot::channel();
-    world.system.deliveries().do_send(Redeliver { id, reply });
+    world.system.deliveries().do_send(Redeliver {
+        id,
+        note: None,
+        reply,
+    });
     answer
 }
 

@@ -24,6 +24,7 @@ use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryK
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
@@ -278,7 +279,11 @@ impl World {
         let (id, job) = (DeliveryId(id), JobId(id));
         let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job, self.now());
         let (reply, answer) = oneshot::channel();
-        let command = AddDelivery { delivery, reply };
+        let command = AddDelivery {
+            delivery,
+            audit: None,
+            reply,
+        };
         self.system.deliveries().do_send(command);
         answer.await.unwrap().unwrap().id
     }
@@ -286,7 +291,11 @@ impl World {
     /// Sends a delivery again.
     pub async fn redeliver(&self, id: DeliveryId) -> Result<Delivery, DeliveryError> {
         let (reply, answer) = oneshot::channel();
-        self.system.deliveries().do_send(Redeliver { id, reply });
+        self.system.deliveries().do_send(Redeliver {
+            id,
+            note: None,
+            reply,
+        });
         answer.await.unwrap()
     }
 
@@ -360,7 +369,7 @@ pub fn webhook(number: u128) -> Webhook {
 fn new_job() -> NewJob {
     NewJob {
         key: KeyId(Uuid::from_u128(1)),
-        spend_limit: None,
+        spend_limits: SpendLimits::default(),
         tier: Tier::Fast,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

@@ -1,6 +1,7 @@
 //! What the delivery actor is told and asked.
 
 use actix::Message;
+use tintype_storage::domain::audit_log::{AuditEntry, Note};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::StoreError;
@@ -17,6 +18,8 @@ pub struct DeliveriesQueued(pub Vec<Delivery>);
 pub struct AddDelivery {
     /// The delivery.
     pub delivery: Delivery,
+    /// The line of the audit log.
+    pub audit: Option<AuditEntry>,
     /// Hears of the outcome.
     pub reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
 }
@@ -27,8 +30,19 @@ pub struct AddDelivery {
 pub struct Redeliver {
     /// The delivery.
     pub id: DeliveryId,
+    /// Writes the line of the audit log.
+    pub note: Option<Note<Redelivered>>,
     /// Hears of the outcome.
     pub reply: oneshot::Sender<Result<Delivery, DeliveryError>>,
+}
+
+/// A delivery before and after it was sent again.
+#[derive(Clone, Debug)]
+pub struct Redelivered {
+    /// As it was.
+    pub before: Delivery,
+    /// As it is.
+    pub after: Delivery,
 }
 
 /// Removes deliveries that ended before a moment, with their attempts, among the next `limit` from `cursor` on. Answered once

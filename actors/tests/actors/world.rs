@@ -21,6 +21,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Origin, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
@@ -245,7 +246,7 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(NewJob {
             key: KeyId(account.0),
-            spend_limit: None,
+            spend_limits: SpendLimits::default(),
             tier,
             mode: Mode::TextToImage,
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
@@ -301,8 +302,11 @@ impl World {
             reference: None,
             idempotency: None,
         };
-        self.address(account)
-            .do_send(DepositMoney { deposit, reply });
+        self.address(account).do_send(DepositMoney {
+            deposit,
+            note: None,
+            reply,
+        });
         answer
     }
 

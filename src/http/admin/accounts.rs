@@ -2,6 +2,7 @@
 
 use super::paging::{Listing, Window};
 use crate::http::auth::Operator;
+use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::failures;
 use crate::http::idempotency;
@@ -10,10 +11,12 @@ use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
+use serde_json::json;
 use sha2::{Digest, Sha256};
 use tintype_actors::account::DepositMoney;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, TransactionId};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
@@ -94,7 +97,7 @@ pub fn read_name(fields: &mut Fields<'_>, name: Option<String>) -> Option<String
 
 /// `POST /accounts`
 pub async fn open(
-    _: Operator,
+    operator: Operator,
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
@@ -112,13 +115,14 @@ pub async fn open(
     let (Some(name), Some(books)) = (name, books) else {
         return Err(Problem::field("body", "is incomplete"));
     };
-    let account = create(&state, name, books, balance).await?;
+    let account = create(&state, &operator.author, name, books, balance).await?;
     Ok(HttpResponse::Created().json(AccountView::from(account)))
 }
 
 /// Opens an account with its first ledger line, where it begins with money.
 pub async fn create(
     state: &AppState,
+    author: &Author,
     name: String,
     books: Books,
     balance: Amount,
@@ -140,9 +144,15 @@ pub async fn create(
         reference: Some("opening balance".into()),
         created_at: now,
     });
-    state
-        .commit(state.store.open_account(&account, opening.as_ref()))
-        .await?;
+    let mut writes = state.store.open_account(&account, opening.as_ref());
+    let subject = Subject {
+        account: Some(account.id),
+        id: Some(account.id.0),
+    };
+    let line = author.line(state, Action::AccountCreate, subject);
+    let facts = json!({"name": account.name, "balance": balance.to_string()});
+    writes.push(state.store.add_audit(&told(line, None, Some(facts))));
+    state.commit(writes).await?;
     Ok(account)
 }
 
@@ -168,7 +178,7 @@ pub async fn show(
 
 /// `POST /accounts/{account_id}/deposits`
 pub async fn deposit(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     request: HttpRequest,
     payload: web::Payload,
@@ -210,7 +220,13 @@ pub async fn deposit(
         .get(account.id)?
         .ok_or_else(failures::busy)?;
     let (reply, answer) = oneshot::channel();
+    let subject = Subject {
+        account: Some(account.id),
+        id: None,
+    };
+    let line = operator.author.line(&state, Action::DepositCreate, subject);
     let command = DepositMoney {
+        note: Some(Box::new(move |entry| deposited(line, entry))),
         deposit: Deposit {
             amount,
             reference,
@@ -224,6 +240,23 @@ pub async fn deposit(
         .map_err(|_| failures::busy())?;
     let entry = answer.await.map_err(|_| failures::busy())??;
     Ok(HttpResponse::Created().json(EntryView::from(entry)))
+}
+
+/// What the audit log says of a deposit: the balance before and after, and the ledger's new line.
+fn deposited(line: AuditEntry, entry: &LedgerEntry) -> AuditEntry {
+    let line = AuditEntry {
+        subject: Some(entry.id.0),
+        ..line
+    };
+    let before = entry.balance_after.minus(entry.amount).ok();
+    let before = before.map(|it| json!({"balance": it.to_string()}));
+    let after = json!({
+        "balance": entry.balance_after.to_string(),
+        "kind": entry.kind.word(),
+        "amount": entry.amount.to_string(),
+        "reference": entry.reference,
+    });
+    told(line, before, Some(after))
 }
 
 fn fingerprint(amount: Amount, reference: Option<&str>) -> Fingerprint {

@@ -1,7 +1,8 @@
 //! The delivery log: what was sent, what came back, and sending again.
 
-use super::paging::{Listing, Window};
+use super::paging::{Listing, Window, sifted};
 use crate::http::auth::Operator;
+use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::failures;
 use crate::http::problem::{Code, FieldFault, Problem};
@@ -10,8 +11,9 @@ use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
 use serde::Serialize;
-use serde_json::json;
-use tintype_actors::delivery::{DeliveryError, Redeliver};
+use serde_json::{Value, json};
+use tintype_actors::delivery::{DeliveryError, Redeliver, Redelivered};
+use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
@@ -19,10 +21,9 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::Page;
 use tokio::sync::oneshot;
 
-/// Deliveries looked at for one page when a filter lets few through; the cursor then goes on from there.
-const MAX_LOOKED_AT: usize = 10_000;
 /// Deliveries sent again by one call.
 const MAX_REDELIVERED: usize = 10_000;
+/// Deliveries read, and sent again, at a time.
 const STEP: usize = 500;
 
 /// A delivery on the wire.
@@ -72,6 +73,18 @@ impl DeliveryView {
             created_at: delivery.created_at.to_string(),
         }
     }
+}
+
+/// What the audit log says of a delivery.
+pub fn facts(delivery: &Delivery) -> Value {
+    json!({
+        "job_id": delivery.job.to_string(),
+        "webhook_id": delivery.webhook.to_string(),
+        "url": delivery.url,
+        "status": delivery.state.word(),
+        "reason": delivery.state.reason().map(|reason| reason.words()),
+        "attempts": delivery.attempts,
+    })
 }
 
 fn view(state: &AppState, delivery: Delivery) -> Result<DeliveryView, Problem> {
@@ -155,28 +168,15 @@ fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<D
             next: None,
         });
     }
-    let (mut items, mut after, mut looked_at) = (Vec::new(), window.after, 0);
-    loop {
-        let page = match filter.account {
-            Some(account) => state.store.deliveries_of(account, STEP, after)?,
-            None => state.store.deliveries(STEP, after)?,
-        };
-        looked_at += page.items.len();
-        let last = page.next;
-        for delivery in page.items {
-            if items.len() == window.limit {
-                let next = items.last().map(|it: &Delivery| it.id.0.into_bytes());
-                return Ok(Page { items, next });
-            }
-            if filter.lets(&delivery) {
-                items.push(delivery);
-            }
-        }
-        if last.is_none() || looked_at >= MAX_LOOKED_AT {
-            return Ok(Page { items, next: last });
-        }
-        after = last;
-    }
+    sifted(
+        window,
+        |limit, after| match filter.account {
+            Some(account) => state.store.deliveries_of(account, limit, after),
+            None => state.store.deliveries(limit, after),
+        },
+        |delivery| delivery.id.0.into_bytes(),
+        |delivery| filter.lets(delivery),
+    )
 }
 
 /// `GET /deliveries/{delivery_id}`
@@ -192,18 +192,18 @@ pub async fn show(
 
 /// `POST /deliveries/{delivery_id}/redeliver`
 pub async fn redeliver(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let id: DeliveryId = path.parse().map_err(|_| missing())?;
-    let delivery = send_again(&state, id).await?;
+    let delivery = send_again(&state, &operator.author, id).await?;
     Ok(HttpResponse::Accepted().json(view(&state, delivery)?))
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`: all failed ones of a webhook that were created in a range of time.
 pub async fn redeliver_failed(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     request: HttpRequest,
     payload: web::Payload,
@@ -242,7 +242,11 @@ pub async fn redeliver_failed(
     let mut redelivered = 0;
     for step in wanted.chunks(STEP) {
         // Begun together, so that they share the disk's time.
-        let answers = join_all(step.iter().map(|id| send_again(&state, *id))).await;
+        let answers = join_all(
+            step.iter()
+                .map(|id| send_again(&state, &operator.author, *id)),
+        )
+        .await;
         for answer in answers {
             match answer {
                 Ok(_) => redelivered += 1,
@@ -261,12 +265,36 @@ enum Refusal {
     Problem(Problem),
 }
 
-async fn send_again(state: &AppState, id: DeliveryId) -> Result<Delivery, Refusal> {
+async fn send_again(
+    state: &AppState,
+    author: &Author,
+    id: DeliveryId,
+) -> Result<Delivery, Refusal> {
     let (reply, answer) = oneshot::channel();
+    let subject = Subject {
+        account: None,
+        id: Some(id.0),
+    };
+    let line = author.line(state, Action::DeliveryRedeliver, subject);
+    let note: Note<Redelivered> = Box::new(move |change| {
+        let line = AuditEntry {
+            account: Some(change.before.account),
+            ..line
+        };
+        told(
+            line,
+            Some(facts(&change.before)),
+            Some(facts(&change.after)),
+        )
+    });
     state
         .system
         .deliveries()
-        .try_send(Redeliver { id, reply })
+        .try_send(Redeliver {
+            id,
+            note: Some(note),
+            reply,
+        })
         .map_err(|_| Refusal::Problem(failures::busy()))?;
     let answer = answer
         .await

@@ -1,186 +1,30 @@
-//! API keys: made, listed, changed, removed.
+//! API keys: made, listed, changed, rotated, removed.
 
-use super::accounts::{find, read_name};
+use super::accounts::find;
+use super::key_body::KeyChange;
+use super::key_view::{KeyView, facts};
 use super::paging::{Listing, Window};
 use crate::http::auth::Operator;
+use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
-use crate::http::wire::fields::{Fields, kind};
+use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde::Serialize;
-use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, RateLimit};
+use std::time::Duration;
+use tintype_storage::domain::api_key::{self, ApiKey, KeyHash};
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, KeyId};
-use tintype_storage::domain::tier::Tier;
-use tintype_storage::domain::time::Timestamp;
 
-const FIELDS: &[&str] = &[
-    "name",
-    "models",
-    "active",
-    "expires_at",
-    "spend_limit",
-    "rate_limit",
-];
-
-#[derive(Serialize)]
-struct KeyView {
-    key_id: String,
-    account_id: String,
-    /// Shown once, when the key is made.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    api_key: Option<String>,
-    name: String,
-    models: Vec<&'static str>,
-    active: bool,
-    expires_at: Option<String>,
-    spend_limit: Option<String>,
-    spent: String,
-    rate_limit: Option<RateView>,
-    created_at: String,
-}
-
-#[derive(Serialize)]
-struct RateView {
-    per_second: u32,
-    burst: u32,
-}
-
-impl KeyView {
-    fn new(key: ApiKey, spent: Amount, api_key: Option<String>) -> Self {
-        Self {
-            key_id: key.id.to_string(),
-            account_id: key.account.to_string(),
-            api_key,
-            models: Tier::ALL
-                .iter()
-                .filter(|tier| key.allows(**tier))
-                .map(|tier| tier.word())
-                .collect(),
-            active: key.active,
-            expires_at: key.expires_at.map(|at| at.to_string()),
-            spend_limit: key.spend_limit.map(|limit| limit.to_string()),
-            spent: spent.to_string(),
-            rate_limit: key.rate_limit.map(|rate| RateView {
-                per_second: rate.per_second,
-                burst: rate.burst,
-            }),
-            created_at: key.created_at.to_string(),
-            name: key.name,
-        }
-    }
-}
-
-/// What a body says of a key. An outer `None` is a field that was not sent; an inner one is `null`.
-#[derive(Default)]
-struct KeyChange {
-    name: Option<String>,
-    active: Option<bool>,
-    models: Option<Option<Vec<Tier>>>,
-    expires_at: Option<Option<Timestamp>>,
-    spend_limit: Option<Option<Amount>>,
-    rate_limit: Option<Option<RateLimit>>,
-}
-
-impl KeyChange {
-    fn read(body: &[u8], name_required: bool) -> Result<Self, Problem> {
-        let mut fields = Fields::parse(body).map_err(Problem::validation)?;
-        let name = if name_required {
-            fields.required_string("name")
-        } else {
-            fields.optional_string("name")
-        };
-        let change = Self {
-            name: read_name(&mut fields, name),
-            active: fields.optional_bool("active"),
-            models: nullable(&mut fields, "models", models),
-            expires_at: nullable(&mut fields, "expires_at", |fields| {
-                fields.optional_time("expires_at")
-            }),
-            spend_limit: nullable(&mut fields, "spend_limit", spend_limit),
-            rate_limit: nullable(&mut fields, "rate_limit", rate_limit),
-        };
-        fields.finish(FIELDS).map_err(Problem::validation)?;
-        Ok(change)
-    }
-
-    fn apply(self, key: ApiKey) -> ApiKey {
-        ApiKey {
-            name: self.name.unwrap_or(key.name),
-            active: self.active.unwrap_or(key.active),
-            models: self.models.unwrap_or(key.models),
-            expires_at: self.expires_at.unwrap_or(key.expires_at),
-            spend_limit: self.spend_limit.unwrap_or(key.spend_limit),
-            rate_limit: self.rate_limit.unwrap_or(key.rate_limit),
-            ..key
-        }
-    }
-}
-
-/// Tells a field that was not sent from one that is `null`.
-fn nullable<'a, T>(
-    fields: &mut Fields<'a>,
-    name: &str,
-    read: impl FnOnce(&mut Fields<'a>) -> Option<T>,
-) -> Option<Option<T>> {
-    fields.has(name).then(|| read(fields))
-}
-
-fn models(fields: &mut Fields<'_>) -> Option<Vec<Tier>> {
-    let words = fields.optional_strings("models")?;
-    let mut models = Vec::new();
-    for (at, word) in words.iter().enumerate() {
-        match word.parse::<Tier>() {
-            Ok(tier) if !models.contains(&tier) => models.push(tier),
-            Ok(_) => {}
-            Err(_) => fields.fault(format!("models[{at}]"), "must be one of fast, quality, pro"),
-        }
-    }
-    if words.is_empty() {
-        fields.fault(
-            "models",
-            "must name at least one model; leave it out, or send null, for all",
-        );
-    }
-    Some(models)
-}
-
-fn spend_limit(fields: &mut Fields<'_>) -> Option<Amount> {
-    let limit = fields.optional_amount("spend_limit")?;
-    if limit.is_negative() {
-        fields.fault("spend_limit", "must not be negative");
-    }
-    Some(limit)
-}
-
-fn rate_limit(fields: &mut Fields<'_>) -> Option<RateLimit> {
-    let raw = fields.optional("rate_limit")?;
-    #[derive(serde::Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Wire {
-        per_second: u32,
-        burst: u32,
-    }
-    match serde_json::from_str::<Wire>(raw.get()) {
-        Ok(Wire {
-            per_second: per_second @ 1..=1_000_000,
-            burst: burst @ 1..=1_000_000,
-        }) => Some(RateLimit { per_second, burst }),
-        _ => {
-            let message = format!(
-                "must be an object {{\"per_second\": 5, \"burst\": 10}} with numbers from 1 to 1,000,000, not {}",
-                kind(raw)
-            );
-            fields.fault("rate_limit", message);
-            None
-        }
-    }
-}
+/// Hours that the old text of a rotated key is valid, unless asked otherwise.
+const DEFAULT_OVERLAP_HOURS: u64 = 24;
+const MAX_OVERLAP_HOURS: u64 = 24 * 30;
+/// Earlier texts of one key that may be valid at once.
+const MAX_RETIRED: usize = 8;
 
 /// `POST /accounts/{account_id}/keys`
 pub async fn create(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     request: HttpRequest,
     payload: web::Payload,
@@ -189,13 +33,15 @@ pub async fn create(
     let account = find(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
     let change = KeyChange::read(&body, true)?;
-    let (text, key) = issue(&state, account.id, |key| change.apply(key)).await?;
-    Ok(HttpResponse::Created().json(KeyView::new(key, Amount::ZERO, Some(text))))
+    let shape = |key| change.apply(key);
+    let (text, key) = issue(&state, &operator.author, account.id, shape).await?;
+    Ok(HttpResponse::Created().json(KeyView::new(&state, key, Some(text))?))
 }
 
 /// Makes a key with all rights and lets `shape` narrow it. Returns its text, which is kept nowhere.
 pub async fn issue(
     state: &AppState,
+    author: &Author,
     account: AccountId,
     shape: impl FnOnce(ApiKey) -> ApiKey,
 ) -> Result<(String, ApiKey), Problem> {
@@ -209,12 +55,21 @@ pub async fn issue(
         active: true,
         expires_at: None,
         spend_limit: None,
+        spend_limit_daily: None,
+        spend_limit_monthly: None,
         rate_limit: None,
+        allowed_ips: Vec::new(),
+        retired: Vec::new(),
         created_at: now,
     });
-    state
-        .commit(state.store.put_key(&api_key::hash(&text), &key))
-        .await?;
+    let mut writes = state.store.put_key(&api_key::hash(&text), &key);
+    let line = told(
+        line(state, author, Action::KeyCreate, &key),
+        None,
+        Some(facts(&key, now)),
+    );
+    writes.push(state.store.add_audit(&line));
+    state.commit(writes).await?;
     Ok((text, key))
 }
 
@@ -230,20 +85,23 @@ pub async fn list(
     let page = state
         .store
         .keys_of(account.id, window.limit, window.after)?;
-    let spent = page
-        .items
-        .iter()
-        .map(|key| state.store.key_spent(key.id))
-        .collect::<Result<Vec<_>, _>>()?;
-    let mut spent = spent.into_iter();
-    Ok(HttpResponse::Ok().json(Listing::new(page, |key| {
-        KeyView::new(key, spent.next().unwrap_or_default(), None)
-    })))
+    let list = Listing::try_new(page, |key| KeyView::new(&state, key, None))?;
+    Ok(HttpResponse::Ok().json(list))
+}
+
+/// `GET /keys/{key_id}`
+pub async fn show(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let (_, key) = find_key(&state, &path)?;
+    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, None)?))
 }
 
 /// `PATCH /keys/{key_id}`
 pub async fn change(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     request: HttpRequest,
     payload: web::Payload,
@@ -252,34 +110,122 @@ pub async fn change(
     find_key(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
     let change = KeyChange::read(&body, false)?;
-    let _operator = state.operator.lock().await;
-    let (hash, key) = find_key(&state, &path)?;
-    let key = change.apply(key);
-    state.commit(state.store.put_key(&hash, &key)).await?;
-    state.key_ring.forget(&hash);
-    let spent = state.store.key_spent(key.id)?;
-    Ok(HttpResponse::Ok().json(KeyView::new(key, spent, None)))
+    let _changing = state.operator.lock().await;
+    let (hash, before) = find_key(&state, &path)?;
+    let key = change.apply(before.clone());
+    if key != before {
+        let now = state.now();
+        let line = told(
+            line(&state, &operator.author, Action::KeyChange, &key),
+            Some(facts(&before, now)),
+            Some(facts(&key, now)),
+        );
+        let mut writes = state.store.put_key(&hash, &key);
+        writes.push(state.store.add_audit(&line));
+        state.commit(writes).await?;
+        state.key_ring.forget(&hash, &before);
+    }
+    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, None)?))
+}
+
+/// `POST /keys/{key_id}/rotate`: a new text for the same key. The old one is valid for some hours yet.
+pub async fn rotate(
+    operator: Operator,
+    path: web::Path<String>,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    find_key(&state, &path)?;
+    let hours = read_overlap(&request, payload, &state).await?;
+    let _changing = state.operator.lock().await;
+    let (old, before) = find_key(&state, &path)?;
+    let now = state.now();
+    let overlap = Duration::from_secs(hours * 3_600);
+    let until = (hours > 0).then(|| now.plus(overlap));
+    let (key, ended) = before.rotate(old, until, now);
+    if key.retired.len() > MAX_RETIRED {
+        let detail = format!(
+            "{MAX_RETIRED} earlier texts of this key are still valid; wait for one to end, or rotate with overlap_hours 0, which ends them all"
+        );
+        return Err(Problem::new(Code::Conflict, detail));
+    }
+    let text = api_key::text(&rand::random());
+    let line = told(
+        line(&state, &operator.author, Action::KeyRotate, &key),
+        Some(facts(&before, now)),
+        Some(facts(&key, now)),
+    );
+    let new = api_key::hash(&text);
+    let mut writes = state.store.rotate_key(&old, &new, &key, &ended);
+    writes.push(state.store.add_audit(&line));
+    state.commit(writes).await?;
+    state.key_ring.forget(&old, &before);
+    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, Some(text))?))
+}
+
+/// A rotation needs no body.
+async fn read_overlap(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<u64, Problem> {
+    let body = body::read_optional_json(request, payload, state).await?;
+    let Some(body) = body else {
+        return Ok(DEFAULT_OVERLAP_HOURS);
+    };
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let hours = fields
+        .optional("overlap_hours")
+        .map_or(Some(DEFAULT_OVERLAP_HOURS), |raw| {
+            let read = raw.get().parse().ok();
+            read.filter(|hours| (0..=MAX_OVERLAP_HOURS).contains(hours))
+        });
+    if hours.is_none() {
+        let message = format!("must be a whole number from 0 to {MAX_OVERLAP_HOURS}");
+        fields.fault("overlap_hours", message);
+    }
+    fields
+        .finish(&["overlap_hours"])
+        .map_err(Problem::validation)?;
+    Ok(hours.unwrap_or(DEFAULT_OVERLAP_HOURS))
 }
 
 /// `DELETE /keys/{key_id}`
 pub async fn remove(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _operator = state.operator.lock().await;
+    let _changing = state.operator.lock().await;
     let (_, key) = find_key(&state, &path)?;
-    withdraw(&state, &key).await?;
+    withdraw(&state, &operator.author, &key).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// Removes a key, if it is still there.
-pub async fn withdraw(state: &AppState, key: &ApiKey) -> Result<(), Problem> {
+pub async fn withdraw(state: &AppState, author: &Author, key: &ApiKey) -> Result<(), Problem> {
     if let Some((hash, key)) = state.store.key(key.id)? {
-        state.commit(state.store.remove_key(&hash, &key)).await?;
-        state.key_ring.forget(&hash);
+        let line = told(
+            line(state, author, Action::KeyDelete, &key),
+            Some(facts(&key, state.now())),
+            None,
+        );
+        let mut writes = state.store.remove_key(&hash, &key);
+        writes.push(state.store.add_audit(&line));
+        state.commit(writes).await?;
+        state.key_ring.forget(&hash, &key);
+        state.key_ring.forget_use(key.id);
     }
     Ok(())
+}
+
+fn line(state: &AppState, author: &Author, action: Action, key: &ApiKey) -> AuditEntry {
+    let subject = Subject {
+        account: Some(key.account),
+        id: Some(key.id.0),
+    };
+    author.line(state, action, subject)
 }
 
 fn find_key(state: &AppState, id: &str) -> Result<(KeyHash, ApiKey), Problem> {

@@ -1,7 +1,10 @@
 //! The operator interface: accounts, money, keys and switches.
 
 mod accounts;
+mod audit;
 mod deliveries;
+mod key_body;
+mod key_view;
 mod keys;
 mod paging;
 mod pause;
@@ -36,10 +39,12 @@ pub fn routes(scope: Scope) -> Scope {
                 .route(web::post().to(keys::create)),
         )
         .service(
-            for_operator("/keys/{key_id}", "DELETE, PATCH")
+            for_operator("/keys/{key_id}", "DELETE, GET, PATCH")
+                .route(web::get().to(keys::show))
                 .route(web::patch().to(keys::change))
                 .route(web::delete().to(keys::remove)),
         )
+        .service(for_operator("/keys/{key_id}/rotate", "POST").route(web::post().to(keys::rotate)))
         .service(
             for_operator("/accounts/{account_id}/webhooks", "GET, POST")
                 .route(web::get().to(webhooks::list))
@@ -76,4 +81,5 @@ pub fn routes(scope: Scope) -> Scope {
                 .route(web::get().to(pause::show))
                 .route(web::put().to(pause::set)),
         )
+        .service(for_operator("/audit", "GET").route(web::get().to(audit::list)))
 }

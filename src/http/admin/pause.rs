@@ -1,69 +1,174 @@
-//! The switches that pause the project or a model.
+//! The switches that pause the project or a model, with the reasons that callers are told.
 
 use crate::http::auth::Operator;
+use crate::http::author::{Subject, told};
 use crate::http::body;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
-use serde_json::json;
-use tintype_storage::domain::pause::Pause;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::tier::Tier;
+
+const TIERS: &[&str] = &["fast", "quality", "pro"];
+const SWITCHES: &[&str] = &["project", "fast", "quality", "pro"];
+const MAX_REASON_CHARS: usize = 200;
 
 /// `GET /pause`
 pub async fn show(_: Operator, state: web::Data<AppState>) -> HttpResponse {
-    answer(*state.pause.read())
+    HttpResponse::Ok().json(view(&state.pause.read()))
 }
 
 /// `PUT /pause`: what is left out is not paused.
 pub async fn set(
-    _: Operator,
+    operator: Operator,
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let body = body::read_json(&request, payload, &state).await?;
-    let pause = read(&body)?;
-    let _operator = state.operator.lock().await;
-    state.commit(state.store.set_pause(&pause)).await?;
-    *state.pause.write() = pause;
-    state.system.pause_changed(pause);
-    Ok(answer(pause))
-}
-
-fn read(body: &[u8]) -> Result<Pause, Problem> {
-    let mut fields = Fields::parse(body).map_err(Problem::validation)?;
-    let mut pause = Pause {
-        project: fields.optional_bool("project").unwrap_or(false),
-        tiers: [false; 3],
-    };
-    if let Some(raw) = fields.optional("tiers") {
-        match Fields::parse(raw.get().as_bytes()) {
-            Ok(mut tiers) => {
-                for tier in Tier::ALL {
-                    pause.tiers[tier.index()] = tiers.optional_bool(tier.word()).unwrap_or(false);
-                }
-                let faults = tiers
-                    .finish(&["fast", "quality", "pro"])
-                    .err()
-                    .unwrap_or_default();
-                faults
-                    .into_iter()
-                    .for_each(|it| fields.fault(format!("tiers.{}", it.field), it.message));
-            }
-            Err(_) => fields.fault("tiers", "must be an object with fast, quality and pro"),
-        }
+    let wanted = Wanted::read(&body)?;
+    let _changing = state.operator.lock().await;
+    let before = state.pause.read().clone();
+    let pause = wanted.onto(&before);
+    if pause != before {
+        let subject = Subject {
+            account: None,
+            id: None,
+        };
+        let line = operator.author.line(&state, Action::PauseChange, subject);
+        let line = told(line, Some(view(&before)), Some(view(&pause)));
+        let mut writes = state.store.set_pause(&pause);
+        writes.push(state.store.add_audit(&line));
+        state.commit(writes).await?;
+        *state.pause.write() = pause.clone();
+        state.system.pause_changed(pause.clone());
     }
-    fields
-        .finish(&["project", "tiers"])
-        .map_err(Problem::validation)?;
-    Ok(pause)
+    Ok(HttpResponse::Ok().json(view(&pause)))
 }
 
-fn answer(pause: Pause) -> HttpResponse {
-    let tiers: serde_json::Map<_, _> = Tier::ALL
-        .iter()
-        .map(|tier| (tier.word().to_owned(), pause.tiers[tier.index()].into()))
-        .collect();
-    HttpResponse::Ok().json(json!({"project": pause.project, "tiers": tiers}))
+/// What a body asks for. Of a reason an outer `None` is one that was not sent, an inner one is `null`.
+struct Wanted {
+    project: bool,
+    tiers: [bool; 3],
+    /// For all that is paused and has none of its own.
+    reason: Option<Option<String>>,
+    project_reason: Option<Option<String>>,
+    tier_reasons: [Option<Option<String>>; 3],
+}
+
+impl Wanted {
+    fn read(body: &[u8]) -> Result<Self, Problem> {
+        let mut fields = Fields::parse(body).map_err(Problem::validation)?;
+        let mut wanted = Self {
+            project: fields.optional_bool("project").unwrap_or(false),
+            tiers: [false; 3],
+            reason: reason(&mut fields, "reason"),
+            project_reason: None,
+            tier_reasons: Default::default(),
+        };
+        if let Some(raw) = fields.optional("tiers") {
+            inner(&mut fields, "tiers", raw, TIERS, |tiers| {
+                for tier in Tier::ALL {
+                    let on = tiers.optional_bool(tier.word()).unwrap_or(false);
+                    wanted.tiers[tier.index()] = on;
+                }
+            });
+        }
+        if let Some(raw) = fields.optional("reasons") {
+            inner(&mut fields, "reasons", raw, SWITCHES, |reasons| {
+                wanted.project_reason = reason(reasons, "project");
+                for tier in Tier::ALL {
+                    wanted.tier_reasons[tier.index()] = reason(reasons, tier.word());
+                }
+            });
+        }
+        fields
+            .finish(&["project", "tiers", "reason", "reasons"])
+            .map_err(Problem::validation)?;
+        Ok(wanted)
+    }
+
+    /// The switches as they will be. What stays paused keeps its reason unless it is given another.
+    fn onto(self, before: &Pause) -> Pause {
+        let given = |own: Option<Option<String>>, before: &Option<String>| {
+            own.or_else(|| self.reason.clone())
+                .unwrap_or_else(|| before.clone())
+        };
+        let [fast, quality, pro] = self.tier_reasons;
+        let old = &before.reasons.tiers;
+        let reasons = PauseReasons {
+            project: given(self.project_reason, &before.reasons.project),
+            tiers: [
+                given(fast, &old[0]),
+                given(quality, &old[1]),
+                given(pro, &old[2]),
+            ],
+        };
+        Pause {
+            project: self.project,
+            tiers: self.tiers,
+            reasons,
+        }
+        .tidied()
+    }
+}
+
+/// Reads an object inside the body; its faults are told with its name before theirs.
+fn inner(
+    fields: &mut Fields<'_>,
+    name: &str,
+    raw: &RawValue,
+    known: &[&str],
+    read: impl FnOnce(&mut Fields<'_>),
+) {
+    match Fields::parse(raw.get().as_bytes()) {
+        Ok(mut object) => {
+            read(&mut object);
+            for fault in object.finish(known).err().unwrap_or_default() {
+                fields.fault(format!("{name}.{}", fault.field), fault.message);
+            }
+        }
+        Err(_) => fields.fault(name, format!("must be an object with {}", known.join(", "))),
+    }
+}
+
+fn reason(fields: &mut Fields<'_>, name: &str) -> Option<Option<String>> {
+    if !fields.has(name) {
+        return None;
+    }
+    let text = fields.optional_string(name);
+    let fits = |text: &String| {
+        let chars = text.chars().count();
+        (1..=MAX_REASON_CHARS).contains(&chars) && !text.chars().any(char::is_control)
+    };
+    if text.as_ref().is_some_and(|text| !fits(text)) {
+        let message =
+            format!("must be 1 to {MAX_REASON_CHARS} characters without control characters");
+        fields.fault(name, message);
+    }
+    Some(text)
+}
+
+/// The switches; with reasons only where there is one.
+fn view(pause: &Pause) -> Value {
+    let per_tier = |value: &dyn Fn(usize) -> Value| -> Map<String, Value> {
+        let tiers = Tier::ALL.iter();
+        tiers
+            .map(|tier| (tier.word().to_owned(), value(tier.index())))
+            .collect()
+    };
+    let mut shown = json!({
+        "project": pause.project,
+        "tiers": per_tier(&|at| pause.tiers[at].into()),
+    });
+    if pause.reasons != PauseReasons::default() {
+        let mut reasons = per_tier(&|at| pause.reasons.tiers[at].clone().into());
+        reasons.insert("project".to_owned(), pause.reasons.project.clone().into());
+        shown["reasons"] = reasons.into();
+    }
+    shown
 }

@@ -5,6 +5,7 @@ use super::deliveries::DeliveryView;
 use super::paging::{Listing, Window};
 use crate::egress::parse_url;
 use crate::http::auth::Operator;
+use crate::http::author::{Subject, told};
 use crate::http::body;
 use crate::http::failures;
 use crate::http::problem::{Code, Problem};
@@ -12,7 +13,9 @@ use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
+use serde_json::{Value, json};
 use tintype_actors::delivery::AddDelivery;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -52,9 +55,24 @@ fn view(state: &AppState, webhook: Webhook) -> Result<WebhookView, Problem> {
     })
 }
 
+/// What the audit log says of a webhook: its secrets by their number alone.
+fn facts(webhook: &Webhook) -> Value {
+    let retired = webhook.retired.iter();
+    let retired: Vec<String> = retired.map(|it| it.until.to_string()).collect();
+    json!({"url": webhook.url, "encoding": webhook.encoding.word(), "earlier_secrets_until": retired})
+}
+
+fn line(state: &AppState, operator: &Operator, action: Action, webhook: &Webhook) -> AuditEntry {
+    let subject = Subject {
+        account: Some(webhook.account),
+        id: Some(webhook.id.0),
+    };
+    operator.author.line(state, action, subject)
+}
+
 /// `POST /accounts/{account_id}/webhooks`
 pub async fn register(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     request: HttpRequest,
     payload: web::Payload,
@@ -68,7 +86,7 @@ pub async fn register(
     let encoding = read_encoding(&mut fields).unwrap_or(Encoding::Ascii);
     fields.finish(FIELDS).map_err(Problem::validation)?;
     let url = url.ok_or_else(|| Problem::field("url", "is required"))?;
-    let _operator = state.operator.lock().await;
+    let _changing = state.operator.lock().await;
     check_free(&state, account.id, None, &url)?;
     let now = state.now();
     let id = WebhookId(state.system.accounts().context().ids.next(now));
@@ -82,7 +100,14 @@ pub async fn register(
         retired: Vec::new(),
         created_at: now,
     };
-    state.commit(state.store.put_webhook(&webhook)).await?;
+    let mut writes = state.store.put_webhook(&webhook);
+    let line = line(&state, &operator, Action::WebhookCreate, &webhook);
+    writes.push(
+        state
+            .store
+            .add_audit(&told(line, None, Some(facts(&webhook)))),
+    );
+    state.commit(writes).await?;
     Ok(HttpResponse::Created().json(view(&state, webhook)?))
 }
 
@@ -171,7 +196,7 @@ pub async fn show(
 
 /// `PATCH /webhooks/{webhook_id}`
 pub async fn change(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     request: HttpRequest,
     payload: web::Payload,
@@ -184,51 +209,77 @@ pub async fn change(
     let url = read_url(&state, &mut fields, url);
     let encoding = read_encoding(&mut fields);
     fields.finish(FIELDS).map_err(Problem::validation)?;
-    let _operator = state.operator.lock().await;
+    let _changing = state.operator.lock().await;
     let webhook = find_webhook(&state, &path)?;
     if let Some(url) = &url {
         check_free(&state, webhook.account, Some(webhook.id), url)?;
     }
+    let before = facts(&webhook);
     let changed = Webhook {
         url: url.unwrap_or_else(|| webhook.url.clone()),
         encoding: encoding.unwrap_or(webhook.encoding),
         ..webhook
     };
-    state.commit(state.store.put_webhook(&changed)).await?;
+    let after = facts(&changed);
+    if before != after {
+        let mut writes = state.store.put_webhook(&changed);
+        let line = line(&state, &operator, Action::WebhookChange, &changed);
+        writes.push(
+            state
+                .store
+                .add_audit(&told(line, Some(before), Some(after))),
+        );
+        state.commit(writes).await?;
+    }
     Ok(HttpResponse::Ok().json(view(&state, changed)?))
 }
 
 /// `DELETE /webhooks/{webhook_id}`
 pub async fn remove(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _operator = state.operator.lock().await;
+    let _changing = state.operator.lock().await;
     let webhook = find_webhook(&state, &path)?;
-    state.commit(state.store.remove_webhook(&webhook)).await?;
+    let mut writes = state.store.remove_webhook(&webhook);
+    let line = line(&state, &operator, Action::WebhookDelete, &webhook);
+    writes.push(
+        state
+            .store
+            .add_audit(&told(line, Some(facts(&webhook)), None)),
+    );
+    state.commit(writes).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`
 pub async fn rotate(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _operator = state.operator.lock().await;
+    let _changing = state.operator.lock().await;
     let webhook = find_webhook(&state, &path)?;
     let secret = state
         .vault
         .seal(webhook.id, &Secret::from_random(rand::random()));
     let rotated = webhook.rotate(secret, state.now());
-    state.commit(state.store.put_webhook(&rotated)).await?;
+    let mut writes = state.store.put_webhook(&rotated);
+    let line = line(&state, &operator, Action::WebhookRotateSecret, &rotated);
+    let (before, after) = (facts(&webhook), facts(&rotated));
+    writes.push(
+        state
+            .store
+            .add_audit(&told(line, Some(before), Some(after))),
+    );
+    state.commit(writes).await?;
     Ok(HttpResponse::Ok().json(view(&state, rotated)?))
 }
 
 /// `POST /webhooks/{webhook_id}/test`: a delivery that says it is a test.
 pub async fn test(
-    _: Operator,
+    operator: Operator,
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
@@ -239,7 +290,13 @@ pub async fn test(
     let (id, job) = (DeliveryId(id), JobId(id));
     let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
     let (reply, answer) = oneshot::channel();
-    let command = AddDelivery { delivery, reply };
+    let line = line(&state, &operator, Action::WebhookTest, &webhook);
+    let audit = told(line, None, Some(super::deliveries::facts(&delivery)));
+    let command = AddDelivery {
+        delivery,
+        audit: Some(audit),
+        reply,
+    };
     state
         .system
         .deliveries()

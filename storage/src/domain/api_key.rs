@@ -2,8 +2,10 @@
 
 use super::amount::Amount;
 use super::ids::{AccountId, KeyId};
+use super::spending::SpendLimits;
 use super::tier::Tier;
 use super::time::Timestamp;
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -34,10 +36,27 @@ pub struct ApiKey {
     pub expires_at: Option<Timestamp>,
     /// The most that this key may spend, over all its life.
     pub spend_limit: Option<Amount>,
+    /// The most that it may spend in a day of UTC.
+    pub spend_limit_daily: Option<Amount>,
+    /// The most that it may spend in a calendar month of UTC.
+    pub spend_limit_monthly: Option<Amount>,
     /// Requests per second, with burst.
     pub rate_limit: Option<RateLimit>,
+    /// Where it may be used from; empty for everywhere.
+    pub allowed_ips: Vec<IpNet>,
+    /// Earlier texts of this key that open the door for some time yet.
+    pub retired: Vec<RetiredHash>,
     /// When it was made.
     pub created_at: Timestamp,
+}
+
+/// A text that a key had before it was rotated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetiredHash {
+    /// Its hash.
+    pub hash: KeyHash,
+    /// Invalid from this moment on.
+    pub until: Timestamp,
 }
 
 /// How often a key may call.
@@ -70,6 +89,46 @@ impl ApiKey {
             return Err(KeyRefusal::Expired);
         }
         Ok(())
+    }
+
+    /// May this key be used from this address? It is given as the range of itself alone.
+    pub fn admits_from(&self, address: IpNet) -> bool {
+        self.allowed_ips.is_empty() || self.allowed_ips.iter().any(|net| net.contains(&address))
+    }
+
+    /// The most that it may spend.
+    pub fn spend_limits(&self) -> SpendLimits {
+        SpendLimits {
+            total: self.spend_limit,
+            monthly: self.spend_limit_monthly,
+            daily: self.spend_limit_daily,
+        }
+    }
+
+    /// The key once its text `old` has been replaced, with the hashes that open nothing any more. The old text is valid
+    /// until `until`; with `None` every earlier text ends at once.
+    pub fn rotate(
+        &self,
+        old: KeyHash,
+        until: Option<Timestamp>,
+        now: Timestamp,
+    ) -> (Self, Vec<KeyHash>) {
+        let (kept, ended): (Vec<_>, Vec<_>) = self
+            .retired
+            .iter()
+            .partition(|it| until.is_some() && now < it.until);
+        let mut rotated = self.clone();
+        rotated.retired = kept;
+        rotated
+            .retired
+            .extend(until.map(|until| RetiredHash { hash: old, until }));
+        (rotated, ended.into_iter().map(|it| it.hash).collect())
+    }
+
+    /// Until when an earlier text opens the door, if one does at `now`.
+    pub fn overlap_ends(&self, now: Timestamp) -> Option<Timestamp> {
+        let ends = self.retired.iter().map(|it| it.until);
+        ends.filter(|until| now < *until).max()
     }
 
     /// Is the model within this key's scope?
@@ -171,11 +230,18 @@ mod tests {
             active: true,
             expires_at: Some(end),
             spend_limit: None,
+            spend_limit_daily: None,
+            spend_limit_monthly: None,
             rate_limit: None,
+            allowed_ips: vec!["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()],
+            retired: Vec::new(),
             created_at: Timestamp::from_millis(0),
         };
         assert_eq!(key.admit(Timestamp::from_millis(999)), Ok(()));
         assert_eq!(key.admit(end), Err(KeyRefusal::Expired));
         assert!(key.allows(Tier::Fast) && !key.allows(Tier::Pro));
+        let from = |text: &str| key.admits_from(text.parse().unwrap());
+        assert!(from("10.1.2.3/32") && from("::1/128"));
+        assert!(!from("11.1.2.3/32") && !from("::2/128"));
     }
 }

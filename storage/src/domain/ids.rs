@@ -58,6 +58,10 @@ id!(
     JobId
 );
 id!(
+    /// A line of the audit log. UUID version 7, so ids sort as the changes were made.
+    AuditId
+);
+id!(
     /// A ledger entry.
     TransactionId
 );

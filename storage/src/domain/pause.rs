@@ -1,20 +1,44 @@
-//! Which models take no new work at the moment.
+//! Which models take no new work at the moment, and why.
 
 use super::tier::Tier;
 use serde::{Deserialize, Serialize};
 
 /// The operator's switches. They survive a restart.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Pause {
     /// Everything is paused.
     pub project: bool,
     /// One switch per tier, in the order of [`Tier::ALL`].
     pub tiers: [bool; 3],
+    /// The operator's words to those who are turned away.
+    pub reasons: PauseReasons,
+}
+
+/// Why something is paused. What is not paused has no reason.
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PauseReasons {
+    /// Why everything is.
+    pub project: Option<String>,
+    /// Why a tier is, in the order of [`Tier::ALL`].
+    pub tiers: [Option<String>; 3],
 }
 
 impl Pause {
     /// Does this tier take no new jobs, and start none?
     pub fn covers(&self, tier: Tier) -> bool {
         self.project || self.tiers[tier.index()]
+    }
+
+    /// Takes away the reasons of what is not paused.
+    pub fn tidied(mut self) -> Self {
+        if !self.project {
+            self.reasons.project = None;
+        }
+        for (reason, paused) in self.reasons.tiers.iter_mut().zip(self.tiers) {
+            if !paused {
+                *reason = None;
+            }
+        }
+        self
     }
 }

@@ -36,6 +36,8 @@ macro_rules! words {
     };
 }
 
+pub(crate) use words;
+
 /// The text is none of the words of its kind.
 #[derive(Debug, thiserror::Error)]
 #[error("unknown word")]

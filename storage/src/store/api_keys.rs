@@ -1,15 +1,41 @@
 //! API keys: found by hash at each call, by id for the operator, by account for lists.
 
 use super::{Page, Store, StoreError, Writes, encode, keys};
-use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::spending::KeySpending;
+use crate::domain::time::Timestamp;
 use crate::engine::Direction;
 
 impl Store {
     /// The key with this hash: the look-up of authentication.
     pub fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
         self.read(&keys::key_by_hash(hash))
+    }
+
+    /// The key that a text with this hash opens at `now`, and until when it does, where that text has been replaced.
+    pub fn key_opened_by(
+        &self,
+        hash: &KeyHash,
+        now: Timestamp,
+    ) -> Result<Option<(ApiKey, Option<Timestamp>)>, StoreError> {
+        if let Some(key) = self.key_by_hash(hash)? {
+            return Ok(Some((key, None)));
+        }
+        let Some(id) = self.key_of_retired(hash)? else {
+            return Ok(None);
+        };
+        let Some((_, key)) = self.key(id)? else {
+            return Ok(None);
+        };
+        let retired = key.retired.iter().find(|it| it.hash == *hash);
+        let until = retired.map(|it| it.until).filter(|until| now < *until);
+        Ok(until.map(|until| (key, Some(until))))
+    }
+
+    /// The key that had this hash before it was rotated.
+    pub(crate) fn key_of_retired(&self, hash: &KeyHash) -> Result<Option<KeyId>, StoreError> {
+        self.read(&keys::retired_hash(hash))
     }
 
     /// A key with its hash.
@@ -43,9 +69,20 @@ impl Store {
         })
     }
 
-    /// What a key has spent: the sum of the charges of its jobs.
-    pub fn key_spent(&self, id: KeyId) -> Result<Amount, StoreError> {
+    /// What a key has spent: the charges of its jobs.
+    pub fn key_spending(&self, id: KeyId) -> Result<KeySpending, StoreError> {
         Ok(self.read(&keys::key_spent(id))?.unwrap_or_default())
+    }
+
+    /// When a key was last used, as far as that has been written down.
+    pub fn key_last_use(&self, id: KeyId) -> Result<Option<Timestamp>, StoreError> {
+        self.read(&keys::key_last_use(id))
+    }
+
+    /// The writes that note when keys were last used.
+    pub fn put_last_uses(&self, uses: &[(KeyId, Timestamp)]) -> Writes {
+        let write = |(id, at): &(KeyId, Timestamp)| (keys::key_last_use(*id), Some(encode(at)));
+        uses.iter().map(write).collect()
     }
 
     /// Visits every key.
@@ -68,12 +105,32 @@ impl Store {
         ]
     }
 
+    /// The writes that give a key a new text. `key` is the key as it will be; `ended` are hashes that open nothing any more.
+    pub fn rotate_key(
+        &self,
+        old: &KeyHash,
+        new: &KeyHash,
+        key: &ApiKey,
+        ended: &[KeyHash],
+    ) -> Writes {
+        let mut writes = vec![(keys::key_by_hash(old), None)];
+        writes.extend(self.put_key(new, key));
+        writes.extend(ended.iter().map(|hash| (keys::retired_hash(hash), None)));
+        let retired = key.retired.iter();
+        writes.extend(retired.map(|it| (keys::retired_hash(&it.hash), Some(encode(&key.id)))));
+        writes
+    }
+
     /// The writes that remove a key. What it has spent stays on record.
     pub fn remove_key(&self, hash: &KeyHash, key: &ApiKey) -> Writes {
-        vec![
+        let mut writes = vec![
             (keys::key_by_hash(hash), None),
             (keys::key_by_id(key.id), None),
             (keys::key_of_account(key.account, key.id), None),
-        ]
+            (keys::key_last_use(key.id), None),
+        ];
+        let retired = key.retired.iter();
+        writes.extend(retired.map(|it| (keys::retired_hash(&it.hash), None)));
+        writes
     }
 }

@@ -9,10 +9,12 @@ use super::commands::{
 use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes, encode, keys};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
+use crate::domain::audit_log::AuditEntry;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, transition};
-use crate::domain::ledger::{EntryKind, LedgerEntry, LedgerError};
+use crate::domain::ledger::{EntryKind, LedgerEntry};
+use crate::domain::spending::KeySpending;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook;
 use crate::engine::{Key, Value};
@@ -34,7 +36,7 @@ pub struct AccountBook {
 struct KeyMoney {
     held: Amount,
     /// Read from the store when it is first asked for.
-    spent: Option<Amount>,
+    spent: Option<KeySpending>,
 }
 
 impl AccountBook {
@@ -112,12 +114,12 @@ impl AccountBook {
         }
     }
 
-    fn spent(&mut self, store: &Store, key: KeyId) -> Result<Amount, StoreError> {
+    fn spent(&mut self, store: &Store, key: KeyId) -> Result<KeySpending, StoreError> {
         let money = self.keys.entry(key).or_default();
         match money.spent {
             Some(spent) => Ok(spent),
             None => {
-                let spent = store.key_spent(key)?;
+                let spent = store.key_spending(key)?;
                 money.spent = Some(spent);
                 Ok(spent)
             }
@@ -179,7 +181,7 @@ impl Batch<'_> {
             return Err(AcceptError::TooManyLive(self.book.live_jobs));
         }
         let books = self.book.account.books.hold(new.price)?;
-        self.check_key_limit(&new)?;
+        self.check_key_limits(&new, now)?;
         let job = Job {
             id,
             account: self.book.account.id,
@@ -247,10 +249,10 @@ impl Batch<'_> {
         self.used.insert((call, used.name), record);
     }
 
-    fn check_key_limit(&mut self, new: &NewJob) -> Result<(), AcceptError> {
-        let Some(limit) = new.spend_limit else {
+    fn check_key_limits(&mut self, new: &NewJob, now: Timestamp) -> Result<(), AcceptError> {
+        if !new.spend_limits.any() {
             return Ok(());
-        };
+        }
         let spent = self.book.spent(self.store, new.key)?;
         let held = self
             .book
@@ -258,15 +260,7 @@ impl Batch<'_> {
             .get(&new.key)
             .map(|money| money.held)
             .unwrap_or_default();
-        let used = spent.plus(held).map_err(LedgerError::from)?;
-        if used.plus(new.price).map_err(LedgerError::from)? > limit {
-            return Err(AcceptError::KeyLimit {
-                limit,
-                used,
-                price: new.price,
-            });
-        }
-        Ok(())
+        Ok(new.spend_limits.check(&spent, held, new.price, now)?)
     }
 
     /// Applies an event to a job: its state, its money and its ledger line in this one batch.
@@ -297,7 +291,7 @@ impl Batch<'_> {
                 let spent = self
                     .book
                     .spent(self.store, job.key)?
-                    .plus(job.price)
+                    .charge(job.price, now)
                     .map_err(|error| self.broken(error.to_string()))?;
                 self.owe_delivery(&step.job, now)?;
                 self.book.account.books = books;
@@ -354,7 +348,7 @@ impl Batch<'_> {
     }
 
     /// `spent` is what the job's key has spent with this charge.
-    fn charge(&mut self, job: &Job, spent: Amount, entry: TransactionId, now: Timestamp) {
+    fn charge(&mut self, job: &Job, spent: KeySpending, entry: TransactionId, now: Timestamp) {
         self.book.keys.entry(job.key).or_default().spent = Some(spent);
         self.put(keys::key_spent(job.key), Some(encode(&spent)));
         self.add_entry(LedgerEntry {
@@ -406,6 +400,12 @@ impl Batch<'_> {
         self.entries.insert(id, entry.clone());
         self.remember(IdempotentCall::Deposit, deposit.idempotency, id.0, now);
         Ok(entry)
+    }
+
+    /// Adds a line of the audit log, for what this batch has decided.
+    pub fn record(&mut self, entry: &AuditEntry) {
+        let (key, value) = self.store.add_audit(entry);
+        self.put(key, value);
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {

@@ -1,8 +1,13 @@
 //! How records look on the disk: a version byte, then postcard.
 
 use super::StoreError;
+use super::earlier::{ApiKeyV1, PauseV1};
 use super::job_v1::JobV1;
+use crate::domain::amount::Amount;
+use crate::domain::api_key::ApiKey;
 use crate::domain::job::Job;
+use crate::domain::pause::Pause;
+use crate::domain::spending::KeySpending;
 use crate::engine::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -29,10 +34,11 @@ macro_rules! record {
 record!(
     crate::domain::account::Account = "account",
     crate::domain::amount::Amount = "amount",
-    crate::domain::api_key::ApiKey = "API key",
+    crate::domain::audit_log::AuditEntry = "audit entry",
     crate::domain::api_key::KeyHash = "key hash",
     crate::domain::ledger::LedgerEntry = "ledger entry",
-    crate::domain::pause::Pause = "pause",
+    crate::domain::ids::KeyId = "key id",
+    crate::domain::time::Timestamp = "moment",
     super::idempotency::IdempotencyRecord = "idempotency",
     super::deliveries::DueDelivery = "due delivery",
     crate::domain::delivery::Attempt = "attempt",
@@ -47,10 +53,46 @@ impl Record for Job {
     const VERSION: u8 = 2;
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<JobV1, _>(bytes))
+    }
+}
+
+impl Record for ApiKey {
+    const NAME: &'static str = "API key";
+    /// Version 2 knows limits per day and month, ranges of addresses and earlier texts.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<ApiKeyV1, _>(bytes))
+    }
+}
+
+impl Record for Pause {
+    const NAME: &'static str = "pause";
+    /// Version 2 knows reasons.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<PauseV1, _>(bytes))
+    }
+}
+
+impl Record for KeySpending {
+    const NAME: &'static str = "key spending";
+    /// Version 1 was the sum alone.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         (version == 1).then(|| {
-            postcard::take_from_bytes::<JobV1>(bytes).map(|(job, rest)| (job.into(), rest))
+            let read = postcard::take_from_bytes::<Amount>(bytes);
+            read.map(|(total, rest)| (Self::of_total(total), rest))
         })
     }
+}
+
+/// A record from its earlier shape.
+fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
+    postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
 }
 
 /// Encodes a record.

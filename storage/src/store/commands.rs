@@ -7,6 +7,7 @@ use crate::domain::ids::{JobId, KeyId};
 use crate::domain::job::{Brief, Callback, InputImage, Origin, TransitionError};
 use crate::domain::ledger::LedgerError;
 use crate::domain::request::Fingerprint;
+use crate::domain::spending::{LimitReached, SpendLimits};
 use crate::domain::tier::{Mode, Resolution, Tier};
 use std::time::Duration;
 
@@ -25,7 +26,7 @@ pub struct NewJob {
     /// The key that asks.
     pub key: KeyId,
     /// The most that this key may spend.
-    pub spend_limit: Option<Amount>,
+    pub spend_limits: SpendLimits,
     /// The model.
     pub tier: Tier,
     /// With input images or without.
@@ -77,18 +78,9 @@ pub enum AcceptError {
     /// The account has too many jobs that are not terminal.
     #[error("the account has {0} jobs that are not finished, the most that it may have")]
     TooManyLive(usize),
-    /// The API key's own limit would be passed.
-    #[error(
-        "the API key has a spend limit of {limit}, of which {used} is spent or held; the price is {price}"
-    )]
-    KeyLimit {
-        /// The limit.
-        limit: Amount,
-        /// Spent and held.
-        used: Amount,
-        /// The price.
-        price: Amount,
-    },
+    /// A limit of the API key would be passed.
+    #[error(transparent)]
+    KeyLimit(#[from] LimitReached),
     /// The balance does not cover the price.
     #[error(transparent)]
     Ledger(#[from] LedgerError),

@@ -3,7 +3,7 @@
 use super::idempotency::IdempotentCall;
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
-use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
 use crate::engine::Key;
@@ -25,6 +25,9 @@ const DELIVERY: u8 = b'v';
 const DELIVERY_ACCOUNT: u8 = b'V';
 const DELIVERY_DUE: u8 = b'q';
 const ATTEMPT: u8 = b'n';
+const AUDIT: u8 = b'A';
+const RETIRED_HASH: u8 = b'r';
+const KEY_LAST_USE: u8 = b'y';
 
 fn key(kind: u8, parts: &[&[u8]]) -> Key {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
@@ -150,6 +153,26 @@ pub fn keys_of_account(account: AccountId) -> Key {
 /// What a key has spent.
 pub fn key_spent(id: KeyId) -> Key {
     key(KEY_SPENT, &[id.as_bytes()])
+}
+
+/// The key that a retired hash is of: the second look-up of authentication, where the first finds nothing.
+pub fn retired_hash(hash: &KeyHash) -> Key {
+    key(RETIRED_HASH, &[&hash.0])
+}
+
+/// When a key was last used.
+pub fn key_last_use(id: KeyId) -> Key {
+    key(KEY_LAST_USE, &[id.as_bytes()])
+}
+
+/// A line of the audit log.
+pub fn audit_entry(id: AuditId) -> Key {
+    key(AUDIT, &[id.as_bytes()])
+}
+
+/// The audit log, oldest first.
+pub fn audit_log() -> Key {
+    key(AUDIT, &[])
 }
 
 /// A setting of the service.

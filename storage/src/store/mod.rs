@@ -2,10 +2,12 @@
 
 mod accounts;
 mod api_keys;
+mod audit_log;
 mod book;
 mod codec;
 mod commands;
 mod deliveries;
+mod earlier;
 mod idempotency;
 mod job_v1;
 mod jobs;

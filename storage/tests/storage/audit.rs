@@ -93,6 +93,10 @@ fn api_key() -> ApiKey {
         active: true,
         expires_at: None,
         spend_limit: None,
+        spend_limit_daily: None,
+        spend_limit_monthly: None,
+        allowed_ips: Vec::new(),
+        retired: Vec::new(),
         rate_limit: None,
         created_at: at(0),
     }

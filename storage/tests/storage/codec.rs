@@ -7,15 +7,17 @@ use proptest::prelude::*;
 use std::fmt::Debug;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit};
+use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit, RetiredHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
+use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
     Brief, Callback, FailureKind, InputImage, Job, JobState, Origin, ResultImage, Words,
 };
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
-use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::spending::KeySpending;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
@@ -170,10 +172,16 @@ fn accounts() -> impl Strategy<Value = Account> {
 fn api_keys() -> impl Strategy<Value = ApiKey> {
     let rate = (any::<u32>(), any::<u32>())
         .prop_map(|(per_second, burst)| RateLimit { per_second, burst });
-    let bounds = (
-        option::of(moments()),
-        option::of(amounts()),
-        option::of(rate),
+    let limits = [(); 3].map(|()| option::of(amounts()));
+    let bounds = (option::of(moments()), limits, option::of(rate));
+    let range = any_of(&["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"]);
+    let retired = (any::<[u8; 32]>(), moments()).prop_map(|(hash, until)| RetiredHash {
+        hash: KeyHash(hash),
+        until,
+    });
+    let places = (
+        vec(range.prop_map(|text| text.parse().unwrap()), 0..4),
+        vec(retired, 0..3),
     );
     let models = option::of(vec(any_of(Tier::ALL), 0..4));
     (
@@ -182,19 +190,23 @@ fn api_keys() -> impl Strategy<Value = ApiKey> {
         words(),
         models,
         any::<bool>(),
-        bounds,
+        (bounds, places),
         moments(),
     )
         .prop_map(
-            |(id, account, name, models, active, bounds, created_at)| ApiKey {
+            |(id, account, name, models, active, (bounds, places), created_at)| ApiKey {
                 id: KeyId(id),
                 account: AccountId(account),
                 name,
                 models,
                 active,
                 expires_at: bounds.0,
-                spend_limit: bounds.1,
+                spend_limit: bounds.1[0],
+                spend_limit_daily: bounds.1[1],
+                spend_limit_monthly: bounds.1[2],
                 rate_limit: bounds.2,
+                allowed_ips: places.0,
+                retired: places.1,
                 created_at,
             },
         )
@@ -223,6 +235,47 @@ fn entries() -> impl Strategy<Value = LedgerEntry> {
                 created_at,
             },
         )
+}
+
+fn audit_entries() -> impl Strategy<Value = AuditEntry> {
+    let texts = vec(option::of(words()), 4);
+    (
+        ids(),
+        moments(),
+        any_of(Actor::ALL),
+        any_of(Action::ALL),
+        option::of(ids()),
+        texts,
+    )
+        .prop_map(|(id, at, actor, action, subject, mut texts)| AuditEntry {
+            id: AuditId(id),
+            at,
+            actor,
+            action,
+            account: subject.map(AccountId),
+            subject,
+            before: texts.remove(0),
+            after: texts.remove(0),
+            request: texts.remove(0),
+            address: texts.remove(0),
+        })
+}
+
+fn pauses() -> impl Strategy<Value = Pause> {
+    let reasons = (option::of(words()), [(); 3].map(|()| option::of(words())));
+    (any::<bool>(), any::<[bool; 3]>(), reasons).prop_map(|(project, tiers, reasons)| Pause {
+        project,
+        tiers,
+        reasons: PauseReasons {
+            project: reasons.0,
+            tiers: reasons.1,
+        },
+    })
+}
+
+fn spendings() -> impl Strategy<Value = KeySpending> {
+    (0i64..=999_999_999_999, moments())
+        .prop_map(|(price, at)| KeySpending::default().charge(units(price), at).unwrap())
 }
 
 fn uses() -> impl Strategy<Value = IdempotencyRecord> {
@@ -275,10 +328,20 @@ proptest! {
     fn idempotency_records_read_back(record in uses()) { survives(&record)?; }
 
     #[test]
-    fn small_records_read_back(hash in any::<[u8; 32]>(), sum in amounts(), project in any::<bool>(), tiers in any::<[bool; 3]>()) {
+    fn audit_entries_read_back(record in audit_entries()) { survives(&record)?; }
+
+    #[test]
+    fn switches_read_back(record in pauses()) { survives(&record)?; }
+
+    #[test]
+    fn spendings_read_back(record in spendings()) { survives(&record)?; }
+
+    #[test]
+    fn small_records_read_back(hash in any::<[u8; 32]>(), sum in amounts(), moment in moments(), id in ids()) {
         survives(&KeyHash(hash))?;
         survives(&sum)?;
-        survives(&Pause { project, tiers })?;
+        survives(&moment)?;
+        survives(&KeyId(id))?;
     }
 
     /// Any bytes at all: read, or found damaged, but never a panic.
@@ -295,6 +358,8 @@ proptest! {
         drop(decode::<KeyHash>(&bytes));
         drop(decode::<Amount>(&bytes).map(|it| it.to_string()));
         drop(decode::<Pause>(&bytes));
+        drop(decode::<AuditEntry>(&bytes).map(|it| it.at.to_string()));
+        drop(decode::<KeySpending>(&bytes).map(|it| it.fault()));
     }
 }
 
@@ -413,11 +478,62 @@ fn a_canceled_job_of_version_1_is_known_as_canceled() {
     ));
 }
 
+/// Key, switches and sum as version 1 wrote them.
+const KEY_OF_VERSION_1: &str = "0110000000000000000000000000000000331000000000000000000000000000000022026369010200020101904e0180ade20401050ad00f";
+const PAUSE_OF_VERSION_1: &str = "0100010001";
+const SPENT_OF_VERSION_1: &str = "01feffffe9bbf1d6c9ebd801";
+
+#[test]
+fn keys_switches_and_sums_of_version_1_are_read_as_ever() {
+    let plain = ApiKey {
+        spend_limit_daily: None,
+        spend_limit_monthly: None,
+        allowed_ips: Vec::new(),
+        retired: Vec::new(),
+        ..some_key()
+    };
+    let key = decode::<ApiKey>(&bytes_of(KEY_OF_VERSION_1));
+    assert_eq!(key.expect("reads back"), plain);
+    let pause = decode::<Pause>(&bytes_of(PAUSE_OF_VERSION_1)).expect("reads back");
+    assert_eq!((pause.project, pause.tiers), (false, [true, false, true]));
+    assert_eq!(pause.reasons, PauseReasons::default());
+    let spent = decode::<KeySpending>(&bytes_of(SPENT_OF_VERSION_1)).expect("reads back");
+    assert_eq!(spent.total, amount("999999999999999.999999"));
+    assert_eq!(spent.fault(), None);
+}
+
 fn bytes_of(text: &str) -> Vec<u8> {
     let digits = text.as_bytes().chunks(2);
     digits
         .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
         .collect()
+}
+
+fn some_key() -> ApiKey {
+    ApiKey {
+        id: KeyId(uuid(0x33)),
+        account: AccountId(uuid(0x22)),
+        name: "ci".into(),
+        models: Some(vec![Tier::Fast, Tier::Pro]),
+        active: true,
+        expires_at: Some(at(5_000)),
+        spend_limit: Some(amount("5")),
+        spend_limit_daily: Some(amount("1")),
+        spend_limit_monthly: Some(amount("3")),
+        rate_limit: Some(RateLimit {
+            per_second: 5,
+            burst: 10,
+        }),
+        allowed_ips: vec![
+            "10.0.0.0/8".parse().unwrap(),
+            "2001:db8::/32".parse().unwrap(),
+        ],
+        retired: vec![RetiredHash {
+            hash: KeyHash([0xee; 32]),
+            until: at(9_000),
+        }],
+        created_at: at(1_000),
+    }
 }
 
 /// One of each record as it is written, in hexadecimal. Where this changes, stores that exist can no longer be read: the record
@@ -436,20 +552,6 @@ fn records_are_written_as_ever() {
         },
         created_at: at(1_795_000_000_001),
     };
-    let api_key = ApiKey {
-        id: KeyId(uuid(0x33)),
-        account: AccountId(uuid(0x22)),
-        name: "ci".into(),
-        models: Some(vec![Tier::Fast, Tier::Pro]),
-        active: true,
-        expires_at: Some(at(5_000)),
-        spend_limit: Some(amount("5")),
-        rate_limit: Some(RateLimit {
-            per_second: 5,
-            burst: 10,
-        }),
-        created_at: at(1_000),
-    };
     let entry = |kind| LedgerEntry {
         id: TransactionId(uuid(0x44)),
         kind,
@@ -467,11 +569,34 @@ fn records_are_written_as_ever() {
     let pause = Pause {
         project: false,
         tiers: [true, false, true],
+        reasons: PauseReasons {
+            project: None,
+            tiers: [Some("repair".into()), None, None],
+        },
+    };
+    let spending = KeySpending::default().charge(amount("0.039"), at(1_795_000_000_001));
+    let audit = AuditEntry {
+        id: AuditId(uuid(0x55)),
+        at: at(1_000),
+        actor: Actor::Operator,
+        action: Action::PauseChange,
+        account: Some(AccountId(uuid(0x22))),
+        subject: Some(uuid(0x33)),
+        before: Some("{}".into()),
+        after: None,
+        request: Some("r".into()),
+        address: Some("::1".into()),
     };
     let mut written: Vec<String> = jobs.iter().map(hex).collect();
-    written.extend([hex(&account), hex(&api_key)]);
+    written.extend([hex(&account), hex(&some_key())]);
     written.extend(KINDS.iter().map(|kind| hex(&entry(*kind))));
     written.extend([hex(&used), hex(&pause), hex(&KeyHash([0xcd; 32]))]);
+    written.extend([
+        hex(&spending.expect("spending")),
+        hex(&audit),
+        hex(&at(1_000)),
+        hex(&KeyId(uuid(0x33))),
+    ]);
     written.extend(["0", "0.000001", "-1", "999999999999999.999999"].map(|it| hex(&amount(it))));
     insta::assert_snapshot!(written.join("\n"));
 }

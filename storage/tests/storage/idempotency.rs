@@ -135,12 +135,12 @@ fn hostile_52_a_refused_call_does_not_use_up_its_key() {
         assert!(!reused(&ids.accept(batch, job("k", 2))));
         ids.deposit(batch, deposit(amount("1"))).expect("deposit");
         let limited = NewJob {
-            spend_limit: Some(amount("0.01")),
+            spend_limits: limit("0.01"),
             ..job("k", 1)
         };
         assert!(matches!(
             ids.accept(batch, limited),
-            Err(AcceptError::KeyLimit { .. })
+            Err(AcceptError::KeyLimit(_))
         ));
         let blocking = ids.accept(batch, new_job(amount("0.10"))).expect("accept");
         assert!(matches!(

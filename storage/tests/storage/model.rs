@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::{JobEvent, JobState, TransitionError};
 use tintype_storage::domain::ledger::LedgerError;
+use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::{
     AcceptError, Accepted, Deposit, DepositError, EventError, NewJob, Store,
@@ -111,7 +112,10 @@ impl Run {
                         let price = random.below(120) as i64;
                         let new = NewJob {
                             key: key(*random.pick(&KEYS)),
-                            spend_limit: (random.below(2) == 0).then(|| units(LIMIT)),
+                            spend_limits: SpendLimits {
+                                total: (random.below(2) == 0).then(|| units(LIMIT)),
+                                ..Default::default()
+                            },
                             idempotency,
                             ..new_job(units(price))
                         };
@@ -157,7 +161,7 @@ impl Run {
         assert_eq!(self.till.book.live_jobs(), model.live());
         for key_id in KEYS.map(key) {
             let spent = model.spent.get(&key_id).copied().unwrap_or_default();
-            let stored = self.till.store.key_spent(key_id).expect("spent");
+            let stored = self.till.store.key_spending(key_id).expect("spent").total;
             assert_eq!(stored, units(spent));
         }
         for (id, job) in &model.jobs {
@@ -191,7 +195,7 @@ fn accepted(
         "too many"
     } else if model.balance - model.held(|_| true) < price {
         "balance"
-    } else if new.spend_limit.is_some() && used + price > LIMIT {
+    } else if new.spend_limits.any() && used + price > LIMIT {
         "key limit"
     } else {
         "accepted"
@@ -200,7 +204,7 @@ fn accepted(
         Ok(_) => "accepted",
         Err(AcceptError::TooManyLive(_)) => "too many",
         Err(AcceptError::Ledger(LedgerError::Insufficient { .. })) => "balance",
-        Err(AcceptError::KeyLimit { .. }) => "key limit",
+        Err(AcceptError::KeyLimit(_)) => "key limit",
         Err(error) => panic!("{error}"),
     };
     assert_eq!(found, expected);

@@ -4,6 +4,7 @@ use crate::support::*;
 use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::ledger::{EntryKind, LedgerError};
+use tintype_storage::domain::spending::{Period, SpendLimits};
 use tintype_storage::store::{AcceptError, DepositError, NewJob};
 
 #[test]
@@ -38,7 +39,7 @@ fn hostile_38_the_same_with_eight_keys_of_one_account() {
                 let number = (at + round) % 8;
                 let new = NewJob {
                     key: key(number as u128),
-                    spend_limit: Some(amount("1.30")),
+                    spend_limits: limit("1.30"),
                     ..new_job(amount("0.10"))
                 };
                 accepted[number] += usize::from(ids.accept(batch, new).is_ok());
@@ -221,15 +222,16 @@ fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
     let mut till = Till::with("100");
     let limited = |number| NewJob {
         key: key(number),
-        spend_limit: Some(amount("1.00")),
+        spend_limits: limit("1.00"),
         ..new_job(amount("0.40"))
     };
     let done = till.accept(limited(1)).expect("first").job;
     let failed = till.accept(limited(1)).expect("second").job;
     let refused = till.accept(limited(1));
     assert!(
-        matches!(&refused, Err(AcceptError::KeyLimit { limit, used, price })
-            if (*limit, *used, *price) == (amount("1"), amount("0.80"), amount("0.40"))),
+        matches!(&refused, Err(AcceptError::KeyLimit(it))
+            if (it.period, it.limit, it.used, it.price)
+                == (Period::Total, amount("1"), amount("0.80"), amount("0.40"))),
         "{refused:?}"
     );
     till.accept(limited(2)).expect("another key has its own");
@@ -247,7 +249,7 @@ fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
         }
         assert!(matches!(
             till.accept(limited(1)),
-            Err(AcceptError::KeyLimit { .. })
+            Err(AcceptError::KeyLimit(_))
         ));
     }
     let rest = NewJob {
@@ -258,12 +260,83 @@ fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
         price: amount("0.200001"),
         ..limited(1)
     };
-    assert!(matches!(
-        till.accept(more),
-        Err(AcceptError::KeyLimit { .. })
-    ));
+    assert!(matches!(till.accept(more), Err(AcceptError::KeyLimit(_))));
     till.accept(rest).expect("exactly the limit");
-    assert_eq!(till.store.key_spent(key(1)).expect("spent"), amount("0.40"));
-    assert_eq!(till.store.key_spent(key(2)).expect("spent"), Amount::ZERO);
+    assert_eq!(
+        till.store.key_spending(key(1)).expect("spent").total,
+        amount("0.40")
+    );
+    assert_eq!(
+        till.store.key_spending(key(2)).expect("spent").total,
+        Amount::ZERO
+    );
+    till.check();
+}
+
+/// Jobs that are accepted one after the other under limits, until one is refused: how many, and by which limit.
+fn until_refused(till: &mut Till, new: &NewJob) -> (usize, Period) {
+    for accepted in 0..100 {
+        match till.accept(new.clone()) {
+            Ok(job) => {
+                till.apply(job.job, begin()).expect("begin");
+                till.apply(job.job, finish()).expect("finish");
+            }
+            Err(AcceptError::KeyLimit(reached)) => return (accepted, reached.period),
+            Err(other) => panic!("{other}"),
+        }
+    }
+    panic!("no limit holds")
+}
+
+#[test]
+fn a_day_and_a_month_have_limits_of_their_own() {
+    const DAY: i64 = 86_400_000;
+    let mut till = Till::with("100");
+    let new = NewJob {
+        spend_limits: SpendLimits {
+            total: Some(amount("1.30")),
+            monthly: Some(amount("0.90")),
+            daily: Some(amount("0.40")),
+        },
+        ..new_job(amount("0.20"))
+    };
+    // The 29th of January 1970, 1 ms before midnight.
+    till.now = 29 * DAY - 1;
+    assert_eq!(until_refused(&mut till, &new), (2, Period::Day));
+    till.now = 29 * DAY;
+    assert_eq!(until_refused(&mut till, &new), (2, Period::Month));
+    till.now = 30 * DAY;
+    assert_eq!(until_refused(&mut till, &new), (0, Period::Month));
+    till.book = Till::reload(till.store.clone(), ACCOUNT).book;
+    assert_eq!(until_refused(&mut till, &new), (0, Period::Month));
+    till.now = 31 * DAY;
+    assert_eq!(until_refused(&mut till, &new), (2, Period::Total));
+    till.check();
+}
+
+#[test]
+fn what_is_held_over_midnight_counts_for_the_new_day() {
+    const DAY: i64 = 86_400_000;
+    let mut till = Till::with("100");
+    let new = NewJob {
+        spend_limits: SpendLimits {
+            daily: Some(amount("0.40")),
+            ..SpendLimits::default()
+        },
+        ..new_job(amount("0.20"))
+    };
+    till.now = DAY - 1;
+    let jobs = [0, 1].map(|_| till.accept(new.clone()).expect("within the day").job);
+    till.now = DAY;
+    assert!(matches!(
+        till.accept(new.clone()),
+        Err(AcceptError::KeyLimit(_))
+    ));
+    for job in jobs {
+        till.apply(job, begin()).expect("begin");
+    }
+    till.apply(jobs[0], finish()).expect("finish");
+    till.apply(jobs[1], fail()).expect("fail");
+    assert_eq!(until_refused(&mut till, &new), (1, Period::Day));
     till.check();
 }

@@ -10,6 +10,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry, LedgerError};
 use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -86,10 +87,18 @@ pub fn begin() -> JobEvent {
     JobEvent::Begin { max_runs: 3 }
 }
 
+/// A limit over a key's whole life.
+pub fn limit(total: &str) -> SpendLimits {
+    SpendLimits {
+        total: Some(amount(total)),
+        ..SpendLimits::default()
+    }
+}
+
 pub fn new_job(price: Amount) -> NewJob {
     NewJob {
         key: key(1),
-        spend_limit: None,
+        spend_limits: SpendLimits::default(),
         tier: Tier::Fast,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

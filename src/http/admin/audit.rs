@@ -1,0 +1,123 @@
+//! The audit log, read.
+
+use super::paging::{Listing, Window, sifted};
+use crate::http::auth::Operator;
+use crate::http::problem::{FieldFault, Problem};
+use crate::http::state::AppState;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::time::Timestamp;
+
+#[derive(Serialize)]
+struct EntryView {
+    audit_id: String,
+    at: String,
+    actor: &'static str,
+    action: &'static str,
+    account_id: Option<String>,
+    subject_id: Option<String>,
+    before: Option<Box<RawValue>>,
+    after: Option<Box<RawValue>>,
+    request_id: Option<String>,
+    address: Option<String>,
+}
+
+impl From<AuditEntry> for EntryView {
+    fn from(entry: AuditEntry) -> Self {
+        // What was stored is JSON; a line that is not is told without it rather than not at all.
+        let facts = |text: Option<String>| text.and_then(|it| RawValue::from_string(it).ok());
+        Self {
+            audit_id: entry.id.to_string(),
+            at: entry.at.to_string(),
+            actor: entry.actor.word(),
+            action: entry.action.word(),
+            account_id: entry.account.map(|it| it.to_string()),
+            subject_id: entry.subject.map(|it| it.hyphenated().to_string()),
+            before: facts(entry.before),
+            after: facts(entry.after),
+            request_id: entry.request,
+            address: entry.address,
+        }
+    }
+}
+
+/// Which lines a list is to hold.
+#[derive(Default)]
+struct Filter {
+    account: Option<AccountId>,
+    /// An action, or what stands before its dot, for all of that kind.
+    action: Option<String>,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+}
+
+impl Filter {
+    const NAMES: &'static [&'static str] = &["account_id", "action", "from", "to"];
+
+    fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
+        match name {
+            "account_id" => {
+                self.account = value.parse().ok();
+                let fault = FieldFault::new(name, "must be an id");
+                self.account.is_none().then_some(fault)
+            }
+            "action" => {
+                let known = Action::ALL.iter().any(|it| matches(it.word(), value));
+                self.action = Some(value.to_owned());
+                (!known).then(|| FieldFault::new(name, unknown_action()))
+            }
+            _ => {
+                let moment = Timestamp::parse(value);
+                match name {
+                    "from" => self.from = moment,
+                    _ => self.to = moment,
+                }
+                let message = "must be an RFC 3339 date and time, such as 2030-01-31T12:00:00Z";
+                moment.is_none().then(|| FieldFault::new(name, message))
+            }
+        }
+    }
+
+    fn lets(&self, entry: &AuditEntry) -> bool {
+        let action = self.action.as_deref();
+        self.account.is_none_or(|it| entry.account == Some(it))
+            && action.is_none_or(|it| matches(entry.action.word(), it))
+            && self.from.is_none_or(|from| from <= entry.at)
+            && self.to.is_none_or(|to| entry.at <= to)
+    }
+}
+
+/// `key.change` is meant by itself and by `key`.
+fn matches(word: &str, wanted: &str) -> bool {
+    word == wanted || word.split('.').next() == Some(wanted)
+}
+
+fn unknown_action() -> String {
+    let words: Vec<&str> = Action::ALL.iter().map(|it| it.word()).collect();
+    format!(
+        "must be one of {}; or only what stands before the dot",
+        words.join(", ")
+    )
+}
+
+/// `GET /audit`: newest first.
+pub async fn list(
+    _: Operator,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let mut filter = Filter::default();
+    let window = Window::filtered(&request, Filter::NAMES, |name, value| {
+        filter.take(name, value)
+    })?;
+    let page = sifted(
+        &window,
+        |limit, after| state.store.audit_log(limit, after),
+        |entry| entry.id.0.into_bytes(),
+        |entry| filter.lets(entry),
+    )?;
+    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
+}

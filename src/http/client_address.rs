@@ -1,0 +1,106 @@
+//! The address that a call comes from, behind proxies or without.
+//!
+//! Anyone can write an `X-Forwarded-For`, so it counts only as far as proxies wrote it that the operator named: the list is
+//! read from its end, where each of them adds whom it heard from, up to the first address that is none of them.
+
+use actix_web::HttpRequest;
+use actix_web::http::header::HeaderMap;
+use ipnet::IpNet;
+use std::net::{IpAddr, SocketAddr};
+
+const FORWARDED: &str = "x-forwarded-for";
+
+/// Where a call comes from. `None` where a trusted proxy says something that is no address: then nobody knows.
+pub fn client_address(request: &HttpRequest, trusted: &[IpNet]) -> Option<IpAddr> {
+    let peer = request.peer_addr()?.ip().to_canonical();
+    behind(peer, request.headers(), trusted)
+}
+
+fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
+    let is_proxy = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
+    let mut address = peer;
+    if !is_proxy(address) {
+        return Some(address);
+    }
+    let mut lines = Vec::new();
+    for line in headers.get_all(FORWARDED) {
+        lines.push(line.to_str().ok()?);
+    }
+    let hops = lines.iter().rev().flat_map(|line| line.rsplit(','));
+    for hop in hops {
+        address = read(hop.trim())?;
+        if !is_proxy(address) {
+            return Some(address);
+        }
+    }
+    // Proxies all the way: the first of them is who asks.
+    Some(address)
+}
+
+/// An address, which some proxies write with a port.
+fn read(text: &str) -> Option<IpAddr> {
+    let bare = text.strip_prefix('[').and_then(|it| it.strip_suffix(']'));
+    let address = bare.unwrap_or(text).parse::<IpAddr>().ok();
+    let with_port = || text.parse::<SocketAddr>().ok().map(|it| it.ip());
+    address.or_else(with_port).map(|it| it.to_canonical())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::http::header::{HeaderName, HeaderValue};
+
+    fn seen(peer: &str, forwarded: &[&str]) -> Option<String> {
+        let mut headers = HeaderMap::new();
+        for line in forwarded {
+            let name = HeaderName::from_static(FORWARDED);
+            headers.append(name, HeaderValue::from_str(line).unwrap());
+        }
+        let trusted = ["10.0.0.0/8", "fd00::/8"].map(|net| net.parse().unwrap());
+        let peer: IpAddr = peer.parse().unwrap();
+        behind(peer.to_canonical(), &headers, &trusted).map(|it| it.to_string())
+    }
+
+    #[test]
+    fn a_header_counts_only_from_a_trusted_proxy() {
+        assert_eq!(seen("192.0.2.1", &["198.51.100.9"]).unwrap(), "192.0.2.1");
+        assert_eq!(seen("10.0.0.1", &["198.51.100.9"]).unwrap(), "198.51.100.9");
+        assert_eq!(
+            seen("::ffff:10.0.0.1", &["198.51.100.9"]).unwrap(),
+            "198.51.100.9"
+        );
+        assert_eq!(seen("10.0.0.1", &[]).unwrap(), "10.0.0.1");
+    }
+
+    #[test]
+    fn what_the_caller_wrote_himself_is_not_believed() {
+        let forged = ["10.0.0.5, 203.0.113.7, 198.51.100.9, 10.0.0.2"];
+        assert_eq!(seen("10.0.0.1", &forged).unwrap(), "198.51.100.9");
+        let lines = ["203.0.113.7", "198.51.100.9", "fd00::1"];
+        assert_eq!(seen("10.0.0.1", &lines).unwrap(), "198.51.100.9");
+        assert_eq!(
+            seen("10.0.0.1", &["10.0.0.7, 10.0.0.8"]).unwrap(),
+            "10.0.0.7"
+        );
+    }
+
+    #[test]
+    fn addresses_may_have_ports_and_brackets() {
+        for (written, address) in [
+            ("198.51.100.9:4711", "198.51.100.9"),
+            ("[2001:db8::1]:4711", "2001:db8::1"),
+            ("[2001:db8::1]", "2001:db8::1"),
+            ("2001:db8::1", "2001:db8::1"),
+            ("::ffff:198.51.100.9", "198.51.100.9"),
+        ] {
+            assert_eq!(seen("10.0.0.1", &[written]).unwrap(), address);
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_leaves_the_caller_unknown() {
+        for bad in ["", "unknown", "198.51.100.9,", "_hidden", "1.2.3"] {
+            assert_eq!(seen("10.0.0.1", &[bad]), None, "{bad}");
+        }
+    }
+}

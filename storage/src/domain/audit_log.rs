@@ -1,0 +1,81 @@
+//! The log of what was changed over the operator interface: who, what, when, and how it was before and after.
+
+use super::ids::{AccountId, AuditId};
+use super::tier::{UnknownWord, words};
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use uuid::Uuid;
+
+words!(
+    /// Who made a change.
+    Actor {
+        /// Whoever holds the operator's token.
+        Operator = "operator",
+        /// The service itself: what it makes at its first start, or for a single picture.
+        Service = "service",
+    }
+);
+
+words!(
+    /// What was done. New ones are added at the end: the place of each in this list is what is stored.
+    Action {
+        /// An account was opened.
+        AccountCreate = "account.create",
+        /// Money was added, or some taken back.
+        DepositCreate = "deposit.create",
+        /// A key was made.
+        KeyCreate = "key.create",
+        /// A key's name, scope or limits were changed.
+        KeyChange = "key.change",
+        /// A key was given a new text.
+        KeyRotate = "key.rotate",
+        /// A key was removed.
+        KeyDelete = "key.delete",
+        /// A webhook was registered.
+        WebhookCreate = "webhook.create",
+        /// A webhook's URL or encoding was changed.
+        WebhookChange = "webhook.change",
+        /// A webhook was given a new secret.
+        WebhookRotateSecret = "webhook.rotate_secret",
+        /// A webhook was removed.
+        WebhookDelete = "webhook.delete",
+        /// A test delivery was sent.
+        WebhookTest = "webhook.test",
+        /// A delivery was sent again.
+        DeliveryRedeliver = "delivery.redeliver",
+        /// The project or a model was paused, or taken up again.
+        PauseChange = "pause.change",
+    }
+);
+
+/// One change. Written in the commit that makes it true, and never changed afterwards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AuditEntry {
+    /// Its id.
+    pub id: AuditId,
+    /// When.
+    pub at: Timestamp,
+    /// Who.
+    pub actor: Actor,
+    /// What was done.
+    pub action: Action,
+    /// To whose affairs; `None` for what concerns all.
+    pub account: Option<AccountId>,
+    /// The account, key, webhook, delivery or ledger entry that it was done to.
+    pub subject: Option<Uuid>,
+    /// How the subject was before, as a JSON object without secrets; `None` where it was not there yet.
+    ///
+    /// Text, because the log tells what was shown at the time: no later shape of a record may change how an old line reads.
+    pub before: Option<String>,
+    /// How it was afterwards; `None` where it is no more.
+    pub after: Option<String>,
+    /// The request that asked for it.
+    pub request: Option<String>,
+    /// The address that the request came from.
+    pub address: Option<String>,
+}
+
+/// Writes the line of a change once its outcome is known.
+pub type Note<T> = Box<dyn FnOnce(&T) -> AuditEntry + Send>;

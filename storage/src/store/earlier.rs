@@ -1,0 +1,60 @@
+//! The first shapes of an API key's record and of the switches'.
+
+use crate::domain::amount::Amount;
+use crate::domain::api_key::{ApiKey, RateLimit};
+use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::pause::{Pause, PauseReasons};
+use crate::domain::tier::Tier;
+use crate::domain::time::Timestamp;
+use serde::Deserialize;
+
+/// An API key as version 1 wrote it: one limit, for its whole life, and one text.
+#[derive(Deserialize)]
+pub struct ApiKeyV1 {
+    id: KeyId,
+    account: AccountId,
+    name: String,
+    models: Option<Vec<Tier>>,
+    active: bool,
+    expires_at: Option<Timestamp>,
+    spend_limit: Option<Amount>,
+    rate_limit: Option<RateLimit>,
+    created_at: Timestamp,
+}
+
+impl From<ApiKeyV1> for ApiKey {
+    fn from(key: ApiKeyV1) -> Self {
+        Self {
+            id: key.id,
+            account: key.account,
+            name: key.name,
+            models: key.models,
+            active: key.active,
+            expires_at: key.expires_at,
+            spend_limit: key.spend_limit,
+            spend_limit_daily: None,
+            spend_limit_monthly: None,
+            rate_limit: key.rate_limit,
+            allowed_ips: Vec::new(),
+            retired: Vec::new(),
+            created_at: key.created_at,
+        }
+    }
+}
+
+/// The switches as version 1 wrote them: without reasons.
+#[derive(Deserialize)]
+pub struct PauseV1 {
+    project: bool,
+    tiers: [bool; 3],
+}
+
+impl From<PauseV1> for Pause {
+    fn from(pause: PauseV1) -> Self {
+        Self {
+            project: pause.project,
+            tiers: pause.tiers,
+            reasons: PauseReasons::default(),
+        }
+    }
+}
