@@ -32,6 +32,8 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.storage.cache_bytes, 64 * 1024 * 1024);
     assert_eq!(c.storage.commit_timeout(), Duration::from_secs(5));
     assert_eq!(c.admin.token, None);
+    assert!(c.server.trusted_proxies.is_empty());
+    assert_eq!(c.audit.retention(), Some(Duration::from_secs(365 * 86_400)));
     assert!(c.egress.allow.is_empty() && c.egress.extra_ca_file.is_none());
     let delays: Vec<u64> = c
         .webhooks

@@ -7,7 +7,7 @@ use super::{Given, defaults};
 type Read = fn(&Config) -> String;
 
 /// Per section a key with a value for each layer, and how the outcome is read.
-const KEYS: [(&str, [&str; 3], Read); 14] = [
+const KEYS: [(&str, [&str; 3], Read); 15] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),
@@ -47,6 +47,9 @@ const KEYS: [(&str, [&str; 3], Read); 14] = [
     }),
     ("billing.currency", ["'EUR'", "'CHF'", "'X'"], |c| {
         format!("'{}'", c.billing.currency)
+    }),
+    ("audit.retention_days", ["1", "2", "0"], |c| {
+        c.audit.retention_days.to_string()
     }),
     ("first_run.balance", ["'1'", "'2.00'", "'3'"], |c| {
         format!("'{}'", c.first_run.balance)

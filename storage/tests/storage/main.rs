@@ -1,5 +1,6 @@
 //! Tests of the storage crate through its public interface, as one program so that it is linked once.
 
+mod any_record;
 mod audit;
 mod audit_deliveries;
 mod children;
