@@ -1,7 +1,7 @@
 //! `tintype delivery ...`: the delivery log of a running server, and sending again.
 
+use super::common::{Common, moment};
 use super::operator::read;
-use super::operator_access::Access;
 use super::output::{facts, print, print_json, shortened, table};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -79,15 +79,6 @@ pub struct Redeliver {
     common: Common,
 }
 
-#[derive(Args)]
-struct Common {
-    #[command(flatten)]
-    access: Access,
-    /// Print the answer of the server as JSON.
-    #[arg(long)]
-    json: bool,
-}
-
 #[derive(Deserialize)]
 struct Delivery {
     delivery_id: String,
@@ -111,11 +102,6 @@ struct Attempt {
     response_body: String,
 }
 
-fn moment(text: &str) -> Result<Timestamp, String> {
-    Timestamp::parse(text)
-        .ok_or_else(|| "expected a time such as 2026-11-20T00:00:00Z (RFC 3339)".to_owned())
-}
-
 /// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     actix_web::rt::System::new().block_on(async {
@@ -130,10 +116,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.access.operator()?;
-    let account = match &arguments.account {
-        Some(wanted) => Some(operator.account(Some(wanted)).await?.account_id),
-        None => None,
-    };
+    let account = operator.account_id(arguments.account.as_deref()).await?;
     let filters: Vec<(&str, String)> = [
         ("account_id", account),
         ("job_id", arguments.job.map(|it| it.to_string())),
@@ -313,16 +296,5 @@ mod tests {
             delivery(json!([attempts()[0]])),
         ];
         insta::assert_snapshot!(listed(&list));
-    }
-
-    #[test]
-    fn moments_are_rfc_3339() {
-        assert_eq!(
-            moment("2026-11-20T01:00:00+01:00").unwrap().to_string(),
-            "2026-11-20T00:00:00.000Z"
-        );
-        for bad in ["", "yesterday", "2026-11-20", "2026-11-20T00:00:00"] {
-            assert!(moment(bad).is_err(), "{bad}");
-        }
     }
 }

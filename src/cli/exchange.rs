@@ -47,6 +47,22 @@ impl Exchange {
         body: Option<&Value>,
         most: usize,
     ) -> anyhow::Result<Answered> {
+        self.send(method, url, key, body, None, most).await
+    }
+
+    /// The same with an idempotency key, where there is one.
+    ///
+    /// # Errors
+    /// As for [`Exchange::call`].
+    pub async fn send(
+        &self,
+        method: Method,
+        url: &str,
+        key: Option<&str>,
+        body: Option<&Value>,
+        once: Option<&str>,
+        most: usize,
+    ) -> anyhow::Result<Answered> {
         let url = parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))?;
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
@@ -54,6 +70,12 @@ impl Exchange {
                 .map_err(|_| anyhow::anyhow!("the key has characters that no header can carry"))?;
             value.set_sensitive(true);
             headers.insert(header::AUTHORIZATION, value);
+        }
+        if let Some(once) = once {
+            let value = HeaderValue::from_str(once).map_err(|_| {
+                anyhow::anyhow!("the idempotency key has characters that no header can carry")
+            })?;
+            headers.insert("idempotency-key", value);
         }
         let body = match body {
             Some(body) => {

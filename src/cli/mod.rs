@@ -1,18 +1,28 @@
 //! The command line.
 
+mod account;
+mod audit_log;
 mod check_config;
 mod client;
+mod common;
+mod completions;
 mod delivery;
+mod deposit;
 mod exchange;
 mod generate;
+mod job;
+mod key;
+mod key_settings;
 mod listen;
 mod operator;
 mod operator_access;
 mod output;
+mod pause;
 mod probe;
 mod recorded;
 mod serve;
 mod settings;
+mod stats;
 mod verdict;
 mod verify;
 mod webhook;
@@ -35,6 +45,26 @@ enum Command {
     Serve(serve::Arguments),
     /// Make a picture from a prompt and save it.
     Generate(generate::Arguments),
+    /// Look at accounts and their money, and open new ones.
+    #[command(subcommand)]
+    Account(account::Command),
+    /// Add money to an account.
+    #[command(subcommand)]
+    Deposit(deposit::Command),
+    /// Make, limit, rotate and remove API keys.
+    #[command(subcommand)]
+    Key(key::Command),
+    /// Look at jobs, and cancel those that wait.
+    #[command(subcommand)]
+    Job(job::Command),
+    /// Pause the project or a model, and take it up again.
+    #[command(subcommand)]
+    Pause(pause::Command),
+    /// Show queues, throughput, back ends and webhooks of a running server.
+    Stats(common::Common),
+    /// Look at who changed what.
+    #[command(subcommand)]
+    Audit(audit_log::Command),
     /// Register, test and watch webhooks.
     #[command(subcommand)]
     Webhook(webhook::Command),
@@ -47,6 +77,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Check the configuration and print what is in effect, secrets masked.
     CheckConfig(check_config::Arguments),
+    /// Print what a shell needs to complete these commands.
+    Completions(completions::Arguments),
 }
 
 /// Runs the command that was asked for.
@@ -54,11 +86,19 @@ pub fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
+        Command::Account(command) => account::run(command),
+        Command::Deposit(command) => deposit::run(command),
+        Command::Key(command) => key::run(command),
+        Command::Job(command) => job::run(command),
+        Command::Pause(command) => pause::run(command),
+        Command::Stats(common) => stats::run(common),
+        Command::Audit(command) => audit_log::run(command),
         Command::Webhook(command) => webhook::run(command),
         Command::Delivery(command) => delivery::run(command),
         Command::WebhookVerify(arguments) => webhook_verify::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
+        Command::Completions(arguments) => completions::run::<Cli>(arguments),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("tintype: {error:#}");

@@ -73,6 +73,26 @@ impl Operator {
         self.call(Method::POST, path, body).await
     }
 
+    /// `POST` that is done once for one `name`, however often it is sent.
+    pub async fn post_once(
+        &self,
+        path: &str,
+        body: Value,
+        name: Option<&str>,
+    ) -> anyhow::Result<Value> {
+        self.send(Method::POST, path, Some(body), name).await
+    }
+
+    /// `PATCH` with a JSON body.
+    pub async fn patch(&self, path: &str, body: Value) -> anyhow::Result<Value> {
+        self.call(Method::PATCH, path, Some(body)).await
+    }
+
+    /// `PUT` with a JSON body.
+    pub async fn put(&self, path: &str, body: Value) -> anyhow::Result<Value> {
+        self.call(Method::PUT, path, Some(body)).await
+    }
+
     /// `DELETE`
     pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
         self.call(Method::DELETE, path, None).await
@@ -134,6 +154,14 @@ impl Operator {
         }
     }
 
+    /// The id of the account of this id or name, where one is wanted.
+    pub async fn account_id(&self, wanted: Option<&str>) -> anyhow::Result<Option<String>> {
+        match wanted {
+            Some(wanted) => Ok(Some(self.account(Some(wanted)).await?.account_id)),
+            None => Ok(None),
+        }
+    }
+
     /// The newest accounts, `limit` at the most.
     pub async fn accounts(&self, limit: usize) -> anyhow::Result<Vec<Account>> {
         let all = self.list("/accounts", &[], limit).await?;
@@ -141,11 +169,21 @@ impl Operator {
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
+        self.send(method, path, body, None).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<Value>,
+        once: Option<&str>,
+    ) -> anyhow::Result<Value> {
         let url = format!("{}/admin/v1{path}", self.base);
         let token = Some(self.token.expose());
         let answer = self
             .exchange
-            .call(method, &url, token, body.as_ref(), MAX_ANSWER)
+            .send(method, &url, token, body.as_ref(), once, MAX_ANSWER)
             .await
             .map_err(|error| {
                 anyhow::anyhow!(

@@ -1,8 +1,8 @@
 //! `tintype webhook ...`: registered webhooks, over the operator interface, and a receiver to try them with.
 
+use super::common::Common;
 use super::listen;
 use super::operator::read;
-use super::operator_access::Access;
 use super::output::{facts, print, print_json, table};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -60,15 +60,6 @@ pub struct One {
     id: WebhookId,
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Args)]
-struct Common {
-    #[command(flatten)]
-    access: Access,
-    /// Print the answer of the server as JSON.
-    #[arg(long)]
-    json: bool,
 }
 
 #[derive(Deserialize)]

@@ -216,8 +216,12 @@ impl Service {
         })
     }
 
-    /// Stops it in an orderly way.
-    pub fn stop(self) {
-        assert_eq!(self.running.stop(), Some(0));
+    /// Stops it in an orderly way, and leaves its directory.
+    pub fn stop(self) -> TempDir {
+        let Self {
+            directory, running, ..
+        } = self;
+        assert_eq!(running.stop(), Some(0));
+        directory
     }
 }

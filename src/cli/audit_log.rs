@@ -1,0 +1,133 @@
+//! `tintype audit ...`: who changed what on a running server.
+
+use super::common::{Common, block_on, moment, or_dash};
+use super::operator::read;
+use super::output::shortened;
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::process::ExitCode;
+use tintype_storage::domain::time::Timestamp;
+
+/// Characters of what was changed in a line.
+const CHANGE_CHARS: usize = 120;
+
+/// What to do with the audit log.
+#[derive(Subcommand)]
+pub enum Command {
+    /// List changes, newest first.
+    List(List),
+}
+
+/// Options of `audit list`.
+#[derive(Args)]
+pub struct List {
+    /// Only those of this account, by id or name.
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Only of this kind: a whole action such as key.change, or what stands before its dot.
+    #[arg(long)]
+    action: Option<String>,
+    /// Only those made at this moment or later, such as 2026-11-20T00:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Timestamp>,
+    /// Only those made at this moment or earlier.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    to: Option<Timestamp>,
+    /// How many at the most.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    at: String,
+    actor: String,
+    action: String,
+    subject_id: Option<String>,
+    before: Option<Map<String, Value>>,
+    after: Option<Map<String, Value>>,
+    address: Option<String>,
+}
+
+/// Does it.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        match command {
+            Command::List(arguments) => list(arguments).await,
+        }
+    })
+}
+
+async fn list(arguments: List) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = operator.account_id(arguments.account.as_deref()).await?;
+    let filters: Vec<(&str, String)> = [
+        ("account_id", account),
+        ("action", arguments.action),
+        ("from", arguments.from.map(|it| it.to_string())),
+        ("to", arguments.to.map(|it| it.to_string())),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+    .collect();
+    let limit = usize::try_from(arguments.limit)?;
+    let found = operator.list("/audit", &filters, limit).await?;
+    let heads = ["AT", "ACTOR", "FROM", "ACTION", "SUBJECT", "CHANGE"];
+    arguments.common.show_list(found, &heads, row)
+}
+
+fn row(value: Value) -> anyhow::Result<Vec<String>> {
+    let it: Entry = read(value)?;
+    let change = changes(it.before.unwrap_or_default(), it.after.unwrap_or_default());
+    Ok(vec![
+        it.at,
+        it.actor,
+        or_dash(it.address),
+        it.action,
+        or_dash(it.subject_id),
+        shortened(&change, CHANGE_CHARS),
+    ])
+}
+
+/// What differs, field by field.
+fn changes(before: Map<String, Value>, after: Map<String, Value>) -> String {
+    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
+    names.sort();
+    names.dedup();
+    let told = |value: Option<&Value>| match value {
+        Some(Value::String(text)) => Some(text.clone()),
+        Some(Value::Null) | None => None,
+        Some(other) => Some(other.to_string()),
+    };
+    let change = |name: &String| match (told(before.get(name)), told(after.get(name))) {
+        (before, after) if before == after => None,
+        (None, Some(after)) => Some(format!("{name}: {after}")),
+        (before, after) => Some(format!("{name}: {} -> {}", or_dash(before), or_dash(after))),
+    };
+    let changes: Vec<String> = names.into_iter().filter_map(change).collect();
+    changes.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn a_line_tells_what_differs() {
+        let entry = json!({
+            "audit_id": "x", "at": "t", "actor": "operator", "action": "key.change", "account_id": "a", "subject_id": "k",
+            "before": {"name": "ci", "models": ["fast"], "spend_limit": null, "expires_at": "soon"},
+            "after": {"name": "ci", "models": ["fast", "pro"], "spend_limit": "5.00", "expires_at": null},
+            "request_id": "r", "address": "127.0.0.1"
+        });
+        let row = row(entry).unwrap();
+        let expected =
+            r#"expires_at: soon -> -; models: ["fast"] -> ["fast","pro"]; spend_limit: 5.00"#;
+        assert_eq!(row[5], expected);
+        assert_eq!(row[..5], ["t", "operator", "127.0.0.1", "key.change", "k"]);
+    }
+}

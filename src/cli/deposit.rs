@@ -1,0 +1,79 @@
+//! `tintype deposit ...`: money for an account of a running server.
+
+use super::common::{Common, block_on};
+use super::operator::read;
+use super::output::facts;
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use std::process::ExitCode;
+
+/// What to do with deposits.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Add money to an account, or take some back with a negative amount.
+    Add(Add),
+}
+
+/// Options of `deposit add`.
+#[derive(Args)]
+pub struct Add {
+    /// How much, such as 25.00; negative as a correction.
+    #[arg(allow_negative_numbers = true)]
+    amount: String,
+    /// Whose account, by id or name [default: the only one].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Words for the ledger, such as the number of an invoice.
+    #[arg(long, value_name = "TEXT")]
+    reference: Option<String>,
+    /// A name for this deposit: with the same one it is made once, however often it is asked for.
+    #[arg(long, value_name = "NAME")]
+    idempotency_key: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    transaction_id: String,
+    kind: String,
+    amount: String,
+    balance_after: String,
+    reference: Option<String>,
+    created_at: String,
+}
+
+/// Does it.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        match command {
+            Command::Add(arguments) => add(arguments).await,
+        }
+    })
+}
+
+async fn add(arguments: Add) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = operator.account(arguments.account.as_deref()).await?;
+    let path = format!("/accounts/{}/deposits", account.account_id);
+    let mut body = Map::new();
+    body.insert("amount".to_owned(), arguments.amount.into());
+    if let Some(reference) = arguments.reference {
+        body.insert("reference".to_owned(), reference.into());
+    }
+    let name = arguments.idempotency_key.as_deref();
+    let answer = operator.post_once(&path, Value::Object(body), name).await?;
+    arguments.common.show(answer, |answer| {
+        let it: Entry = read(answer)?;
+        Ok(facts(&[
+            ("transaction", Some(&it.transaction_id)),
+            ("account", Some(&account.name)),
+            ("kind", Some(&it.kind)),
+            ("amount", Some(&it.amount)),
+            ("balance", Some(&it.balance_after)),
+            ("reference", it.reference.as_deref()),
+            ("created", Some(&it.created_at)),
+        ]))
+    })
+}

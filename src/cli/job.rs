@@ -1,0 +1,200 @@
+//! `tintype job ...`: the jobs of all accounts of a running server.
+
+use super::common::{Common, block_on, moment, or_dash};
+use super::operator::read;
+use super::output::{facts, print, print_json, shortened};
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::Value;
+use std::process::ExitCode;
+use tintype_storage::domain::ids::{JobId, KeyId};
+use tintype_storage::domain::time::Timestamp;
+
+/// Characters of a prompt in the list.
+const PROMPT_CHARS: usize = 40;
+
+/// What to do with jobs.
+#[derive(Subcommand)]
+pub enum Command {
+    /// List jobs, newest first.
+    List(List),
+    /// Show a job with its request, its money and its picture.
+    Show(One),
+    /// Cancel a job that is still queued; what was held for it is given back.
+    Cancel(One),
+}
+
+/// Options of `job list`.
+#[derive(Args)]
+pub struct List {
+    /// Only of this account, by id or name.
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Only those that stand so.
+    #[arg(long, value_parser = ["queued", "processing", "done", "failed"])]
+    status: Option<String>,
+    /// Only of this model.
+    #[arg(long, value_parser = ["fast", "quality", "pro"])]
+    tier: Option<String>,
+    /// Only those that this key asked for.
+    #[arg(long, value_name = "ID")]
+    key: Option<KeyId>,
+    /// Only those accepted at this moment or later, such as 2026-11-20T00:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Timestamp>,
+    /// Only those accepted at this moment or earlier.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    to: Option<Timestamp>,
+    /// How many at the most.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of what is done with one job.
+#[derive(Args)]
+pub struct One {
+    /// The job's id.
+    id: JobId,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Deserialize)]
+struct Job {
+    job_id: String,
+    account_id: String,
+    key_id: String,
+    status: String,
+    tier: String,
+    mode: String,
+    aspect_ratio: String,
+    resolution: String,
+    price: String,
+    prompt: Option<String>,
+    metadata: Option<Value>,
+    callback_url: Option<String>,
+    created_at: String,
+    started_at: Option<String>,
+    finished_at: Option<String>,
+    result: Option<Picture>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Picture {
+    image_url: Option<String>,
+}
+
+/// Does it.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        match command {
+            Command::List(arguments) => list(arguments).await,
+            Command::Show(One { id, common }) => {
+                let answer = common.operator()?.get(&format!("/jobs/{id}")).await?;
+                common.show(answer, shown)
+            }
+            Command::Cancel(One { id, common }) => cancel(id, &common).await,
+        }
+    })
+}
+
+async fn list(arguments: List) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = operator.account_id(arguments.account.as_deref()).await?;
+    let text = |moment: Option<Timestamp>| moment.map(|it| it.to_string());
+    let filters: Vec<(&str, String)> = [
+        ("account_id", account),
+        ("status", arguments.status),
+        ("tier", arguments.tier),
+        ("key_id", arguments.key.map(|it| it.to_string())),
+        ("from", text(arguments.from)),
+        ("to", text(arguments.to)),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+    .collect();
+    let limit = usize::try_from(arguments.limit)?;
+    let found = operator.list("/jobs", &filters, limit).await?;
+    let heads = [
+        "JOB", "CREATED", "STATUS", "MODEL", "SIZE", "PRICE", "FINISHED", "PROMPT",
+    ];
+    arguments.common.show_list(found, &heads, row)
+}
+
+fn row(value: Value) -> anyhow::Result<Vec<String>> {
+    let it: Job = read(value)?;
+    let prompt = it.prompt.map(|text| shortened(&text, PROMPT_CHARS));
+    Ok(vec![
+        it.job_id,
+        it.created_at,
+        it.status,
+        it.tier,
+        format!("{} {}", it.resolution, it.aspect_ratio),
+        it.price,
+        or_dash(it.finished_at),
+        or_dash(prompt),
+    ])
+}
+
+async fn cancel(id: JobId, common: &Common) -> anyhow::Result<()> {
+    let answer = common.operator()?.delete(&format!("/jobs/{id}")).await?;
+    if common.json {
+        return print_json(&answer);
+    }
+    print(&format!("canceled {id}; nothing is charged for it\n"))
+}
+
+fn shown(answer: Value) -> anyhow::Result<String> {
+    let it: Job = read(answer)?;
+    let status = match &it.error {
+        Some(error) => format!("{}: {error}", it.status),
+        None => it.status,
+    };
+    let size = format!("{} {}", it.resolution, it.aspect_ratio);
+    let metadata = it.metadata.map(|it| it.to_string());
+    let picture = it.result.and_then(|it| it.image_url);
+    Ok(facts(&[
+        ("job", Some(&it.job_id)),
+        ("status", Some(&status)),
+        ("model", Some(&format!("{}, {}", it.tier, it.mode))),
+        ("size", Some(&size)),
+        ("price", Some(&it.price)),
+        ("prompt", it.prompt.as_deref()),
+        ("metadata", metadata.as_deref()),
+        ("callback", it.callback_url.as_deref()),
+        ("account", Some(&it.account_id)),
+        ("key", Some(&it.key_id)),
+        ("created", Some(&it.created_at)),
+        ("started", it.started_at.as_deref()),
+        ("finished", it.finished_at.as_deref()),
+        ("picture", picture.as_deref()),
+    ]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn job() -> Value {
+        json!({
+            "job_id": "j1", "account_id": "a1", "key_id": "k1", "status": "failed", "tier": "pro",
+            "mode": "text-to-image", "aspect_ratio": "1:1", "ratio": "1:1", "resolution": "1K", "price": "0.134",
+            "prompt": "a red fox in the snow,\u{1b}[2J painted by nobody", "metadata": {"order": 7}, "callback_url": null,
+            "created_at": "t0", "started_at": "t1", "finished_at": "t2", "result": null, "error": "the back end refused it",
+        })
+    }
+
+    #[test]
+    fn a_job_is_shown_and_listed() {
+        insta::assert_snapshot!(shown(job()).unwrap());
+        let listed = super::super::output::table(&["A"; 8], vec![row(job()).unwrap()]);
+        assert!(
+            listed.contains(r"a red fox in the snow,\u{1b}[2J painted by..."),
+            "{listed}"
+        );
+    }
+}

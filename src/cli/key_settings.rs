@@ -1,0 +1,125 @@
+//! Options that say what an API key may do, and the body that they make.
+
+use super::common::moment;
+use clap::Args;
+use serde_json::{Map, Value, json};
+
+/// What a key may do. The word `none` lifts a limit.
+#[derive(Args, Default)]
+pub struct Settings {
+    /// Models that it may ask for, with commas between them; none: all.
+    #[arg(long, value_name = "MODELS")]
+    models: Option<String>,
+    /// When it ends, such as 2030-01-31T12:00:00Z; none: never.
+    #[arg(long, value_name = "TIME")]
+    expires: Option<String>,
+    /// The most that it may spend over all its life; none: no limit.
+    #[arg(long, value_name = "AMOUNT")]
+    spend_limit: Option<String>,
+    /// The most that it may spend in a day of UTC; none: no limit.
+    #[arg(long, value_name = "AMOUNT")]
+    spend_limit_daily: Option<String>,
+    /// The most that it may spend in a calendar month of UTC; none: no limit.
+    #[arg(long, value_name = "AMOUNT")]
+    spend_limit_monthly: Option<String>,
+    /// Requests a second and at once, such as 5/10; none: as the server's configuration says.
+    #[arg(long, value_name = "RATE/BURST")]
+    rate_limit: Option<String>,
+    /// Addresses and ranges that it may be used from, with commas between them; none: everywhere.
+    #[arg(long, value_name = "RANGES")]
+    allowed_ips: Option<String>,
+}
+
+impl Settings {
+    /// The fields that were named.
+    ///
+    /// # Errors
+    /// A time or a rate that cannot be read; all else is for the server to judge.
+    pub fn body(self) -> anyhow::Result<Map<String, Value>> {
+        let mut body = Map::new();
+        let mut put =
+            |name: &str, given: Option<String>, read: &dyn Fn(&str) -> anyhow::Result<Value>| {
+                if let Some(text) = given {
+                    let value = if text == "none" {
+                        Value::Null
+                    } else {
+                        read(&text)?
+                    };
+                    body.insert(name.to_owned(), value);
+                }
+                anyhow::Ok(())
+            };
+        let list = |text: &str| Ok(text.split(',').map(|it| it.trim().to_owned()).collect());
+        let plain = |text: &str| Ok(Value::from(text));
+        put("models", self.models, &list)?;
+        put("expires_at", self.expires, &time)?;
+        put("spend_limit", self.spend_limit, &plain)?;
+        put("spend_limit_daily", self.spend_limit_daily, &plain)?;
+        put("spend_limit_monthly", self.spend_limit_monthly, &plain)?;
+        put("rate_limit", self.rate_limit, &rate)?;
+        put("allowed_ips", self.allowed_ips, &list)?;
+        Ok(body)
+    }
+}
+
+fn time(text: &str) -> anyhow::Result<Value> {
+    let moment = moment(text).map_err(|expected| anyhow::anyhow!("--expires: {expected}"))?;
+    Ok(moment.to_string().into())
+}
+
+fn rate(text: &str) -> anyhow::Result<Value> {
+    let numbers = text
+        .split_once('/')
+        .and_then(|(rate, burst)| Some((rate.parse::<u32>().ok()?, burst.parse::<u32>().ok()?)));
+    let (rate, burst) = numbers.ok_or_else(|| {
+        anyhow::anyhow!("--rate-limit: expected requests a second and at once, such as 5/10")
+    })?;
+    Ok(json!({"per_second": rate, "burst": burst}))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_named_is_set_and_none_lifts_it() {
+        let some = |text: &str| Some(text.to_owned());
+        let settings = Settings {
+            models: some("fast, pro"),
+            expires: some("2030-01-31T13:00:00+01:00"),
+            spend_limit: some("none"),
+            spend_limit_daily: some("1.5"),
+            rate_limit: some("5/10"),
+            ..Settings::default()
+        };
+        let expected = json!({
+            "models": ["fast", "pro"], "expires_at": "2030-01-31T12:00:00.000Z", "spend_limit": null,
+            "spend_limit_daily": "1.5", "rate_limit": {"per_second": 5, "burst": 10}
+        });
+        assert_eq!(Value::Object(settings.body().unwrap()), expected);
+        assert!(Settings::default().body().unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_said_by_its_option() {
+        for bad in ["5", "5/", "a/b", "5/-1"] {
+            let settings = Settings {
+                rate_limit: Some(bad.to_owned()),
+                ..Settings::default()
+            };
+            let error = settings.body().unwrap_err().to_string();
+            assert!(error.contains("--rate-limit"), "{error}");
+        }
+        let settings = Settings {
+            expires: Some("tomorrow".to_owned()),
+            ..Settings::default()
+        };
+        assert!(
+            settings
+                .body()
+                .unwrap_err()
+                .to_string()
+                .contains("--expires")
+        );
+    }
+}

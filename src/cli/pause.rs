@@ -1,0 +1,196 @@
+//! `tintype pause ...`: the switches of a running server.
+
+use super::common::{Common, block_on};
+use super::operator::{Operator, read};
+use super::output::table;
+use clap::{Args, Subcommand, ValueEnum};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+/// What to do with the switches.
+#[derive(Subcommand)]
+pub enum Command {
+    /// Show what is paused, and why.
+    Show(Common),
+    /// Pause the project or models; what is paused already stays so.
+    Set(Set),
+    /// Take up the project or models again.
+    Clear(Clear),
+}
+
+/// Options of `pause set`.
+#[derive(Args)]
+pub struct Set {
+    /// What to pause.
+    #[arg(required = true)]
+    what: Vec<Switch>,
+    /// What callers are told, such as "new weights until 14:00".
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `pause clear`.
+#[derive(Args)]
+pub struct Clear {
+    /// What to take up again [default: everything].
+    what: Vec<Switch>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What can be paused.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Switch {
+    Project,
+    Fast,
+    Quality,
+    Pro,
+}
+
+impl Switch {
+    const ALL: [Self; 4] = [Self::Project, Self::Fast, Self::Quality, Self::Pro];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Project => "project",
+            Self::Fast => "fast",
+            Self::Quality => "quality",
+            Self::Pro => "pro",
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Pause {
+    project: bool,
+    tiers: BTreeMap<String, bool>,
+    #[serde(default)]
+    reasons: BTreeMap<String, Option<String>>,
+}
+
+impl Pause {
+    fn is_on(&self, switch: Switch) -> bool {
+        match switch {
+            Switch::Project => self.project,
+            tier => self.tiers.get(tier.word()).copied().unwrap_or(false),
+        }
+    }
+}
+
+/// Does it.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        match command {
+            Command::Show(common) => {
+                let answer = common.operator()?.get("/pause").await?;
+                common.show(answer, shown)
+            }
+            Command::Set(Set {
+                what,
+                reason,
+                common,
+            }) => {
+                let answer = turn(&common.operator()?, &what, true, reason).await?;
+                common.show(answer, shown)
+            }
+            Command::Clear(Clear { what, common }) => {
+                let what = if what.is_empty() {
+                    Switch::ALL.to_vec()
+                } else {
+                    what
+                };
+                let answer = turn(&common.operator()?, &what, false, None).await?;
+                common.show(answer, shown)
+            }
+        }
+    })
+}
+
+async fn turn(
+    operator: &Operator,
+    what: &[Switch],
+    on: bool,
+    reason: Option<String>,
+) -> anyhow::Result<Value> {
+    let before: Pause = read(operator.get("/pause").await?)?;
+    operator
+        .put("/pause", body(&before, what, on, reason))
+        .await
+}
+
+/// The whole state that is wanted; reasons for what is turned alone, so that the others keep theirs.
+fn body(before: &Pause, what: &[Switch], on: bool, reason: Option<String>) -> Value {
+    let wanted = |switch: Switch| {
+        if what.contains(&switch) {
+            on
+        } else {
+            before.is_on(switch)
+        }
+    };
+    let tiers = [Switch::Fast, Switch::Quality, Switch::Pro];
+    let tiers: Map<String, Value> = tiers
+        .iter()
+        .map(|tier| (tier.word().to_owned(), wanted(*tier).into()))
+        .collect();
+    let mut body = json!({"project": wanted(Switch::Project), "tiers": tiers});
+    if let Some(reason) = reason {
+        let reasons = what
+            .iter()
+            .map(|it| (it.word().to_owned(), reason.clone().into()));
+        body["reasons"] = Value::Object(reasons.collect());
+    }
+    body
+}
+
+fn shown(answer: Value) -> anyhow::Result<String> {
+    let pause: Pause = read(answer)?;
+    let row = |switch: Switch| {
+        let state = if pause.is_on(switch) {
+            "paused"
+        } else {
+            "open"
+        };
+        let reason = pause.reasons.get(switch.word()).cloned().flatten();
+        vec![
+            switch.word().to_owned(),
+            state.to_owned(),
+            reason.unwrap_or_default(),
+        ]
+    };
+    Ok(table(
+        &["WHAT", "STATE", "REASON"],
+        Switch::ALL.map(row).to_vec(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_named_stays_as_it_was() {
+        let before: Pause = read(json!({"project": false, "tiers": {"fast": true}})).unwrap();
+        let set = body(&before, &[Switch::Pro], true, Some("repair".into()));
+        let expected = json!({
+            "project": false, "tiers": {"fast": true, "quality": false, "pro": true}, "reasons": {"pro": "repair"}
+        });
+        assert_eq!(set, expected);
+        let clear = body(&before, &[Switch::Fast, Switch::Project], false, None);
+        let expected =
+            json!({"project": false, "tiers": {"fast": false, "quality": false, "pro": false}});
+        assert_eq!(clear, expected);
+    }
+
+    #[test]
+    fn a_paused_model_is_shown_with_its_reason() {
+        let pause = json!({
+            "project": false, "tiers": {"fast": true, "quality": false, "pro": true},
+            "reasons": {"project": null, "fast": "new weights", "quality": null, "pro": null}
+        });
+        insta::assert_snapshot!(shown(pause).unwrap());
+    }
+}

@@ -1,0 +1,68 @@
+//! `tintype stats`: how a running server is.
+
+use super::common::{Common, block_on};
+use super::output::facts;
+use serde_json::Value;
+use std::process::ExitCode;
+
+/// Does it.
+pub fn run(common: Common) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        let answer = common.operator()?.get("/stats").await?;
+        common.show(answer, |answer| Ok(shown(&answer)))
+    })
+}
+
+/// Every figure under its path. Which there are is the server's to say, so that a newer one is shown whole.
+fn shown(answer: &Value) -> String {
+    let mut found = Vec::new();
+    collect("", answer, &mut found);
+    let lines: Vec<(&str, Option<&str>)> = found
+        .iter()
+        .map(|(path, text)| (path.as_str(), Some(text.as_str())))
+        .collect();
+    facts(&lines)
+}
+
+fn collect(path: &str, value: &Value, found: &mut Vec<(String, String)>) {
+    let below = |name: &str| match path {
+        "" => name.replace('_', " "),
+        path => format!("{path} {}", name.replace('_', " ")),
+    };
+    match value {
+        Value::Object(members) => {
+            for (name, value) in members {
+                if name != "name" {
+                    collect(&below(name), value, found);
+                }
+            }
+        }
+        Value::Array(entries) => {
+            for (at, entry) in entries.iter().enumerate() {
+                let place = (at + 1).to_string();
+                let name = entry["name"].as_str().unwrap_or(&place);
+                collect(&below(name), entry, found);
+            }
+        }
+        Value::Null => {}
+        Value::String(text) => found.push((path.to_owned(), text.clone())),
+        other => found.push((path.to_owned(), other.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_figure_has_a_line() {
+        let stats = json!({
+            "queued": {"fast": 3, "quality": 0, "pro": 1}, "running": 2,
+            "throughput": {"window_seconds": 3600, "done": 120, "failed": 1},
+            "backends": [{"name": "builtin", "health": "up", "probe_in_seconds": null, "places": 2, "running": 2}],
+            "webhooks_pending": 0
+        });
+        insta::assert_snapshot!(shown(&stats));
+    }
+}

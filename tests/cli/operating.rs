@@ -1,0 +1,191 @@
+//! The operator's commands against a real server: accounts, money, keys, switches and the audit log.
+
+use crate::support::{Service, run, tintype};
+use serde_json::{Value, json};
+
+/// The value of a line of facts.
+fn fact<'a>(printed: &'a str, name: &str) -> &'a str {
+    let line = printed.lines().find(|line| line.starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {printed}"));
+    line[name.len()..].trim()
+}
+
+/// The status of a call of a client with this key.
+fn balance(service: &Service, key: &str) -> Option<Value> {
+    let host = service.url.trim_start_matches("http://");
+    let mut stream = std::net::TcpStream::connect(host).unwrap();
+    let head = format!(
+        "GET /api/v1/balance HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n\r\n"
+    );
+    std::io::Write::write_all(&mut stream, head.as_bytes()).unwrap();
+    let mut answer = String::new();
+    std::io::Read::read_to_string(&mut stream, &mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    head.starts_with("HTTP/1.1 200")
+        .then(|| serde_json::from_str(body).unwrap())
+}
+
+#[test]
+fn accounts_and_deposits() {
+    let service = Service::start();
+    let added = service.ask(&["account", "add", "studio", "--balance", "25"]);
+    assert_eq!(fact(&added, "balance"), "25.00");
+    let id = fact(&added, "account").to_owned();
+    let listed = service.ask(&["account", "list"]);
+    assert!(listed.starts_with("ACCOUNT"), "{listed}");
+    assert!(listed.contains("default") && listed.contains("studio"));
+    let deposit = [
+        "deposit",
+        "add",
+        "5.50",
+        "--account",
+        "studio",
+        "--reference",
+        "invoice 7",
+        "--idempotency-key",
+        "d1",
+    ];
+    for _ in 0..2 {
+        let made = service.ask(&deposit);
+        assert_eq!(fact(&made, "balance"), "30.50");
+        assert_eq!(fact(&made, "reference"), "invoice 7");
+    }
+    let corrected = service.json(&["deposit", "add", "-0.50", "--account", &id]);
+    assert_eq!(corrected["kind"], "adjustment");
+    assert_eq!(
+        service.json(&["account", "show", "studio"])["balance"],
+        "30.00"
+    );
+    let refused = service.command(&["deposit", "add", "-99", "--account", &id]);
+    let said = run(refused, b"").bad();
+    assert!(said.contains("amount"), "{said}");
+    service.stop();
+}
+
+#[test]
+fn a_key_from_its_making_to_its_end() {
+    let service = Service::start();
+    let made = service.ask(&[
+        "key",
+        "add",
+        "ci",
+        "--models",
+        "fast,pro",
+        "--spend-limit-daily",
+        "1.5",
+        "--rate-limit",
+        "5/10",
+        "--allowed-ips",
+        "127.0.0.0/8",
+    ]);
+    let (id, first) = (
+        fact(&made, "key").to_owned(),
+        fact(&made, "api key").to_owned(),
+    );
+    assert_eq!(fact(&made, "models"), "fast, pro");
+    assert_eq!(fact(&made, "today"), "0.00 of 1.50");
+    assert!(balance(&service, &first).is_some());
+    let listed = service.ask(&["key", "list"]);
+    assert!(listed.contains(&id) && !listed.contains(&first));
+    let changed = service.json(&["key", "change", &id, "--models", "none", "--name", "all"]);
+    assert_eq!(changed["models"], json!(["fast", "quality", "pro"]));
+    assert_eq!(
+        (&changed["name"], &changed["spend_limit_daily"]),
+        (&"all".into(), &"1.50".into())
+    );
+    let rotated = service.json(&["key", "rotate", &id, "--overlap", "1"]);
+    let second = rotated["api_key"].as_str().unwrap();
+    assert!(balance(&service, &first).is_some() && balance(&service, second).is_some());
+    service.ask(&["key", "change", &id, "--allowed-ips", "192.0.2.1"]);
+    assert!(balance(&service, second).is_none());
+    service.ask(&["key", "change", &id, "--allowed-ips", "none"]);
+    assert!(balance(&service, second).is_some());
+    let off = service.ask(&["key", "deactivate", &id]);
+    assert_eq!(fact(&off, "active"), "no");
+    assert!(balance(&service, &first).is_none() && balance(&service, second).is_none());
+    let on = service.ask(&["key", "change", &id, "--active", "true"]);
+    assert_eq!(fact(&on, "active"), "yes");
+    assert!(!fact(&service.ask(&["key", "show", &id]), "last used").is_empty());
+    assert_eq!(service.ask(&["key", "rm", &id]), format!("removed {id}\n"));
+    for words in [&["key", "show", &id][..], &["key", "rotate", &id]] {
+        let said = run(service.command(words), b"").bad();
+        assert!(said.contains("no such key"), "{said}");
+    }
+    let said = run(service.command(&["key", "change", &id]), b"").bad();
+    assert!(said.contains("--models"), "{said}");
+    service.stop();
+}
+
+#[test]
+fn the_switches_with_their_reasons() {
+    let service = Service::start();
+    let set = service.ask(&["pause", "set", "fast", "--reason", "new weights"]);
+    let line = |printed: &str, what: &str| -> Vec<String> {
+        let line = printed.lines().find(|line| line.starts_with(what)).unwrap();
+        line.split_whitespace().map(str::to_owned).collect()
+    };
+    assert_eq!(line(&set, "fast"), ["fast", "paused", "new", "weights"]);
+    let more = service.ask(&["pause", "set", "pro", "project"]);
+    assert_eq!(line(&more, "fast"), ["fast", "paused", "new", "weights"]);
+    assert_eq!(line(&more, "pro"), ["project", "paused"]);
+    let less = service.ask(&["pause", "clear", "project"]);
+    assert_eq!(line(&less, "project"), ["project", "open"]);
+    assert_eq!(service.ask(&["pause", "show"]), less);
+    service.ask(&["pause", "clear"]);
+    let shown = service.json(&["pause", "show"]);
+    let open = json!({"project": false, "tiers": {"fast": false, "quality": false, "pro": false}});
+    assert_eq!(shown, open);
+    assert_eq!(run(service.command(&["pause", "set"]), b"").code, Some(2));
+    assert_eq!(
+        run(service.command(&["pause", "set", "turbo"]), b"").code,
+        Some(2)
+    );
+    service.stop();
+}
+
+#[test]
+fn the_audit_log_from_the_first_start_on() {
+    let service = Service::start();
+    service.ask(&["pause", "set", "fast", "--reason", "repair"]);
+    let listed = service.ask(&["audit", "list"]);
+    let actions = ["pause.change", "key.create", "account.create"];
+    let found: Vec<&str> = listed
+        .lines()
+        .filter_map(|line| line.split_whitespace().find(|it| actions.contains(it)))
+        .collect();
+    assert_eq!(found, actions);
+    assert!(listed.contains("service") && listed.contains("operator"));
+    let keys = service.json(&["audit", "list", "--action", "key", "--account", "default"]);
+    assert_eq!(keys["data"].as_array().unwrap().len(), 1);
+    let none = service.json(&["audit", "list", "--from", "2030-01-01T00:00:00Z"]);
+    assert_eq!(none["data"], json!([]));
+    let said = run(
+        service.command(&["audit", "list", "--action", "theft"]),
+        b"",
+    )
+    .bad();
+    assert!(said.contains("key.change"), "{said}");
+    let directory = service.stop();
+    let verify = tintype(directory.path(), &["verify", "--data-dir", "data"]);
+    let verified = run(verify, b"").good();
+    assert!(verified.contains("3 lines of the audit log"), "{verified}");
+}
+
+#[test]
+fn completions_for_three_shells() {
+    let directory = tempfile::tempdir().unwrap();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = run(tintype(directory.path(), &["completions", shell]), b"").good();
+        for word in [
+            "tintype",
+            "account",
+            "rotate",
+            "redeliver",
+            "spend-limit-daily",
+        ] {
+            assert!(script.contains(word), "{word} for {shell}");
+        }
+    }
+    let said = run(tintype(directory.path(), &["completions", "basic"]), b"");
+    assert_eq!(said.code, Some(2));
+}
