@@ -4,8 +4,13 @@
 //! operator's calls, and `hostile_*` for what must be survived, by the numbers of its list.
 
 mod admin_accounts;
+mod admin_audit;
+mod admin_key_addresses;
+mod admin_key_limits;
+mod admin_key_rotation;
 mod admin_keys;
 mod admin_lists;
+mod admin_pause;
 mod decisions_bodies;
 mod decisions_callbacks;
 mod decisions_errors;

@@ -4,6 +4,7 @@
 //! survived, by the numbers of its list. Beside them lie the golden deliveries and the programs of other languages that verify
 //! them.
 
+mod admin_audit;
 mod admin_deliveries;
 mod admin_webhooks;
 mod certificates;

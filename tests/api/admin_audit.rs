@@ -1,0 +1,267 @@
+//! The audit log: every change over the operator interface, with who, what, when, before and after.
+
+use crate::support::{Options, Server, audited, clock};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+/// The lines that a query finds, newest first.
+fn lines(server: &Server, query: &str) -> Vec<Value> {
+    let list = server.admin("GET", &format!("/audit?{query}")).expect(200);
+    list.json()["data"].as_array().unwrap().clone()
+}
+
+fn newest(server: &Server) -> Value {
+    lines(server, "limit=1").remove(0)
+}
+
+fn actions(lines: &[Value]) -> Vec<&str> {
+    let action = |line: &'_ Value| line["action"].as_str().unwrap().len();
+    assert!(lines.iter().all(|line| action(line) > 0));
+    lines
+        .iter()
+        .map(|line| line["action"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn a_line_says_who_what_when_and_under_which_request() {
+    let server = Server::start();
+    let body = json!({"name": "studio", "balance": "25"});
+    let account = server
+        .admin("POST", "/accounts")
+        .header("X-Request-Id", "of-the-operator")
+        .json(&body)
+        .expect(201)
+        .json();
+    let line = newest(&server);
+    let expected = json!({
+        "audit_id": line["audit_id"], "at": clock::START, "actor": "operator", "action": "account.create",
+        "account_id": account["account_id"], "subject_id": account["account_id"], "before": null,
+        "after": {"name": "studio", "balance": "25.00"}, "request_id": "of-the-operator", "address": "127.0.0.1"
+    });
+    assert_eq!(line, expected);
+}
+
+#[test]
+fn a_deposit_is_told_with_the_balance_before_and_after_and_its_replay_is_not() {
+    let server = Server::start();
+    let account = server.customer("10.00").account;
+    let path = format!("/accounts/{account}/deposits");
+    let deposit = server
+        .admin("POST", &path)
+        .idempotent("d1")
+        .json(&json!({"amount": "5", "reference": "invoice 7"}));
+    let entry = deposit.expect(201).json();
+    deposit.expect(201);
+    let line = newest(&server);
+    assert_eq!(line["before"], json!({"balance": "10.00"}));
+    let after =
+        json!({"balance": "15.00", "kind": "deposit", "amount": "5.00", "reference": "invoice 7"});
+    assert_eq!(line["after"], after);
+    assert_eq!(line["subject_id"], entry["transaction_id"]);
+    let more = json!({"amount": "-2"});
+    server.admin("POST", &path).json(&more).expect(201);
+    let line = newest(&server);
+    assert_eq!(line["after"]["kind"], "adjustment");
+    assert_eq!(line["before"]["balance"], "15.00");
+    assert_eq!(lines(&server, "action=deposit.create").len(), 2);
+}
+
+#[test]
+fn a_key_is_told_from_its_making_to_its_end_and_never_with_its_text() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let key = format!("/keys/{}", customer.key_id);
+    let patch = server.admin("PATCH", &key);
+    patch
+        .clone()
+        .json(&json!({"models": ["fast"], "spend_limit_daily": "1"}))
+        .expect(200);
+    let rotate = server.admin("POST", &format!("{key}/rotate"));
+    let rotated = rotate.expect(200).json();
+    server.admin("DELETE", &key).expect(204);
+    let list = server.admin("GET", "/audit?action=key").expect(200);
+    for text in [&customer.key, rotated["api_key"].as_str().unwrap()] {
+        assert!(!list.text().contains(text));
+    }
+    let lines = lines(&server, "action=key");
+    assert_eq!(
+        actions(&lines),
+        ["key.delete", "key.rotate", "key.change", "key.create"]
+    );
+    for line in &lines {
+        assert_eq!(line["subject_id"], customer.key_id.as_str());
+        assert_eq!(line["account_id"], customer.account.as_str());
+    }
+    let change = &lines[2];
+    assert_eq!(
+        change["before"]["models"],
+        json!(["fast", "quality", "pro"])
+    );
+    assert_eq!(change["after"]["models"], json!(["fast"]));
+    assert!(change["before"]["spend_limit_daily"].is_null());
+    assert_eq!(change["after"]["spend_limit_daily"], "1.00");
+    let rotation = &lines[1];
+    assert!(rotation["before"]["previous_valid_until"].is_null());
+    assert!(rotation["after"]["previous_valid_until"].is_string());
+    assert!(lines[0]["after"].is_null() && lines[3]["before"].is_null());
+}
+
+#[test]
+fn what_changes_nothing_or_is_refused_leaves_no_line() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.pause(&["fast"]);
+    let before = lines(&server, "limit=100");
+    let key = format!("/keys/{}", customer.key_id);
+    for same in [json!({}), json!({"name": "a key"}), json!({"active": true})] {
+        server.admin("PATCH", &key).json(&same).expect(200);
+    }
+    server.pause(&["fast"]);
+    server
+        .admin("PATCH", &key)
+        .json(&json!({"name": ""}))
+        .invalid(&["name"]);
+    server
+        .admin("POST", &format!("/accounts/{}/deposits", customer.account))
+        .json(&json!({"amount": "-5"}))
+        .invalid(&["amount"]);
+    server
+        .call("PATCH", &format!("/admin/v1{key}"))
+        .bearer(&customer.key)
+        .json(&json!({"active": false}))
+        .refused(401, "unauthorized");
+    server.create(&customer);
+    assert_eq!(lines(&server, "limit=100"), before);
+}
+
+#[test]
+fn the_log_is_filtered_by_account_action_and_time() {
+    let server = Server::start();
+    let first = server.customer("1.00");
+    server.clock.advance(Duration::from_secs(3_600));
+    let second = server.customer("1.00");
+    server.clock.advance(Duration::from_secs(3_600));
+    server.pause(&["pro"]);
+    let all = lines(&server, "");
+    let expected = [
+        "pause.change",
+        "key.create",
+        "account.create",
+        "key.create",
+        "account.create",
+    ];
+    assert_eq!(actions(&all), expected);
+    for (customer, at) in [(&second, 1..3), (&first, 3..5)] {
+        let query = format!("account_id={}", customer.account);
+        assert_eq!(lines(&server, &query), all[at]);
+    }
+    assert_eq!(
+        actions(&lines(&server, "action=account.create")),
+        ["account.create"; 2]
+    );
+    assert_eq!(lines(&server, "action=pause"), all[..1]);
+    let moment = "2026-11-18T12:06:40.001Z";
+    assert_eq!(lines(&server, &format!("from={moment}")), all[..3]);
+    assert_eq!(lines(&server, &format!("to={moment}")), all[1..]);
+    let both = format!(
+        "from={moment}&to={moment}&action=key&account_id={}",
+        second.account
+    );
+    assert_eq!(lines(&server, &both), all[1..2]);
+    assert!(lines(&server, "from=2030-01-01T00:00:00Z").is_empty());
+}
+
+#[test]
+fn the_log_is_read_in_parts_with_and_without_a_filter() {
+    let server = Server::start();
+    for _ in 0..4 {
+        server.customer("1.00");
+    }
+    let all = lines(&server, "limit=100");
+    for (query, expected) in [
+        ("limit=3", all.clone()),
+        ("limit=3&action=key", lines(&server, "action=key")),
+    ] {
+        let (mut found, mut cursor) = (Vec::new(), String::new());
+        for _ in 0..all.len() {
+            let path = format!("/audit?{query}{cursor}");
+            let part = server.admin("GET", &path).expect(200).json();
+            found.extend(part["data"].as_array().unwrap().clone());
+            match &part["next_cursor"] {
+                Value::String(next) => cursor = format!("&cursor={next}"),
+                _ => break,
+            }
+        }
+        assert_eq!(found, expected);
+    }
+    assert_eq!(all.len(), 8);
+}
+
+#[test]
+fn a_bad_filter_is_422() {
+    let server = Server::start();
+    for (query, field) in [
+        ("account_id=x", "account_id"),
+        ("action=key.steal", "action"),
+        ("action=", "action"),
+        ("from=yesterday", "from"),
+        ("to=2026-11-18", "to"),
+        ("limit=0", "limit"),
+        ("actor=operator", "actor"),
+    ] {
+        let path = format!("/audit?{query}");
+        server.admin("GET", &path).invalid(&[field]);
+    }
+    server.get("/admin/v1/audit").refused(401, "unauthorized");
+    server
+        .admin("DELETE", "/audit")
+        .refused(405, "method_not_allowed");
+}
+
+#[test]
+fn the_log_survives_a_restart_and_the_books_agree_with_it() {
+    let server = Server::with(Options::new().on_disk());
+    server.customer("1.00");
+    server.pause(&["fast"]);
+    let before = lines(&server, "");
+    let server = server.restart();
+    assert_eq!(lines(&server, ""), before);
+    assert_eq!(audited(&server).audit_entries, 3);
+}
+
+#[test]
+fn the_longest_texts_fit_a_line() {
+    let server = Server::start();
+    let account = server.customer("1.00").account;
+    let name = "🦊".repeat(200);
+    let ranges: Vec<String> = (0..64)
+        .map(|at| format!("2001:db8:1111:2222:3333:4444:{at:x}:0/128"))
+        .collect();
+    let key = json!({"name": name, "allowed_ips": ranges});
+    let keys = format!("/accounts/{account}/keys");
+    let made = server.admin("POST", &keys).json(&key).expect(201).json();
+    let path = format!("/keys/{}", made["key_id"].as_str().unwrap());
+    let other = json!({"name": "🐻".repeat(200)});
+    server.admin("PATCH", &path).json(&other).expect(200);
+    let webhooks = format!("/accounts/{account}/webhooks");
+    let long =
+        |letter: &str| json!({"url": format!("https://example.com/{}", letter.repeat(2_028))});
+    let made = server
+        .admin("POST", &webhooks)
+        .json(&long("🦊"))
+        .expect(201)
+        .json();
+    let path = format!("/webhooks/{}", made["webhook_id"].as_str().unwrap());
+    server.admin("PATCH", &path).json(&long("🐻")).expect(200);
+    let line = newest(&server);
+    assert_eq!(line["action"], "webhook.change");
+    assert!(line["after"]["url"].as_str().unwrap().ends_with("🐻..."));
+    let reasons = json!({"project": "🦊".repeat(200), "fast": "🦊".repeat(200), "quality": "🦊".repeat(200), "pro": "🦊".repeat(200)});
+    let tiers = json!({"fast": true, "quality": true, "pro": true});
+    let body = json!({"project": true, "tiers": tiers, "reasons": reasons});
+    server.admin("PUT", "/pause").json(&body).expect(200);
+    let body = json!({"project": true, "tiers": tiers, "reason": "🐻".repeat(200)});
+    server.admin("PUT", "/pause").json(&body).expect(200);
+    assert_eq!(newest(&server)["after"]["reasons"]["pro"], "🐻".repeat(200));
+}

@@ -1,0 +1,153 @@
+//! What a key may spend in a day and a month, and what is known of its use.
+
+use crate::support::{Customer, Options, Server, fox, fox_with};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+const PATH: &str = "/text-generations";
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn shown(server: &Server, customer: &Customer) -> Value {
+    let path = format!("/keys/{}", customer.key_id);
+    server.admin("GET", &path).expect(200).json()
+}
+
+/// A job of 0.134 that gets done.
+fn spend(server: &Server, customer: &Customer) {
+    let job = server.create(customer);
+    server.job_once(customer, &job, "done");
+}
+
+/// Refused for a limit of the key, and the limit that is named.
+fn refused(server: &Server, customer: &Customer) -> String {
+    let answer = server.generation(customer, PATH, &fox());
+    let answer = answer.refused(402, "key_limit_reached");
+    // The same where inputs or a long prompt would be stored first.
+    let large = fox_with(json!({"prompt": "x".repeat(30_000)}));
+    let early = server.generation(customer, PATH, &large);
+    let early = early.refused(402, "key_limit_reached").json();
+    assert_eq!(early["detail"], answer.json()["detail"]);
+    answer.json()["detail"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_daily_limit_ends_at_midnight_utc() {
+    let server = Server::start();
+    let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.268"}));
+    spend(&server, &customer);
+    spend(&server, &customer);
+    let said = refused(&server, &customer);
+    assert!(said.contains("0.268 a day (UTC)"), "{said}");
+    // It is 11:06 and a bit.
+    server.clock.advance(HOUR * 12);
+    refused(&server, &customer);
+    server.clock.advance(HOUR);
+    let key = shown(&server, &customer);
+    assert_eq!(
+        (&key["spent"], &key["spent_today"]),
+        (&"0.268".into(), &"0.00".into())
+    );
+    spend(&server, &customer);
+    let key = shown(&server, &customer);
+    assert_eq!(key["spent_today"], "0.134");
+    assert_eq!(key["spent_this_month"], "0.402");
+    server.assert_settled();
+}
+
+#[test]
+fn a_monthly_limit_ends_with_the_calendar_month() {
+    let server = Server::start();
+    let customer = server.customer_with("9.00", json!({"spend_limit_monthly": "0.20"}));
+    spend(&server, &customer);
+    // The 18th of November; 12 days later it is still November.
+    server.clock.advance(HOUR * 24 * 12);
+    let said = refused(&server, &customer);
+    assert!(said.contains("0.20 a month (UTC)"), "{said}");
+    server.clock.advance(HOUR * 24);
+    spend(&server, &customer);
+    refused(&server, &customer);
+    assert_eq!(shown(&server, &customer)["spent_this_month"], "0.134");
+}
+
+#[test]
+fn what_is_held_counts_for_every_limit() {
+    let server = Server::start();
+    let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
+    server.generator.hold();
+    let job = server.create(&customer);
+    refused(&server, &customer);
+    // The next day too, for it may be charged then.
+    server.clock.advance(HOUR * 24);
+    refused(&server, &customer);
+    server.generator.release_all();
+    server.job_once(&customer, &job, "done");
+    assert_eq!(shown(&server, &customer)["spent_today"], "0.134");
+    refused(&server, &customer);
+    server.assert_settled();
+}
+
+#[test]
+fn many_calls_at_once_do_not_pass_a_daily_limit() {
+    let server = Server::start();
+    let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.67"}));
+    let calls: Vec<_> = (0..40)
+        .map(|_| server.generation(&customer, PATH, &fox()))
+        .collect();
+    let answers = crate::support::http::all_at_once(&calls);
+    let accepted = answers.iter().filter(|it| it.status == 202).count();
+    assert_eq!(accepted, 5);
+    assert!(answers.iter().all(|it| [202, 402].contains(&it.status)));
+    server.assert_settled();
+}
+
+#[test]
+fn limits_are_set_changed_and_lifted() {
+    let server = Server::start();
+    let limits =
+        json!({"spend_limit_daily": "1", "spend_limit_monthly": "2.5", "spend_limit": "3"});
+    let customer = server.customer_with("9.00", limits);
+    let key = shown(&server, &customer);
+    assert_eq!(key["spend_limit_daily"], "1.00");
+    assert_eq!(key["spend_limit_monthly"], "2.50");
+    assert_eq!(key["spend_limit"], "3.00");
+    let path = format!("/keys/{}", customer.key_id);
+    let patch = |body: Value| server.admin("PATCH", &path).json(&body);
+    let key = patch(json!({"spend_limit_daily": null})).expect(200).json();
+    assert!(key["spend_limit_daily"].is_null());
+    assert_eq!(key["spend_limit_monthly"], "2.50");
+    patch(json!({"spend_limit_daily": "-1", "spend_limit_monthly": 5}))
+        .invalid(&["spend_limit_daily", "spend_limit_monthly"]);
+}
+
+#[test]
+fn windows_survive_a_restart() {
+    let server = Server::with(Options::new().on_disk());
+    let customer = server.customer_with("9.00", json!({"spend_limit_daily": "0.20"}));
+    spend(&server, &customer);
+    let server = server.restart();
+    refused(&server, &customer);
+    assert_eq!(shown(&server, &customer)["spent_today"], "0.134");
+    server.assert_settled();
+}
+
+#[test]
+fn the_last_use_of_a_key_is_known_and_survives_a_restart() {
+    let server = Server::with(Options::new().on_disk());
+    let customer = server.customer("1.00");
+    assert!(shown(&server, &customer)["last_used_at"].is_null());
+    server.clock.advance(HOUR);
+    server.native(&customer, "GET", "/balance").expect(200);
+    let used = "2026-11-18T12:06:40.001Z";
+    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    let server = server.restart();
+    server.clock.advance(HOUR);
+    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+    let path = format!("/keys/{}", customer.key_id);
+    let off = json!({"active": false});
+    server.admin("PATCH", &path).json(&off).expect(200);
+    // A call that is turned away is no use.
+    server
+        .native(&customer, "GET", "/balance")
+        .refused(401, "unauthorized");
+    assert_eq!(shown(&server, &customer)["last_used_at"], used);
+}

@@ -1,0 +1,123 @@
+//! Pausing with reasons: for the project and for each model, told to those who are turned away.
+
+use crate::support::{Customer, Options, Server, fox};
+use serde_json::{Value, json};
+
+fn put(server: &Server, body: Value) -> Value {
+    server.admin("PUT", "/pause").json(&body).expect(200).json()
+}
+
+/// What a call on a path is told while it is paused.
+fn told(server: &Server, customer: &Customer, path: &str) -> String {
+    let refused = server
+        .generation(customer, path, &fox())
+        .refused(503, "paused");
+    assert_eq!(refused.header("retry-after"), Some("30"));
+    refused.json()["detail"].as_str().unwrap().to_owned()
+}
+
+const FAST: &str = "/nb/text-generations";
+const PRO: &str = "/text-generations";
+
+#[test]
+fn a_reason_is_told_to_callers() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    let body = json!({"tiers": {"fast": true, "pro": true}, "reasons": {"fast": "new weights until 14:00"}});
+    let shown = put(&server, body);
+    let expected = json!({
+        "project": false, "tiers": {"fast": true, "quality": false, "pro": true},
+        "reasons": {"project": null, "fast": "new weights until 14:00", "quality": null, "pro": null}
+    });
+    assert_eq!(shown, expected);
+    assert_eq!(server.admin("GET", "/pause").expect(200).json(), expected);
+    assert_eq!(
+        told(&server, &customer, FAST),
+        "the fast model is paused (new weights until 14:00); try again later with the same Idempotency-Key"
+    );
+    assert_eq!(
+        told(&server, &customer, PRO),
+        "the pro model is paused; try again later with the same Idempotency-Key"
+    );
+}
+
+#[test]
+fn one_reason_is_for_all_that_has_none_of_its_own() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    let tiers = json!({"fast": true, "pro": true});
+    let body = json!({"tiers": tiers, "reason": "moving house", "reasons": {"pro": null}});
+    let shown = put(&server, body);
+    assert_eq!(shown["reasons"]["fast"], "moving house");
+    assert!(shown["reasons"]["pro"].is_null() && shown["reasons"]["project"].is_null());
+    put(
+        &server,
+        json!({"project": true, "tiers": tiers, "reason": "power cut"}),
+    );
+    for path in [FAST, PRO, "/nb2/text-generations"] {
+        assert!(told(&server, &customer, path).contains("the service is paused (power cut)"));
+    }
+}
+
+#[test]
+fn what_stays_paused_keeps_its_reason_and_what_does_not_loses_it() {
+    let server = Server::start();
+    put(
+        &server,
+        json!({"tiers": {"fast": true}, "reason": "repair"}),
+    );
+    let more = put(&server, json!({"tiers": {"fast": true, "pro": true}}));
+    assert_eq!(more["reasons"]["fast"], "repair");
+    assert!(more["reasons"]["pro"].is_null());
+    let cleared = put(
+        &server,
+        json!({"tiers": {"fast": true}, "reasons": {"fast": null}}),
+    );
+    assert!(cleared.get("reasons").is_none());
+    put(
+        &server,
+        json!({"tiers": {"fast": true}, "reason": "repair"}),
+    );
+    put(&server, json!({}));
+    let again = put(&server, json!({"tiers": {"fast": true}}));
+    let plain = json!({"project": false, "tiers": {"fast": true, "quality": false, "pro": false}});
+    assert_eq!(again, plain);
+}
+
+#[test]
+fn reasons_survive_a_restart() {
+    let server = Server::with(Options::new().on_disk());
+    let customer = server.customer("9.00");
+    let before = put(
+        &server,
+        json!({"tiers": {"fast": true}, "reason": "repair"}),
+    );
+    let server = server.restart();
+    assert_eq!(server.admin("GET", "/pause").expect(200).json(), before);
+    assert!(told(&server, &customer, FAST).contains("repair"));
+}
+
+#[test]
+fn a_reason_is_a_short_line_of_text() {
+    let server = Server::start();
+    for bad in [json!(""), json!("x".repeat(201)), json!("a\nb"), json!(7)] {
+        let body = json!({"project": true, "reason": bad});
+        server
+            .admin("PUT", "/pause")
+            .json(&body)
+            .invalid(&["reason"]);
+        let body = json!({"project": true, "reasons": {"project": bad, "turbo": "x"}});
+        server
+            .admin("PUT", "/pause")
+            .json(&body)
+            .invalid(&["reasons.project", "reasons.turbo"]);
+    }
+    let body = json!({"reasons": "because"});
+    server
+        .admin("PUT", "/pause")
+        .json(&body)
+        .invalid(&["reasons"]);
+    let none = server.admin("GET", "/pause").expect(200).json();
+    assert_eq!(none["project"], false);
+    put(&server, json!({"project": true, "reason": "é".repeat(200)}));
+}
