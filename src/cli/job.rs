@@ -193,7 +193,7 @@ mod tests {
         insta::assert_snapshot!(shown(job()).unwrap());
         let listed = super::super::output::table(&["A"; 8], vec![row(job()).unwrap()]);
         assert!(
-            listed.contains(r"a red fox in the snow,\u{1b}[2J painted by..."),
+            listed.contains(r"a red fox in the snow,\u{1b}[2J painted by no..."),
             "{listed}"
         );
     }

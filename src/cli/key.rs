@@ -1,7 +1,7 @@
 //! `tintype key ...`: the API keys of a running server.
 
 use super::common::{Common, block_on, or_dash};
-use super::key_settings::Settings;
+use super::key_options::KeyOptions;
 use super::operator::read;
 use super::output::{facts, print, print_json};
 use clap::{Args, Subcommand};
@@ -48,7 +48,7 @@ pub struct Add {
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
-    settings: Settings,
+    options: KeyOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -74,7 +74,7 @@ pub struct Change {
     #[arg(long, value_name = "BOOL")]
     active: Option<bool>,
     #[command(flatten)]
-    settings: Settings,
+    options: KeyOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -178,7 +178,7 @@ async fn list(List { account, common }: List) -> anyhow::Result<()> {
 async fn add(arguments: Add) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account(arguments.account.as_deref()).await?;
-    let mut body = arguments.settings.body()?;
+    let mut body = arguments.options.body()?;
     body.insert("name".to_owned(), arguments.name.into());
     let path = format!("/accounts/{}/keys", account.account_id);
     let answer = operator.post(&path, Some(Value::Object(body))).await?;
@@ -186,7 +186,7 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {
-    let mut body = arguments.settings.body()?;
+    let mut body = arguments.options.body()?;
     body.extend(arguments.name.map(|it| ("name".to_owned(), it.into())));
     body.extend(arguments.active.map(|it| ("active".to_owned(), it.into())));
     anyhow::ensure!(

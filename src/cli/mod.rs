@@ -12,7 +12,7 @@ mod exchange;
 mod generate;
 mod job;
 mod key;
-mod key_settings;
+mod key_options;
 mod listen;
 mod operator;
 mod operator_access;

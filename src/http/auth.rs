@@ -11,6 +11,7 @@ use sha2::{Digest, Sha256};
 use std::future::{Ready, ready};
 use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::audit_log::Actor;
 
 /// A client that has shown a valid key.
 pub struct Principal {
@@ -64,7 +65,7 @@ fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {
     let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
     if shown == state.admin_token {
         Ok(Operator {
-            author: Author::operator(request, state),
+            author: Author::of(Actor::Operator, request, state),
         })
     } else {
         Err(unauthorized("the admin token is not valid"))

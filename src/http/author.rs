@@ -39,11 +39,11 @@ impl Author {
         }
     }
 
-    /// The holder of the operator's token, with a request.
-    pub fn operator(request: &HttpRequest, state: &AppState) -> Self {
+    /// Whoever is behind a request: the holder of the operator's token, or a person.
+    pub fn of(actor: Actor, request: &HttpRequest, state: &AppState) -> Self {
         let trusted = &state.config.server.trusted_proxies;
         Self {
-            actor: Actor::Operator,
+            actor,
             request: request
                 .extensions()
                 .get::<RequestId>()

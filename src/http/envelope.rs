@@ -19,8 +19,8 @@ use uuid::Builder;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 const MAX_ID_CHARS: usize = 128;
-/// Below this the id of a request is also kept for the audit log.
-const OPERATOR: &str = "/admin/";
+/// Below these the id of a request is also kept for the audit log.
+const AUDITED: [&str; 2] = ["/admin/", "/panel/"];
 
 /// The id of the request in hand: the caller's own if it is fit for a log line, else a fresh one.
 #[derive(Clone)]
@@ -66,7 +66,10 @@ pub async fn envelope<B: MessageBody + 'static>(
             .unwrap_or_else(|| failures::stopping().render(&id.0));
         return Ok(sealed(request.into_response(answer), &id));
     }
-    if request.path().starts_with(OPERATOR) {
+    if AUDITED
+        .iter()
+        .any(|prefix| request.path().starts_with(prefix))
+    {
         request.extensions_mut().insert(id.clone());
     }
     let unread = unread::keep(&mut request);

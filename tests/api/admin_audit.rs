@@ -35,7 +35,7 @@ fn a_line_says_who_what_when_and_under_which_request() {
         .json();
     let line = newest(&server);
     let expected = json!({
-        "audit_id": line["audit_id"], "at": clock::START, "actor": "operator", "action": "account.create",
+        "audit_id": line["audit_id"], "at": clock::START, "actor": "operator", "person_id": null, "action": "account.create",
         "account_id": account["account_id"], "subject_id": account["account_id"], "before": null,
         "after": {"name": "studio", "balance": "25.00"}, "request_id": "of-the-operator", "address": "127.0.0.1"
     });

@@ -85,6 +85,20 @@ fn keys_that_are_no_good_are_all_told_alike() {
 }
 
 #[test]
+fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
+    let server = Server::start();
+    let customer = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
+    let call = server.post(PATH).json(&fox());
+    let answer = call.clone().header("x-goog-api-key", &customer.key).send();
+    let said = answer.assert_google_error(403, "PERMISSION_DENIED");
+    assert!(said.contains("127.0.0.1"), "{said}");
+    let path = format!("/keys/{}", customer.key_id);
+    let here = json!({"allowed_ips": ["127.0.0.0/8"]});
+    server.admin("PATCH", &path).json(&here).expect(200);
+    call.header("x-goog-api-key", &customer.key).expect(200);
+}
+
+#[test]
 fn an_empty_key_is_a_missing_one() {
     let server = Server::start();
     let call = |target: &str| server.post(target).json(&fox());

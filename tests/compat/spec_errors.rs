@@ -273,7 +273,8 @@ fn row_429_resource_exhausted_a_balance_that_is_too_low() {
     let server = Server::start();
     let poor = server.customer("0.03");
     let limited = server.customer_with("9.00", json!({"spend_limit": "0.03"}));
-    for customer in [&poor, &limited] {
+    let daily = server.customer_with("9.00", json!({"spend_limit_daily": "0.03"}));
+    for customer in [&poor, &limited, &daily] {
         let answer = server.gemini(customer, "fast", &fox()).send();
         let said = answer.assert_google_error(429, "RESOURCE_EXHAUSTED");
         assert!(said.contains("0.039"), "{said}");

@@ -8,15 +8,35 @@ use std::fmt;
 use std::str::FromStr;
 use uuid::Uuid;
 
-words!(
-    /// Who made a change.
-    Actor {
-        /// Whoever holds the operator's token.
-        Operator = "operator",
-        /// The service itself: what it makes at its first start, or for a single picture.
-        Service = "service",
+/// Who made a change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Actor {
+    /// Whoever holds the operator's token.
+    Operator,
+    /// The service itself: what it makes at its first start, or for a single picture.
+    Service,
+    /// A person who has signed in.
+    Person(Uuid),
+}
+
+impl Actor {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Operator => "operator",
+            Self::Service => "service",
+            Self::Person(_) => "person",
+        }
     }
-);
+
+    /// Which person.
+    pub fn person(self) -> Option<Uuid> {
+        match self {
+            Self::Person(id) => Some(id),
+            Self::Operator | Self::Service => None,
+        }
+    }
+}
 
 words!(
     /// What was done. New ones are added at the end: the place of each in this list is what is stored.

@@ -242,7 +242,7 @@ pub fn audit_entries() -> impl Strategy<Value = AuditEntry> {
     (
         ids(),
         moments(),
-        any_of(Actor::ALL),
+        option::of(ids()),
         any_of(Action::ALL),
         option::of(ids()),
         texts,
@@ -250,7 +250,7 @@ pub fn audit_entries() -> impl Strategy<Value = AuditEntry> {
         .prop_map(|(id, at, actor, action, subject, mut texts)| AuditEntry {
             id: AuditId(id),
             at,
-            actor,
+            actor: actor.map_or(Actor::Service, Actor::Person),
             action,
             account: subject.map(AccountId),
             subject,

@@ -3,6 +3,7 @@
 mod any_record;
 mod audit;
 mod audit_deliveries;
+mod audit_log;
 mod children;
 mod codec;
 mod contract;

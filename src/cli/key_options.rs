@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 /// What a key may do. The word `none` lifts a limit.
 #[derive(Args, Default)]
-pub struct Settings {
+pub struct KeyOptions {
     /// Models that it may ask for, with commas between them; none: all.
     #[arg(long, value_name = "MODELS")]
     models: Option<String>,
@@ -30,7 +30,7 @@ pub struct Settings {
     allowed_ips: Option<String>,
 }
 
-impl Settings {
+impl KeyOptions {
     /// The fields that were named.
     ///
     /// # Errors
@@ -84,38 +84,38 @@ mod tests {
     #[test]
     fn what_is_named_is_set_and_none_lifts_it() {
         let some = |text: &str| Some(text.to_owned());
-        let settings = Settings {
+        let options = KeyOptions {
             models: some("fast, pro"),
             expires: some("2030-01-31T13:00:00+01:00"),
             spend_limit: some("none"),
             spend_limit_daily: some("1.5"),
             rate_limit: some("5/10"),
-            ..Settings::default()
+            ..KeyOptions::default()
         };
         let expected = json!({
             "models": ["fast", "pro"], "expires_at": "2030-01-31T12:00:00.000Z", "spend_limit": null,
             "spend_limit_daily": "1.5", "rate_limit": {"per_second": 5, "burst": 10}
         });
-        assert_eq!(Value::Object(settings.body().unwrap()), expected);
-        assert!(Settings::default().body().unwrap().is_empty());
+        assert_eq!(Value::Object(options.body().unwrap()), expected);
+        assert!(KeyOptions::default().body().unwrap().is_empty());
     }
 
     #[test]
     fn what_cannot_be_read_is_said_by_its_option() {
         for bad in ["5", "5/", "a/b", "5/-1"] {
-            let settings = Settings {
+            let options = KeyOptions {
                 rate_limit: Some(bad.to_owned()),
-                ..Settings::default()
+                ..KeyOptions::default()
             };
-            let error = settings.body().unwrap_err().to_string();
+            let error = options.body().unwrap_err().to_string();
             assert!(error.contains("--rate-limit"), "{error}");
         }
-        let settings = Settings {
+        let options = KeyOptions {
             expires: Some("tomorrow".to_owned()),
-            ..Settings::default()
+            ..KeyOptions::default()
         };
         assert!(
-            settings
+            options
                 .body()
                 .unwrap_err()
                 .to_string()

@@ -1,0 +1,153 @@
+//! The audit log and what a key keeps beside its record: found again, shortened from the old end, and checked.
+
+use crate::support::*;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash, RetiredHash};
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
+use tintype_storage::domain::ids::{AccountId, AuditId};
+use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::engine::{Key, Value, commit_and_wait};
+use tintype_storage::store::{Writes, encode};
+
+fn entry(number: u128, account: Option<AccountId>) -> AuditEntry {
+    AuditEntry {
+        id: AuditId(uuid(number)),
+        at: at(number as i64),
+        actor: Actor::Operator,
+        action: Action::KeyChange,
+        account,
+        subject: None,
+        before: Some("{}".into()),
+        after: None,
+        request: None,
+        address: None,
+    }
+}
+
+fn api_key(retired: &[(u8, i64)]) -> ApiKey {
+    let retired = retired.iter().map(|(byte, until)| RetiredHash {
+        hash: KeyHash([*byte; 32]),
+        until: at(*until),
+    });
+    ApiKey {
+        id: key(1),
+        account: ACCOUNT,
+        name: "k".into(),
+        models: None,
+        active: true,
+        expires_at: None,
+        spend_limit: None,
+        spend_limit_daily: None,
+        spend_limit_monthly: None,
+        rate_limit: None,
+        allowed_ips: Vec::new(),
+        retired: retired.collect(),
+        created_at: at(0),
+    }
+}
+
+fn write(till: &Till, writes: Writes) {
+    commit_and_wait(&**till.store.engine(), writes).expect("commit");
+}
+
+fn filed(kind: u8, rest: &[u8], value: Option<Value>) -> (Key, Option<Value>) {
+    ([&[kind], rest].concat(), value)
+}
+
+#[test]
+fn old_lines_are_forgotten_in_bounded_steps_from_the_old_end() {
+    let till = Till::with("1");
+    let lines = (1..=10).map(|number| till.store.add_audit(&entry(number, Some(ACCOUNT))));
+    write(&till, lines.collect());
+    let numbers = || -> Vec<i64> {
+        let page = till.store.audit_log(100, None).expect("read");
+        page.items.iter().map(|it| it.at.millis()).collect()
+    };
+    assert_eq!(numbers(), [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
+    let forget = |limit| till.store.forget_audit_log(at(7), limit).expect("writes");
+    write(&till, forget(4));
+    assert_eq!(numbers(), [10, 9, 8, 7, 6, 5]);
+    write(&till, forget(4));
+    assert_eq!(numbers(), [10, 9, 8, 7]);
+    assert!(forget(4).is_empty());
+    till.check();
+}
+
+#[test]
+fn a_line_that_is_misfiled_or_of_no_account_is_found() {
+    let till = Till::with("1");
+    write(&till, vec![till.store.add_audit(&entry(1, None))]);
+    till.check();
+    let other = AccountId(uuid(0xdead));
+    let misfiled = filed(b'A', uuid(3).as_bytes(), Some(encode(&entry(2, None))));
+    write(
+        &till,
+        vec![till.store.add_audit(&entry(4, Some(other))), misfiled],
+    );
+    let expected = [
+        format!("line {} of the audit log is found as {}", uuid(2), uuid(3)),
+        format!(
+            "line {} of the audit log is about account {other}, which does not exist",
+            uuid(4)
+        ),
+    ];
+    assert_eq!(till.faults(), expected);
+}
+
+#[test]
+fn a_day_that_spent_more_than_there_is_is_found() {
+    let mut till = Till::with("9");
+    write(&till, till.store.put_key(&KeyHash([7; 32]), &api_key(&[])));
+    let job = till.running("0.10");
+    till.apply(job, finish()).expect("finish");
+    till.check();
+    let mut spending = KeySpending::default();
+    for _ in 0..2 {
+        spending = spending.charge(amount("0.10"), at(0)).expect("charge");
+    }
+    spending.total = amount("0.10");
+    let record = filed(b'u', key(1).as_bytes(), Some(encode(&spending)));
+    write(&till, vec![record]);
+    let expected = "spent 0.20 in a day, 0.20 in its month and 0.10 in all";
+    assert_eq!(till.faults(), [format!("key {} has {expected}", key(1))]);
+    assert_ne!(spending.total, Amount::ZERO);
+}
+
+#[test]
+fn a_rotated_key_is_opened_by_its_old_text_until_that_ends() {
+    let till = Till::with("1");
+    let (old, new) = (KeyHash([1; 32]), KeyHash([2; 32]));
+    write(&till, till.store.put_key(&old, &api_key(&[])));
+    let opened = |hash: &KeyHash, now: i64| {
+        let found = till.store.key_opened_by(hash, at(now)).expect("read");
+        found.map(|(key, until)| (key.id, until.map(|it| it.millis())))
+    };
+    assert_eq!(opened(&old, 0), Some((key(1), None)));
+    let (rotated, ended) = api_key(&[]).rotate(old, Some(at(10)), at(5));
+    assert!(ended.is_empty());
+    write(&till, till.store.rotate_key(&old, &new, &rotated, &ended));
+    assert_eq!(opened(&new, 5), Some((key(1), None)));
+    assert_eq!(opened(&old, 9), Some((key(1), Some(10))));
+    assert_eq!(opened(&old, 10), None);
+    till.check();
+    let newest = KeyHash([3; 32]);
+    let (again, ended) = rotated.rotate(new, None, at(6));
+    assert_eq!((again.retired.len(), ended.as_slice()), (0, &[old][..]));
+    write(&till, till.store.rotate_key(&new, &newest, &again, &ended));
+    assert_eq!((opened(&old, 6), opened(&new, 6)), (None, None));
+    assert_eq!(opened(&newest, 6), Some((key(1), None)));
+    write(&till, till.store.remove_key(&newest, &again));
+    assert_eq!(opened(&newest, 6), None);
+    till.check();
+}
+
+#[test]
+fn an_earlier_text_that_leads_nowhere_is_found() {
+    let till = Till::with("1");
+    let key_with_old = api_key(&[(1, 10)]);
+    write(&till, till.store.put_key(&KeyHash([2; 32]), &key_with_old));
+    assert_eq!(
+        till.faults(),
+        [format!("an earlier text of key {} is not found", key(1))]
+    );
+}
