@@ -6,6 +6,7 @@ use super::output::shortened;
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use tintype_storage::domain::time::Timestamp;
 
@@ -94,21 +95,36 @@ fn row(value: Value) -> anyhow::Result<Vec<String>> {
 
 /// What differs, field by field.
 fn changes(before: Map<String, Value>, after: Map<String, Value>) -> String {
-    let mut names: Vec<&String> = before.keys().chain(after.keys()).collect();
-    names.sort();
-    names.dedup();
-    let told = |value: Option<&Value>| match value {
-        Some(Value::String(text)) => Some(text.clone()),
-        Some(Value::Null) | None => None,
-        Some(other) => Some(other.to_string()),
-    };
-    let change = |name: &String| match (told(before.get(name)), told(after.get(name))) {
+    let [before, after] = [before, after].map(|members| {
+        let mut fields = BTreeMap::new();
+        flatten("", members, &mut fields);
+        fields
+    });
+    let names: BTreeSet<&String> = before.keys().chain(after.keys()).collect();
+    let change = |name: &String| match (before.get(name), after.get(name)) {
         (before, after) if before == after => None,
         (None, Some(after)) => Some(format!("{name}: {after}")),
-        (before, after) => Some(format!("{name}: {} -> {}", or_dash(before), or_dash(after))),
+        (before, after) => Some(format!(
+            "{name}: {} -> {}",
+            or_dash(before.cloned()),
+            or_dash(after.cloned())
+        )),
     };
     let changes: Vec<String> = names.into_iter().filter_map(change).collect();
     changes.join("; ")
+}
+
+/// The fields with a value, those of objects in them under the names of both.
+fn flatten(prefix: &str, members: Map<String, Value>, fields: &mut BTreeMap<String, String>) {
+    for (name, value) in members {
+        let path = format!("{prefix}{name}");
+        match value {
+            Value::Null => {}
+            Value::Object(members) => flatten(&format!("{path}."), members, fields),
+            Value::String(text) => drop(fields.insert(path, text)),
+            other => drop(fields.insert(path, other.to_string())),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -129,5 +145,16 @@ mod tests {
             r#"expires_at: soon -> -; models: ["fast"] -> ["fast","pro"]; spend_limit: 5.00"#;
         assert_eq!(row[5], expected);
         assert_eq!(row[..5], ["t", "operator", "127.0.0.1", "key.change", "k"]);
+    }
+
+    #[test]
+    fn what_differs_within_an_object_is_named_by_its_path() {
+        let object = |value: Value| value.as_object().cloned().unwrap_or_default();
+        let before = object(json!({"project": false, "tiers": {"fast": false, "pro": true}}));
+        let after = object(json!({
+            "project": false, "tiers": {"fast": true, "pro": true}, "reasons": {"fast": "repair", "pro": null}
+        }));
+        let expected = "reasons.fast: repair; tiers.fast: false -> true";
+        assert_eq!(changes(before, after), expected);
     }
 }
