@@ -1,11 +1,13 @@
 //! The ports of a run: what makes a picture, and what keeps it.
 
+use crate::progress::Progress;
 use futures_util::future::LocalBoxFuture;
 use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{InputImage, Job, ResultImage, Words};
 use tintype_storage::domain::tier::{Resolution, Tier};
+use tokio::sync::watch;
 
 /// What a back end is asked for.
 #[derive(Clone, Debug)]
@@ -26,6 +28,11 @@ pub struct Order {
     pub pixels: (u32, u32),
     /// Input images, in the object store.
     pub inputs: Vec<InputImage>,
+    /// Told how far the picture is, by generators that know. Nothing depends on it.
+    pub progress: Progress,
+    /// True once the process stops and cuts its runs off. The job is then run again after the restart, so a generator that
+    /// can find its work again leaves it running when its future is dropped, instead of ending it.
+    pub cut_off: watch::Receiver<bool>,
 }
 
 /// A picture as a back end gave it.

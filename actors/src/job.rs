@@ -4,6 +4,7 @@ use crate::accounts::Accounts;
 use crate::breaker::{Breaker, Pass};
 use crate::dispatcher::{Dispatcher, JobEnded, Permit};
 use crate::generator::{Gallery, Generator};
+use crate::progress::ProgressBoard;
 use crate::run::{self, Start};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised, WrapFuture};
 use std::sync::{Arc, OnceLock};
@@ -62,6 +63,8 @@ pub struct JobContext {
     pub gallery: Arc<dyn Gallery>,
     /// Decides; set once at the start, for accounts and dispatcher each know the other.
     pub accounts: OnceLock<Arc<Accounts>>,
+    /// How far each run is.
+    pub progress: ProgressBoard,
     /// Turns true when runs are to be cut off.
     pub cut_off: watch::Receiver<bool>,
 }

@@ -6,6 +6,7 @@ use crate::breaker::{Event, Pass};
 use crate::dispatcher::{Dispatcher, Permit};
 use crate::generator::{GenerateError, Order, Picture};
 use crate::job::{JobContext, Route};
+use crate::progress::Progress;
 use actix::Addr;
 use rand::RngExt as _;
 use std::collections::VecDeque;
@@ -45,10 +46,12 @@ pub async fn run(
         }
         None => return,
     };
+    let entry = context.progress.enter(id);
     let mut cut_off = context.cut_off.clone();
     let making = tokio::task::spawn_local(make(
         job.clone(),
         Arc::clone(context),
+        entry.progress(),
         start,
         dispatcher.clone(),
     ));
@@ -125,11 +128,13 @@ async fn apply(address: &Addr<AccountActor>, job: JobId, event: JobEvent) -> boo
 async fn make(
     job: Job,
     context: Arc<JobContext>,
+    progress: Progress,
     start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
     let limit = context.run_timeout;
-    match timeout(limit, try_backends(job, context, start, dispatcher)).await {
+    let making = try_backends(job, context, progress, start, dispatcher);
+    match timeout(limit, making).await {
         Ok(outcome) => outcome,
         Err(_) => Err(GenerateError::Broken(format!(
             "no picture was made within {} s",
@@ -144,10 +149,11 @@ async fn make(
 async fn try_backends(
     job: Job,
     context: Arc<JobContext>,
+    progress: Progress,
     start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
-    let order = order_for(&job, &context).await?;
+    let order = order_for(&job, &context, progress).await?;
     let routes = context.routes.of(job.tier);
     let others = (0..routes.len()).filter(|at| *at != start.route);
     let mut ahead: VecDeque<usize> = std::iter::once(start.route).chain(others).collect();
@@ -198,7 +204,11 @@ fn is_up(context: &JobContext, route: &Route) -> bool {
     context.breakers[route.backend].admits(Instant::now())
 }
 
-async fn order_for(job: &Job, context: &JobContext) -> Result<Order, GenerateError> {
+async fn order_for(
+    job: &Job,
+    context: &JobContext,
+    progress: Progress,
+) -> Result<Order, GenerateError> {
     let prompt = match &job.brief {
         Brief::Inline(words) => words.prompt.clone(),
         Brief::Stored(key) => context.gallery.words(key.clone()).await?.prompt,
@@ -212,6 +222,8 @@ async fn order_for(job: &Job, context: &JobContext) -> Result<Order, GenerateErr
         resolution: job.resolution,
         pixels: job.ratio.pixels(job.tier, job.resolution),
         inputs: job.inputs.clone(),
+        progress,
+        cut_off: context.cut_off.clone(),
     })
 }
 
@@ -231,6 +243,7 @@ async fn try_backend(
     };
     let mut tries = 0;
     loop {
+        order.progress.forget();
         // What is late is dropped with the future: no answer of a try that was given up can arrive.
         let outcome = timeout(backend.timeout, backend.generator.generate(order.clone())).await;
         let outcome = outcome.unwrap_or_else(|_| {

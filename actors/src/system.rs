@@ -14,6 +14,7 @@ pub use crate::health::{BackendHealth, Health};
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
 use crate::outbox::OutboxLimits;
+use crate::progress::ProgressBoard;
 use crate::recovery;
 use crate::transport::Transport;
 use actix::{Actor, Addr, Arbiter, ArbiterHandle};
@@ -84,6 +85,7 @@ pub struct System {
     accounts: Arc<Accounts>,
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
+    progress: ProgressBoard,
     cut_off: watch::Sender<bool>,
     arbiters: Vec<Arbiter>,
     stopped: AtomicBool,
@@ -125,6 +127,7 @@ impl System {
             .iter()
             .map(|it| it.places.available_permits())
             .collect();
+        let progress = ProgressBoard::default();
         let jobs = Arc::new(JobContext {
             run_timeout,
             breakers,
@@ -132,6 +135,7 @@ impl System {
             routes,
             gallery,
             accounts: OnceLock::new(),
+            progress: progress.clone(),
             cut_off: hears_cut_off,
         });
         let for_dispatcher = Arc::clone(&jobs);
@@ -173,6 +177,7 @@ impl System {
             accounts,
             dispatcher,
             deliveries,
+            progress,
             cut_off,
             arbiters,
             stopped: AtomicBool::new(false),
@@ -209,6 +214,11 @@ impl System {
     /// The delivery actor.
     pub fn deliveries(&self) -> &Addr<DeliveryActor> {
         &self.deliveries
+    }
+
+    /// How far a running job's picture is, 0 to 1, where its back end tells; of no other job.
+    pub fn progress(&self, job: JobId) -> Option<f32> {
+        self.progress.of(job)
     }
 
     /// How many jobs wait and run.
