@@ -337,7 +337,7 @@ fn questions_may_go_unanswered_now_and_then() {
 }
 
 #[test]
-fn an_input_that_cannot_be_read_goes_to_the_next_back_end() {
+fn an_input_that_cannot_be_read_is_told_by_its_number() {
     let (desk, stub) = (Desk::new(), Stub::start(Age::New));
     run(async {
         let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic".to_vec();
@@ -345,6 +345,11 @@ fn an_input_that_cannot_be_read_goes_to_the_next_back_end() {
         let generator = with(&desk, &stub, ComfyUiSettings::default());
         let found = outcome(&generator, &order).await;
         assert_outcome(&found, "broken: input image 2 is HEIC");
+        let whole = picture(8, 8);
+        let half = whole[..whole.len() - 20].to_vec();
+        let order = desk.order_with(&[whole, half]).await;
+        let found = outcome(&generator, &order).await;
+        assert_outcome(&found, "refused: input image 2 is damaged");
         let mut gone = desk.order_with(&[picture(8, 8)]).await;
         gone.inputs[0].key = "inputs/nowhere".into();
         let found = outcome(&generator, &gone).await;

@@ -167,6 +167,18 @@ fn a_picture_of_nothing_is_none() {
 }
 
 #[test]
+fn an_input_that_is_damaged_is_the_callers_matter() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Cpp));
+    run(async {
+        let whole = picture(8, 8);
+        let order = desk.order_with(&[whole[..whole.len() - 20].to_vec()]).await;
+        let found = outcome(&plain(&desk, &stub), &order).await;
+        assert_outcome(&found, "refused: input image 1 is damaged");
+    });
+    assert!(stub.calls(crate::sdapi::IMAGE).is_empty());
+}
+
+#[test]
 fn a_broken_connection_may_pass() {
     let broken = "transient: the image generator broke off its answer";
     comes_to(|| Reply::Raw(Vec::new()), broken);

@@ -87,7 +87,7 @@ impl ComfyUi {
 impl Generator for ComfyUi {
     fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let inner = Arc::clone(&self.inner);
-        async move { inner.make(order).await.map_err(of_set_up) }.boxed_local()
+        async move { inner.make(order).await }.boxed_local()
     }
 }
 
@@ -105,7 +105,8 @@ impl Inner {
         let workflow = self.templates.of(order.inputs.len())?;
         for go in 0..MAX_GOES {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &order, go);
-            let mut tracked = match self.server.find(&id.to_string()).await? {
+            let found = self.server.find(&id.to_string()).await;
+            let mut tracked = match found.map_err(told)? {
                 Some((_, Standing::Done(stored))) => {
                     match self.collect(&workflow, &stored).await? {
                         Some(bytes) => return finish(bytes, order.pixels).await,
@@ -175,7 +176,7 @@ impl Inner {
         if submitted.is_err() {
             abandon.disarm();
         }
-        let submitted = submitted?;
+        let submitted = submitted.map_err(told)?;
         abandon.known_as(&submitted.id);
         if !submitted.node_errors.is_empty() {
             self.server.log_node_errors(&submitted.node_errors);
@@ -206,7 +207,7 @@ impl Inner {
         };
         let mut files = Vec::with_capacity(order.inputs.len());
         for original in originals::load(&self.images, order).await? {
-            files.push(self.server.upload(original).await?);
+            files.push(self.server.upload(original).await.map_err(told)?);
         }
         let (width, height) = size::native(order.pixels, self.settings.max_pixels);
         Ok(
@@ -231,8 +232,8 @@ impl Inner {
         if let Some(named) = order.model.as_ref().or(self.settings.checkpoint.as_ref()) {
             return Ok(named.clone());
         }
-        let first = self.server.checkpoints().await?.into_iter().next();
-        first.ok_or_else(|| {
+        let known = self.server.checkpoints().await.map_err(told)?;
+        known.into_iter().next().ok_or_else(|| {
             let backend = self.server.upstream().name();
             tracing::warn!(%backend, "it has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model in another way");
             set_up()
@@ -244,9 +245,9 @@ impl Inner {
         &self,
         workflow: &Workflow,
         stored: &[Stored],
-    ) -> Result<Option<Vec<u8>>, Fault> {
+    ) -> Result<Option<Vec<u8>>, GenerateError> {
         match chosen(stored, workflow.output()) {
-            Some(file) => self.server.fetch(file).await,
+            Some(file) => self.server.fetch(file).await.map_err(told),
             None => Ok(None),
         }
     }
@@ -279,10 +280,10 @@ fn set_up() -> GenerateError {
     )
 }
 
-/// What ComfyUI refuses is at fault by its set-up: the caller's words are a plain string in a graph, and the input images have
-/// been looked at before.
-fn of_set_up(error: GenerateError) -> GenerateError {
-    match error {
+/// A fault as callers hear of it. What ComfyUI refuses is at fault by its set-up: the caller's words are a plain string in a
+/// graph, and the input images were looked at before they were sent.
+fn told(fault: Fault) -> GenerateError {
+    match GenerateError::from(fault) {
         GenerateError::Refused(_) => set_up(),
         other => other,
     }

@@ -53,7 +53,7 @@ pub async fn wait(
             Err(fault) => {
                 faults += 1;
                 if faults == MAX_FAULTS {
-                    return Err(fault.into());
+                    return Err(super::told(fault));
                 }
             }
         }
