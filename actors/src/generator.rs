@@ -1,6 +1,7 @@
 //! The ports of a run: what makes a picture, and what keeps it.
 
 use crate::progress::Progress;
+use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
@@ -85,6 +86,12 @@ pub enum GenerateError {
 pub trait Generator: Send + Sync {
     /// Makes one picture. Dropping the future gives up.
     fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>>;
+
+    /// Does it hold work for this order that an earlier run has left behind, done or not? Asked after a restart where a tier
+    /// has several back ends, so that the run goes on where the work is. Most back ends keep none.
+    fn holds(&self, _order: Order) -> LocalBoxFuture<'static, bool> {
+        std::future::ready(false).boxed_local()
+    }
 }
 
 /// Keeps pictures and reads words that were too large for a record.

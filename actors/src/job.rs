@@ -79,6 +79,8 @@ pub struct RunJob {
     pub route: usize,
     /// The leave of that back end's breaker.
     pub pass: Option<Pass>,
+    /// Has a run of it begun before?
+    pub resumed: bool,
 }
 
 /// One job. It holds no state of its own: the record in the store is what counts, and a restarted actor reads it again.
@@ -123,6 +125,7 @@ impl Handler<RunJob> for JobActor {
                 route: command.route,
                 permit: command.permit,
                 pass: command.pass,
+                resumed: command.resumed,
             };
             run::run(job, account, &context, start, &dispatcher).await;
             dispatcher.do_send(JobEnded(job));

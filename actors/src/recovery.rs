@@ -27,15 +27,17 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Vec<QueuedJob>, Sto
             .context()
             .ids
             .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
-        let line = match job.state {
-            JobState::Processing { .. } => &mut begun,
-            _ => &mut waiting,
+        let resumed = matches!(job.state, JobState::Processing { .. });
+        let line = match resumed {
+            true => &mut begun,
+            false => &mut waiting,
         };
         line.push(QueuedJob {
             job: job.id,
             account: job.account,
             tier: job.tier,
             goes_first: false,
+            resumed,
         });
         Ok(())
     })?;

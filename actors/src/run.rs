@@ -11,6 +11,7 @@ use actix::Addr;
 use rand::RngExt as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, ResultImage};
 use tintype_storage::store::EventError;
@@ -25,7 +26,12 @@ pub struct Start {
     pub permit: Permit,
     /// The leave of the breaker there; `None` where every breaker of the tier is open.
     pub pass: Option<Pass>,
+    /// Has a run of the job begun before? Then a back end may hold the work of that.
+    pub resumed: bool,
 }
+
+/// How long a back end is waited for that is asked whether it holds work.
+const HOLDER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a job to its end.
 pub async fn run(
@@ -155,10 +161,17 @@ async fn try_backends(
 ) -> Result<ResultImage, GenerateError> {
     let order = order_for(&job, &context, progress).await?;
     let routes = context.routes.of(job.tier);
-    let others = (0..routes.len()).filter(|at| *at != start.route);
-    let mut ahead: VecDeque<usize> = std::iter::once(start.route).chain(others).collect();
+    let first = match start.resumed && routes.len() > 1 {
+        true => holder(&order, routes, &context)
+            .await
+            .unwrap_or(start.route),
+        false => start.route,
+    };
+    let others = (0..routes.len()).filter(|at| *at != first);
+    let mut ahead: VecDeque<usize> = std::iter::once(first).chain(others).collect();
     let mut passed_over = Vec::new();
-    let mut begun = Some((start.permit, start.pass));
+    // The place that was found is let go where the run goes on at another.
+    let mut begun = Some((start.permit, start.pass)).filter(|_| first == start.route);
     let mut last = GenerateError::Broken("no back end is configured for this tier".into());
     while let Some(at) = ahead.pop_front() {
         let Some(route) = routes.get(at) else {
@@ -199,6 +212,26 @@ async fn try_backends(
     Err(last)
 }
 
+/// The route whose back end holds the work of an earlier run of the job.
+async fn holder(order: &Order, routes: &[Route], context: &JobContext) -> Option<usize> {
+    for (at, route) in routes.iter().enumerate() {
+        let generator = &context.backends[route.backend].generator;
+        let asked = generator.holds(for_route(order, route));
+        if timeout(HOLDER_PATIENCE, asked).await == Ok(true) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The order as the back end of a route gets it.
+fn for_route(order: &Order, route: &Route) -> Order {
+    Order {
+        model: route.model.clone(),
+        ..order.clone()
+    }
+}
+
 /// Is the back end of this route not passed over?
 fn is_up(context: &JobContext, route: &Route) -> bool {
     context.breakers[route.backend].admits(Instant::now())
@@ -237,10 +270,7 @@ async fn try_backend(
 ) -> Result<Picture, GenerateError> {
     let backend = &context.backends[route.backend];
     let breaker = &context.breakers[route.backend];
-    let order = Order {
-        model: route.model.clone(),
-        ..order.clone()
-    };
+    let order = for_route(order, route);
     let mut tries = 0;
     loop {
         order.progress.forget();

@@ -122,11 +122,38 @@ fn a_prompt_whose_cancellation_is_still_seen_is_followed_by_another() {
     assert_eq!(stub.prompts().len(), 2);
 }
 
+#[test]
+fn where_a_tier_has_several_back_ends_the_one_with_the_prompt_is_found() {
+    let (first, second) = (Stub::start(Age::New), Stub::start(Age::Old));
+    first.next(&[Fate::Fails("RuntimeError", "")]);
+    second.next(&[Fate::Runs]);
+    let other: toml::Table = backend(&first);
+    let order = "it = [{ name = 'other' }, { name = 'comfy' }]";
+    let order = order.parse::<toml::Table>().unwrap()["it"].clone();
+    let options = service(&second)
+        .set("backends.other", other)
+        .set("tiers.pro.backends", order);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    crate::support::until("the second one has it", || second.is_heard());
+    let server = server.restart();
+    crate::support::until("the second run has found it", || {
+        second.calls("GET /ws").len() == 2
+    });
+    second.all_become(Fate::Done);
+    server.job_once(&customer, &job, "done");
+    assert_eq!((first.prompts().len(), second.prompts().len()), (1, 1));
+}
+
+fn backend(stub: &Stub) -> toml::Table {
+    let text = format!("kind = 'comfyui'\nbase_url = '{}'", stub.url());
+    text.parse().unwrap()
+}
+
 /// The service with one such back end for the tier `pro`.
 fn service(stub: &Stub) -> Options {
-    let backend: toml::Table = format!("kind = 'comfyui'\nbase_url = '{}'", stub.url())
-        .parse()
-        .unwrap();
+    let backend = backend(stub);
     let backends: toml::Value =
         "it = [{ name = 'comfy' }]".parse::<toml::Table>().unwrap()["it"].clone();
     Options::new()

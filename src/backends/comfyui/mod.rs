@@ -89,6 +89,11 @@ impl Generator for ComfyUi {
         let inner = Arc::clone(&self.inner);
         async move { inner.make(order).await }.boxed_local()
     }
+
+    fn holds(&self, order: Order) -> LocalBoxFuture<'static, bool> {
+        let inner = Arc::clone(&self.inner);
+        async move { inner.holds(&order).await }.boxed_local()
+    }
 }
 
 /// A prompt that the server has.
@@ -144,6 +149,19 @@ impl Inner {
         Err(GenerateError::Broken(
             "the image generator has failed at this job too often".into(),
         ))
+    }
+
+    /// Is a prompt of the order under way or done?
+    async fn holds(&self, order: &Order) -> bool {
+        for go in 0..MAX_GOES {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), order, go);
+            match self.server.find(&id.to_string()).await {
+                Ok(Some((_, Standing::Live | Standing::Done(_)))) => return true,
+                Ok(Some((_, Standing::Failed(_) | Standing::Canceled))) => {}
+                Ok(None) | Err(_) => return false,
+            }
+        }
+        false
     }
 
     /// Takes over what an earlier try or run of the job has submitted.
