@@ -148,8 +148,7 @@ impl Inner {
         picked.map_err(|fault| {
             let told = self.upstream.logged("", Fault::Garbage(fault.to_string()));
             match fault {
-                // A failure that is told with a success may be gone at the next try, as one with a 500 may.
-                // Told with a success: the server is well.
+                // Some tell of a failure in this way. The server is well, and another try may succeed.
                 NoPicture::Empty => GenerateError::NoPicture(
                     "the image generator answered without a picture".into(),
                 ),
