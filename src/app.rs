@@ -1,7 +1,6 @@
 //! Puts the parts together: what is opened at the start, in which order, and what an orderly stop does.
 
-use crate::backends::kinds;
-use crate::backends::upstream::UpstreamSetupError;
+use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans};
 use crate::config::{Config, TierBackend};
@@ -99,17 +98,9 @@ pub enum StartError {
     /// The secrets of webhooks cannot be kept.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// A back end cannot be spoken to.
+    /// A back end cannot be driven as it is configured.
     #[error(transparent)]
-    Upstream(#[from] UpstreamSetupError),
-    /// A tier names a back end of a kind that this version cannot drive.
-    #[error(
-        "a tier uses the back end `{name}`, whose kind this version cannot drive; it has procedural, gemini and openai"
-    )]
-    NoSuchKind {
-        /// The back end.
-        name: String,
-    },
+    Backend(#[from] BackendSetupError),
 }
 
 /// Opens the engine of a data directory. `fail_stop` hears of its failure.
@@ -273,11 +264,8 @@ fn backends(
     let mut index_of = HashMap::new();
     for (name, backend) in &config.backends {
         let generator = match generators.get(name) {
-            Some(given) => Some(Arc::clone(given)),
+            Some(given) => Arc::clone(given),
             None => kinds::generator(name, backend, images)?,
-        };
-        let Some(generator) = generator else {
-            continue;
         };
         let remote = backend.remote();
         index_of.insert(name.as_str(), backends.len());
@@ -293,31 +281,23 @@ fn backends(
     }
     let routes = |tier: Tier| {
         let settings = tier_config(&config.tiers, tier);
+        // The configuration knows every back end that a tier names.
         let route = |listed: &TierBackend| {
             let name = &listed.name;
-            let (Some(index), Some(backend)) =
-                (index_of.get(name.as_str()), config.backends.get(name))
-            else {
-                return Err(StartError::NoSuchKind { name: name.clone() });
-            };
+            let backend = config.backends.get(name)?;
             let model = kinds::model(backend, listed.model.as_deref(), &settings.compat_models);
             let sold = &settings.resolutions;
             if let Some(shortfall) = kinds::shortfall(backend, model.as_deref(), sold) {
                 tracing::warn!(%tier, backend = %name, "{shortfall}");
             }
-            Ok(Route {
-                backend: *index,
+            Some(Route {
+                backend: *index_of.get(name.as_str())?,
                 model,
                 weight: listed.weight,
             })
         };
-        let listed = settings.backends.iter();
-        listed.map(route).collect::<Result<Vec<_>, _>>()
+        settings.backends.iter().filter_map(route).collect()
     };
-    let routes = Routes([
-        routes(Tier::Fast)?,
-        routes(Tier::Quality)?,
-        routes(Tier::Pro)?,
-    ]);
+    let routes = Routes([routes(Tier::Fast), routes(Tier::Quality), routes(Tier::Pro)]);
     Ok((backends, routes))
 }

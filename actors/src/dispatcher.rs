@@ -28,6 +28,8 @@ pub struct QueuedJob {
     pub tier: Tier,
     /// Does it go before the others of its account, because its turn had come before?
     pub goes_first: bool,
+    /// Has a run of it begun before? A back end may hold the work of that.
+    pub resumed: bool,
 }
 
 /// Hint: these jobs are in the store.
@@ -190,6 +192,7 @@ impl Dispatcher {
                     permit,
                     route: place.route,
                     pass: place.pass,
+                    resumed: entry.queued.resumed,
                 });
             }
         }
@@ -237,6 +240,7 @@ impl Dispatcher {
                 self.add(
                     QueuedJob {
                         goes_first: true,
+                        resumed: true,
                         ..queued
                     },
                     ctx,

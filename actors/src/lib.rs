@@ -17,6 +17,7 @@ mod inbox;
 mod job;
 mod lane;
 pub mod outbox;
+pub mod progress;
 mod queue;
 mod recovery;
 mod run;

@@ -14,6 +14,7 @@ pub use crate::health::{BackendHealth, Health};
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
 use crate::outbox::OutboxLimits;
+use crate::progress::ProgressBoard;
 use crate::recovery::{self, Recovered};
 use crate::transport::Transport;
 use crate::watchers::{Watch, Watchers};
@@ -89,6 +90,7 @@ pub struct System {
     accounts: Arc<Accounts>,
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
+    progress: ProgressBoard,
     cut_off: watch::Sender<bool>,
     arbiters: Vec<Arbiter>,
     stopped: AtomicBool,
@@ -130,6 +132,7 @@ impl System {
             .iter()
             .map(|it| it.places.available_permits())
             .collect();
+        let progress = ProgressBoard::default();
         let jobs = Arc::new(JobContext {
             run_timeout,
             breakers,
@@ -137,6 +140,7 @@ impl System {
             routes,
             gallery,
             accounts: OnceLock::new(),
+            progress: progress.clone(),
             cut_off: hears_cut_off,
         });
         let for_dispatcher = Arc::clone(&jobs);
@@ -183,6 +187,7 @@ impl System {
             accounts,
             dispatcher,
             deliveries,
+            progress,
             cut_off,
             arbiters,
             stopped: AtomicBool::new(false),
@@ -244,6 +249,11 @@ impl System {
     /// The delivery actor.
     pub fn deliveries(&self) -> &Addr<DeliveryActor> {
         &self.deliveries
+    }
+
+    /// How far a running job's picture is, 0 to 1, where its back end tells; of no other job.
+    pub fn progress(&self, job: JobId) -> Option<f32> {
+        self.progress.of(job)
     }
 
     /// How many jobs wait and run.

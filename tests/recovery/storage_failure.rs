@@ -7,8 +7,8 @@ use std::sync::Mutex;
 const CALLERS: usize = 4;
 /// Far more than fit.
 const MAX_CALLS: usize = 20_000;
-/// Runs the binary with files of at most 512 blocks, and errors instead of a signal past that.
-const LIMITED: &str = "ulimit -f 512; trap '' XFSZ; exec \"$0\" \"$@\"";
+/// Runs the binary with files of at most 2 MiB (the journal takes 1 MiB at a time), and errors instead of a signal past that.
+const LIMITED: &str = "ulimit -f 4096; trap '' XFSZ; exec \"$0\" \"$@\"";
 
 fn create_until_refused(client: &Client, caller: usize, accepted: &Mutex<Vec<(String, String)>>) {
     let mut connection = Connection::open(&client.address).expect("a connection");
