@@ -55,6 +55,7 @@ fn a_large_prompt_reaches_the_generator_whole_also_after_a_restart() {
         .expect(202)
         .job_id();
     server.job_once(&customer, &job, "processing");
+    crate::support::until("the generator has it", || server.generator.runs() == 1);
     assert_eq!(server.objects_left().len(), 1);
     let server = server.restart();
     server.generator.release_all();
