@@ -19,6 +19,7 @@ mod webhook;
 mod webhook_verify;
 
 use clap::{Parser, Subcommand};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// A self-hosted server that turns prompts into pictures asynchronously.
@@ -61,7 +62,8 @@ pub fn main() -> ExitCode {
         Command::CheckConfig(arguments) => check_config::run(arguments),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("tintype: {error:#}");
+        // Where standard error is gone too, the exit code has to say it all.
+        let _ = writeln!(std::io::stderr(), "tintype: {error:#}");
         ExitCode::FAILURE
     })
 }
