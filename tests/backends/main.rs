@@ -37,4 +37,5 @@ mod stub;
 )]
 #[path = "../api/support/mod.rs"]
 mod support;
+mod tintype;
 mod world;

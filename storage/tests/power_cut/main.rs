@@ -79,7 +79,7 @@ fn the_record_is_whole_and_tells_what_is_on_the_disk() {
     let files = disk.files();
     assert!(files.len() > 5, "{:?}", files.keys());
     for (path, content) in files {
-        let found = fs::read(&path).expect("a file of the record is there");
+        let found = fs::read(path).expect("a file of the record is there");
         assert!(found == *content, "{} differs", path.display());
     }
     assert_eq!(
