@@ -18,6 +18,7 @@ mod job;
 mod lane;
 pub mod outbox;
 mod queue;
+mod queues;
 mod recovery;
 mod run;
 mod spread;
