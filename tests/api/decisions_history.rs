@@ -247,7 +247,13 @@ fn metadata_is_found_by_its_members() {
             .job_id()
     };
     let order = with(json!({"order": "4711", "rush": true, "a=b": "c&d", "note": "\u{e9}"}));
-    let number = with(json!({"order": 4711, "rush": false, "half": 1.50, "nothing": null}));
+    let text = r#"{"prompt": "a fox", "aspect_ratio": "1:1", "metadata":
+        {"order": 4711, "rush": false, "half": 1.50, "nothing": null}}"#;
+    let number = server
+        .native(&customer, "POST", PRO)
+        .text(text)
+        .expect(202)
+        .job_id();
     let nested = with(json!({"order": {"id": "4711"}, "rush": ["true"], "_own": "x"}));
     server.create(&customer);
     for (query, wanted) in [
