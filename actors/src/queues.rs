@@ -60,7 +60,8 @@ impl Queues {
     }
 
     /// The place of a job that is queued in the store; see [`FairQueue::place`]. One whose turn has come is the next, and one
-    /// that the dispatcher has yet to hear of stands last in its line.
+    /// that the dispatcher has yet to hear of stands last in its line; it may be told a lower place than it gets when others
+    /// before it are on their way as well.
     pub fn position(&self, tier: Tier, account: AccountId, job: JobId) -> usize {
         let waiting = self.of(tier).lock();
         if waiting.taken.contains(&job) {
