@@ -7,8 +7,8 @@ use crate::config::{Config, TierBackend};
 use crate::egress::{Egress, EgressOptions, EgressSetupError};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
-use crate::http::KeyRing;
 use crate::http::state::AppState;
+use crate::http::{Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::secrets;
 use crate::webhooks::{Sender, SenderOptions, Vault, VaultError};
@@ -50,6 +50,8 @@ pub struct Setup {
     pub public_url: String,
     /// The moment.
     pub clock: Clock,
+    /// Time for rate limits, which never goes back.
+    pub elapsed: Elapsed,
     /// Where records are kept; `None` for sled in the data directory.
     pub engine: Option<Arc<dyn Engine>>,
     /// Generators in place of the configured ones, by the back end's name.
@@ -65,6 +67,7 @@ impl Setup {
             config,
             public_url,
             clock: system_clock(),
+            elapsed: elapsed(),
             engine: None,
             generators: HashMap::new(),
             fail_stop: FailStop::new(),
@@ -139,6 +142,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         config,
         public_url,
         clock,
+        elapsed,
         engine,
         generators,
         fail_stop,
@@ -206,6 +210,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
         key_ring: KeyRing::default(),
+        rates: Rates::new(config.limits.of_keys(), elapsed),
         pause: RwLock::new(store.pause()?),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         gallery: ObjectGallery::new(images.clone()),

@@ -19,6 +19,7 @@ mod lane;
 pub mod outbox;
 pub mod progress;
 mod queue;
+mod queues;
 mod recovery;
 mod run;
 mod spread;

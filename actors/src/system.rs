@@ -15,6 +15,7 @@ use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
 use crate::outbox::OutboxLimits;
 use crate::progress::ProgressBoard;
+use crate::queues::Queues;
 use crate::recovery::{self, Recovered};
 use crate::transport::Transport;
 use crate::watchers::{Watch, Watchers};
@@ -23,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
-use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{oneshot, watch};
@@ -88,6 +89,7 @@ pub struct System {
     /// Places of each back end when none is taken.
     capacities: Vec<usize>,
     accounts: Arc<Accounts>,
+    queues: Arc<Queues>,
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
     progress: ProgressBoard,
@@ -143,9 +145,10 @@ impl System {
             progress: progress.clone(),
             cut_off: hears_cut_off,
         });
-        let for_dispatcher = Arc::clone(&jobs);
+        let queues = Arc::new(Queues::default());
+        let (for_dispatcher, filled) = (Arc::clone(&jobs), Arc::clone(&queues));
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| {
-            Dispatcher::new(for_dispatcher, pause)
+            Dispatcher::new(for_dispatcher, pause, filled)
         });
         let delivery_context = Arc::new(DeliveryContext {
             store: store.clone(),
@@ -185,6 +188,7 @@ impl System {
             jobs,
             capacities,
             accounts,
+            queues,
             dispatcher,
             deliveries,
             progress,
@@ -212,6 +216,13 @@ impl System {
     /// Tells the dispatcher that a queued job was canceled, once that is on the disk.
     pub fn job_canceled(&self, job: JobId) {
         self.dispatcher.do_send(JobCanceled(job));
+    }
+
+    /// Which of its tier's waiting jobs this one is, in the order in which they begin: 1 is the next. `None` for one that is
+    /// not queued; only the queue of a queued one is looked at.
+    pub fn queue_position(&self, job: &Job) -> Option<usize> {
+        let position = || self.queues.position(job.tier, job.account, job.id);
+        (job.state == JobState::Queued).then(position)
     }
 
     /// Begins to watch a job: a hint comes after each commit that changes it.

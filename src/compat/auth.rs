@@ -1,6 +1,7 @@
 //! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
+use crate::http::rate;
 use crate::http::state::AppState;
 use actix_web::HttpRequest;
 use actix_web::http::header;
@@ -13,7 +14,8 @@ const PARAMETER: &str = "key";
 /// The key that a call has shown.
 ///
 /// # Errors
-/// `MissingKey` and `InvalidKey`. What was sent is never repeated.
+/// `MissingKey` and `InvalidKey`. What was sent is never repeated. The call is counted against the key's rate; that it was one
+/// too many is told later, in its order.
 pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKey>, Refusal> {
     let shown = shown(request)?.ok_or_else(|| {
         Refusal::new(
@@ -27,6 +29,7 @@ pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKe
     })?;
     key.admit(state.now())
         .map_err(|refusal| invalid(&format!("API key not valid: {refusal}")))?;
+    rate::count(request, state, &key);
     Ok(key)
 }
 

@@ -4,6 +4,7 @@ use super::caller::Caller;
 use super::gathering::{Gathered, gather, input_of};
 use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
+use crate::http::rate::{self, Standing};
 use crate::http::state::AppState;
 use crate::http::{failures, funds, open};
 use crate::inputs::{self, Held};
@@ -102,6 +103,7 @@ pub fn check_scope(key: &ApiKey, tier: Tier, model: &str) -> Result<(), Refusal>
 pub async fn accept(
     state: &web::Data<AppState>,
     key: &Arc<ApiKey>,
+    standing: Option<Standing>,
     asked: Asked,
 ) -> Result<Caller, Refusal> {
     let fingerprint = asked.fingerprint();
@@ -131,6 +133,7 @@ pub async fn accept(
         return Ok(caller);
     }
     open::check(state, asked.tier)?;
+    rate::admit(standing)?;
     let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
         let message = "API key not valid: its account no longer exists";
         Refusal::new(Kind::InvalidKey, message)

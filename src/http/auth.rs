@@ -1,6 +1,7 @@
 //! Who calls: a client by its API key, or the operator by the token.
 
 use super::problem::{Code, Problem};
+use super::rate::{self, Standing};
 use super::state::AppState;
 use actix_web::dev::Payload;
 use actix_web::http::header::{self, HeaderMap};
@@ -14,6 +15,15 @@ use tintype_storage::domain::api_key::ApiKey;
 pub struct Principal {
     /// What is known about the key.
     pub key: Arc<ApiKey>,
+    standing: Option<Standing>,
+}
+
+impl Principal {
+    /// Refuses a call that is one too many for the key's rate. The call was counted when it came; that it is refused is told
+    /// where the order of checks has it.
+    pub fn admit(&self) -> Result<(), Problem> {
+        rate::admit(self.standing)
+    }
 }
 
 /// Whoever has shown the operator's token.
@@ -24,7 +34,7 @@ impl FromRequest for Principal {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(authenticate(request).map(|key| Self { key }))
+        ready(authenticate(request))
     }
 }
 
@@ -41,7 +51,7 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Unauthorized, detail)
 }
 
-fn authenticate(request: &HttpRequest) -> Result<Arc<ApiKey>, Problem> {
+fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
     let state = state_of(request)?;
     let token = bearer(request.headers(), "<API_KEY>")?;
     let invalid = || unauthorized("the API key is not valid; check that it was copied whole");
@@ -51,7 +61,8 @@ fn authenticate(request: &HttpRequest) -> Result<Arc<ApiKey>, Problem> {
         .ok_or_else(invalid)?;
     key.admit(state.now())
         .map_err(|refusal| unauthorized(refusal.to_string()))?;
-    Ok(key)
+    let standing = rate::count(request, state, &key);
+    Ok(Principal { key, standing })
 }
 
 fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {

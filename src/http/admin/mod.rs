@@ -3,13 +3,13 @@
 mod accounts;
 mod deliveries;
 mod keys;
-mod paging;
 mod pause;
 mod webhooks;
 
 pub use accounts::create as open_account;
 pub use keys::{issue as issue_key, withdraw as remove_key};
 
+use super::paging;
 use super::routes::for_operator;
 use actix_web::{Scope, web};
 

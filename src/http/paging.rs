@@ -1,13 +1,17 @@
 //! Lists with `limit` and `cursor`.
 
-use crate::http::problem::{FieldFault, Problem};
+use super::problem::{FieldFault, Problem};
+use super::query::shown;
 use actix_web::HttpRequest;
 use serde::Serialize;
+use std::collections::HashSet;
 use tintype_storage::store::Page;
 use uuid::Uuid;
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
+/// Faults that an answer lists: a query can hold thousands.
+const MAX_FAULTS: usize = 20;
 
 /// Which part of a list is asked for.
 pub struct Window {
@@ -30,7 +34,8 @@ impl Window {
         Self::filtered(request, &[], |_, _| None)
     }
 
-    /// The same for a list with filters, whose `names` are handed to `take`.
+    /// The same for a list with filters, whose `names` are handed to `take`. One that ends in `[]` takes any word between its
+    /// brackets.
     pub fn filtered(
         request: &HttpRequest,
         names: &[&str],
@@ -41,7 +46,15 @@ impl Window {
             after: None,
         };
         let mut faults = Vec::new();
+        let mut seen = HashSet::new();
         for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+            if faults.len() >= MAX_FAULTS {
+                break;
+            }
+            if !seen.insert(name.clone()) {
+                faults.push(FieldFault::new(shown(&name), "stands twice; send it once"));
+                continue;
+            }
             match &*name {
                 "limit" => match value
                     .parse()
@@ -61,11 +74,13 @@ impl Window {
                         "must be a next_cursor of this list",
                     )),
                 },
-                name if names.contains(&name) => faults.extend(take(name, &value)),
+                name if names.iter().any(|it| is_named(it, name)) => {
+                    faults.extend(take(name, &value));
+                }
                 other => {
                     let known = [&["limit", "cursor"], names].concat().join(", ");
                     faults.push(FieldFault::new(
-                        other,
+                        shown(other),
                         format!("is unknown; the parameters are {known}"),
                     ));
                 }
@@ -79,15 +94,28 @@ impl Window {
     }
 }
 
+fn is_named(known: &str, name: &str) -> bool {
+    match known.strip_suffix("[]") {
+        Some(stem) => {
+            let word = name.strip_prefix(stem).and_then(|it| it.strip_prefix('['));
+            word.is_some_and(|it| it.ends_with(']'))
+        }
+        None => known == name,
+    }
+}
+
 impl<T: Serialize> Listing<T> {
+    /// Wire forms that are ready, and the last id of a page after which there may be more.
+    pub fn of(data: Vec<T>, next: Option<[u8; 16]>) -> Self {
+        Self {
+            data,
+            next_cursor: next.map(|id| Uuid::from_bytes(id).simple().to_string()),
+        }
+    }
+
     /// A page of records as their wire forms.
     pub fn new<R>(page: Page<R>, view: impl FnMut(R) -> T) -> Self {
-        Self {
-            data: page.items.into_iter().map(view).collect(),
-            next_cursor: page
-                .next
-                .map(|id| Uuid::from_bytes(id).simple().to_string()),
-        }
+        Self::of(page.items.into_iter().map(view).collect(), page.next)
     }
 
     /// The same where a wire form may fail.
@@ -96,11 +124,6 @@ impl<T: Serialize> Listing<T> {
         view: impl FnMut(R) -> Result<T, Problem>,
     ) -> Result<Self, Problem> {
         let data = page.items.into_iter().map(view).collect::<Result<_, _>>()?;
-        Ok(Self {
-            data,
-            next_cursor: page
-                .next
-                .map(|id| Uuid::from_bytes(id).simple().to_string()),
-        })
+        Ok(Self::of(data, page.next))
     }
 }
