@@ -1,15 +1,14 @@
 //! Puts the parts together: what is opened at the start, in which order, and what an orderly stop does.
 
-use crate::backends::kinds;
-use crate::backends::upstream::UpstreamSetupError;
+use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans};
 use crate::config::{Config, TierBackend};
 use crate::egress::{Egress, EgressOptions, EgressSetupError};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
-use crate::http::KeyRing;
 use crate::http::state::AppState;
+use crate::http::{Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::secrets;
 use crate::webhooks::{Sender, SenderOptions, Vault, VaultError};
@@ -51,6 +50,8 @@ pub struct Setup {
     pub public_url: String,
     /// The moment.
     pub clock: Clock,
+    /// Time for rate limits, which never goes back.
+    pub elapsed: Elapsed,
     /// Where records are kept; `None` for sled in the data directory.
     pub engine: Option<Arc<dyn Engine>>,
     /// Generators in place of the configured ones, by the back end's name.
@@ -66,6 +67,7 @@ impl Setup {
             config,
             public_url,
             clock: system_clock(),
+            elapsed: elapsed(),
             engine: None,
             generators: HashMap::new(),
             fail_stop: FailStop::new(),
@@ -99,17 +101,9 @@ pub enum StartError {
     /// The secrets of webhooks cannot be kept.
     #[error(transparent)]
     Vault(#[from] VaultError),
-    /// A back end cannot be spoken to.
+    /// A back end cannot be driven as it is configured.
     #[error(transparent)]
-    Upstream(#[from] UpstreamSetupError),
-    /// A tier names a back end of a kind that this version cannot drive.
-    #[error(
-        "a tier uses the back end `{name}`, whose kind this version cannot drive; it has procedural, gemini and openai"
-    )]
-    NoSuchKind {
-        /// The back end.
-        name: String,
-    },
+    Backend(#[from] BackendSetupError),
 }
 
 /// Opens the engine of a data directory. `fail_stop` hears of its failure.
@@ -148,6 +142,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         config,
         public_url,
         clock,
+        elapsed,
         engine,
         generators,
         fail_stop,
@@ -215,6 +210,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
         key_ring: KeyRing::default(),
+        rates: Rates::new(config.limits.of_keys(), elapsed),
         pause: RwLock::new(store.pause()?),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         gallery: ObjectGallery::new(images.clone()),
@@ -274,11 +270,8 @@ fn backends(
     let mut index_of = HashMap::new();
     for (name, backend) in &config.backends {
         let generator = match generators.get(name) {
-            Some(given) => Some(Arc::clone(given)),
+            Some(given) => Arc::clone(given),
             None => kinds::generator(name, backend, images)?,
-        };
-        let Some(generator) = generator else {
-            continue;
         };
         let remote = backend.remote();
         index_of.insert(name.as_str(), backends.len());
@@ -294,31 +287,23 @@ fn backends(
     }
     let routes = |tier: Tier| {
         let settings = tier_config(&config.tiers, tier);
+        // The configuration knows every back end that a tier names.
         let route = |listed: &TierBackend| {
             let name = &listed.name;
-            let (Some(index), Some(backend)) =
-                (index_of.get(name.as_str()), config.backends.get(name))
-            else {
-                return Err(StartError::NoSuchKind { name: name.clone() });
-            };
+            let backend = config.backends.get(name)?;
             let model = kinds::model(backend, listed.model.as_deref(), &settings.compat_models);
             let sold = &settings.resolutions;
             if let Some(shortfall) = kinds::shortfall(backend, model.as_deref(), sold) {
                 tracing::warn!(%tier, backend = %name, "{shortfall}");
             }
-            Ok(Route {
-                backend: *index,
+            Some(Route {
+                backend: *index_of.get(name.as_str())?,
                 model,
                 weight: listed.weight,
             })
         };
-        let listed = settings.backends.iter();
-        listed.map(route).collect::<Result<Vec<_>, _>>()
+        settings.backends.iter().filter_map(route).collect()
     };
-    let routes = Routes([
-        routes(Tier::Fast)?,
-        routes(Tier::Quality)?,
-        routes(Tier::Pro)?,
-    ]);
+    let routes = Routes([routes(Tier::Fast), routes(Tier::Quality), routes(Tier::Pro)]);
     Ok((backends, routes))
 }

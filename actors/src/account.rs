@@ -247,6 +247,7 @@ impl AccountActor {
                             account: batch.account(),
                             tier,
                             goes_first: false,
+                            resumed: false,
                         });
                     }
                     answers.push(Answer::Accept(outcome, reply));

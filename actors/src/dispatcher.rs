@@ -2,7 +2,7 @@
 
 use crate::job::{JobActor, JobContext, RunJob};
 use crate::lane::{Lane, Place};
-use crate::queue::FairQueue;
+use crate::queues::Queues;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervisor};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -28,6 +28,8 @@ pub struct QueuedJob {
     pub tier: Tier,
     /// Does it go before the others of its account, because its turn had come before?
     pub goes_first: bool,
+    /// Has a run of it begun before? A back end may hold the work of that.
+    pub resumed: bool,
 }
 
 /// Hint: these jobs are in the store.
@@ -110,7 +112,7 @@ pub struct Dispatcher {
     lanes: [Lane; 3],
     /// The tier whose turn it is comes first.
     turns: Vec<Tier>,
-    queues: [FairQueue; 3],
+    queues: Arc<Queues>,
     jobs: HashMap<JobId, Entry>,
     pause: Pause,
     stopping: bool,
@@ -119,14 +121,14 @@ pub struct Dispatcher {
 
 impl Dispatcher {
     /// A dispatcher for the back ends of `context`.
-    pub fn new(context: Arc<JobContext>, pause: Pause) -> Self {
+    pub fn new(context: Arc<JobContext>, pause: Pause, queues: Arc<Queues>) -> Self {
         let lane = |tier: Tier| Lane::new(tier, context.routes.of(tier));
         let lanes = [lane(Tier::Fast), lane(Tier::Quality), lane(Tier::Pro)];
         Self {
             context,
             lanes,
             turns: Tier::ALL.to_vec(),
-            queues: Default::default(),
+            queues,
             jobs: HashMap::new(),
             pause,
             stopping: false,
@@ -161,11 +163,13 @@ impl Dispatcher {
     }
 
     fn enqueue(&mut self, queued: &QueuedJob) {
-        let queue = &mut self.queues[queued.tier.index()];
+        let QueuedJob {
+            job, account, tier, ..
+        } = *queued;
         if queued.goes_first {
-            queue.push_front(queued.account, queued.job);
+            self.queues.push_front(tier, account, job);
         } else {
-            queue.push(queued.account, queued.job);
+            self.queues.push(tier, account, job);
         }
     }
 
@@ -182,7 +186,7 @@ impl Dispatcher {
                 held: Some(place.held),
                 dispatcher: ctx.address(),
             };
-            let next = self.queues[tier.index()].pop();
+            let next = self.queues.pop(tier);
             if let Some(entry) = next.and_then(|job| self.jobs.get_mut(&job)) {
                 entry.running = true;
                 self.running += 1;
@@ -190,6 +194,7 @@ impl Dispatcher {
                     permit,
                     route: place.route,
                     pass: place.pass,
+                    resumed: entry.queued.resumed,
                 });
             }
         }
@@ -206,7 +211,7 @@ impl Dispatcher {
             ..
         } = self;
         turns.iter().enumerate().find_map(|(at, tier)| {
-            let ready = !pause.covers(*tier) && !queues[tier.index()].is_empty();
+            let ready = !pause.covers(*tier) && !queues.is_empty(*tier);
             let place = ready.then(|| lanes[tier.index()].place(context, now));
             Some((at, place??))
         })
@@ -216,9 +221,9 @@ impl Dispatcher {
         if let Some(entry) = self.jobs.remove(&job) {
             if entry.running {
                 self.running -= 1;
-            } else {
-                self.queues[entry.queued.tier.index()].remove(entry.queued.account, job);
             }
+            self.queues
+                .forget(entry.queued.tier, entry.queued.account, job);
         }
     }
 
@@ -237,6 +242,7 @@ impl Dispatcher {
                 self.add(
                     QueuedJob {
                         goes_first: true,
+                        resumed: true,
                         ..queued
                     },
                     ctx,
@@ -314,7 +320,7 @@ impl Handler<GetDepths> for Dispatcher {
 
     fn handle(&mut self, _: GetDepths, _: &mut Self::Context) -> Depths {
         Depths {
-            queued: [0, 1, 2].map(|tier| self.queues[tier].len()),
+            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.queues.len(tier)),
             running: self.running,
         }
     }

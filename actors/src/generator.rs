@@ -1,11 +1,14 @@
 //! The ports of a run: what makes a picture, and what keeps it.
 
+use crate::progress::Progress;
+use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, InputImage, Job, ResultImage, Words};
 use tintype_storage::domain::tier::{Resolution, Tier};
+use tokio::sync::watch;
 
 /// What a back end is asked for.
 #[derive(Clone, Debug)]
@@ -26,6 +29,11 @@ pub struct Order {
     pub pixels: (u32, u32),
     /// Input images, in the object store.
     pub inputs: Vec<InputImage>,
+    /// Told how far the picture is, by generators that know. Nothing depends on it.
+    pub progress: Progress,
+    /// True once the process stops and cuts its runs off. The job is then run again after the restart, so a generator that
+    /// can find its work again leaves it running when its future is dropped, instead of ending it.
+    pub cut_off: watch::Receiver<bool>,
 }
 
 /// A picture as a back end gave it.
@@ -94,6 +102,12 @@ impl GenerateError {
 pub trait Generator: Send + Sync {
     /// Makes one picture. Dropping the future gives up.
     fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>>;
+
+    /// Does it hold work for this order that an earlier run has left behind, done or not? Asked after a restart where a tier
+    /// has several back ends, so that the run goes on where the work is. Most back ends keep none.
+    fn holds(&self, _order: Order) -> LocalBoxFuture<'static, bool> {
+        std::future::ready(false).boxed_local()
+    }
 }
 
 /// Keeps pictures and reads words that were too large for a record.

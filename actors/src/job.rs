@@ -4,6 +4,7 @@ use crate::accounts::Accounts;
 use crate::breaker::{Breaker, Pass};
 use crate::dispatcher::{Dispatcher, JobEnded, Permit};
 use crate::generator::{Gallery, Generator};
+use crate::progress::ProgressBoard;
 use crate::run::{self, Start};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised, WrapFuture};
 use std::sync::{Arc, OnceLock};
@@ -62,6 +63,8 @@ pub struct JobContext {
     pub gallery: Arc<dyn Gallery>,
     /// Decides; set once at the start, for accounts and dispatcher each know the other.
     pub accounts: OnceLock<Arc<Accounts>>,
+    /// How far each run is.
+    pub progress: ProgressBoard,
     /// Turns true when runs are to be cut off.
     pub cut_off: watch::Receiver<bool>,
 }
@@ -76,6 +79,8 @@ pub struct RunJob {
     pub route: usize,
     /// The leave of that back end's breaker.
     pub pass: Option<Pass>,
+    /// Has a run of it begun before?
+    pub resumed: bool,
 }
 
 /// One job. It holds no state of its own: the record in the store is what counts, and a restarted actor reads it again.
@@ -120,6 +125,7 @@ impl Handler<RunJob> for JobActor {
                 route: command.route,
                 permit: command.permit,
                 pass: command.pass,
+                resumed: command.resumed,
             };
             run::run(job, account, &context, start, &dispatcher).await;
             dispatcher.do_send(JobEnded(job));

@@ -34,10 +34,11 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
             .context()
             .ids
             .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
-        let line = match (&job.state, job.origin) {
-            (JobState::Processing { .. }, _) => &mut begun,
-            (_, Origin::Native) => &mut waiting,
-            (_, Origin::Synchronous) => {
+        let resumed = matches!(job.state, JobState::Processing { .. });
+        let line = match (resumed, job.origin) {
+            (true, _) => &mut begun,
+            (false, Origin::Native) => &mut waiting,
+            (false, Origin::Synchronous) => {
                 abandoned.push(job);
                 return Ok(());
             }
@@ -47,6 +48,7 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
             account: job.account,
             tier: job.tier,
             goes_first: false,
+            resumed,
         });
         Ok(())
     })?;

@@ -6,10 +6,12 @@ use crate::breaker::{Event, Pass};
 use crate::dispatcher::{Dispatcher, Permit};
 use crate::generator::{GenerateError, Order, Picture};
 use crate::job::{JobContext, Route};
+use crate::progress::Progress;
 use actix::Addr;
 use rand::RngExt as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, ResultImage};
 use tintype_storage::store::EventError;
@@ -24,7 +26,12 @@ pub struct Start {
     pub permit: Permit,
     /// The leave of the breaker there; `None` where every breaker of the tier is open.
     pub pass: Option<Pass>,
+    /// Has a run of the job begun before? Then a back end may hold the work of that.
+    pub resumed: bool,
 }
+
+/// How long a back end is waited for that is asked whether it holds work.
+const HOLDER_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Runs a job to its end.
 pub async fn run(
@@ -45,10 +52,12 @@ pub async fn run(
         }
         None => return,
     };
+    let entry = context.progress.enter(id);
     let mut cut_off = context.cut_off.clone();
     let making = tokio::task::spawn_local(make(
         job.clone(),
         Arc::clone(context),
+        entry.progress(),
         start,
         dispatcher.clone(),
     ));
@@ -127,11 +136,13 @@ async fn apply(address: &Addr<AccountActor>, job: JobId, event: JobEvent) -> boo
 async fn make(
     job: Job,
     context: Arc<JobContext>,
+    progress: Progress,
     start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
     let limit = context.run_timeout;
-    match timeout(limit, try_backends(job, context, start, dispatcher)).await {
+    let making = try_backends(job, context, progress, start, dispatcher);
+    match timeout(limit, making).await {
         Ok(outcome) => outcome,
         Err(_) => Err(GenerateError::TimedOut(format!(
             "no picture was made within {} s",
@@ -146,15 +157,23 @@ async fn make(
 async fn try_backends(
     job: Job,
     context: Arc<JobContext>,
+    progress: Progress,
     start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
-    let order = order_for(&job, &context).await?;
+    let order = order_for(&job, &context, progress).await?;
     let routes = context.routes.of(job.tier);
-    let others = (0..routes.len()).filter(|at| *at != start.route);
-    let mut ahead: VecDeque<usize> = std::iter::once(start.route).chain(others).collect();
+    let first = match start.resumed && routes.len() > 1 {
+        true => holder(&order, routes, &context)
+            .await
+            .unwrap_or(start.route),
+        false => start.route,
+    };
+    let others = (0..routes.len()).filter(|at| *at != first);
+    let mut ahead: VecDeque<usize> = std::iter::once(first).chain(others).collect();
     let mut passed_over = Vec::new();
-    let mut begun = Some((start.permit, start.pass));
+    // The place that was found is let go where the run goes on at another.
+    let mut begun = Some((start.permit, start.pass)).filter(|_| first == start.route);
     let mut last = GenerateError::Broken("no back end is configured for this tier".into());
     while let Some(at) = ahead.pop_front() {
         let Some(route) = routes.get(at) else {
@@ -195,12 +214,36 @@ async fn try_backends(
     Err(last)
 }
 
+/// The route whose back end holds the work of an earlier run of the job.
+async fn holder(order: &Order, routes: &[Route], context: &JobContext) -> Option<usize> {
+    for (at, route) in routes.iter().enumerate() {
+        let generator = &context.backends[route.backend].generator;
+        let asked = generator.holds(for_route(order, route));
+        if timeout(HOLDER_PATIENCE, asked).await == Ok(true) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+/// The order as the back end of a route gets it.
+fn for_route(order: &Order, route: &Route) -> Order {
+    Order {
+        model: route.model.clone(),
+        ..order.clone()
+    }
+}
+
 /// Is the back end of this route not passed over?
 fn is_up(context: &JobContext, route: &Route) -> bool {
     context.breakers[route.backend].admits(Instant::now())
 }
 
-async fn order_for(job: &Job, context: &JobContext) -> Result<Order, GenerateError> {
+async fn order_for(
+    job: &Job,
+    context: &JobContext,
+    progress: Progress,
+) -> Result<Order, GenerateError> {
     let prompt = match &job.brief {
         Brief::Inline(words) => words.prompt.clone(),
         Brief::Stored(key) => context.gallery.words(key.clone()).await?.prompt,
@@ -214,6 +257,8 @@ async fn order_for(job: &Job, context: &JobContext) -> Result<Order, GenerateErr
         resolution: job.resolution,
         pixels: job.ratio.pixels(job.tier, job.resolution),
         inputs: job.inputs.clone(),
+        progress,
+        cut_off: context.cut_off.clone(),
     })
 }
 
@@ -227,12 +272,10 @@ async fn try_backend(
 ) -> Result<Picture, GenerateError> {
     let backend = &context.backends[route.backend];
     let breaker = &context.breakers[route.backend];
-    let order = Order {
-        model: route.model.clone(),
-        ..order.clone()
-    };
+    let order = for_route(order, route);
     let mut tries = 0;
     loop {
+        order.progress.forget();
         // What is late is dropped with the future: no answer of a try that was given up can arrive.
         let outcome = timeout(backend.timeout, backend.generator.generate(order.clone())).await;
         let outcome = outcome.unwrap_or_else(|_| {

@@ -14,6 +14,8 @@ pub use crate::health::{BackendHealth, Health};
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
 use crate::outbox::OutboxLimits;
+use crate::progress::ProgressBoard;
+use crate::queues::Queues;
 use crate::recovery::{self, Recovered};
 use crate::transport::Transport;
 use crate::watchers::{Watch, Watchers};
@@ -22,7 +24,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
-use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{oneshot, watch};
@@ -87,8 +89,10 @@ pub struct System {
     /// Places of each back end when none is taken.
     capacities: Vec<usize>,
     accounts: Arc<Accounts>,
+    queues: Arc<Queues>,
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
+    progress: ProgressBoard,
     cut_off: watch::Sender<bool>,
     arbiters: Vec<Arbiter>,
     stopped: AtomicBool,
@@ -130,6 +134,7 @@ impl System {
             .iter()
             .map(|it| it.places.available_permits())
             .collect();
+        let progress = ProgressBoard::default();
         let jobs = Arc::new(JobContext {
             run_timeout,
             breakers,
@@ -137,11 +142,13 @@ impl System {
             routes,
             gallery,
             accounts: OnceLock::new(),
+            progress: progress.clone(),
             cut_off: hears_cut_off,
         });
-        let for_dispatcher = Arc::clone(&jobs);
+        let queues = Arc::new(Queues::default());
+        let (for_dispatcher, filled) = (Arc::clone(&jobs), Arc::clone(&queues));
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| {
-            Dispatcher::new(for_dispatcher, pause)
+            Dispatcher::new(for_dispatcher, pause, filled)
         });
         let delivery_context = Arc::new(DeliveryContext {
             store: store.clone(),
@@ -181,8 +188,10 @@ impl System {
             jobs,
             capacities,
             accounts,
+            queues,
             dispatcher,
             deliveries,
+            progress,
             cut_off,
             arbiters,
             stopped: AtomicBool::new(false),
@@ -207,6 +216,13 @@ impl System {
     /// Tells the dispatcher that a queued job was canceled, once that is on the disk.
     pub fn job_canceled(&self, job: JobId) {
         self.dispatcher.do_send(JobCanceled(job));
+    }
+
+    /// Which of its tier's waiting jobs this one is, in the order in which they begin: 1 is the next. `None` for one that is
+    /// not queued; only the queue of a queued one is looked at.
+    pub fn queue_position(&self, job: &Job) -> Option<usize> {
+        let position = || self.queues.position(job.tier, job.account, job.id);
+        (job.state == JobState::Queued).then(position)
     }
 
     /// Begins to watch a job: a hint comes after each commit that changes it.
@@ -244,6 +260,11 @@ impl System {
     /// The delivery actor.
     pub fn deliveries(&self) -> &Addr<DeliveryActor> {
         &self.deliveries
+    }
+
+    /// How far a running job's picture is, 0 to 1, where its back end tells; of no other job.
+    pub fn progress(&self, job: JobId) -> Option<f32> {
+        self.progress.of(job)
     }
 
     /// How many jobs wait and run.

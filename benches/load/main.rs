@@ -12,6 +12,7 @@ mod plan;
 mod receiver;
 mod report;
 mod scale;
+mod waiting;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args()

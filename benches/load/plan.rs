@@ -3,7 +3,7 @@
 use crate::bodies;
 use crate::client::{self, Outcome};
 use crate::report::Table;
-use crate::{deliveries, scale};
+use crate::{deliveries, scale, waiting};
 use anyhow::Context as _;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::net::SocketAddr;
@@ -119,6 +119,9 @@ pub fn run(wanted: &[String]) -> anyhow::Result<()> {
     }
     if wants("bodies") {
         bodies::run()?;
+    }
+    if wants("waiting") {
+        waiting::run()?;
     }
     Ok(())
 }
@@ -236,7 +239,8 @@ fn get(key: &str, job: &str) -> Rc<[u8]> {
     .into()
 }
 
-fn create_one(address: SocketAddr, key: &str) -> anyhow::Result<String> {
+/// Creates a job and returns its id.
+pub fn create_one(address: SocketAddr, key: &str) -> anyhow::Result<String> {
     use std::io::{Read as _, Write as _};
     let mut stream = std::net::TcpStream::connect(address)?;
     stream.write_all(&post(key, None))?;

@@ -54,7 +54,7 @@ fn size_of(directory: &Path) -> anyhow::Result<u64> {
 }
 
 /// Resident memory in MB, once it has stopped growing.
-fn settled_memory(process: u32) -> anyhow::Result<u64> {
+pub fn settled_memory(process: u32) -> anyhow::Result<u64> {
     let began = Instant::now();
     let (mut most, mut since) = (0, Instant::now());
     while began.elapsed() < PATIENCE && since.elapsed() < SETTLED {

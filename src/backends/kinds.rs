@@ -1,9 +1,11 @@
 //! Which code drives which kind of back end.
 
 use super::builtin::Builtin;
+use super::comfyui::{ComfyUi, ComfyUiProbe, TemplateError};
 use super::gemini::{self, Gemini, GeminiProbe};
 use super::openai::{self, OpenAi, OpenAiProbe};
 use super::probe::Probe;
+use super::sdapi::{SdApi, SdApiProbe};
 use super::upstream::UpstreamSetupError;
 use crate::config::{Backend, BackendKind};
 use crate::images::Images;
@@ -11,35 +13,63 @@ use std::sync::Arc;
 use tintype_actors::generator::Generator;
 use tintype_storage::domain::tier::Resolution;
 
-/// What makes the pictures of a configured back end; `None` for a kind that this version cannot drive.
+/// Why a back end cannot be driven as it is configured.
+#[derive(Debug, thiserror::Error)]
+pub enum BackendSetupError {
+    /// It cannot be spoken to.
+    #[error(transparent)]
+    Upstream(#[from] UpstreamSetupError),
+    /// A workflow for ComfyUI.
+    #[error("the back end `{name}`: {source}")]
+    Template {
+        /// The back end.
+        name: String,
+        /// What is wrong with it.
+        source: TemplateError,
+    },
+}
+
+/// What makes the pictures of a configured back end.
 ///
 /// # Errors
-/// See [`UpstreamSetupError`].
+/// See [`BackendSetupError`].
 pub fn generator(
     name: &str,
     backend: &Backend,
     images: &Images,
-) -> Result<Option<Arc<dyn Generator>>, UpstreamSetupError> {
+) -> Result<Arc<dyn Generator>, BackendSetupError> {
     let images = images.clone();
-    Ok(Some(match &backend.kind {
+    Ok(match &backend.kind {
         BackendKind::Procedural => Arc::new(Builtin::new(images)),
         BackendKind::Gemini { remote, .. } => Arc::new(Gemini::new(name, remote, images)?),
         BackendKind::OpenAi {
             remote, dialect, ..
         } => Arc::new(OpenAi::new(name, remote, dialect.clone(), images)?),
-        BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => return Ok(None),
-    }))
+        BackendKind::SdApi { remote, settings } => {
+            let (settings, places) = (settings.clone(), backend.concurrency);
+            Arc::new(SdApi::new(name, remote, settings, places, images)?)
+        }
+        BackendKind::ComfyUi { remote, settings } => {
+            Arc::new(ComfyUi::new(name, remote, settings.clone(), images)?)
+        }
+    })
 }
 
 /// What can be asked whether it works; `None` for what needs no asking.
 ///
 /// # Errors
-/// See [`UpstreamSetupError`].
-pub fn probe(name: &str, backend: &Backend) -> Result<Option<Box<dyn Probe>>, UpstreamSetupError> {
+/// See [`BackendSetupError`].
+pub fn probe(name: &str, backend: &Backend) -> Result<Option<Box<dyn Probe>>, BackendSetupError> {
     Ok(match &backend.kind {
         BackendKind::Gemini { remote, .. } => Some(Box::new(GeminiProbe::new(name, remote)?)),
         BackendKind::OpenAi { remote, .. } => Some(Box::new(OpenAiProbe::new(name, remote)?)),
-        BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => None,
+        BackendKind::SdApi { remote, settings } => {
+            Some(Box::new(SdApiProbe::new(name, remote, settings.clone())?))
+        }
+        BackendKind::ComfyUi { remote, settings } => {
+            Some(Box::new(ComfyUiProbe::new(name, remote, settings)?))
+        }
+        BackendKind::Procedural => None,
     })
 }
 

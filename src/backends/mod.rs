@@ -2,13 +2,16 @@
 
 mod base64;
 pub mod builtin;
+pub mod comfyui;
 pub mod gemini;
 pub mod inputs;
 pub mod kinds;
+pub mod local;
 pub mod openai;
 pub mod probe;
 pub mod procedural;
 mod prompt;
+pub mod sdapi;
 pub mod upstream;
 
 pub use base64::picture_bytes;

@@ -78,9 +78,10 @@ impl NativeClient {
         Ok(created.status_url)
     }
 
-    /// Looks a job up.
-    pub async fn look_up(&self, status_url: &str) -> anyhow::Result<JobAnswer> {
-        let answer = self.call(Method::GET, status_url, None).await?;
+    /// Looks a job up; the answer comes once the job is over, or after so many seconds.
+    pub async fn look_up(&self, status_url: &str, wait: u64) -> anyhow::Result<JobAnswer> {
+        let path = format!("{status_url}?wait={wait}");
+        let answer = self.call(Method::GET, &path, None).await?;
         if answer.status != StatusCode::OK {
             bail!(refusal(answer.status, &answer.body));
         }

@@ -23,9 +23,10 @@ use tintype_storage::domain::tier::Tier;
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
-/// Pauses between two looks at the job: short at first, for the built-in generator is fast.
-const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Seconds that one look at the job waits for its end. In between the progress line learns that the job has started.
+const WAIT: u64 = 2;
+/// The least time between two looks: a server that knows no waiting answers each at once.
+const PAUSE: Duration = Duration::from_secs(1);
 /// A run of the slowest back end, with its queue, is not waited for longer.
 const PATIENCE: Duration = Duration::from_secs(3_600);
 /// The key of an own instance is removed when the command ends; if the command is killed, it ends by itself.
@@ -267,15 +268,14 @@ async fn follow(
     progress: &ProgressBar,
 ) -> anyhow::Result<JobAnswer> {
     let began = Instant::now();
-    let mut pause = FIRST_PAUSE;
     while began.elapsed() < PATIENCE {
-        let job = client.look_up(status_url).await?;
+        let asked = Instant::now();
+        let job = client.look_up(status_url, WAIT).await?;
         if job.status == "done" || job.status == "failed" {
             return Ok(job);
         }
         progress.set_message(job.status);
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+        tokio::time::sleep(PAUSE.saturating_sub(asked.elapsed())).await;
     }
     bail!("the job is not finished after an hour; look at {status_url} later")
 }

@@ -29,6 +29,7 @@ mod webhook;
 mod webhook_verify;
 
 use clap::{Parser, Subcommand};
+use std::io::Write as _;
 use std::process::ExitCode;
 
 /// A self-hosted server that turns prompts into pictures asynchronously.
@@ -101,7 +102,8 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run::<Cli>(arguments),
     };
     outcome.unwrap_or_else(|error| {
-        eprintln!("tintype: {error:#}");
+        // Where standard error is gone too, the exit code has to say it all.
+        let _ = writeln!(std::io::stderr(), "tintype: {error:#}");
         ExitCode::FAILURE
     })
 }

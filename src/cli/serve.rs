@@ -58,7 +58,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         // Watched during the orderly stop as well, which writes too.
         reason = state.fail_stop.tripped() => {
             tokio::time::sleep(LAST_WORDS).await;
-            eprintln!("tintype: stopped: {reason}");
+            let _ = writeln!(std::io::stderr(), "tintype: stopped: {reason}");
             // Not through the orderly stop: nothing more may be written.
             std::process::exit(1);
         }

@@ -2,6 +2,7 @@
 
 use super::refusal::{Kind, Refusal};
 use crate::http::admission::{self, NotAdmitted};
+use crate::http::rate;
 use crate::http::state::AppState;
 use actix_web::HttpRequest;
 use actix_web::http::header;
@@ -14,7 +15,8 @@ const PARAMETER: &str = "key";
 /// The key that a call has shown.
 ///
 /// # Errors
-/// `MissingKey` and `InvalidKey`. What was sent is never repeated.
+/// `MissingKey` and `InvalidKey`. What was sent is never repeated. The call is counted against the key's rate; that it was one
+/// too many is told later, in its order.
 pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKey>, Refusal> {
     let shown = shown(request)?.ok_or_else(|| {
         Refusal::new(
@@ -22,14 +24,16 @@ pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKe
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    admission::admit(request, state, &shown).map_err(|refused| match refused {
+    let key = admission::admit(request, state, &shown).map_err(|refused| match refused {
         NotAdmitted::Unknown => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied whole.",
         ),
         NotAdmitted::Key(_) => invalid(&format!("API key not valid: {refused}")),
         NotAdmitted::Address(_) => Refusal::new(Kind::NotAllowed, refused.to_string()),
         NotAdmitted::Store(error) => error.into(),
-    })
+    })?;
+    rate::count(request, state, &key);
+    Ok(key)
 }
 
 /// Was the key sent as the OpenAI SDKs send it, and in no other way?

@@ -1,12 +1,13 @@
-//! A call from its accepted request to its terminal job: the same holding, making and settling as for the native interface,
-//! and a caller who waits.
+//! A call from its valid request to its accepted job: the same checks, holding and settling as for the native interface.
 
-use super::abandoned::Abandoned;
+use super::caller::Caller;
+use super::gathering::{Gathered, gather, input_of};
 use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
+use crate::http::rate::{self, Standing};
 use crate::http::state::AppState;
 use crate::http::{failures, funds, open};
-use crate::inputs::{self, Held, IngestError, InputImage};
+use crate::inputs::{self, Held};
 use crate::words;
 use actix_web::web;
 use object_store::path::Path;
@@ -17,15 +18,12 @@ use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{
-    self, Brief, FailureKind, Job, JobState, Origin, ResultImage, Words,
-};
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{Brief, JobState, Origin, Words};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::oneshot;
-use tokio::time::{Instant, sleep_until};
 
 /// A request that has been found valid.
 pub struct Asked {
@@ -58,27 +56,6 @@ pub enum Input {
     },
 }
 
-/// How a job ended that did not fail.
-pub enum Made {
-    /// With a picture.
-    Picture(ResultImage),
-    /// Blocked for safety, for this reason.
-    Blocked(String),
-}
-
-/// A caller who waits for a job. One who goes away before the job has started has it canceled.
-pub struct Caller {
-    state: web::Data<AppState>,
-    account: AccountId,
-    /// The job.
-    pub job: JobId,
-    /// Was it accepted by an earlier call, with the same idempotency key or one whose caller had gone?
-    pub replayed: bool,
-    /// Under which it is found again, where it has no idempotency key.
-    request: Option<Request>,
-    is_over: bool,
-}
-
 impl Asked {
     /// Equal for two requests that mean the same.
     fn fingerprint(&self) -> Fingerprint {
@@ -107,8 +84,7 @@ impl Asked {
     }
 }
 
-/// Is the model open to this key, and are there places? What is found here is found again when the request has been read:
-/// this spares a caller from sending pictures for nothing.
+/// Is the model open to this key?
 ///
 /// # Errors
 /// `NotAllowed`.
@@ -127,6 +103,7 @@ pub fn check_scope(key: &ApiKey, tier: Tier, model: &str) -> Result<(), Refusal>
 pub async fn accept(
     state: &web::Data<AppState>,
     key: &Arc<ApiKey>,
+    standing: Option<Standing>,
     asked: Asked,
 ) -> Result<Caller, Refusal> {
     let fingerprint = asked.fingerprint();
@@ -156,6 +133,7 @@ pub async fn accept(
         return Ok(caller);
     }
     open::check(state, asked.tier)?;
+    rate::admit(standing)?;
     let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
         let message = "API key not valid: its account no longer exists";
         Refusal::new(Kind::InvalidKey, message)
@@ -325,196 +303,6 @@ impl Call {
             && let Err(error) = self.state.images.delete(&key).await
         {
             tracing::warn!(%key, %error, "an object of a refused call could not be removed");
-        }
-    }
-}
-
-/// An input in the object store.
-enum Gathered {
-    Held(Box<Held>),
-    Fetched(InputImage),
-}
-
-impl Gathered {
-    fn image(&self) -> &InputImage {
-        match self {
-            Self::Held(held) => held.image(),
-            Self::Fetched(image) => image,
-        }
-    }
-
-    fn keep(self) {
-        if let Self::Held(held) = self {
-            held.keep();
-        }
-    }
-}
-
-/// Fetches what is to be fetched; all inputs in their order.
-async fn gather(
-    state: &AppState,
-    prefix: &Path,
-    inputs: Vec<Input>,
-) -> Result<Vec<Gathered>, Refusal> {
-    let (mut urls, mut fields, mut held_bytes) = (Vec::new(), Vec::new(), 0);
-    for input in &inputs {
-        match input {
-            Input::Held(held) => held_bytes += held.image().bytes,
-            Input::Url { url, field } => {
-                urls.push(url.clone());
-                fields.push(field.as_str());
-            }
-        }
-    }
-    let mut limits = state.input_limits();
-    let most = limits.max_total_bytes;
-    if held_bytes > most {
-        return Err(Refusal::body(format!(
-            "the input images must not exceed {most} bytes over all"
-        )));
-    }
-    limits.max_total_bytes = most - held_bytes;
-    let mut fetched = Vec::new();
-    if !urls.is_empty() {
-        let store = state.images.store();
-        let outcome = inputs::ingest(&state.egress, store, prefix, &urls, &limits).await;
-        fetched = outcome.map_err(|error| refused_fetch(error, &fields))?;
-    }
-    let mut fetched = fetched.into_iter();
-    let in_order = inputs.into_iter().filter_map(|input| match input {
-        Input::Held(held) => Some(Gathered::Held(held)),
-        Input::Url { .. } => fetched.next().map(Gathered::Fetched),
-    });
-    Ok(in_order.collect())
-}
-
-/// The first fault, under the name that the field has here.
-fn refused_fetch(error: IngestError, fields: &[&str]) -> Refusal {
-    match error {
-        IngestError::Invalid(faults) => {
-            let Some((name, message)) = faults.into_iter().next() else {
-                return Refusal::body("an input image could not be fetched");
-            };
-            let entry = (0..fields.len()).find(|at| name == format!("{}[{at}]", inputs::FIELD));
-            match entry {
-                Some(at) => Refusal::field(fields[at], message),
-                None => Refusal::body(format!("the input images {message}")),
-            }
-        }
-        IngestError::Store(fault) => {
-            tracing::error!(error = %fault, "input images could not be stored");
-            let message = "the input images could not be stored; try again";
-            Refusal::new(Kind::Unavailable, message)
-        }
-    }
-}
-
-fn input_of(image: &InputImage) -> job::InputImage {
-    job::InputImage {
-        key: image.key.clone(),
-        bytes: image.bytes,
-        width: image.width,
-        height: image.height,
-    }
-}
-
-impl Caller {
-    fn new(state: &web::Data<AppState>, account: AccountId, job: JobId, replayed: bool) -> Self {
-        Self {
-            state: state.clone(),
-            account,
-            job,
-            replayed,
-            request: None,
-            is_over: false,
-        }
-    }
-
-    /// Waits until the job is over, at most until `until`.
-    ///
-    /// # Errors
-    /// `Deadline` when it is not over by then: a job that has not started is canceled, another goes on. `Unavailable` when
-    /// the service stops. And what the job failed of.
-    pub async fn wait(&mut self, until: Instant) -> Result<Made, Refusal> {
-        let state = self.state.clone();
-        let mut stopping = state.stopping.subscribe();
-        let ended = state.system.ended(self.account, self.job);
-        tokio::pin!(ended);
-        let mut is_stopping = false;
-        let ended = loop {
-            tokio::select! {
-                ended = &mut ended => break ended?,
-                _ = state.fail_stop.tripped() => return Err(failures::stopping().into()),
-                () = sleep_until(until) => return Err(self.late()),
-                // The sender lives as long as the state does.
-                _ = stopping.wait_for(|it| *it), if !is_stopping => {
-                    is_stopping = true;
-                    if self.is_queued()? {
-                        let message = "the service is stopping; send the request again in a moment";
-                        return Err(Refusal::new(Kind::Unavailable, message));
-                    }
-                }
-            }
-        };
-        self.is_over = true;
-        match ended {
-            Some(job) => outcome(job),
-            None => Err(Refusal::new(Kind::Internal, "the job is gone")),
-        }
-    }
-
-    fn is_queued(&self) -> Result<bool, Refusal> {
-        let job = self.state.store.job(self.account, self.job)?;
-        Ok(job.is_some_and(|job| job.state == JobState::Queued))
-    }
-
-    fn late(&self) -> Refusal {
-        let message = match self.is_queued() {
-            Ok(true) => {
-                "the job had not started in time and was canceled; nothing was charged".into()
-            }
-            _ => format!(
-                "no picture was made in time; the job goes on, look it up at /api/v1/jobs/{}",
-                self.job
-            ),
-        };
-        Refusal::new(Kind::Deadline, message)
-    }
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        if !self.is_over {
-            if let Some(request) = self.request {
-                let orphans = &self.state.orphans;
-                orphans.leave(request, self.job, self.state.now());
-            }
-            self.state.abandoned.tell(Abandoned {
-                account: self.account,
-                job: self.job,
-            });
-        }
-    }
-}
-
-fn outcome(job: Job) -> Result<Made, Refusal> {
-    match job.state {
-        JobState::Done { image, .. } => Ok(Made::Picture(image)),
-        JobState::Failed { error, kind, .. } => Err(Refusal::new(
-            match kind {
-                FailureKind::Blocked => return Ok(Made::Blocked(error)),
-                FailureKind::Refused => Kind::Invalid,
-                FailureKind::Unavailable => Kind::Unavailable,
-                FailureKind::TimedOut => Kind::Deadline,
-                FailureKind::Canceled => Kind::Canceled,
-                FailureKind::Broken | FailureKind::Interrupted | FailureKind::Unrecorded => {
-                    Kind::Internal
-                }
-            },
-            error,
-        )),
-        JobState::Queued | JobState::Processing { .. } => {
-            Err(Refusal::new(Kind::Internal, "the job is not over"))
         }
     }
 }

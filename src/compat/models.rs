@@ -4,6 +4,7 @@ use super::auth;
 use super::dialect::Dialect;
 use super::refusal::{Kind, Refusal};
 use crate::config::{Tier as TierConfig, Tiers};
+use crate::http::rate;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -40,7 +41,7 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> HttpResponse {
     let dialect = dialect(&request, &path);
-    let outcome = auth::authenticate(&request, &state).and_then(|_| match dialect {
+    let outcome = admitted(&request, &state).and_then(|()| match dialect {
         Dialect::Gemini => page(&request, &state.config.tiers),
         Dialect::OpenAi => Ok(openai_list(&state.config.tiers)),
     });
@@ -55,7 +56,7 @@ pub async fn show(
 ) -> HttpResponse {
     let (version, model) = path.into_inner();
     let dialect = dialect(&request, &version);
-    let outcome = auth::authenticate(&request, &state).and_then(|_| {
+    let outcome = admitted(&request, &state).and_then(|()| {
         let id = model.strip_prefix("models/").unwrap_or(&model);
         let tier = tier_of(&state.config.tiers, id);
         let tier = tier.ok_or_else(|| unknown(id, &version, "GetModel"))?;
@@ -65,6 +66,11 @@ pub async fn show(
         })
     });
     answer(outcome, dialect)
+}
+
+fn admitted(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
+    auth::authenticate(request, state)?;
+    Ok(rate::admit(rate::standing(request))?)
 }
 
 /// Both interfaces have this path under `/v1`. OpenAI's clients send their key as a bearer token and Google's do not.

@@ -1,12 +1,13 @@
 //! What makes the pictures: a configured back end, by kind.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
 use serde::Serialize;
 
+use super::comfyui::ComfyUiSettings;
 use super::openai::OpenAiDialect;
+use super::sdapi::SdApiSettings;
 use super::secret::Secret;
 
 /// The back end that is always there, and that the tiers use until the operator names another.
@@ -54,24 +55,18 @@ pub enum BackendKind {
         /// Where it is and how it is called.
         #[serde(flatten)]
         remote: Remote,
-        /// The checkpoint where a tier names none; `None`: the one that is loaded.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        checkpoint: Option<String>,
+        /// How pictures are made there.
+        #[serde(flatten)]
+        settings: SdApiSettings,
     },
     /// ComfyUI.
     ComfyUi {
         /// Where it is and how it is called.
         #[serde(flatten)]
         remote: Remote,
-        /// The checkpoint where a tier names none; `None`: the first one that the server lists.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        checkpoint: Option<String>,
-        /// The workflow for text-to-image; `None`: the shipped one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        workflow_text: Option<PathBuf>,
-        /// The workflow for image-to-image; `None`: the shipped one.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        workflow_image: Option<PathBuf>,
+        /// How pictures are made there.
+        #[serde(flatten)]
+        settings: ComfyUiSettings,
     },
 }
 

@@ -1,15 +1,16 @@
 //! Reads `[backends.*]`. Each kind has its own keys, and a key of another kind is refused.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use reqwest::header::{HeaderName, HeaderValue};
 
 use super::addresses::base_url;
 use super::backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
+use super::comfyui::ComfyUiSettings;
 use super::error::printable;
 use super::openai::OpenAiDialect;
 use super::reader::Section;
+use super::sdapi::SdApiSettings;
 use super::secret::Secret;
 use super::suggest::nearest;
 use super::values::{free_name, integer, or_empty, private, text};
@@ -94,13 +95,11 @@ fn one(name: &str, mut s: Section<'_>) -> Option<Backend> {
         },
         "sdapi" => BackendKind::SdApi {
             remote: remote(&mut s, timeout, true),
-            checkpoint: name_of(&mut s, "checkpoint"),
+            settings: SdApiSettings::read(&mut s),
         },
         "comfyui" => BackendKind::ComfyUi {
             remote: remote(&mut s, timeout, false),
-            checkpoint: name_of(&mut s, "checkpoint"),
-            workflow_text: name_of(&mut s, "workflow_text").map(PathBuf::from),
-            workflow_image: name_of(&mut s, "workflow_image").map(PathBuf::from),
+            settings: ComfyUiSettings::read(&mut s),
         },
         _ => BackendKind::Procedural,
     };
@@ -222,7 +221,9 @@ impl Section<'_> {
                 "unknown key for kind \"comfyui\", which has no keys; a proxy's goes into `headers`".to_owned(),
             ),
             "base_url" | "timeout_seconds" | "retries" | "headers" | "api_key" | "api_key_env" | "model"
-            | "checkpoint" | "workflow_text" | "workflow_image" => {
+            | "checkpoint" | "workflow_text" | "workflow_image" | "sampler" | "scheduler" | "steps" | "cfg_scale"
+            | "negative_prompt" | "denoising_strength" | "max_pixels" | "upscaler" | "reference_inputs"
+            | "prompt_syntax" | "override_settings" => {
                 Some(format!("unknown key for kind \"{}\"", printable(kind)))
             }
             _ if OpenAiDialect::KEYS.contains(&key) => Some(format!(

@@ -24,6 +24,8 @@ pub(super) struct Node {
 pub(super) enum Item {
     Text(String),
     Integer(i128),
+    Float(f64),
+    Boolean(bool),
     List(Vec<Node>),
     Table(Tree),
     /// A type that no key has; its name with the article, for the message.
@@ -36,6 +38,8 @@ impl Item {
         match self {
             Self::Text(_) => "a string",
             Self::Integer(_) => "an integer",
+            Self::Float(_) => "a float",
+            Self::Boolean(_) => "a boolean",
             Self::List(_) => "a list",
             Self::Table(_) => "a table",
             Self::Other(name) => name,
@@ -64,8 +68,11 @@ pub(super) fn item_of(value: &DeValue<'_>, place: &dyn Fn(usize) -> Place) -> It
         DeValue::String(text) => Item::Text(text.to_string()),
         DeValue::Integer(digits) => i128::from_str_radix(digits.as_str(), digits.radix())
             .map_or(Item::Other("an integer of too many digits"), Item::Integer),
-        DeValue::Float(_) => Item::Other("a float"),
-        DeValue::Boolean(_) => Item::Other("a boolean"),
+        DeValue::Float(digits) => digits
+            .as_str()
+            .parse()
+            .map_or(Item::Other("a float that is none"), Item::Float),
+        DeValue::Boolean(on) => Item::Boolean(*on),
         DeValue::Datetime(_) => Item::Other("a date"),
         DeValue::Array(list) => Item::List(
             list.iter()
@@ -85,8 +92,8 @@ pub(super) fn node_of_flag(value: &toml::Value, place: &Place) -> Node {
     let item = match value {
         toml::Value::String(text) => Item::Text(text.clone()),
         toml::Value::Integer(number) => Item::Integer(i128::from(*number)),
-        toml::Value::Float(_) => Item::Other("a float"),
-        toml::Value::Boolean(_) => Item::Other("a boolean"),
+        toml::Value::Float(number) => Item::Float(*number),
+        toml::Value::Boolean(on) => Item::Boolean(*on),
         toml::Value::Datetime(_) => Item::Other("a date"),
         toml::Value::Array(list) => {
             Item::List(list.iter().map(|v| node_of_flag(v, place)).collect())

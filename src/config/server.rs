@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 use serde::Serialize;
+use tintype_storage::domain::api_key::RateLimit;
 
 use super::addresses::{Listen, base_url, range};
 use super::reader::Section;
@@ -113,5 +114,17 @@ impl Limits {
         };
         s.finish();
         read
+    }
+
+    /// The limit of a key without one of its own; `None`: it has none.
+    pub fn of_keys(&self) -> Option<RateLimit> {
+        let burst = match self.burst {
+            0 => self.requests_per_second,
+            burst => burst,
+        };
+        (self.requests_per_second > 0).then_some(RateLimit {
+            per_second: self.requests_per_second,
+            burst,
+        })
     }
 }

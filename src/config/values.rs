@@ -26,6 +26,38 @@ pub(super) fn integer<'t, T: TryFrom<i128>>(
     }
 }
 
+/// A number in a range, with or without a fraction.
+pub(super) fn number<'t>(range: RangeInclusive<f64>) -> impl Fn(&Field<'t>) -> Option<f64> {
+    move |field| {
+        let expected = format!("a number from {} to {}", range.start(), range.end());
+        let found = match field.node.item {
+            Item::Float(number) => number,
+            // Far below where a float would lose a digit, if it is in any range at all.
+            Item::Integer(number) => number as f64,
+            _ => {
+                field.mistyped(&expected);
+                return None;
+            }
+        };
+        if !range.contains(&found) {
+            field.fault(format!("expected {expected}, found {found}"));
+            return None;
+        }
+        Some(found)
+    }
+}
+
+/// On or off.
+pub(super) fn boolean(field: &Field<'_>) -> Option<bool> {
+    match field.node.item {
+        Item::Boolean(on) => Some(on),
+        _ => {
+            field.mistyped("true or false");
+            None
+        }
+    }
+}
+
 /// A string that `check` accepts; its error is what was expected, and the message repeats what was found.
 pub(super) fn text<'t, T>(
     check: impl Fn(&str) -> Result<T, String>,

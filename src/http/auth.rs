@@ -3,6 +3,7 @@
 use super::admission::{self, NotAdmitted};
 use super::author::Author;
 use super::problem::{Code, Problem};
+use super::rate::{self, Standing};
 use super::state::AppState;
 use actix_web::dev::Payload;
 use actix_web::http::header::{self, HeaderMap};
@@ -17,6 +18,15 @@ use tintype_storage::domain::audit_log::Actor;
 pub struct Principal {
     /// What is known about the key.
     pub key: Arc<ApiKey>,
+    standing: Option<Standing>,
+}
+
+impl Principal {
+    /// Refuses a call that is one too many for the key's rate. The call was counted when it came; that it is refused is told
+    /// where the order of checks has it.
+    pub fn admit(&self) -> Result<(), Problem> {
+        rate::admit(self.standing)
+    }
 }
 
 /// Whoever has shown the operator's token.
@@ -30,7 +40,7 @@ impl FromRequest for Principal {
     type Future = Ready<Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(authenticate(request).map(|key| Self { key }))
+        ready(authenticate(request))
     }
 }
 
@@ -47,15 +57,17 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
     Problem::new(Code::Unauthorized, detail)
 }
 
-fn authenticate(request: &HttpRequest) -> Result<Arc<ApiKey>, Problem> {
+fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
     let state = state_of(request)?;
     let token = bearer(request.headers(), "<API_KEY>")?;
-    admission::admit(request, state, token).map_err(|refused| match refused {
+    let key = admission::admit(request, state, token).map_err(|refused| match refused {
         NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
         // Not 401: the key is a good one, and another would be refused there as well.
         NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),
         NotAdmitted::Store(error) => error.into(),
-    })
+    })?;
+    let standing = rate::count(request, state, &key);
+    Ok(Principal { key, standing })
 }
 
 fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {

@@ -12,6 +12,7 @@ pub async fn show(
     principal: Principal,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
+    principal.admit()?;
     let account = state.store.account(principal.key.account)?;
     let account = account.ok_or_else(|| {
         Problem::new(

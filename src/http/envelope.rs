@@ -2,6 +2,7 @@
 
 use super::failures;
 use super::problem::{Code, Problem};
+use super::rate;
 use super::state::AppState;
 use super::unread;
 use crate::compat;
@@ -159,6 +160,9 @@ impl ResponseError for Rendered {
 fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResponse<BoxBody> {
     if let Ok(value) = HeaderValue::from_str(&id.0) {
         response.headers_mut().insert(REQUEST_ID, value);
+    }
+    if let Some(standing) = rate::standing(response.request()) {
+        standing.tell(response.headers_mut());
     }
     response
 }

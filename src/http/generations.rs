@@ -2,6 +2,7 @@
 
 use super::auth::Principal;
 use super::body;
+use super::dry_run;
 use super::failures;
 use super::funds;
 use super::idempotency;
@@ -40,8 +41,13 @@ pub async fn create(
     let key = &principal.key;
     check_scope(key, endpoint)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let (asked, name) = parse(&request, &body, endpoint, &state)?;
-    let used = name.map(|name| IdempotencyUse {
+    let Parsed {
+        asked,
+        name,
+        is_dry_run,
+    } = parse(&request, &body, endpoint, &state)?;
+    // A call that is only checked neither uses nor is answered by an idempotency key.
+    let used = name.filter(|_| !is_dry_run).map(|name| IdempotencyUse {
         name,
         fingerprint: asked.fingerprint(),
     });
@@ -60,6 +66,7 @@ pub async fn create(
         };
     }
     open::check(&state, asked.tier)?;
+    principal.admit()?;
     let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
         Problem::new(
             Code::Unauthorized,
@@ -84,10 +91,14 @@ pub async fn create(
         used,
         account,
     };
-    if call.needs_material() {
+    if call.needs_material() || is_dry_run {
         funds::check(&call.state, &call.key, call.price).await?;
         // Apart from this request's own life: a caller that goes away must leave no objects behind.
-        let apart = actix_web::rt::spawn(call.accept());
+        let apart = if is_dry_run {
+            actix_web::rt::spawn(call.try_out())
+        } else {
+            actix_web::rt::spawn(call.accept())
+        };
         return apart.await.map_err(|_| {
             Problem::new(
                 Code::Internal,
@@ -140,6 +151,14 @@ impl Call {
         }
     }
 
+    /// Fetches what the job would need, and leaves nothing behind.
+    async fn try_out(self) -> Result<HttpResponse, Problem> {
+        let material = Material::gather(&self.state, &self.asked).await?;
+        let job = new_job(&self, &material);
+        material.discard(&self.state).await;
+        dry_run::answer(&self.state, self.key.account, &job?)
+    }
+
     async fn reserve(&self, material: &Material) -> Result<Accepted, Problem> {
         let job = Box::new(new_job(self, material)?);
         let (reply, answer) = oneshot::channel();
@@ -162,13 +181,22 @@ fn check_scope(key: &ApiKey, endpoint: Endpoint) -> Result<(), Problem> {
     Err(Problem::new(Code::ModelNotAllowed, detail))
 }
 
-/// Body and headers, with the faults of both.
+/// A request whose body, headers and query have been found good.
+struct Parsed {
+    asked: GenerationRequest,
+    /// The idempotency key.
+    name: Option<String>,
+    is_dry_run: bool,
+}
+
+/// Body, headers and query, with the faults of all.
 fn parse(
     request: &HttpRequest,
     body: &[u8],
     endpoint: Endpoint,
     state: &AppState,
-) -> Result<(GenerationRequest, Option<String>), Problem> {
+) -> Result<Parsed, Problem> {
+    let is_dry_run = dry_run::is_asked(request);
     let name = idempotency::key(request.headers());
     let asked = generation::parse(
         body,
@@ -176,14 +204,19 @@ fn parse(
         &state.catalog,
         state.config.jobs.max_prompt_chars,
     );
-    match (asked, name) {
-        (Ok(asked), Ok(name)) => Ok((asked, name)),
-        (asked, name) => {
+    match (asked, name, is_dry_run) {
+        (Ok(asked), Ok(name), Ok(is_dry_run)) => Ok(Parsed {
+            asked,
+            name,
+            is_dry_run,
+        }),
+        (asked, name, is_dry_run) => {
             let faults = asked
                 .err()
                 .unwrap_or_default()
                 .into_iter()
-                .chain(name.err());
+                .chain(name.err())
+                .chain(is_dry_run.err().unwrap_or_default());
             Err(Problem::validation(faults.collect()))
         }
     }

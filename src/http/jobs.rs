@@ -4,9 +4,10 @@ use super::auth::Principal;
 use super::failures;
 use super::problem::{Code, Problem};
 use super::state::AppState;
+use super::wait;
 use super::wire::job::JobView;
 use actix_web::http::header;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_actors::account::ApplyEvent;
 use tintype_actors::generator::Gallery as _;
 use tintype_storage::domain::ids::JobId;
@@ -14,18 +15,32 @@ use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 
-/// `GET /jobs/{job_id}`
+/// `GET /jobs/{job_id}`, at once or, when the caller asks for that, once the job is terminal.
 pub async fn show(
     principal: Principal,
+    request: HttpRequest,
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
+    let found = find(&principal, &path, &state)?;
+    principal.admit()?;
+    let patience = wait::asked(&request)?;
+    let job = match patience.filter(|_| !found.state.is_terminal()) {
+        Some(patience) => wait::until_terminal(&state, found, patience).await?,
+        None => found,
+    };
+    let mut response = answer(&state, &job).await?;
+    if let Some(patience) = patience {
+        patience.tell(response.headers_mut());
+    }
+    Ok(response)
+}
+
+/// The caller's job of a path; one of another account is not told apart from one that does not exist.
+pub fn find(principal: &Principal, path: &str, state: &AppState) -> Result<Job, Problem> {
     let id: JobId = path.parse().map_err(|_| not_found())?;
-    let job = state
-        .store
-        .job(principal.key.account, id)?
-        .ok_or_else(not_found)?;
-    answer(&state, &job).await
+    let job = state.store.job(principal.key.account, id)?;
+    job.ok_or_else(not_found)
 }
 
 /// `DELETE /jobs/{job_id}`: cancels a job that is still queued.
@@ -34,7 +49,8 @@ pub async fn cancel(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let id: JobId = path.parse().map_err(|_| not_found())?;
+    let id = find(&principal, &path, &state)?.id;
+    principal.admit()?;
     let account = state
         .system
         .accounts()
@@ -68,13 +84,23 @@ fn not_found() -> Problem {
 }
 
 async fn answer(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
+    let view = view(state, job).await?;
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(answer.json(view))
+}
+
+/// A job as the lookup tells it, with a download URL of this moment.
+pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<JobView<'a>, Problem> {
     let image_url = match &job.state {
         JobState::Done { image, .. } => Some(presign(state, &image.key).await?),
         JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
     };
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(JobView::new(job, image_url)))
+    Ok(JobView::new(
+        job,
+        image_url,
+        state.system.queue_position(job),
+    ))
 }
 
 async fn presign(state: &AppState, key: &str) -> Result<String, Problem> {

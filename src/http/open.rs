@@ -7,19 +7,17 @@ use tintype_storage::domain::tier::Tier;
 /// Refuses while the service or the model is paused, and while the queue is full.
 pub fn check(state: &AppState, tier: Tier) -> Result<(), Problem> {
     let again = "try again later with the same Idempotency-Key";
-    let paused = |what: &str, reason: &Option<String>| {
-        let because = reason
-            .as_ref()
-            .map_or_else(String::new, |it| format!(" ({it})"));
-        Problem::new(Code::Paused, format!("{what} is paused{because}; {again}"))
-    };
     let pause = state.pause.read();
-    if pause.project {
-        return Err(paused("the service", &pause.reasons.project));
-    }
     if pause.covers(tier) {
-        let reason = &pause.reasons.tiers[tier.index()];
-        return Err(paused(&format!("the {tier} model"), reason));
+        let what = if pause.project {
+            "the service".to_owned()
+        } else {
+            format!("the {tier} model")
+        };
+        let because = pause.reason(tier).map(|it| format!(" ({it})"));
+        let because = because.unwrap_or_default();
+        let detail = format!("{what} is paused{because}; {again}");
+        return Err(Problem::new(Code::Paused, detail));
     }
     drop(pause);
     if state.system.live_jobs() as u64 >= state.config.jobs.max_live {

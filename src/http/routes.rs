@@ -3,7 +3,9 @@
 use super::auth::{Operator, Principal};
 use super::problem::{Code, Problem};
 use super::wire::generation::Endpoint;
-use super::{admin, balance, generations, health, jobs};
+use super::{
+    admin, balance, events, generations, health, history, jobs, key, models, transactions,
+};
 use crate::images::serve;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::{HttpRequest, HttpResponse, Resource, Scope, web};
@@ -61,9 +63,34 @@ fn native() -> impl HttpServiceFactory {
                 .route(web::delete().to(jobs::cancel)),
         )
         .service(
+            client("/jobs", "GET, HEAD")
+                .route(web::get().to(history::list))
+                .route(web::head().to(history::list)),
+        )
+        .service(
+            client("/jobs/{job_id}/events", "GET, HEAD")
+                .route(web::get().to(events::follow))
+                .route(web::head().to(events::follow)),
+        )
+        .service(
             client("/balance", "GET, HEAD")
                 .route(web::get().to(balance::show))
                 .route(web::head().to(balance::show)),
+        )
+        .service(
+            client("/transactions", "GET, HEAD")
+                .route(web::get().to(transactions::list))
+                .route(web::head().to(transactions::list)),
+        )
+        .service(
+            client("/models", "GET, HEAD")
+                .route(web::get().to(models::list))
+                .route(web::head().to(models::list)),
+        )
+        .service(
+            client("/key", "GET, HEAD")
+                .route(web::get().to(key::show))
+                .route(web::head().to(key::show)),
         )
         .default_service(web::to(unknown_to_client))
 }

@@ -1,6 +1,7 @@
 //! What every handler may use.
 
 use super::key_ring::KeyRing;
+use super::rate::Rates;
 use crate::compat::{Line, Orphans};
 use crate::config::Config;
 use crate::egress::Egress;
@@ -50,6 +51,8 @@ pub struct AppState {
     pub fail_stop: FailStop,
     /// API keys that were used lately.
     pub key_ring: KeyRing,
+    /// How often keys may call.
+    pub rates: Rates,
     /// The operator's switches, as they are on the disk.
     pub pause: RwLock<Pause>,
     /// SHA-256 of the operator's token.

@@ -151,3 +151,20 @@ fn the_last_use_of_a_key_is_known_and_survives_a_restart() {
         .refused(401, "unauthorized");
     assert_eq!(shown(&server, &customer)["last_used_at"], used);
 }
+
+#[test]
+fn a_client_reads_the_limits_of_its_own_key() {
+    let server = Server::start();
+    let limits = json!({"spend_limit_daily": "1", "spend_limit_monthly": "2"});
+    let customer = server.customer_with("9.00", limits);
+    spend(&server, &customer);
+    let own = server.native(&customer, "GET", "/key").expect(200).json();
+    for (name, value) in [
+        ("spend_limit_daily", "1.00"),
+        ("spent_today", "0.134"),
+        ("spend_limit_monthly", "2.00"),
+        ("spent_this_month", "0.134"),
+    ] {
+        assert_eq!(own[name], value, "{name}");
+    }
+}

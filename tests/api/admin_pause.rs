@@ -121,3 +121,24 @@ fn a_reason_is_a_short_line_of_text() {
     assert_eq!(none["project"], false);
     put(&server, json!({"project": true, "reason": "é".repeat(200)}));
 }
+
+#[test]
+fn the_models_tell_why_they_are_paused() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    let told = || {
+        let models = server
+            .native(&customer, "GET", "/models")
+            .expect(200)
+            .json();
+        let reason = |at: usize| models["data"][at].get("paused_reason").cloned();
+        [reason(0), reason(1), reason(2)]
+    };
+    put(
+        &server,
+        json!({"tiers": {"fast": true, "pro": true}, "reasons": {"fast": "repair"}}),
+    );
+    assert_eq!(told(), [Some("repair".into()), None, None]);
+    put(&server, json!({"project": true, "reason": "moving house"}));
+    assert_eq!(told(), [(); 3].map(|()| Some("moving house".into())));
+}

@@ -35,7 +35,7 @@ fn creation_response_has_three_fields() {
 }
 
 #[test]
-fn job_has_seven_fields_in_every_state() {
+fn job_has_its_fields_in_every_state() {
     let server = Server::start();
     server.generator.hold();
     let customer = server.customer("1.00");
@@ -47,6 +47,8 @@ fn job_has_seven_fields_in_every_state() {
         "finished_at",
         "result",
         "error",
+        // Beyond the specification: null but for a queued job.
+        "queue_position",
     ]);
     let done = server.create(&customer);
     let seen = server.job_once(&customer, &done, "processing");

@@ -64,6 +64,30 @@ fn pictures_that_are_none() {
 }
 
 #[test]
+fn a_file_that_is_no_url() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let long = format!("http://a.example/{}", "x".repeat(3_000));
+    for uri in [
+        "data:image/png;base64,AAAA",
+        "gs://bucket/a",
+        "files/abc",
+        "file:///etc/passwd",
+        "",
+        &long,
+    ] {
+        let body =
+            json!({"contents": [{"parts": [{"text": "a"}, {"fileData": {"fileUri": uri}}]}]});
+        let said = refused(&server, &customer, body.to_string().as_bytes());
+        assert!(
+            said.starts_with("contents[0].parts[1].fileData.fileUri "),
+            "{said}"
+        );
+    }
+    assert_untouched(&server, &customer);
+}
+
+#[test]
 fn what_is_said_of_a_picture_does_not_count_its_bytes_do() {
     let server = Server::start();
     let customer = server.customer("1.00");

@@ -16,6 +16,7 @@ mod models;
 mod openai_edits;
 mod openai_errors;
 mod openai_generations;
+mod rates;
 mod recorded;
 mod spec_errors;
 mod streams;

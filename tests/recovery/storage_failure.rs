@@ -2,13 +2,15 @@
 
 use crate::client::{Client, Connection};
 use crate::place::{BINARY, Place};
+use serde_json::json;
 use std::sync::Mutex;
 
 const CALLERS: usize = 4;
+const MIB: u64 = 1 << 20;
 /// Far more than fit.
 const MAX_CALLS: usize = 20_000;
-/// Runs the binary with files of at most 512 blocks, and errors instead of a signal past that.
-const LIMITED: &str = "ulimit -f 512; trap '' XFSZ; exec \"$0\" \"$@\"";
+/// Runs the binary with files of at most 2 MiB (the journal takes 1 MiB at a time), and errors instead of a signal past that.
+const LIMITED: &str = "ulimit -f 4096; trap '' XFSZ; exec \"$0\" \"$@\"";
 
 fn create_until_refused(client: &Client, caller: usize, accepted: &Mutex<Vec<(String, String)>>) {
     let mut connection = Connection::open(&client.address).expect("a connection");
@@ -81,24 +83,39 @@ fn hostile_073_a_failing_write_ends_the_process_and_the_restart_recovers() {
     assert_eq!(verified.code, Some(0), "{verified:?}");
 }
 
-/// The same limit, met by what the start itself writes.
+/// The same limit, met by the store behind the journal, a moment after a run has begun by itself.
 #[test]
 fn a_storage_that_fails_while_nobody_calls_ends_the_process_too() {
-    let place = Place::with(&[("JOBS__MAX_RUNS", "100")]);
-    let mut service = place.serve();
+    let place = Place::with(&[
+        ("JOBS__MAX_RUNS", "100"),
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "0"),
+        ("BACKENDS__BUILTIN__CONCURRENCY", "1"),
+        ("FIRST_RUN__BALANCE", "\"1000.00\""),
+    ]);
+    let service = place.serve();
     let key = service.printed_key().expect("a key");
-    let id = service.client(&key).create_slow("4K");
-    service.kill();
+    let client = service.client(&key);
+    let id = client.create_slow("4K");
+    // Together they take the store over 1 MiB, and wait behind the first.
+    let body = json!({"prompt": "x".repeat(4_900), "aspect_ratio": "1:1", "resolution": "4K"});
+    for _ in 0..260 {
+        client
+            .call("POST", "/api/v1/text-generations", Some(&body))
+            .accepted();
+    }
+    service.stop();
     let size = std::fs::metadata(place.data().join("store/db"))
         .expect("the log")
         .len();
-    // The start itself writes that the run has begun; there is room for not one byte of it.
-    let limited = format!("ulimit -f {}; trap '' XFSZ; exec \"$0\" \"$@\"", size / 512);
+    assert!(size > MIB, "the store has {size} bytes");
+    // The journal takes 1 MiB at a time, so there is room for it, and for not one byte more behind it.
+    let limited = format!("ulimit -f {}; trap '' XFSZ; exec \"$0\" \"$@\"", MIB / 512);
     let mut command = place.command("sh");
     command.args(["-c", &limited, BINARY]);
     let mut service = place.begin_to_serve(command);
-    assert_eq!(service.code(), Some(1));
+    let code = service.code();
     let log = service.end();
+    assert_eq!(code, Some(1), "{log}");
     assert!(
         log.lines().any(|line| line.starts_with("tintype: ")),
         "{log}"

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tintype_actors::generator::{Gallery, GenerateError, Generator, Order, Picture};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, ResultImage, Words};
+use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
 /// What a generator does with one order.
@@ -17,6 +18,8 @@ pub enum Act {
     Picture,
     /// A picture after a while.
     Take(Duration),
+    /// Tells that half is done, and after a while that it is busy.
+    Half(Duration),
     Refuse,
     Block,
     Nothing,
@@ -34,6 +37,8 @@ pub struct Seen {
     pub prompt: String,
     pub model: Option<String>,
     pub at: Instant,
+    /// Whether runs were being cut off when the order's future ended.
+    pub cut_off: bool,
 }
 
 /// Does what its script says, order by order, then always the same.
@@ -51,11 +56,20 @@ struct State {
 }
 
 /// Counts a run for as long as its future lives.
-struct Running(Arc<Mutex<State>>);
+struct Running {
+    state: Arc<Mutex<State>>,
+    number: usize,
+    cut_off: watch::Receiver<bool>,
+}
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.0.lock().running -= 1;
+        let mut state = self.state.lock();
+        state.running -= 1;
+        let cut_off = *self.cut_off.borrow();
+        if let Some(seen) = state.seen.get_mut(self.number) {
+            seen.cut_off = cut_off;
+        }
     }
 }
 
@@ -99,17 +113,24 @@ impl Scripted {
 
     fn begin(&self, order: &Order) -> (Act, Running) {
         let mut state = self.state.lock();
+        let number = state.seen.len();
         state.seen.push(Seen {
             job: order.job,
             prompt: order.prompt.clone(),
             model: order.model.clone(),
             at: Instant::now(),
+            cut_off: false,
         });
         state.running += 1;
         state.peak = state.peak.max(state.running);
         let act = state.script.pop_front();
         let act = act.unwrap_or_else(|| state.otherwise.clone());
-        (act, Running(Arc::clone(&self.state)))
+        let running = Running {
+            state: Arc::clone(&self.state),
+            number,
+            cut_off: order.cut_off.clone(),
+        };
+        (act, running)
     }
 }
 
@@ -124,6 +145,14 @@ impl Generator for Scripted {
                 Act::Take(time) => {
                     sleep(time).await;
                     Ok(picture)
+                }
+                Act::Half(time) => {
+                    order.progress.report(0.5);
+                    sleep(time).await;
+                    Err(GenerateError::Transient {
+                        reason: "it is busy".into(),
+                        retry_after: None,
+                    })
                 }
                 Act::Refuse => Err(GenerateError::Refused("no such thing".into())),
                 Act::Nothing => Err(GenerateError::NoPicture("only words".into())),

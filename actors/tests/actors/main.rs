@@ -10,6 +10,7 @@ mod fairness;
 mod generators;
 mod life;
 mod pause;
+mod progress;
 mod recovery;
 mod retries;
 mod stop;

@@ -257,7 +257,7 @@ impl Upstream {
         fault
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
         // Put together as text: joining would take the path of `base_url` away.
         let base = self.inner.base.as_str().trim_end_matches('/');
         self.inner.http.request(method, format!("{base}{path}"))

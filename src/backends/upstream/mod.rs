@@ -16,6 +16,7 @@ mod client;
 mod fault;
 mod message;
 mod retry_after;
+mod socket;
 mod spool;
 
 pub use answer::Answer;
@@ -24,4 +25,5 @@ pub use fault::Fault;
 pub use message::told_in;
 /// Fields and files of a `multipart/form-data` body.
 pub use reqwest::multipart::{Form, Part};
+pub use socket::Socket;
 pub use spool::blocking;

@@ -2,7 +2,7 @@
 //! image part alone, because the JavaScript SDK glues several together.
 
 use crate::compat::assembled::{Part, Picture};
-use crate::compat::call::{Caller, Made};
+use crate::compat::caller::{Caller, Made};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, Prompt};
 use crate::http::state::AppState;

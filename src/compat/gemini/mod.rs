@@ -10,7 +10,8 @@ mod stream;
 use super::assembled;
 use super::auth;
 use super::body::{self, Pictures};
-use super::call::{self, Caller};
+use super::call;
+use super::caller::Caller;
 use super::dialect::Dialect;
 use super::drain;
 use super::models;
@@ -18,7 +19,7 @@ use super::patience;
 use super::refusal::{Kind, Refusal};
 use super::usage::Prompt;
 use crate::http::state::AppState;
-use crate::http::{funds, idempotency, open};
+use crate::http::{funds, idempotency, open, rate};
 use actix_web::{HttpRequest, HttpResponse, web};
 use answer::Answer;
 use serde_json::json;
@@ -103,6 +104,7 @@ async fn open(
     if method != Method::CountTokens && !is_replay_possible {
         // Found again once the request has been read; here it spares the caller from sending pictures for nothing.
         open::check(state, tier)?;
+        rate::admit(rate::standing(request))?;
         let prices = &state.catalog.offer(tier).prices;
         let least = prices.iter().map(|(_, price)| *price).min();
         funds::check(state, &opened.key, least.unwrap_or_default()).await?;
@@ -126,6 +128,7 @@ async fn answer(
     let read = request::read(&received.text, opened.tier, state)?;
     let prompt = Prompt::of(&read.prompt, read.pictures.len());
     if opened.method == Method::CountTokens {
+        rate::admit(rate::standing(request))?;
         return Ok(count(prompt));
     }
     let answer = Answer {
@@ -136,7 +139,7 @@ async fn answer(
         with_text: read.options.wants_text,
     };
     let asked = request::asked(read, received, opened.tier, name)?;
-    let caller = call::accept(state, &opened.key, asked).await?;
+    let caller = call::accept(state, &opened.key, rate::standing(request), asked).await?;
     match opened.method {
         Method::Stream => stream::answer(answer, caller, opened.until, request, state).await,
         _ => at_once(answer, caller, opened.until, state).await,

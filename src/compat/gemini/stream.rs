@@ -6,7 +6,7 @@
 
 use super::answer::{self, Answer};
 use crate::compat::assembled::{self, Part, Piece};
-use crate::compat::call::{Caller, Made};
+use crate::compat::caller::{Caller, Made};
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;
 use crate::http::state::AppState;

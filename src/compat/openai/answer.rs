@@ -2,7 +2,7 @@
 
 use super::wanted::Wanted;
 use crate::compat::assembled::{self, Part, Picture};
-use crate::compat::call::{Caller, Made};
+use crate::compat::caller::{Caller, Made};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, Prompt};
 use crate::http::state::AppState;

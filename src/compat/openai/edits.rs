@@ -10,6 +10,7 @@ use crate::compat::drain;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::http::idempotency;
+use crate::http::rate;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -63,6 +64,6 @@ async fn make(
         name,
         prefix,
     };
-    let caller = call::accept(state, &key, asked).await?;
+    let caller = call::accept(state, &key, rate::standing(request), asked).await?;
     answer::when_made(vec![caller], &wanted, inputs, until, state).await
 }

@@ -4,11 +4,13 @@ use super::answer;
 use super::wanted::{Options, Wanted};
 use crate::compat::auth;
 use crate::compat::body::prefix;
-use crate::compat::call::{self, Asked, Caller};
+use crate::compat::call::{self, Asked};
+use crate::compat::caller::Caller;
 use crate::compat::dialect::Dialect;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::http::body;
+use crate::http::rate::{self, Standing};
 use crate::http::state::AppState;
 use crate::http::{funds, idempotency};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -37,7 +39,7 @@ async fn make(
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
     let wanted = Options::of_json(&body)?.read(&key, state)?;
-    let callers = accept(state, &key, &wanted, name).await?;
+    let callers = accept(state, &key, rate::standing(request), &wanted, name).await?;
     answer::when_made(callers, &wanted, 0, until, state).await
 }
 
@@ -46,10 +48,12 @@ async fn make(
 async fn accept(
     state: &web::Data<AppState>,
     key: &Arc<ApiKey>,
+    standing: Option<Standing>,
     wanted: &Wanted,
     name: Option<String>,
 ) -> Result<Vec<Caller>, Refusal> {
     if wanted.count > 1 && name.is_none() {
+        rate::admit(standing)?;
         let price = state.catalog.price(wanted.tier, wanted.resolution);
         let price = price.unwrap_or_default();
         let mut total = Amount::ZERO;
@@ -69,7 +73,7 @@ async fn accept(
             name: name.as_ref().map(|name| numbered(name, number)),
             prefix: prefix(),
         };
-        match call::accept(state, key, asked).await {
+        match call::accept(state, key, standing, asked).await {
             Ok(caller) => callers.push(caller),
             Err(refusal) if callers.is_empty() => return Err(refusal),
             Err(refusal) => {

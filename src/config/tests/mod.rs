@@ -6,6 +6,7 @@ mod faults;
 mod files;
 mod hostile;
 mod layers;
+mod local;
 mod secrets;
 mod tiers;
 

@@ -78,6 +78,13 @@ tiers.pro.backends = [{ name = 'c', model = 'm' }, { name = 'builtin' }]
 kind = 'comfyui'
 base_url = 'http://127.0.0.1:2'
 workflow_text = 'w.json'
+[backends.d]
+kind = 'sdapi'
+base_url = 'http://127.0.0.1:3'
+cfg_scale = 1
+denoising_strength = 0.3
+prompt_syntax = true
+override_settings = { list = ['a', 2, 1.5, true], deep = { x = 'y' } }
 ";
     let config = Given::file(content).config();
     assert_eq!(Given::file(config.render()).config(), config);

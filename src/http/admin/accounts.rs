@@ -1,14 +1,15 @@
 //! Accounts, deposits and ledgers.
 
-use super::paging::{Listing, Window};
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::failures;
 use crate::http::idempotency;
+use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
+use crate::http::wire::ledger::EntryView;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
 use serde_json::json;
@@ -45,31 +46,6 @@ impl From<Account> for AccountView {
             available: account.books.available().to_string(),
             created_at: account.created_at.to_string(),
             name: account.name,
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct EntryView {
-    transaction_id: String,
-    kind: &'static str,
-    amount: String,
-    balance_after: String,
-    job_id: Option<String>,
-    reference: Option<String>,
-    created_at: String,
-}
-
-impl From<LedgerEntry> for EntryView {
-    fn from(entry: LedgerEntry) -> Self {
-        Self {
-            transaction_id: entry.id.to_string(),
-            kind: entry.kind.word(),
-            amount: entry.amount.to_string(),
-            balance_after: entry.balance_after.to_string(),
-            job_id: entry.job.map(|job| job.to_string()),
-            reference: entry.reference,
-            created_at: entry.created_at.to_string(),
         }
     }
 }

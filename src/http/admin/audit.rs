@@ -1,8 +1,9 @@
 //! The audit log, read.
 
-use super::paging::{Listing, Window, sifted};
 use crate::http::auth::Operator;
+use crate::http::paging::{Listing, Window};
 use crate::http::problem::{FieldFault, Problem};
+use crate::http::sifted::sifted;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;

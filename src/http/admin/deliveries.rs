@@ -1,11 +1,12 @@
 //! The delivery log: what was sent, what came back, and sending again.
 
-use super::paging::{Listing, Window, sifted};
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::failures;
+use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, FieldFault, Problem};
+use crate::http::sifted::sifted;
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};

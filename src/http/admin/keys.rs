@@ -3,10 +3,10 @@
 use super::accounts::find;
 use super::key_body::KeyChange;
 use super::key_view::{KeyView, facts};
-use super::paging::{Listing, Window};
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
+use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;

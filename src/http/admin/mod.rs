@@ -6,7 +6,6 @@ mod deliveries;
 mod key_body;
 mod key_view;
 mod keys;
-mod paging;
 mod pause;
 mod webhooks;
 

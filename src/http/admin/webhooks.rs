@@ -2,12 +2,12 @@
 
 use super::accounts::find;
 use super::deliveries::DeliveryView;
-use super::paging::{Listing, Window};
 use crate::egress::parse_url;
 use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::body;
 use crate::http::failures;
+use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;

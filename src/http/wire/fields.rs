@@ -1,6 +1,7 @@
 //! Reads a JSON object field by field and remembers every fault, so that a caller hears of all of them at once.
 
 use crate::http::problem::FieldFault;
+use crate::http::query::shown;
 use serde_json::value::RawValue;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::json::Members;
@@ -195,11 +196,6 @@ pub fn kind(raw: &RawValue) -> &'static str {
         Some(b'{') => "an object",
         _ => "a number",
     }
-}
-
-/// As much of a name as a message may hold.
-fn shown(name: &str) -> String {
-    name.chars().take(64).collect()
 }
 
 /// Names that differ only in case and separators are the same to a person.

@@ -15,6 +15,23 @@ pub struct Created {
     pub status_url: String,
 }
 
+/// What a call would make and cost.
+#[derive(Serialize)]
+pub struct Estimate {
+    /// What would be held.
+    pub price: String,
+    /// The model.
+    pub tier: &'static str,
+    /// With input images or without.
+    pub mode: &'static str,
+    /// The shape that would be made: `auto` has been worked out.
+    pub aspect_ratio: String,
+    /// The size that would be made.
+    pub resolution: &'static str,
+    /// What the account can spend now.
+    pub available: String,
+}
+
 /// A job as the lookup tells it. Every field is always there.
 #[derive(Serialize)]
 pub struct JobView<'a> {
@@ -25,6 +42,36 @@ pub struct JobView<'a> {
     finished_at: Option<String>,
     result: Option<ResultView>,
     error: Option<&'a str>,
+    /// Only of a queued job.
+    queue_position: Option<usize>,
+}
+
+/// A job as the list tells it: with what lists are filtered by.
+#[derive(Serialize)]
+pub struct ListedJob<'a> {
+    #[serde(flatten)]
+    job: JobView<'a>,
+    tier: &'static str,
+    mode: &'static str,
+    aspect_ratio: String,
+    resolution: &'static str,
+    price: String,
+    key_id: String,
+}
+
+impl<'a> ListedJob<'a> {
+    /// A job with its form in the lookup.
+    pub fn new(job: &'a Job, view: JobView<'a>) -> Self {
+        Self {
+            job: view,
+            tier: job.tier.word(),
+            mode: job.mode.word(),
+            aspect_ratio: job.ratio.to_string(),
+            resolution: job.resolution.word(),
+            price: job.price.to_string(),
+            key_id: job.key.to_string(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -33,8 +80,8 @@ struct ResultView {
 }
 
 impl<'a> JobView<'a> {
-    /// A job with the fresh download URL of its picture, where it has one.
-    pub fn new(job: &'a Job, image_url: Option<String>) -> Self {
+    /// A job with the fresh download URL of its picture, where it has one, and its place in the queue, where it has one.
+    pub fn new(job: &'a Job, image_url: Option<String>, queue_position: Option<usize>) -> Self {
         let (started_at, finished_at, error) = match &job.state {
             JobState::Queued => (None, None, None),
             JobState::Processing { started_at, .. } => (Some(*started_at), None, None),
@@ -58,6 +105,7 @@ impl<'a> JobView<'a> {
             finished_at: finished_at.map(|at| at.to_string()),
             result: image_url.map(|image_url| ResultView { image_url }),
             error,
+            queue_position,
         }
     }
 }

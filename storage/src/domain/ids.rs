@@ -40,6 +40,16 @@ macro_rules! id {
     };
 }
 
+impl JobId {
+    /// Not above any id that is made at this moment or later.
+    pub fn first_of(moment: Timestamp) -> Self {
+        // The upper 48 bits of a version 7 id are its moment. Moments are never negative.
+        Self(Uuid::from_u128(
+            (moment.millis().unsigned_abs() as u128) << 80,
+        ))
+    }
+}
+
 /// The text is no UUID in hyphenated form.
 #[derive(Debug, thiserror::Error)]
 #[error("not a UUID in hyphenated form")]
@@ -143,6 +153,17 @@ mod tests {
             let last = IdSource::new(Timestamp::from_millis(0)).next(now);
             let floor = moment_of(&last).unwrap();
             assert!(IdSource::new(floor).next(Timestamp::from_millis(10)) > last);
+        }
+    }
+
+    #[test]
+    fn the_first_id_of_a_moment_sorts_between_those_before_and_those_after() {
+        for millis in [0, 1, 5_000, 1_795_000_000_001] {
+            let moment = Timestamp::from_millis(millis);
+            let first = JobId::first_of(moment);
+            let made = |at| JobId(IdSource::new(Timestamp::from_millis(0)).next(at));
+            assert!(first <= made(moment));
+            assert!(millis < 2 || first > made(Timestamp::from_millis(millis - 1)));
         }
     }
 

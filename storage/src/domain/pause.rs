@@ -29,6 +29,16 @@ impl Pause {
         self.project || self.tiers[tier.index()]
     }
 
+    /// Why this tier takes no new jobs, where it is known. That everything is paused goes before what is said of the tier.
+    pub fn reason(&self, tier: Tier) -> Option<&str> {
+        let reason = if self.project {
+            &self.reasons.project
+        } else {
+            &self.reasons.tiers[tier.index()]
+        };
+        reason.as_deref()
+    }
+
     /// Takes away the reasons of what is not paused.
     pub fn tidied(mut self) -> Self {
         if !self.project {

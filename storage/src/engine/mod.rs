@@ -109,6 +109,14 @@ impl KeyRange {
         }
     }
 
+    /// The part of the range from `key` on, which is within it.
+    pub fn starting_at(self, key: Key) -> Self {
+        Self {
+            from: Bound::Included(key),
+            ..self
+        }
+    }
+
     /// The part of the range below `key`, which is left out.
     pub fn below(self, key: Key) -> Self {
         Self {

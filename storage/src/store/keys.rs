@@ -66,6 +66,11 @@ pub fn ended_job(account: AccountId, job: JobId) -> Key {
     key(ENDED_JOB, &[account.as_bytes(), job.as_bytes()])
 }
 
+/// The terminal jobs of one account.
+pub fn ended_jobs_of(account: AccountId) -> Key {
+    key(ENDED_JOB, &[account.as_bytes()])
+}
+
 /// All terminal jobs.
 pub fn ended_jobs() -> Key {
     key(ENDED_JOB, &[])

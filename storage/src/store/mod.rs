@@ -22,6 +22,7 @@ pub use commands::{
 };
 pub use deliveries::{DueDelivery, Forgotten};
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
+pub use jobs::Part;
 pub use scan::Page;
 pub use webhooks::MAX_WEBHOOKS;
 

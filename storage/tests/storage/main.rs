@@ -8,6 +8,7 @@ mod children;
 mod codec;
 mod contract;
 mod engines_agree;
+mod history;
 mod idempotency;
 mod job_events;
 mod model;

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
+use tintype::http::Elapsed;
 use tintype_actors::clock::Clock;
 use tintype_storage::domain::time::Timestamp;
 
@@ -26,6 +27,15 @@ impl TestClock {
     pub fn clock(&self) -> Clock {
         let millis = Arc::clone(&self.0);
         Arc::new(move || Timestamp::from_millis(millis.load(Ordering::SeqCst)))
+    }
+
+    /// Time for rate limits, since the start.
+    pub fn elapsed(&self) -> Elapsed {
+        let millis = Arc::clone(&self.0);
+        Arc::new(move || {
+            let since = millis.load(Ordering::SeqCst) - START_MILLIS;
+            Duration::from_millis(since.max(0).unsigned_abs())
+        })
     }
 
     /// Moves on.

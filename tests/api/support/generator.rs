@@ -15,6 +15,8 @@ pub enum Behaviour {
     /// With a picture.
     #[default]
     Succeed,
+    /// With this picture.
+    Show(Vec<u8>),
     /// With bytes that are no picture.
     Garbage,
     /// The request is at fault.
@@ -110,6 +112,7 @@ impl Generator for TestGenerator {
 fn outcome(behaviour: Behaviour) -> Result<Picture, GenerateError> {
     match behaviour {
         Behaviour::Succeed => Ok(Picture::own(tiny_png())),
+        Behaviour::Show(picture) => Ok(Picture::own(picture)),
         Behaviour::Garbage => Ok(Picture::foreign(b"no picture".to_vec())),
         Behaviour::Refuse(why) => Err(GenerateError::Refused(why.into())),
         Behaviour::Block(why) => Err(GenerateError::Blocked(why.into())),

@@ -137,6 +137,7 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     };
     let state = app::start(Setup {
         clock: options.clock.clock(),
+        elapsed: options.clock.elapsed(),
         engine,
         generators: HashMap::from([("builtin".to_owned(), generator)]),
         ..Setup::new(config, public_url)

@@ -58,16 +58,14 @@ pub fn replay<E: From<Faults>>(
     for (index, (first, path)) in files.iter().enumerate() {
         let bytes = fs::read(path).map_err(Faults::from)?;
         let header = Header::decode(&bytes).filter(|header| header.first == *first);
-        match header {
-            Some(header) => reader.file(path, &bytes, header, &mut each)?,
-            None => match files.get(index + 1) {
-                Some((next, _)) => {
-                    reader.missing(path, *first, *next)?;
-                    reader.expected = Some(*next);
-                }
-                // A crash came between its making and its first use.
-                None => {}
-            },
+        match (header, files.get(index + 1)) {
+            (Some(header), _) => reader.file(path, &bytes, header, &mut each)?,
+            (None, Some((next, _))) => {
+                reader.missing(path, *first, *next)?;
+                reader.expected = Some(*next);
+            }
+            // A crash came between its making and its first use.
+            (None, None) => {}
         }
         let last = reader.expected.map_or(applied, |expected| expected - 1);
         read.push((path.clone(), last, header.is_some()));

@@ -19,11 +19,27 @@ use std::time::{Duration, Instant};
 /// Bytes of one batch. sled writes about four times as much to its log (pages are rewritten as they grow), so a batch stays
 /// within one of its segments of 512 KiB: after a power cut sled notices a hole only in the last two segments.
 const MAX_BATCH_BYTES: usize = 96 * 1024;
-/// A round begins at the latest when so many bytes wait, or when the first of them has waited for so long.
-const ROUND_BYTES: usize = 8 << 20;
-const ROUND_AFTER: Duration = Duration::from_secs(1);
 /// With so many bytes waiting, whoever writes has to wait as well.
 const MAX_WAITING_BYTES: usize = 64 << 20;
+
+/// When sled is given what waits for it.
+#[derive(Clone, Copy, Debug)]
+pub struct Rounds {
+    /// At the latest when so many bytes wait.
+    pub bytes: usize,
+    /// At the latest when the first of them has waited for so long.
+    pub after: Duration,
+}
+
+impl Default for Rounds {
+    /// 8 MiB, 1 s.
+    fn default() -> Self {
+        Self {
+            bytes: 8 << 20,
+            after: Duration::from_secs(1),
+        }
+    }
+}
 
 /// sled's side: its tree and an own descriptor of its log.
 pub struct Applier {
@@ -74,8 +90,8 @@ pub fn size(key: &Key, value: Option<&Value>) -> usize {
 }
 
 /// What waits to be applied, as the two threads tell each other.
-#[derive(Default)]
 pub struct Backlog {
+    rounds: Rounds,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -94,16 +110,25 @@ struct State {
 }
 
 impl Backlog {
+    /// Nothing waits yet.
+    pub fn new(rounds: Rounds) -> Self {
+        Self {
+            rounds,
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        }
+    }
+
     /// So many bytes have been shown in the overlay.
     pub fn add(&self, bytes: usize) {
         let mut state = self.state.lock();
-        let was_full = state.waiting >= ROUND_BYTES;
+        let was_full = state.waiting >= self.rounds.bytes;
         state.waiting += bytes;
         let is_first = state.since.is_none();
         if is_first {
             state.since = Some(Instant::now());
         }
-        if is_first || (state.waiting >= ROUND_BYTES && !was_full) {
+        if is_first || (state.waiting >= self.rounds.bytes && !was_full) {
             self.changed.notify_all();
         }
     }
@@ -130,8 +155,8 @@ impl Backlog {
                 None if state.closing => return false,
                 None => self.changed.wait(&mut state),
                 Some(since) => {
-                    let due = since + ROUND_AFTER;
-                    let is_due = state.closing || state.waiting >= ROUND_BYTES;
+                    let due = since + self.rounds.after;
+                    let is_due = state.closing || state.waiting >= self.rounds.bytes;
                     if is_due || Instant::now() >= due {
                         state.applying = std::mem::take(&mut state.waiting);
                         state.since = None;

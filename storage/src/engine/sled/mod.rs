@@ -19,6 +19,7 @@ use super::journal::Layout;
 use super::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value, oversized,
 };
+pub use applier::Rounds;
 use applier::{Backlog, Work};
 use committer::Committer;
 use failure::{Failure, Latch, OpensLatch};
@@ -46,6 +47,8 @@ pub struct SledOptions {
     pub lock_timeout: Duration,
     /// How the files of the journal are laid out.
     pub journal: Layout,
+    /// When sled is given what the journal has.
+    pub rounds: Rounds,
     /// Called once, on the first failure.
     pub on_failure: OnFailure,
 }
@@ -58,6 +61,7 @@ impl SledOptions {
             commit_timeout: Duration::from_secs(5),
             lock_timeout: Duration::from_secs(10),
             journal: Layout::default(),
+            rounds: Rounds::default(),
             on_failure,
         }
     }
@@ -96,7 +100,7 @@ impl SledEngine {
         } = open::open(directory, &options)?;
         let tree = applier.tree.clone();
         let overlay = Arc::new(Overlay::default());
-        let backlog = Arc::new(Backlog::default());
+        let backlog = Arc::new(Backlog::new(options.rounds));
         let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
         let applied = Arc::new(Latch::default());
         let on_hang: OnFailure = {

@@ -45,7 +45,9 @@ pub fn open(directory: &Path, options: &SledOptions) -> Result<Opened, EngineErr
         let journal_directory = directory.join(JOURNAL);
         if !is_current(&db, &tree)? {
             // Before the header says that there is a journal: from then on one that is missing is a fault.
-            fs::create_dir_all(&journal_directory).map_err(|error| wrong(explain(&error)))?;
+            fs::create_dir_all(&journal_directory)
+                .and_then(|()| File::open(directory)?.sync_all())
+                .map_err(|error| wrong(explain(&error)))?;
             db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
         }
         db.flush().map_err(super::failed)?;

@@ -1,17 +1,17 @@
 //! Lists with `limit` and `cursor`.
 
-use crate::http::problem::{FieldFault, Problem};
+use super::problem::{FieldFault, Problem};
+use super::query::shown;
 use actix_web::HttpRequest;
 use serde::Serialize;
-use tintype_storage::store::{Page, StoreError};
+use std::collections::HashSet;
+use tintype_storage::store::Page;
 use uuid::Uuid;
 
 const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
-/// Records looked at for one page when a filter lets few through; the cursor then goes on from there.
-const MAX_LOOKED_AT: usize = 10_000;
-/// Records read at a time while looking.
-const STEP: usize = 500;
+/// Faults that an answer lists: a query can hold thousands.
+const MAX_FAULTS: usize = 20;
 
 /// Which part of a list is asked for.
 pub struct Window {
@@ -34,7 +34,8 @@ impl Window {
         Self::filtered(request, &[], |_, _| None)
     }
 
-    /// The same for a list with filters, whose `names` are handed to `take`.
+    /// The same for a list with filters, whose `names` are handed to `take`. One that ends in `[]` takes any word between its
+    /// brackets.
     pub fn filtered(
         request: &HttpRequest,
         names: &[&str],
@@ -45,7 +46,15 @@ impl Window {
             after: None,
         };
         let mut faults = Vec::new();
+        let mut seen = HashSet::new();
         for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+            if faults.len() >= MAX_FAULTS {
+                break;
+            }
+            if !seen.insert(name.clone()) {
+                faults.push(FieldFault::new(shown(&name), "stands twice; send it once"));
+                continue;
+            }
             match &*name {
                 "limit" => match value
                     .parse()
@@ -65,11 +74,13 @@ impl Window {
                         "must be a next_cursor of this list",
                     )),
                 },
-                name if names.contains(&name) => faults.extend(take(name, &value)),
+                name if names.iter().any(|it| is_named(it, name)) => {
+                    faults.extend(take(name, &value));
+                }
                 other => {
                     let known = [&["limit", "cursor"], names].concat().join(", ");
                     faults.push(FieldFault::new(
-                        other,
+                        shown(other),
                         format!("is unknown; the parameters are {known}"),
                     ));
                 }
@@ -83,43 +94,28 @@ impl Window {
     }
 }
 
-/// A page of what a filter lets through. `read` gives the list in parts, `id` is what its cursor goes by.
-pub fn sifted<R>(
-    window: &Window,
-    mut read: impl FnMut(usize, Option<[u8; 16]>) -> Result<Page<R>, StoreError>,
-    id: impl Fn(&R) -> [u8; 16],
-    lets: impl Fn(&R) -> bool,
-) -> Result<Page<R>, Problem> {
-    let (mut items, mut after, mut looked_at) = (Vec::new(), window.after, 0);
-    loop {
-        let page = read(STEP, after)?;
-        looked_at += page.items.len();
-        let last = page.next;
-        for record in page.items {
-            if items.len() == window.limit {
-                let next = items.last().map(&id);
-                return Ok(Page { items, next });
-            }
-            if lets(&record) {
-                items.push(record);
-            }
+fn is_named(known: &str, name: &str) -> bool {
+    match known.strip_suffix("[]") {
+        Some(stem) => {
+            let word = name.strip_prefix(stem).and_then(|it| it.strip_prefix('['));
+            word.is_some_and(|it| it.ends_with(']'))
         }
-        if last.is_none() || looked_at >= MAX_LOOKED_AT {
-            return Ok(Page { items, next: last });
-        }
-        after = last;
+        None => known == name,
     }
 }
 
 impl<T: Serialize> Listing<T> {
+    /// Wire forms that are ready, and the last id of a page after which there may be more.
+    pub fn of(data: Vec<T>, next: Option<[u8; 16]>) -> Self {
+        Self {
+            data,
+            next_cursor: next.map(|id| Uuid::from_bytes(id).simple().to_string()),
+        }
+    }
+
     /// A page of records as their wire forms.
     pub fn new<R>(page: Page<R>, view: impl FnMut(R) -> T) -> Self {
-        Self {
-            data: page.items.into_iter().map(view).collect(),
-            next_cursor: page
-                .next
-                .map(|id| Uuid::from_bytes(id).simple().to_string()),
-        }
+        Self::of(page.items.into_iter().map(view).collect(), page.next)
     }
 
     /// The same where a wire form may fail.
@@ -128,11 +124,6 @@ impl<T: Serialize> Listing<T> {
         view: impl FnMut(R) -> Result<T, Problem>,
     ) -> Result<Self, Problem> {
         let data = page.items.into_iter().map(view).collect::<Result<_, _>>()?;
-        Ok(Self {
-            data,
-            next_cursor: page
-                .next
-                .map(|id| Uuid::from_bytes(id).simple().to_string()),
-        })
+        Ok(Self::of(data, page.next))
     }
 }

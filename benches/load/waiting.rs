@@ -1,0 +1,100 @@
+//! What ten thousand clients that wait for their jobs cost: memory, beside as many that only keep their connections.
+
+use crate::plan::{self, Peer};
+use crate::scale::settled_memory;
+use anyhow::{Context as _, ensure};
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+const CLIENTS: usize = 10_000;
+const JOBS: usize = 1_000;
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What a client does.
+struct Manner {
+    name: &'static str,
+    /// After the path of the job.
+    path: &'static str,
+    /// What has come when it is there; `None` when nothing comes while it waits.
+    told: Option<&'static str>,
+}
+
+const MANNERS: [Manner; 3] = [
+    Manner {
+        name: "connected, idle",
+        path: "",
+        told: Some("queue_position"),
+    },
+    Manner {
+        name: "lookup with ?wait=60",
+        path: "?wait=60",
+        told: None,
+    },
+    Manner {
+        name: "listening to events",
+        path: "/events",
+        told: Some("data: "),
+    },
+];
+
+/// Prints one line for each manner of waiting.
+pub fn run() -> anyhow::Result<()> {
+    println!(
+        "\n| {CLIENTS} clients | resident MB before | with them | KB each | with the next {CLIENTS} after them |"
+    );
+    println!("|---|---|---|---|---|");
+    for manner in MANNERS {
+        let directory = tempfile::tempdir()?;
+        let peer = Peer::tintype(directory.path(), 1)?;
+        let key = peer.key().context("no key")?.to_owned();
+        let create = |_| plan::create_one(peer.address, &key);
+        let jobs = (0..JOBS).map(create).collect::<Result<Vec<_>, _>>()?;
+        let before = settled_memory(peer.id())?;
+        let first = come(peer.address, &key, &jobs, &manner)?;
+        let with_them = settled_memory(peer.id())?;
+        drop(first);
+        let next = come(peer.address, &key, &jobs, &manner)?;
+        let with_the_next = settled_memory(peer.id())?;
+        drop(next);
+        peer.end()?;
+        let each = (with_them.saturating_sub(before)) as f64 * 1_000.0 / CLIENTS as f64;
+        println!(
+            "| {} | {before} | {with_them} | {each:.1} | {with_the_next} |",
+            manner.name
+        );
+    }
+    Ok(())
+}
+
+fn come(
+    address: SocketAddr,
+    key: &str,
+    jobs: &[String],
+    manner: &Manner,
+) -> anyhow::Result<Vec<TcpStream>> {
+    let mut clients = Vec::with_capacity(CLIENTS);
+    for number in 0..CLIENTS {
+        let mut stream =
+            TcpStream::connect(address).context("is the limit of open files too low?")?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let job = &jobs[number % jobs.len()];
+        write!(
+            stream,
+            "GET /api/v1/jobs/{job}{} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n",
+            manner.path
+        )?;
+        clients.push(stream);
+    }
+    if let Some(told) = manner.told {
+        for client in &mut clients {
+            let (mut text, mut buffer) = (String::new(), [0; 4_096]);
+            while !text.contains(told) {
+                let read = client.read(&mut buffer)?;
+                ensure!(read > 0, "told {text}");
+                text.push_str(std::str::from_utf8(&buffer[..read])?);
+            }
+        }
+    }
+    Ok(clients)
+}

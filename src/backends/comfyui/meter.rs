@@ -1,0 +1,240 @@
+//! How far a prompt is, from what the websocket tells of it.
+
+use super::workflow::Graph;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+/// What a node that samples weighs, against 1 of any other: nearly all of the time goes into it.
+const SAMPLING: f32 = 20.0;
+
+/// What an event of the websocket says of the prompt.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Word {
+    /// This fraction of it is done.
+    Fraction(f32),
+    /// It has ended, well or not.
+    Over,
+}
+
+/// The nodes of one prompt, and which of them are through.
+#[derive(Debug)]
+pub struct Meter {
+    prompt: String,
+    weights: HashMap<String, f32>,
+    through: HashSet<String>,
+    /// The node at work and its own fraction.
+    at: Option<(String, f32)>,
+}
+
+impl Meter {
+    /// A meter for a prompt under this id.
+    pub fn new(prompt: &str, graph: &Graph) -> Self {
+        let weight = |node: &Value| {
+            let class = node["class_type"].as_str().unwrap_or_default();
+            if class.contains("Sampler") {
+                SAMPLING
+            } else {
+                1.0
+            }
+        };
+        let weights = graph.iter().map(|(id, node)| (id.clone(), weight(node)));
+        Self {
+            prompt: prompt.to_owned(),
+            weights: weights.collect(),
+            through: HashSet::new(),
+            at: None,
+        }
+    }
+
+    /// Takes a text frame in. `None` for what is of another prompt, or tells nothing new.
+    pub fn hear(&mut self, frame: &str) -> Option<Word> {
+        let event: Value = serde_json::from_str(frame).ok()?;
+        let data = &event["data"];
+        if data["prompt_id"]
+            .as_str()
+            .is_some_and(|id| id != self.prompt)
+        {
+            return None;
+        }
+        match event["type"].as_str()? {
+            "execution_success" | "execution_error" | "execution_interrupted" => Some(Word::Over),
+            "execution_cached" => {
+                let nodes = data["nodes"].as_array()?;
+                nodes
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .for_each(|id| self.pass(id));
+                self.fraction()
+            }
+            "executing" => {
+                let Some(id) = data["node"].as_str() else {
+                    return Some(Word::Over);
+                };
+                if let Some((before, _)) = self.at.take() {
+                    self.pass(&before);
+                }
+                self.at = Some((id.to_owned(), 0.0));
+                self.fraction()
+            }
+            "progress" => {
+                let node = data["node"].as_str().map(str::to_owned);
+                let id = node.or_else(|| self.at.as_ref().map(|(id, _)| id.clone()))?;
+                self.at = Some((id, part(data)?));
+                self.fraction()
+            }
+            "progress_state" => {
+                for (id, node) in data["nodes"].as_object()? {
+                    match node["state"].as_str() {
+                        Some("finished") => self.pass(id),
+                        Some("running") => self.at = Some((id.clone(), part(node).unwrap_or(0.0))),
+                        _ => {}
+                    }
+                }
+                self.fraction()
+            }
+            "executed" => {
+                self.pass(data["node"].as_str()?);
+                self.fraction()
+            }
+            _ => None,
+        }
+    }
+
+    fn pass(&mut self, id: &str) {
+        if self.weights.contains_key(id) {
+            self.through.insert(id.to_owned());
+        }
+    }
+
+    fn fraction(&self) -> Option<Word> {
+        let all: f32 = self.weights.values().sum();
+        let weight = |id: &String| self.weights.get(id).copied().unwrap_or(0.0);
+        let through: f32 = self.through.iter().map(weight).sum();
+        let at = self
+            .at
+            .as_ref()
+            .filter(|(id, _)| !self.through.contains(id));
+        let at = at.map_or(0.0, |(id, part)| weight(id) * part);
+        (all > 0.0).then(|| Word::Fraction((through + at) / all))
+    }
+}
+
+/// `value` of `max`.
+fn part(data: &Value) -> Option<f32> {
+    let (value, max) = (data["value"].as_f64()?, data["max"].as_f64()?);
+    (max > 0.0).then(|| (value / max).clamp(0.0, 1.0) as f32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn meter() -> Meter {
+        let graph = json!({
+            "1": {"class_type": "CheckpointLoaderSimple"}, "2": {"class_type": "CLIPTextEncode"},
+            "3": {"class_type": "KSampler"}, "4": {"class_type": "VAEDecode"}, "5": {"class_type": "SaveImage"},
+        });
+        Meter::new("p", graph.as_object().unwrap())
+    }
+
+    fn hear(meter: &mut Meter, kind: &str, data: Value) -> Option<Word> {
+        meter.hear(&json!({"type": kind, "data": data}).to_string())
+    }
+
+    fn percent(word: Option<Word>) -> u32 {
+        match word {
+            Some(Word::Fraction(fraction)) => (fraction * 100.0).round() as u32,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_run_goes_from_nothing_to_all() {
+        let mut meter = meter();
+        let node = |id: &str| json!({"node": id, "prompt_id": "p"});
+        let cached = json!({"nodes": ["1", "unknown"], "prompt_id": "p"});
+        assert_eq!(percent(hear(&mut meter, "execution_cached", cached)), 4);
+        assert_eq!(percent(hear(&mut meter, "executing", node("2"))), 4);
+        assert_eq!(percent(hear(&mut meter, "executing", node("3"))), 8);
+        let step = |value: u32| json!({"value": value, "max": 20, "prompt_id": "p", "node": "3"});
+        assert_eq!(percent(hear(&mut meter, "progress", step(10))), 50);
+        assert_eq!(percent(hear(&mut meter, "progress", step(20))), 92);
+        assert_eq!(percent(hear(&mut meter, "executing", node("4"))), 92);
+        assert_eq!(percent(hear(&mut meter, "executing", node("5"))), 96);
+        let saved = json!({"node": "5", "prompt_id": "p", "output": {"images": []}});
+        assert_eq!(percent(hear(&mut meter, "executed", saved)), 100);
+        assert_eq!(
+            hear(
+                &mut meter,
+                "executing",
+                json!({"node": null, "prompt_id": "p"})
+            ),
+            Some(Word::Over)
+        );
+    }
+
+    #[test]
+    fn the_newer_form_tells_the_same() {
+        let mut meter = meter();
+        let nodes = json!({"1": {"state": "finished"}, "2": {"state": "finished"}, "3": {"state": "running", "value": 5, "max": 20}});
+        let state = json!({"prompt_id": "p", "nodes": nodes});
+        assert_eq!(percent(hear(&mut meter, "progress_state", state)), 29);
+        for end in [
+            "execution_success",
+            "execution_error",
+            "execution_interrupted",
+        ] {
+            assert_eq!(
+                hear(&mut meter, end, json!({"prompt_id": "p"})),
+                Some(Word::Over)
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_of_no_concern_is_passed_over() {
+        let mut meter = meter();
+        let others = json!({"value": 1, "max": 2, "prompt_id": "q", "node": "3"});
+        assert_eq!(hear(&mut meter, "progress", others), None);
+        assert_eq!(
+            hear(&mut meter, "execution_success", json!({"prompt_id": "q"})),
+            None
+        );
+        assert_eq!(
+            hear(
+                &mut meter,
+                "status",
+                json!({"status": {"exec_info": {"queue_remaining": 1}}})
+            ),
+            None
+        );
+        assert_eq!(
+            hear(
+                &mut meter,
+                "progress",
+                json!({"value": 1, "max": 0, "node": "3"})
+            ),
+            None
+        );
+        assert_eq!(
+            hear(&mut meter, "progress", json!({"value": "1", "max": []})),
+            None
+        );
+        assert_eq!(hear(&mut meter, "progress", json!(7)), None);
+        for odd in [
+            "",
+            "{",
+            "[]",
+            "null",
+            "{\"type\": 1}",
+            "{\"data\": {}}",
+            "{\"type\":\"executing\"}",
+        ] {
+            let word = meter.hear(odd);
+            assert!(word.is_none() || word == Some(Word::Over), "{odd}");
+        }
+        let mut empty = Meter::new("p", &Graph::new());
+        assert_eq!(hear(&mut empty, "executing", json!({"node": "3"})), None);
+    }
+}

@@ -1,0 +1,319 @@
+//! ComfyUI: a workflow is filled in and submitted under an id that is derived from the job, waited for, and its picture
+//! fetched.
+//!
+//! The id makes work survive a restart of either side: before anything is submitted the server is asked for it. What it
+//! still works on is waited for, what it has done is fetched, and only what it does not know, or what has failed, is
+//! submitted (again, under the next id).
+
+mod abandon;
+mod meter;
+mod placeholder;
+mod probe;
+mod prompt_id;
+mod server;
+mod shipped;
+mod standing;
+mod templates;
+mod wait;
+mod watch;
+pub mod workflow;
+
+pub use probe::ComfyUiProbe;
+pub use templates::TemplateError;
+
+use super::kinds::BackendSetupError;
+use super::local::{finish::finish, originals, size};
+use super::upstream::{Auth, Fault, Upstream};
+use crate::config::{ComfyUiSettings, Remote};
+use crate::images::Images;
+use abandon::Abandon;
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use meter::Meter;
+use placeholder::Placeholder;
+use serde_json::Value;
+use server::Server;
+use standing::{Failure, Standing, Stored, chosen};
+use std::sync::Arc;
+use templates::Templates;
+use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use uuid::Uuid;
+use watch::Watch;
+use workflow::{Graph, Workflow};
+
+/// Prompts that one job may have come to, over all runs and tries.
+const MAX_GOES: u32 = 64;
+
+/// A ComfyUI server.
+#[derive(Clone)]
+pub struct ComfyUi {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    server: Server,
+    templates: Templates,
+    settings: ComfyUiSettings,
+    images: Images,
+}
+
+impl ComfyUi {
+    /// The back end `name`. Reads the workflows that the settings name.
+    ///
+    /// # Errors
+    /// See [`BackendSetupError`].
+    pub fn new(
+        name: &str,
+        remote: &Remote,
+        settings: ComfyUiSettings,
+        images: Images,
+    ) -> Result<Self, BackendSetupError> {
+        let templates = Templates::read(&settings).map_err(|source| {
+            let name = name.to_owned();
+            BackendSetupError::Template { name, source }
+        })?;
+        let inner = Inner {
+            server: Server::new(Upstream::new(name, remote, Auth::None)?),
+            templates,
+            settings,
+            images,
+        };
+        Ok(Self {
+            inner: Arc::new(inner),
+        })
+    }
+}
+
+impl Generator for ComfyUi {
+    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+        let inner = Arc::clone(&self.inner);
+        async move { inner.make(order).await }.boxed_local()
+    }
+
+    fn holds(&self, order: Order) -> LocalBoxFuture<'static, bool> {
+        let inner = Arc::clone(&self.inner);
+        async move { inner.holds(&order).await }.boxed_local()
+    }
+}
+
+/// A prompt that the server has.
+struct Tracked {
+    id: String,
+    watch: Watch,
+    abandon: Abandon,
+    /// Whether an earlier try or run submitted it.
+    adopted: bool,
+}
+
+impl Inner {
+    async fn make(&self, order: Order) -> Result<Picture, GenerateError> {
+        let workflow = self.templates.of(order.inputs.len())?;
+        for go in 0..MAX_GOES {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), &order, go);
+            let found = self.server.find(&id.to_string()).await;
+            let mut tracked = match found.map_err(told)? {
+                Some((_, Standing::Done(stored))) => {
+                    match self.collect(&workflow, &stored).await? {
+                        Some(bytes) => return finish(bytes, order.pixels).await,
+                        None => continue,
+                    }
+                }
+                Some((_, Standing::Failed(_) | Standing::Canceled)) => continue,
+                Some((theirs, Standing::Live)) => self.adopt(id, theirs, &workflow, &order).await,
+                None => self.submit(id, &workflow, &order).await?,
+            };
+            let ended = wait::wait(
+                &self.server,
+                &tracked.id,
+                &mut tracked.watch,
+                &order.progress,
+            );
+            let ended = ended.await;
+            tracked.abandon.disarm();
+            match ended? {
+                Standing::Done(stored) => match self.collect(&workflow, &stored).await? {
+                    Some(bytes) => return finish(bytes, order.pixels).await,
+                    None if tracked.adopted => {}
+                    None => return Err(self.no_picture()),
+                },
+                Standing::Failed(failure) => return Err(self.failed(&failure)),
+                // By an earlier try that was given up.
+                Standing::Canceled if tracked.adopted => {}
+                Standing::Canceled | Standing::Live => {
+                    return Err(GenerateError::Broken(
+                        "the picture was canceled on the image generator".into(),
+                    ));
+                }
+            }
+        }
+        Err(GenerateError::Broken(
+            "the image generator has failed at this job too often".into(),
+        ))
+    }
+
+    /// Is a prompt of the order under way or done?
+    async fn holds(&self, order: &Order) -> bool {
+        for go in 0..MAX_GOES {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), order, go);
+            match self.server.find(&id.to_string()).await {
+                Ok(Some((_, Standing::Live | Standing::Done(_)))) => return true,
+                Ok(Some((_, Standing::Failed(_) | Standing::Canceled))) => {}
+                Ok(None) | Err(_) => return false,
+            }
+        }
+        false
+    }
+
+    /// Takes over what an earlier try or run of the job has submitted.
+    async fn adopt(&self, id: Uuid, theirs: String, workflow: &Workflow, order: &Order) -> Tracked {
+        tracing::info!(job = %order.job, prompt = theirs, "the image generator is at work on the job already");
+        let abandon = Abandon::new(self.server.clone(), theirs.clone(), order.cut_off.clone());
+        let socket = self.server.listen(&id.to_string()).await;
+        let graph = workflow.fill(order.inputs.len(), &|_| Value::Null);
+        Tracked {
+            // The graph that runs has these nodes, unless the operator has changed the workflow meanwhile.
+            watch: Watch::new(socket, Meter::new(&theirs, &graph)),
+            id: theirs,
+            abandon,
+            adopted: true,
+        }
+    }
+
+    async fn submit(
+        &self,
+        id: Uuid,
+        workflow: &Workflow,
+        order: &Order,
+    ) -> Result<Tracked, GenerateError> {
+        let graph = self.graph(id, workflow, order).await?;
+        let ours = id.to_string();
+        // Opened before, so that no word is missed.
+        let socket = self.server.listen(&ours).await;
+        let mut abandon = Abandon::new(self.server.clone(), ours.clone(), order.cut_off.clone());
+        let submitted = self.server.submit(&ours, &graph).await;
+        if submitted.is_err() {
+            abandon.disarm();
+        }
+        let submitted = submitted.map_err(told)?;
+        abandon.known_as(&submitted.id);
+        if !submitted.node_errors.is_empty() {
+            self.server.log_node_errors(&submitted.node_errors);
+            if concerns(&submitted.node_errors, workflow.output()) {
+                // Dropped armed: what is left of the graph is of no use.
+                return Err(set_up());
+            }
+        }
+        let meter = Meter::new(&submitted.id, &graph);
+        Ok(Tracked {
+            watch: Watch::new(socket, meter),
+            id: submitted.id,
+            abandon,
+            adopted: false,
+        })
+    }
+
+    /// The workflow with the job in it, its input images on the server.
+    async fn graph(
+        &self,
+        id: Uuid,
+        workflow: &Workflow,
+        order: &Order,
+    ) -> Result<Graph, GenerateError> {
+        let checkpoint = match workflow.takes_checkpoint() {
+            true => self.checkpoint(order).await?,
+            false => String::new(),
+        };
+        let mut files = Vec::with_capacity(order.inputs.len());
+        for original in originals::load(&self.images, order).await? {
+            files.push(self.server.upload(original).await.map_err(told)?);
+        }
+        let (width, height) = size::native(order.pixels, self.settings.max_pixels);
+        Ok(
+            workflow.fill(files.len(), &|placeholder| match placeholder {
+                Placeholder::Prompt => order.prompt.as_str().into(),
+                Placeholder::Seed => prompt_id::seed(id).into(),
+                Placeholder::Width => width.into(),
+                Placeholder::Height => height.into(),
+                Placeholder::FinalWidth => order.pixels.0.into(),
+                Placeholder::FinalHeight => order.pixels.1.into(),
+                Placeholder::Checkpoint => checkpoint.as_str().into(),
+                Placeholder::FilenamePrefix => format!("tintype/{}", order.job).into(),
+                Placeholder::Image(number) => {
+                    let file = files.get(number.wrapping_sub(1));
+                    file.map_or(Value::Null, |file| file.as_str().into())
+                }
+            }),
+        )
+    }
+
+    async fn checkpoint(&self, order: &Order) -> Result<String, GenerateError> {
+        if let Some(named) = order.model.as_ref().or(self.settings.checkpoint.as_ref()) {
+            return Ok(named.clone());
+        }
+        let known = self.server.checkpoints().await.map_err(told)?;
+        known.into_iter().next().ok_or_else(|| {
+            let backend = self.server.upstream().name();
+            tracing::warn!(%backend, "it has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model in another way");
+            set_up()
+        })
+    }
+
+    /// The picture among the files, where it is still there.
+    async fn collect(
+        &self,
+        workflow: &Workflow,
+        stored: &[Stored],
+    ) -> Result<Option<Vec<u8>>, GenerateError> {
+        match chosen(stored, workflow.output()) {
+            Some(file) => self.server.fetch(file).await.map_err(told),
+            None => Ok(None),
+        }
+    }
+
+    fn no_picture(&self) -> GenerateError {
+        let backend = self.server.upstream().name();
+        tracing::warn!(%backend, "the workflow ended without a picture: it needs a SaveImage node");
+        set_up()
+    }
+
+    fn failed(&self, failure: &Failure) -> GenerateError {
+        let upstream = self.server.upstream();
+        let (backend, node) = (upstream.name(), upstream.clean(&failure.node_type));
+        let exception = upstream.clean(&failure.exception);
+        let message = upstream.clean(&failure.message);
+        tracing::warn!(%backend, node, exception, message, "the workflow failed");
+        match failure.is_out_of_memory() {
+            true => GenerateError::Transient {
+                reason: "the image generator ran out of memory".into(),
+                retry_after: None,
+            },
+            false => GenerateError::Broken("the image generator failed at its workflow".into()),
+        }
+    }
+}
+
+fn set_up() -> GenerateError {
+    GenerateError::Broken(
+        "the image generator is not set up correctly; its operator has to correct that".into(),
+    )
+}
+
+/// A fault as callers hear of it. What ComfyUI refuses is at fault by its set-up: the caller's words are a plain string in a
+/// graph, and the input images were looked at before they were sent.
+fn told(fault: Fault) -> GenerateError {
+    match GenerateError::from(fault) {
+        GenerateError::Refused(_) => set_up(),
+        other => other,
+    }
+}
+
+/// Does the picture depend on one of the nodes at fault?
+fn concerns(errors: &serde_json::Map<String, Value>, output: Option<&str>) -> bool {
+    let Some(output) = output else {
+        return true;
+    };
+    errors.iter().any(|(node, told)| {
+        let dependent = told["dependent_outputs"].as_array();
+        node == output || dependent.is_none_or(|it| it.iter().any(|it| it == output))
+    })
+}

@@ -1,0 +1,139 @@
+//! What becomes of a picture that a model has made: one that shows nothing is a fault, one that is too small is enlarged.
+
+use crate::backends::upstream::blocking;
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::imageops::FilterType as Resampling;
+use image::{DynamicImage, ImageReader, Limits};
+use std::io::Cursor;
+use tintype_actors::generator::{GenerateError, Picture};
+
+/// Longest side that is decoded.
+const MAX_SIDE: u32 = 16_384;
+/// Memory that decoding may take.
+const MAX_ALLOC: u64 = 512 * 1024 * 1024;
+
+/// Checks a picture and enlarges it until it covers `wanted` (width by height), cropped evenly where its ratio is another.
+/// One that is large enough stays byte for byte. Runs on the blocking pool: a large one takes a second or two.
+///
+/// # Errors
+///
+/// `Broken` for what is no picture, and for one of a single colour: that is what these servers give when the model has failed
+/// (numbers out of range, a missing autoencoder or text encoder), and nobody is to pay for it.
+pub async fn finish(bytes: Vec<u8>, wanted: (u32, u32)) -> Result<Picture, GenerateError> {
+    let bytes = blocking(move || cover(bytes, wanted)).await?;
+    Ok(Picture::foreign(bytes))
+}
+
+fn broken(text: &str) -> GenerateError {
+    GenerateError::Broken(text.to_owned())
+}
+
+fn cover(bytes: Vec<u8>, (width, height): (u32, u32)) -> Result<Vec<u8>, GenerateError> {
+    let picture = decode(&bytes)
+        .ok_or_else(|| broken("the image generator answered with something that is no picture"))?;
+    if is_blank(&picture) {
+        return Err(broken(
+            "the image generator gave a picture of a single colour: its model has failed",
+        ));
+    }
+    if picture.width() >= width && picture.height() >= height {
+        return Ok(bytes);
+    }
+    drop(bytes);
+    let large = picture.resize_to_fill(width, height, Resampling::Lanczos3);
+    drop(picture);
+    encode(&large).ok_or_else(|| broken("the enlarged picture could not be encoded"))
+}
+
+/// The first frame of a picture, within limits.
+pub(super) fn decode(bytes: &[u8]) -> Option<DynamicImage> {
+    let mut reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .ok()?;
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_ALLOC);
+    reader.limits(limits);
+    reader.decode().ok()
+}
+
+/// A PNG, written fast rather than small.
+pub(super) fn encode(picture: &DynamicImage) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let encoder =
+        PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
+    picture.write_with_encoder(encoder).ok()?;
+    Some(bytes)
+}
+
+fn is_blank(picture: &DynamicImage) -> bool {
+    let sample = usize::from(picture.color().bytes_per_pixel());
+    let mut pixels = picture.as_bytes().chunks_exact(sample.max(1));
+    match pixels.next() {
+        Some(first) => pixels.all(|pixel| pixel == first),
+        None => true,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::{Rgb, RgbImage};
+
+    fn gradient(width: u32, height: u32) -> Vec<u8> {
+        let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 7]));
+        encode(&DynamicImage::ImageRgb8(pixels)).unwrap()
+    }
+
+    fn size(bytes: &[u8]) -> (u32, u32) {
+        let picture = decode(bytes).unwrap();
+        (picture.width(), picture.height())
+    }
+
+    #[test]
+    fn a_picture_that_is_large_enough_stays_as_it_is() {
+        let bytes = gradient(64, 48);
+        assert_eq!(cover(bytes.clone(), (64, 48)).unwrap(), bytes);
+        assert_eq!(cover(bytes.clone(), (32, 48)).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_smaller_one_is_enlarged_and_cropped_to_what_was_asked_for() {
+        assert_eq!(
+            size(&cover(gradient(64, 48), (128, 96)).unwrap()),
+            (128, 96)
+        );
+        assert_eq!(
+            size(&cover(gradient(64, 64), (200, 50)).unwrap()),
+            (200, 50)
+        );
+    }
+
+    #[test]
+    fn a_picture_of_one_colour_is_a_fault_in_every_pixel_format() {
+        let plain = [
+            DynamicImage::new_rgb8(9, 9),
+            DynamicImage::new_luma8(9, 9),
+            DynamicImage::new_rgba16(9, 9),
+        ];
+        for picture in plain {
+            let fault = cover(encode(&picture).unwrap(), (9, 9)).unwrap_err();
+            assert!(
+                matches!(&fault, GenerateError::Broken(text) if text.contains("single colour"))
+            );
+        }
+        let mut nearly = RgbImage::new(9, 9);
+        nearly.put_pixel(8, 8, Rgb([0, 0, 1]));
+        assert!(cover(encode(&nearly.into()).unwrap(), (9, 9)).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_picture_is_a_fault() {
+        let whole = gradient(64, 48);
+        for bytes in [&b""[..], b"<html>", &whole[..whole.len() / 2], b"GIF89a"] {
+            let fault = cover(bytes.to_vec(), (64, 48)).unwrap_err();
+            assert!(matches!(&fault, GenerateError::Broken(text) if text.contains("no picture")));
+        }
+    }
+}

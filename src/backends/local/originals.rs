@@ -1,0 +1,40 @@
+//! Input images on their way to a server: proved to be whole, and in a form that all of these servers read alike.
+//!
+//! Some of them drop a damaged input silently and paint without it, some ignore how a photograph is to be turned, and what
+//! they decode besides PNG and JPEG differs.
+
+use super::finish::decode;
+use crate::backends::inputs::{self, Accepts, Input};
+use crate::backends::upstream::blocking;
+use crate::images::Images;
+use crate::inputs::ImageKind;
+use tintype_actors::generator::{GenerateError, Order};
+use tintype_storage::domain::request::MAX_INPUTS;
+
+/// An upright PNG or JPEG goes as it came, anything else as PNG.
+const ACCEPTS: Accepts = Accepts {
+    kinds: &[ImageKind::Png, ImageKind::Jpeg],
+    max_bytes: 64 * 1024 * 1024,
+    max_total_bytes: 200_000_000,
+    max_count: MAX_INPUTS,
+    heeds_orientation: false,
+};
+
+/// Reads the input images of an order from the object store.
+///
+/// # Errors
+///
+/// As [`inputs::load`]; `Refused` for one whose header is whole and the rest of which is not.
+pub async fn load(images: &Images, order: &Order) -> Result<Vec<Input>, GenerateError> {
+    let originals = inputs::load(images, order, ACCEPTS).await?;
+    for (at, original) in originals.iter().enumerate() {
+        let bytes = original.bytes.clone();
+        if !blocking(move || decode(&bytes).is_some()).await {
+            return Err(GenerateError::Refused(format!(
+                "input image {} is damaged and cannot be decoded",
+                at + 1
+            )));
+        }
+    }
+    Ok(originals)
+}

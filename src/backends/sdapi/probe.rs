@@ -1,0 +1,89 @@
+//! Asks for the lists of what the settings name: checkpoints, samplers, schedules, upscalers.
+
+use crate::backends::probe::{Findings, Probe};
+use crate::backends::upstream::{Auth, Fault, Upstream, UpstreamSetupError};
+use crate::config::{Remote, SdApiSettings};
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use serde_json::Value;
+
+/// How one of the servers may call a thing, in its lists.
+const NAMES: [&str; 6] = ["title", "model_name", "filename", "name", "label", "alias"];
+
+/// Asks a server that speaks `/sdapi/v1`.
+pub struct SdApiProbe {
+    upstream: Upstream,
+    settings: SdApiSettings,
+}
+
+impl SdApiProbe {
+    /// A probe of the back end `name`.
+    ///
+    /// # Errors
+    /// See [`UpstreamSetupError`].
+    pub fn new(
+        name: &str,
+        remote: &Remote,
+        settings: SdApiSettings,
+    ) -> Result<Self, UpstreamSetupError> {
+        let upstream = Upstream::new(name, remote, Auth::Basic)?;
+        Ok(Self { upstream, settings })
+    }
+}
+
+impl Probe for SdApiProbe {
+    fn probe(&self, models: Vec<String>) -> LocalBoxFuture<'static, Findings> {
+        let (upstream, settings) = (self.upstream.clone(), self.settings.clone());
+        async move {
+            let mut findings = Findings::default();
+            let known = match list(&upstream, "sd-models").await {
+                Ok(known) => known,
+                Err(fault) => {
+                    findings.fails(format!(
+                        "the list of checkpoints: {fault}; A1111 and Forge need --api"
+                    ));
+                    return findings;
+                }
+            };
+            let titles: Vec<&str> = known.iter().filter_map(|it| names(it).next()).collect();
+            let titles = upstream.clean(&titles.join(", "));
+            findings.works(format!("it answers; its checkpoints: {titles}"));
+            for model in models.iter().chain(&settings.checkpoint) {
+                look_up(&mut findings, "checkpoint", model, &known);
+            }
+            for (what, path, wanted) in [
+                ("sampler", "samplers", &settings.sampler),
+                ("scheduler", "schedulers", &settings.scheduler),
+                ("upscaler", "upscalers", &settings.upscaler),
+            ] {
+                let Some(wanted) = wanted else { continue };
+                match list(&upstream, path).await {
+                    Ok(known) => look_up(&mut findings, what, wanted, &known),
+                    Err(fault) => findings.fails(format!("the list of {path}: {fault}")),
+                }
+            }
+            findings
+        }
+        .boxed_local()
+    }
+}
+
+async fn list(upstream: &Upstream, what: &str) -> Result<Vec<Value>, Fault> {
+    let answer = upstream.get(&format!("/sdapi/v1/{what}")).await?;
+    let answer = upstream.expect_success(answer)?;
+    upstream.json(answer).await
+}
+
+fn names(entry: &Value) -> impl Iterator<Item = &str> {
+    let members = NAMES.iter().filter_map(|name| entry[*name].as_str());
+    entry.as_str().into_iter().chain(members)
+}
+
+fn look_up(findings: &mut Findings, what: &str, wanted: &str, known: &[Value]) {
+    // The servers themselves take a checkpoint by the beginning of its title too, as that ends with a hash.
+    let is = |name: &str| name == wanted || name.starts_with(&format!("{wanted} ["));
+    match known.iter().any(|entry| names(entry).any(is)) {
+        true => findings.works(format!("{what} {wanted}")),
+        false => findings.fails(format!("{what} {wanted}: the server does not list it")),
+    }
+}

@@ -1,0 +1,49 @@
+//! A websocket to a back end (RFC 6455), over the same connection set-up, credentials and TLS as every other call.
+
+use super::{Answer, Fault, Upstream};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use reqwest::header::{CONNECTION, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use reqwest::{Method, StatusCode, Upgraded};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::protocol::{Role, WebSocketConfig};
+
+/// Largest message that is read: previews of pictures come along.
+const MAX_MESSAGE: usize = 16 * 1024 * 1024;
+
+/// An open websocket.
+pub type Socket = WebSocketStream<Upgraded>;
+
+impl Upstream {
+    /// Opens a websocket below `base_url`; `path` as for [`get`](Self::get).
+    ///
+    /// `Sec-WebSocket-Accept` is not compared: it guards against caches that answer in place of the server, and none
+    /// answers 101.
+    ///
+    /// # Errors
+    /// Why there is none; [`Fault::Status`] for any answer but 101.
+    pub async fn websocket(&self, path: &str) -> Result<Socket, Fault> {
+        let key = BASE64_STANDARD.encode(rand::random::<[u8; 16]>());
+        let request = self
+            .request(Method::GET, path)
+            .header(CONNECTION, "Upgrade")
+            .header(UPGRADE, "websocket")
+            .header(SEC_WEBSOCKET_VERSION, "13")
+            .header(SEC_WEBSOCKET_KEY, key);
+        let broken = |error: reqwest::Error| Fault::BrokenOff(error.without_url().to_string());
+        let response = request.send().await.map_err(broken)?;
+        if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+            let answer = Answer {
+                status: response.status(),
+                headers: response.headers().clone(),
+                body: Default::default(),
+            };
+            return Err(self.refusal(&answer, None));
+        }
+        let upgraded = response.upgrade().await.map_err(broken)?;
+        let config = WebSocketConfig::default()
+            .max_message_size(Some(MAX_MESSAGE))
+            .max_frame_size(Some(MAX_MESSAGE));
+        Ok(WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await)
+    }
+}

@@ -1,0 +1,59 @@
+//! `GET /models`: what is on sale for the caller's key.
+
+use super::auth::Principal;
+use super::paging::Listing;
+use super::problem::Problem;
+use super::state::AppState;
+use actix_web::http::header;
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use tintype_storage::domain::tier::{Mode, Tier};
+
+#[derive(Serialize)]
+struct Model {
+    id: &'static str,
+    modes: Vec<&'static str>,
+    aspect_ratios: Vec<String>,
+    resolutions: Vec<&'static str>,
+    /// By resolution, in the service's currency.
+    prices: BTreeMap<&'static str, String>,
+    /// Would a call be answered 503 now?
+    paused: bool,
+    /// Why, where the operator has said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paused_reason: Option<String>,
+    /// Is the key scoped for it?
+    allowed: bool,
+}
+
+/// All models, always on one page.
+pub async fn list(
+    principal: Principal,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    principal.admit()?;
+    let pause = state.pause.read().clone();
+    let model = |tier: &Tier| {
+        let offer = state.catalog.offer(*tier);
+        let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
+        let prices = offer.prices.iter();
+        Model {
+            id: tier.word(),
+            modes: Mode::ALL.iter().map(|mode| mode.word()).collect(),
+            aspect_ratios: ratios
+                .chain(offer.auto.then(|| "auto".to_owned()))
+                .collect(),
+            resolutions: prices.clone().map(|(it, _)| it.word()).collect(),
+            prices: prices
+                .map(|(it, price)| (it.word(), price.to_string()))
+                .collect(),
+            paused: pause.covers(*tier),
+            paused_reason: pause.reason(*tier).map(str::to_owned),
+            allowed: principal.key.allows(*tier),
+        }
+    };
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(answer.json(Listing::of(Tier::ALL.iter().map(model).collect(), None)))
+}

@@ -1,0 +1,24 @@
+//! `GET /transactions`
+
+use super::auth::Principal;
+use super::paging::{Listing, Window};
+use super::problem::Problem;
+use super::state::AppState;
+use super::wire::ledger::EntryView;
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+
+/// The ledger of the caller's account, newest first.
+pub async fn list(
+    principal: Principal,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    principal.admit()?;
+    let window = Window::of(&request)?;
+    let account = principal.key.account;
+    let page = state.store.ledger(account, window.limit, window.after)?;
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(answer.json(Listing::new(page, EntryView::from)))
+}

@@ -1,0 +1,128 @@
+//! The jobs of an account as one list: live and ended ones, ranges, and jobs that end while they are listed.
+
+use crate::support::*;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::{JobEvent, JobState};
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::{
+    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, commit_and_wait,
+};
+use tintype_storage::store::{Part, Store, Writes};
+
+fn ids(
+    store: &Store,
+    part: Part,
+    below: Option<JobId>,
+    from: Option<JobId>,
+    limit: usize,
+) -> Vec<JobId> {
+    let jobs = store.jobs_of(ACCOUNT, part, below, from, limit);
+    jobs.expect("jobs").iter().map(|job| job.id).collect()
+}
+
+#[test]
+fn steps_join_to_all_jobs_newest_first_on_every_engine() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let sled = SledEngine::open(directory.path(), SledOptions::new(no_failure())).expect("open");
+    for engine in [
+        Arc::new(MemoryEngine::new()) as Arc<dyn Engine>,
+        Arc::new(sled),
+    ] {
+        let mut till = Till::open(Arc::clone(&engine), ACCOUNT, amount("100"));
+        let mut jobs: Vec<JobId> = (0..9)
+            .map(|_| till.accept(new_job(amount("1"))).expect("accept").job)
+            .collect();
+        let ended = [jobs[0], jobs[3], jobs[4], jobs[8]];
+        for job in ended {
+            till.apply(job, JobEvent::Cancel).expect("cancel");
+        }
+        // Of another account, with ids among these.
+        let mut other = Till::open(Arc::clone(&engine), AccountId(uuid(0xacd)), amount("9"));
+        other.accept(new_job(amount("1"))).expect("accept");
+        jobs.reverse();
+        let store = &till.store;
+        assert_eq!(ids(store, Part::All, None, None, 99), jobs);
+        let (live, over): (Vec<_>, Vec<_>) = jobs.iter().partition(|it| !ended.contains(it));
+        assert_eq!(ids(store, Part::Live, None, None, 99), live);
+        assert_eq!(ids(store, Part::Ended, None, None, 99), over);
+        for limit in 1..=10 {
+            let (mut found, mut below) = (Vec::new(), None);
+            loop {
+                let step = ids(store, Part::All, below, None, limit);
+                below = step.last().copied();
+                if step.is_empty() {
+                    break;
+                }
+                found.extend(step);
+            }
+            assert_eq!(found, jobs, "in steps of {limit}");
+        }
+        let range = |below: usize, from: usize| {
+            ids(store, Part::All, Some(jobs[below]), Some(jobs[from]), 99)
+        };
+        assert_eq!(range(2, 6), jobs[3..=6], "the upper end is left out");
+        assert!(range(5, 5).is_empty() && range(6, 2).is_empty());
+        engine.close();
+    }
+}
+
+/// Submits something after its first scan.
+struct Interrupting {
+    inner: MemoryEngine,
+    then: Mutex<Option<Writes>>,
+}
+
+impl Engine for Interrupting {
+    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+        self.inner.get(key)
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, Value)>, EngineError> {
+        let found = self.inner.scan(range, direction, limit);
+        if let Some(writes) = self.then.lock().take() {
+            commit_and_wait(&self.inner, writes)?;
+        }
+        found
+    }
+
+    fn submit(&self, commit: Commit) {
+        self.inner.submit(commit);
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.inner.stats()
+    }
+
+    fn close(&self) {
+        self.inner.close();
+    }
+}
+
+#[test]
+fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
+    let engine = Arc::new(Interrupting {
+        inner: MemoryEngine::new(),
+        then: Mutex::new(None),
+    });
+    let mut till = Till::open(Arc::clone(&engine) as Arc<dyn Engine>, ACCOUNT, amount("9"));
+    let jobs = [(); 3].map(|()| till.accept(new_job(amount("1"))).expect("accept").job);
+    let mut batch = till.book.batch(&till.store, limits());
+    let transaction = tintype_storage::domain::ids::TransactionId(uuid(7_777));
+    batch
+        .apply(jobs[1], JobEvent::Cancel, transaction, at(2_000_000))
+        .expect("cancel");
+    *engine.then.lock() = Some(batch.into_writes().expect("writes"));
+    let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9);
+    let found = found.expect("jobs");
+    let told: Vec<JobId> = found.iter().map(|job| job.id).collect();
+    assert_eq!(told, [jobs[2], jobs[1], jobs[0]]);
+    assert!(matches!(found[1].state, JobState::Failed { .. }));
+}

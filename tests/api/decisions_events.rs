@@ -1,0 +1,199 @@
+//! Decisions 1, "Beyond the specification": the states of a job as server-sent events.
+
+use crate::support::http::Request;
+use crate::support::raw::Wire;
+use crate::support::{Behaviour, Customer, Server, options::Options, until};
+use serde_json::Value;
+
+fn one_at_a_time() -> Options {
+    Options::new().set("backends.builtin.concurrency", 1)
+}
+
+fn events(server: &Server, customer: &Customer, job: &str) -> Request {
+    server.native(customer, "GET", &format!("/jobs/{job}/events"))
+}
+
+fn listening(server: &Server, request: &Request) -> Wire {
+    let mut wire = Wire::open(server.address);
+    wire.send(&request.wire());
+    wire
+}
+
+/// Waits until this text has come; nothing is taken off.
+fn hears(wire: &mut Wire, text: &str) {
+    while !wire.peek(text) {}
+}
+
+/// Ids, and the jobs that the data lines hold.
+fn parsed(text: &str) -> Vec<(String, Value)> {
+    let blocks = text.split("\n\n").filter(|block| block.contains("data: "));
+    blocks
+        .map(|block| {
+            let field = |name: &str| {
+                let mut lines = block.lines().filter_map(|line| line.strip_prefix(name));
+                let value = lines.next().unwrap_or_else(|| panic!("{name} in {block}"));
+                assert_eq!(lines.next(), None, "one line of {name}");
+                value.to_owned()
+            };
+            assert_eq!(field("event: "), "status");
+            let data: Value = serde_json::from_str(&field("data: ")).unwrap();
+            (field("id: "), data)
+        })
+        .collect()
+}
+
+fn statuses(events: &[(String, Value)]) -> Vec<&str> {
+    let statuses = events.iter().map(|(_, job)| job["status"].as_str());
+    statuses.map(Option::unwrap).collect()
+}
+
+fn listeners(server: &Server, job: &str, count: usize) {
+    let id = job.parse().unwrap();
+    until("so many listen", || {
+        server.inside().system.watchers(id) == count
+    });
+}
+
+#[test]
+fn each_state_is_told_and_the_terminal_one_ends_the_stream() {
+    let server = Server::with(one_at_a_time());
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let first = server.create(&customer);
+    server.job_once(&customer, &first, "processing");
+    let job = server.create(&customer);
+    let mut wire = listening(&server, &events(&server, &customer, &job));
+    hears(&mut wire, "\"queued\"");
+    server.generator.release_one();
+    hears(&mut wire, "\"processing\"");
+    server.generator.release_one();
+    let answer = wire.answer_to("GET").unwrap();
+    assert_eq!(answer.status, 200);
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    let told = parsed(&answer.text());
+    assert_eq!(statuses(&told), ["queued", "processing", "done"]);
+    let ids: Vec<&str> = told.iter().map(|(id, _)| id.as_str()).collect();
+    assert_eq!(ids, ["1", "2", "3"]);
+    assert_eq!(told[0].1["queue_position"], 1);
+    assert_eq!(
+        told[2].1,
+        server.job(&customer, &job),
+        "the data is the Job"
+    );
+    listeners(&server, &job, 0);
+}
+
+#[test]
+fn a_job_that_is_over_is_told_at_once() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let done = server.create(&customer);
+    server.job_once(&customer, &done, "done");
+    server.generator.behave(Behaviour::Refuse("no foxes"));
+    let failed = server.create(&customer);
+    server.job_once(&customer, &failed, "failed");
+    for (job, status) in [(&done, "done"), (&failed, "failed")] {
+        let answer = events(&server, &customer, job).expect(200);
+        assert_eq!(statuses(&parsed(&answer.text())), [status]);
+    }
+}
+
+#[test]
+fn one_who_comes_back_hears_what_is_new_and_nothing_twice() {
+    let server = Server::with(one_at_a_time());
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "processing");
+    let resumed = |id: &str| events(&server, &customer, &job).header("Last-Event-ID", id);
+    let mut at_queued = listening(&server, &resumed("1"));
+    hears(&mut at_queued, "\"processing\"");
+    let mut at_processing = listening(&server, &resumed("2"));
+    // Something is said at once, so that the client knows that it is connected.
+    hears(&mut at_processing, "retry: 2000");
+    listeners(&server, &job, 2);
+    server.generator.release_all();
+    let told = parsed(&at_queued.answer_to("GET").unwrap().text());
+    assert_eq!(statuses(&told), ["processing", "done"]);
+    let told = parsed(&at_processing.answer_to("GET").unwrap().text());
+    assert_eq!(statuses(&told), ["done"]);
+    // Who has heard the end need not come back: 204 tells an EventSource so.
+    assert!(resumed("3").expect(204).body.is_empty());
+}
+
+#[test]
+fn an_id_that_is_not_of_the_stream_tells_nothing() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    let long = "9".repeat(5_000);
+    for id in [
+        "", "0", "4", "255", "256", "-1", "+", "two", "1.5", "\u{e9}", &long,
+    ] {
+        let answer = events(&server, &customer, &job)
+            .header("Last-Event-ID", id)
+            .expect(200);
+        assert_eq!(statuses(&parsed(&answer.text())), ["done"], "{id}");
+    }
+}
+
+#[test]
+fn a_listener_that_goes_away_leaves_nothing_behind() {
+    let server = Server::with(one_at_a_time());
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    let request = events(&server, &customer, &job);
+    let mut wires: Vec<Wire> = (0..20).map(|_| listening(&server, &request)).collect();
+    wires.iter_mut().for_each(|wire| hears(wire, "data: "));
+    listeners(&server, &job, 20);
+    for (at, wire) in wires.into_iter().enumerate() {
+        if at % 2 == 0 {
+            wire.reset()
+        } else {
+            drop(wire)
+        }
+    }
+    listeners(&server, &job, 0);
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn an_orderly_stop_ends_the_streams() {
+    let server = Server::with(one_at_a_time().set("server.shutdown_grace_seconds", 30));
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "processing");
+    let mut wire = listening(&server, &events(&server, &customer, &job));
+    hears(&mut wire, "data: ");
+    let generator = server.generator.clone();
+    let stopping = std::thread::spawn(move || server.stop());
+    // The run is held until the stream has ended, so it is not the job's end that ends it.
+    let told = parsed(&wire.answer_to("GET").unwrap().text());
+    assert_eq!(statuses(&told), ["processing"]);
+    generator.release_all();
+    stopping.join().unwrap();
+}
+
+#[test]
+fn a_foreign_job_has_no_events() {
+    let server = Server::start();
+    let (owner, other) = (server.customer("1.00"), server.customer("1.00"));
+    let job = server.create(&owner);
+    events(&server, &other, &job).refused(404, "not_found");
+    events(&server, &other, "nothing").refused(404, "not_found");
+    server
+        .get(&format!("/api/v1/jobs/{job}/events"))
+        .refused(401, "unauthorized");
+    server
+        .native(&owner, "POST", &format!("/jobs/{job}/events"))
+        .refused(405, "method_not_allowed");
+    let head = server
+        .native(&owner, "HEAD", &format!("/jobs/{job}/events"))
+        .expect(200);
+    assert_eq!(head.header("content-type"), Some("text/event-stream"));
+}

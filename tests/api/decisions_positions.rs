@@ -1,0 +1,112 @@
+//! Decisions 1, "Beyond the specification": the place of a queued job.
+
+use crate::support::{Customer, Server, options::Options, until};
+use serde_json::{Value, json};
+
+fn one_at_a_time() -> Server {
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    server.generator.hold();
+    server
+}
+
+fn position(server: &Server, customer: &Customer, job: &str) -> Value {
+    let job = server.job(customer, job);
+    job.get("queue_position").expect("always there").clone()
+}
+
+#[test]
+fn the_next_one_is_1_and_those_that_do_not_wait_have_none() {
+    let server = one_at_a_time();
+    let customer = server.customer("10.00");
+    let jobs: Vec<String> = (0..4).map(|_| server.create(&customer)).collect();
+    server.job_once(&customer, &jobs[0], "processing");
+    let positions = || -> Vec<Value> {
+        jobs.iter()
+            .map(|job| position(&server, &customer, job))
+            .collect()
+    };
+    until("all are known", || {
+        positions() == [json!(null), json!(1), json!(2), json!(3)]
+    });
+    server.generator.release_one();
+    until("each has moved up", || {
+        positions() == [json!(null), json!(null), json!(1), json!(2)]
+    });
+    server.generator.release_all();
+    server.job_once(&customer, &jobs[3], "done");
+    assert_eq!(
+        positions(),
+        [json!(null), json!(null), json!(null), json!(null)]
+    );
+}
+
+#[test]
+fn a_job_has_a_place_as_soon_as_it_is_accepted() {
+    let server = one_at_a_time();
+    let customer = server.customer("10.00");
+    let first = server.create(&customer);
+    server.job_once(&customer, &first, "processing");
+    for at in 1..50 {
+        let job = server.create(&customer);
+        // The dispatcher may have yet to hear of it, and of some before it.
+        let told = position(&server, &customer, &job)
+            .as_u64()
+            .expect("a place");
+        assert!((1..=at).contains(&told), "{told} of {at}");
+        until("it is known", || position(&server, &customer, &job) == at);
+    }
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn accounts_that_take_turns_are_counted_in() {
+    let server = one_at_a_time();
+    let (flood, other) = (server.customer("10.00"), server.customer("10.00"));
+    let first = server.create(&flood);
+    server.job_once(&flood, &first, "processing");
+    let flooding: Vec<String> = (0..9).map(|_| server.create(&flood)).collect();
+    let late: Vec<String> = (0..2).map(|_| server.create(&other)).collect();
+    until("all are known", || position(&server, &other, &late[1]) == 4);
+    assert_eq!(position(&server, &other, &late[0]), 2);
+    let places: Vec<Value> = flooding
+        .iter()
+        .map(|job| position(&server, &flood, job))
+        .collect();
+    assert_eq!(json!(places), json!([1, 3, 5, 6, 7, 8, 9, 10, 11]));
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn each_tier_has_a_queue_of_its_own() {
+    let server = one_at_a_time();
+    let customer = server.customer("10.00");
+    let first = server.create(&customer);
+    server.job_once(&customer, &first, "processing");
+    server.create(&customer);
+    let body = crate::support::fox();
+    let fast = server
+        .generation(&customer, "/nb/text-generations", &body)
+        .expect(202)
+        .job_id();
+    assert_eq!(position(&server, &customer, &fast), 1);
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn the_list_tells_the_places_as_well() {
+    let server = one_at_a_time();
+    let customer = server.customer("10.00");
+    let first = server.create(&customer);
+    server.job_once(&customer, &first, "processing");
+    let last = (0..3).map(|_| server.create(&customer)).last().unwrap();
+    until("all are known", || position(&server, &customer, &last) == 3);
+    let page = server.native(&customer, "GET", "/jobs").expect(200).json();
+    let data = page["data"].as_array().unwrap().iter();
+    let places: Vec<&Value> = data.map(|job| &job["queue_position"]).collect();
+    assert_eq!(json!(places), json!([3, 2, 1, null]));
+    server.generator.release_all();
+    server.assert_settled();
+}

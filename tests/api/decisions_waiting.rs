@@ -1,0 +1,200 @@
+//! Decisions 1, "Beyond the specification": lookups that wait.
+
+use crate::support::raw::Wire;
+use crate::support::{Customer, Server, options::Options, until};
+
+fn one_at_a_time() -> Server {
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    server.generator.hold();
+    server
+}
+
+fn begun(server: &Server, customer: &Customer) -> String {
+    let job = server.create(customer);
+    server.job_once(customer, &job, "processing");
+    job
+}
+
+fn is_waiting(server: &Server, job: &str, count: usize) {
+    let id = job.parse().unwrap();
+    until("the lookups wait", || {
+        server.inside().system.watchers(id) == count
+    });
+}
+
+#[test]
+fn the_answer_comes_as_soon_as_the_job_is_terminal() {
+    let server = one_at_a_time();
+    let customer = server.customer("1.00");
+    let job = begun(&server, &customer);
+    let path = format!("/jobs/{job}?wait=60");
+    let mut wire = Wire::open(server.address);
+    wire.send(&server.native(&customer, "GET", &path).wire());
+    is_waiting(&server, &job, 1);
+    server.generator.release_all();
+    let answer = wire.answer_to("GET").unwrap();
+    assert_eq!(
+        (answer.status, answer.json()["status"].as_str()),
+        (200, Some("done"))
+    );
+    assert!(answer.json()["result"]["image_url"].is_string());
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    assert_eq!(answer.header("preference-applied"), None);
+    is_waiting(&server, &job, 0);
+}
+
+#[test]
+fn the_preference_of_rfc_7240_is_honoured_and_said_so() {
+    let server = one_at_a_time();
+    let customer = server.customer("1.00");
+    let job = begun(&server, &customer);
+    let path = format!("/jobs/{job}");
+    let lookup = server.native(&customer, "GET", &path);
+    let mut wire = Wire::open(server.address);
+    wire.send(
+        &lookup
+            .clone()
+            .header("Prefer", "respond-async, wait=99")
+            .wire(),
+    );
+    is_waiting(&server, &job, 1);
+    server.generator.release_all();
+    let answer = wire.answer_to("GET").unwrap();
+    assert_eq!(answer.json()["status"], "done");
+    assert_eq!(answer.header("preference-applied"), Some("wait=60"));
+    // What is terminal is answered at once, whatever the patience.
+    let answer = lookup.clone().header("Prefer", "wait=30").expect(200);
+    assert_eq!(answer.header("preference-applied"), Some("wait=30"));
+    // What is no preference for waiting is ignored.
+    for odd in ["wait", "wait=soon", "wait=-1", "handling=strict"] {
+        let answer = lookup.clone().header("Prefer", odd).expect(200);
+        assert_eq!(answer.header("preference-applied"), None, "{odd}");
+    }
+}
+
+#[test]
+fn the_present_state_is_answered_when_the_patience_ends() {
+    let server = one_at_a_time();
+    let customer = server.customer("1.00");
+    let job = begun(&server, &customer);
+    for (path, headers) in [
+        ("?wait=0", &[][..]),
+        ("?wait=1", &[]),
+        ("", &[("Prefer", "wait=0")]),
+    ] {
+        let mut lookup = server.native(&customer, "GET", &format!("/jobs/{job}{path}"));
+        for (name, value) in headers {
+            lookup = lookup.header(name, value);
+        }
+        assert_eq!(lookup.expect(200).json()["status"], "processing");
+    }
+    // The parameter counts before the header.
+    let path = format!("/jobs/{job}?wait=0");
+    let lookup = server
+        .native(&customer, "GET", &path)
+        .header("Prefer", "wait=60");
+    assert_eq!(lookup.expect(200).header("preference-applied"), None);
+    is_waiting(&server, &job, 0);
+    server.generator.release_all();
+}
+
+#[test]
+fn a_cancellation_is_an_end_too() {
+    let server = one_at_a_time();
+    let customer = server.customer("1.00");
+    begun(&server, &customer);
+    let queued = server.create(&customer);
+    let mut wire = Wire::open(server.address);
+    let path = format!("/jobs/{queued}?wait=60");
+    wire.send(&server.native(&customer, "GET", &path).wire());
+    is_waiting(&server, &queued, 1);
+    let path = format!("/jobs/{queued}");
+    server.native(&customer, "DELETE", &path).expect(200);
+    let answer = wire.answer_to("GET").unwrap().json();
+    assert_eq!(
+        (&answer["status"], &answer["error"]),
+        (&"failed".into(), &"canceled".into())
+    );
+    server.generator.release_all();
+}
+
+#[test]
+fn a_client_that_goes_away_leaves_nothing_behind() {
+    let server = one_at_a_time();
+    let customer = server.customer("1.00");
+    let job = begun(&server, &customer);
+    let request = server
+        .native(&customer, "GET", &format!("/jobs/{job}?wait=60"))
+        .wire();
+    let mut wires: Vec<Wire> = (0..20).map(|_| Wire::open(server.address)).collect();
+    wires.iter_mut().for_each(|wire| wire.send(&request));
+    is_waiting(&server, &job, 20);
+    for (at, wire) in wires.into_iter().enumerate() {
+        if at % 2 == 0 {
+            wire.reset()
+        } else {
+            drop(wire)
+        }
+    }
+    is_waiting(&server, &job, 0);
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn an_orderly_stop_ends_the_waiting() {
+    let server = Server::with(
+        Options::new()
+            .set("backends.builtin.concurrency", 1)
+            .set("server.shutdown_grace_seconds", 30),
+    );
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let job = begun(&server, &customer);
+    let mut wire = Wire::open(server.address);
+    let path = format!("/jobs/{job}?wait=60");
+    wire.send(&server.native(&customer, "GET", &path).wire());
+    is_waiting(&server, &job, 1);
+    let generator = server.generator.clone();
+    let stopping = std::thread::spawn(move || server.stop());
+    // The run is held until the answer is there, so it is not the job's end that answers.
+    assert_eq!(
+        wire.answer_to("GET").unwrap().json()["status"],
+        "processing"
+    );
+    generator.release_all();
+    stopping.join().unwrap();
+}
+
+#[test]
+fn a_bad_wait_is_422_by_its_name() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    let long = format!("wait={}", "6".repeat(500));
+    for query in [
+        "wait=",
+        "wait=61",
+        "wait=-1",
+        "wait=%2B1",
+        "wait=1.5",
+        "wait=1e1",
+        "wait=ten",
+        "wait=%201",
+        "wait=1&wait=1",
+        "wait=%EF%BC%91",
+        "wait=%00",
+        &long,
+    ] {
+        let path = format!("/jobs/{job}?{query}");
+        server.native(&customer, "GET", &path).invalid(&["wait"]);
+    }
+    // One of another account is not told from one that does not exist by this either.
+    let other = server.customer("1.00");
+    for query in ["wait=1", "wait=x"] {
+        let path = format!("/jobs/{job}?{query}");
+        server
+            .native(&other, "GET", &path)
+            .refused(404, "not_found");
+    }
+}

@@ -1,0 +1,359 @@
+//! ComfyUI that fails: every fault is what can be done about it, and tells a caller nothing of the set-up.
+
+use crate::comfyui::{AGES, plain, with};
+use crate::comfyui_stub::{Age, Fate, Stub};
+use crate::desk::{Desk, assert_outcome, blank, outcome, picture, remote, run};
+use crate::peer::{Call, Reply, json, nobody, text};
+use serde_json::{Value, json};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tintype::backends::comfyui::ComfyUi;
+use tintype::config::ComfyUiSettings;
+
+const SET_UP: &str = "broken: the image generator is not set up correctly";
+
+/// A prompt of this fate, on a server of each age, comes to this.
+fn fate(fate: Fate, expected: &str) {
+    for age in AGES {
+        let (desk, stub) = (Desk::new(), Stub::start(age));
+        stub.next(std::slice::from_ref(&fate));
+        run(async {
+            assert_outcome(
+                &outcome(&plain(&desk, &stub), &desk.order()).await,
+                expected,
+            );
+        });
+        assert_eq!(stub.prompts().len(), 1, "{age:?}");
+    }
+}
+
+/// A new server that answers so where the line is this comes to this.
+fn instead(line: &'static str, reply: fn() -> Reply, expected: &str) {
+    let desk = Desk::new();
+    let answer = move |call: &Call| (call.line().starts_with(line)).then(reply);
+    let stub = Stub::with(Age::New, answer);
+    run(async {
+        let order = desk.order_with(&[picture(8, 8)]).await;
+        let found = outcome(&plain(&desk, &stub), &order).await;
+        assert!(
+            found.starts_with(expected),
+            "{line}: {found:?}, not {expected:?}"
+        );
+        assert_outcome(&found, expected);
+    });
+}
+
+#[test]
+fn an_exception_in_a_node_is_not_tried_again() {
+    let text = "Error(s) in loading state_dict at /opt/s3cret/model.safetensors";
+    fate(
+        Fate::Fails("RuntimeError", text),
+        "broken: the image generator failed at its workflow",
+    );
+}
+
+#[test]
+fn too_little_memory_may_pass() {
+    for (class, words) in [
+        (
+            "torch.OutOfMemoryError",
+            "Allocation on device 0 would exceed allowed memory",
+        ),
+        (
+            "RuntimeError",
+            "CUDA out of memory. Tried to allocate 2.00 GiB",
+        ),
+    ] {
+        fate(
+            Fate::Fails(class, words),
+            "transient: the image generator ran out of memory",
+        );
+    }
+}
+
+#[test]
+fn another_try_is_another_prompt() {
+    for age in AGES {
+        let (desk, stub) = (Desk::new(), Stub::start(age));
+        stub.next(&[
+            Fate::Fails("torch.OutOfMemoryError", ""),
+            Fate::Fails("X", ""),
+            Fate::Done,
+        ]);
+        run(async {
+            let (generator, order) = (plain(&desk, &stub), desk.order());
+            assert_outcome(&outcome(&generator, &order).await, "transient: ");
+            assert_outcome(&outcome(&generator, &order).await, "broken: ");
+            assert_outcome(&outcome(&generator, &order).await, "picture");
+        });
+        let prompts = stub.prompts();
+        assert_eq!(prompts.len(), 3, "{age:?}");
+        assert_ne!(prompts[0].client, prompts[1].client);
+        assert_ne!(prompts[1].client, prompts[2].client);
+    }
+}
+
+#[test]
+fn what_somebody_cancels_there_is_not_made_again_there() {
+    fate(
+        Fate::Interrupted,
+        "broken: the picture was canceled on the image generator",
+    );
+}
+
+#[test]
+fn a_prompt_that_the_server_has_lost_may_be_tried_again() {
+    fate(
+        Fate::Lost,
+        "transient: the image generator was restarted and has lost the picture",
+    );
+}
+
+#[test]
+fn a_workflow_that_stores_no_picture_is_the_operators_matter() {
+    fate(Fate::Empty, SET_UP);
+}
+
+#[test]
+fn a_refused_graph_is_the_operators_matter() {
+    let line = "POST /prompt";
+    instead(
+        line,
+        || {
+            json(
+                400,
+                &json!({
+                    "error": {"type": "prompt_outputs_failed_validation", "message": "Prompt outputs failed validation", "details": "", "extra_info": {}},
+                    "node_errors": {"4": {"class_type": "CheckpointLoaderSimple", "dependent_outputs": ["9"], "errors": [
+                        {"type": "value_not_in_list", "message": "Value not in list", "details": "ckpt_name: 'x.safetensors' not in []"}]}},
+                }),
+            )
+        },
+        SET_UP,
+    );
+    // As servers wrote it before 2024.
+    instead(
+        line,
+        || {
+            json(
+                400,
+                &json!({"error": "Prompt has no outputs", "node_errors": {}}),
+            )
+        },
+        SET_UP,
+    );
+    instead(
+        line,
+        || {
+            json(
+                400,
+                &json!({"error": {"type": "invalid_prompt_id"}, "node_errors": []}),
+            )
+        },
+        SET_UP,
+    );
+    instead(line, || text(403, ""), SET_UP);
+    instead(line, || text(405, "405: Method Not Allowed"), SET_UP);
+    instead(
+        line,
+        || text(500, "500 Internal Server Error"),
+        "transient: the image generator failed for the moment",
+    );
+}
+
+/// A server that takes a prompt and finds a node at fault which these outputs depend on.
+fn partly(dependent: &'static [&'static str]) -> (String, Stub) {
+    let desk = Desk::new();
+    let taken = AtomicUsize::new(0);
+    let stub = Stub::with(Age::New, move |call| {
+        let first = call.line() == "POST /prompt" && taken.fetch_add(1, Ordering::SeqCst) == 0;
+        let errors: Value =
+            json!({"4": {"class_type": "SaveImage", "dependent_outputs": dependent, "errors": []}});
+        let id = call.json()["prompt_id"].clone();
+        first.then(|| {
+            json(
+                200,
+                &json!({"prompt_id": id, "number": 1, "node_errors": errors}),
+            )
+        })
+    });
+    let found = run(async { outcome(&plain(&desk, &stub), &desk.order()).await });
+    (found, stub)
+}
+
+#[test]
+fn a_graph_that_is_taken_in_part_counts_if_its_picture_is_made() {
+    let (found, stub) = partly(&["save"]);
+    assert_outcome(&found, SET_UP);
+    assert_eq!(stub.calls("POST /prompt").len(), 1);
+    // The stub has not kept the prompt, so that one is lost: what matters is that it was waited for.
+    let (found, _) = partly(&["another"]);
+    assert_outcome(&found, "transient: the image generator was restarted");
+}
+
+#[test]
+fn a_server_without_checkpoints_says_so() {
+    instead("GET /models/checkpoints", || json(200, &json!([])), SET_UP);
+    instead(
+        "GET /models/checkpoints",
+        || json(200, &json!([1, null])),
+        SET_UP,
+    );
+}
+
+#[test]
+fn the_newer_list_of_choices_is_read_too() {
+    let desk = Desk::new();
+    let stub = Stub::with(Age::Old, |call| {
+        let choices = json!(["COMBO", {"options": ["combo.safetensors"]}]);
+        let info =
+            json!({"CheckpointLoaderSimple": {"input": {"required": {"ckpt_name": choices}}}});
+        (call.path() == "/object_info/CheckpointLoaderSimple").then(|| json(200, &info))
+    });
+    run(async {
+        assert_outcome(
+            &outcome(&plain(&desk, &stub), &desk.order()).await,
+            "picture",
+        );
+    });
+    let graph = &stub.prompts()[0].graph;
+    assert_eq!(
+        graph["checkpoint"]["inputs"]["ckpt_name"],
+        "combo.safetensors"
+    );
+}
+
+#[test]
+fn a_picture_that_cannot_be_had_is_a_fault() {
+    let line = "GET /view";
+    instead(line, || text(404, ""), SET_UP);
+    instead(line, || text(400, ""), SET_UP);
+    instead(line, || text(403, ""), SET_UP);
+    instead(
+        line,
+        || text(200, "<html>not a picture</html>"),
+        "broken: the image generator answered with something that is no picture",
+    );
+    instead(
+        line,
+        || Reply::Full(200, "image/png", vec![]),
+        "broken: the image generator answered with something that is no picture",
+    );
+    instead(
+        line,
+        || Reply::Full(200, "image/png", blank(64, 64)),
+        "broken: the image generator gave a picture of a single colour",
+    );
+    instead(
+        line,
+        || {
+            let whole = picture(64, 64);
+            let mut half =
+                format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", whole.len()).into_bytes();
+            half.extend(&whole[..whole.len() / 2]);
+            Reply::Raw(half)
+        },
+        "transient: the image generator broke off its answer",
+    );
+    instead(
+        line,
+        || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n".to_vec()),
+        "broken: the image generator answered with more than a picture can be",
+    );
+}
+
+#[test]
+fn an_upload_that_fails_is_a_fault() {
+    let line = "POST /upload/image";
+    instead(line, || text(413, "Request Entity Too Large"), SET_UP);
+    instead(line, || text(400, ""), SET_UP);
+    instead(line, || text(500, ""), "transient: ");
+    instead(line, || json(200, &json!({"subfolder": "x"})), "broken: ");
+    instead(line, || text(200, "{"), "broken: ");
+}
+
+#[test]
+fn what_is_no_comfyui_is_found_out() {
+    let garbage = "broken: the image generator answered with something that is no picture";
+    let line = "GET /api/jobs";
+    instead(line, || text(200, "<html>hello</html>"), garbage);
+    instead(
+        line,
+        || json(200, &json!({"id": "x", "status": "somewhere"})),
+        garbage,
+    );
+    instead(
+        line,
+        || text(502, "<html>bad gateway</html>"),
+        "transient: ",
+    );
+    instead(line, || text(401, ""), SET_UP);
+    instead("GET /queue", || text(404, ""), "picture");
+    instead("", || text(404, ""), SET_UP);
+    instead(
+        "",
+        || Reply::Raw(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()),
+        "transient: ",
+    );
+    instead("", || Reply::Raw(Vec::new()), "transient: ");
+    instead("POST /prompt", || text(200, "ok"), garbage);
+    instead("POST /prompt", || json(200, &json!({"number": 1})), garbage);
+}
+
+#[test]
+fn nobody_there_may_pass() {
+    let desk = Desk::new();
+    let settings = ComfyUiSettings::default();
+    let generator = ComfyUi::new("comfy", &remote(&nobody()), settings, desk.images.clone());
+    run(async {
+        let found = outcome(&generator.expect("set up"), &desk.order()).await;
+        assert_outcome(
+            &found,
+            "transient: the image generator could not be reached",
+        );
+    });
+}
+
+#[test]
+fn questions_may_go_unanswered_now_and_then() {
+    let desk = Desk::new();
+    let asked = AtomicUsize::new(0);
+    let stub = Stub::with(Age::New, move |call| {
+        // The first finds that there is nothing yet; the next two fail.
+        let about = call.line().starts_with("GET /api/jobs");
+        let number = if about {
+            asked.fetch_add(1, Ordering::SeqCst)
+        } else {
+            0
+        };
+        (about && (1..3).contains(&number)).then(|| text(500, "busy"))
+    });
+    run(async {
+        assert_outcome(
+            &outcome(&plain(&desk, &stub), &desk.order()).await,
+            "picture",
+        );
+    });
+    assert_eq!(stub.prompts().len(), 1);
+}
+
+#[test]
+fn an_input_that_cannot_be_read_is_told_by_its_number() {
+    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    run(async {
+        let heic = b"\0\0\0\x18ftypheic\0\0\0\0mif1heic".to_vec();
+        let order = desk.order_with(&[picture(8, 8), heic]).await;
+        let generator = with(&desk, &stub, ComfyUiSettings::default());
+        let found = outcome(&generator, &order).await;
+        assert_outcome(&found, "broken: input image 2 is HEIC");
+        let whole = picture(8, 8);
+        let half = whole[..whole.len() - 20].to_vec();
+        let order = desk.order_with(&[whole, half]).await;
+        let found = outcome(&generator, &order).await;
+        assert_outcome(&found, "refused: input image 2 is damaged");
+        let mut gone = desk.order_with(&[picture(8, 8)]).await;
+        gone.inputs[0].key = "inputs/nowhere".into();
+        let found = outcome(&generator, &gone).await;
+        assert_outcome(&found, "transient: an input image could not be read back");
+    });
+    assert!(stub.prompts().is_empty());
+}

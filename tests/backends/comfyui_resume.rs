@@ -1,0 +1,220 @@
+//! A prompt outlives whoever waits for it: it is found again after a restart, and ended when it is given up.
+
+use crate::comfyui::{AGES, plain};
+use crate::comfyui_stub::{Age, Fate, Stub};
+use crate::desk::{Desk, assert_outcome, outcome, run, until, word};
+use crate::support::{Options, Server};
+use serde_json::json;
+use tintype_actors::generator::{Generator, Order};
+
+/// Begins an order with a generator of its own, and drops it once the server has the prompt.
+async fn begun_and_dropped(desk: &Desk, stub: &Stub, order: &Order, fate: Fate) {
+    stub.next(&[fate]);
+    let making = tokio::task::spawn_local(plain(desk, stub).generate(order.clone()));
+    // Once before it was submitted, and once while it is waited for.
+    until("the prompt is waited for", || {
+        stub.prompts().len() == 1 && stub.questions() > 1
+    })
+    .await;
+    making.abort();
+    assert!(making.await.unwrap_err().is_cancelled());
+}
+
+#[test]
+fn a_prompt_is_found_again_after_a_restart() {
+    for age in AGES {
+        for fate in [Fate::Runs, Fate::Waits] {
+            let (desk, stub) = (Desk::new(), Stub::start(age));
+            run(async {
+                let order = desk.order();
+                desk.cut_off.send_replace(true);
+                begun_and_dropped(&desk, &stub, &order, fate.clone()).await;
+                desk.cut_off.send_replace(false);
+                let again = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
+                let heard = || stub.calls("GET /ws").len() > 1;
+                until("the second one listens to it", heard).await;
+                stub.all_become(Fate::Done);
+                assert_outcome(&word(again.await.unwrap()), "picture");
+            });
+            assert_eq!(stub.prompts().len(), 1, "{age:?} {fate:?}");
+            assert!(stub.calls("POST /interrupt").is_empty());
+            assert!(stub.calls("POST /queue").is_empty());
+        }
+    }
+}
+
+#[test]
+fn what_was_done_meanwhile_is_fetched() {
+    for age in AGES {
+        let (desk, stub) = (Desk::new(), Stub::start(age));
+        run(async {
+            let order = desk.order();
+            desk.cut_off.send_replace(true);
+            begun_and_dropped(&desk, &stub, &order, Fate::Runs).await;
+            stub.all_become(Fate::Done);
+            assert_outcome(&outcome(&plain(&desk, &stub), &order).await, "picture");
+        });
+        assert_eq!(stub.prompts().len(), 1, "{age:?}");
+    }
+}
+
+#[test]
+fn what_failed_or_was_canceled_meanwhile_is_made_again() {
+    for age in AGES {
+        for fate in [Fate::Fails("X", ""), Fate::Interrupted, Fate::Lost] {
+            let (desk, stub) = (Desk::new(), Stub::start(age));
+            run(async {
+                let order = desk.order();
+                desk.cut_off.send_replace(true);
+                begun_and_dropped(&desk, &stub, &order, Fate::Runs).await;
+                stub.all_become(fate.clone());
+                assert_outcome(&outcome(&plain(&desk, &stub), &order).await, "picture");
+            });
+            assert_eq!(stub.prompts().len(), 2, "{age:?} {fate:?}");
+        }
+    }
+}
+
+#[test]
+fn a_prompt_that_is_given_up_is_ended_by_its_id_alone() {
+    for age in AGES {
+        for fate in [Fate::Runs, Fate::Waits] {
+            let (desk, stub) = (Desk::new(), Stub::start(age));
+            run(async {
+                // Somebody else's, which must go on.
+                stub.next(&[Fate::Waits]);
+                let other = json!({"prompt": {}, "prompt_id": "another", "client_id": "another"});
+                let http = awc::Client::default();
+                let sent = http
+                    .post(format!("{}/prompt", stub.url()))
+                    .send_json(&other);
+                assert!(sent.await.unwrap().status().is_success());
+                let order = desk.order();
+                stub.next(std::slice::from_ref(&fate));
+                let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order));
+                until("the prompt is waited for", || {
+                    stub.prompts().len() == 2 && stub.questions() > 1
+                })
+                .await;
+                making.abort();
+                until("it has ended", || {
+                    matches!(stub.prompts()[1].fate, Fate::Interrupted)
+                })
+                .await;
+            });
+            assert!(
+                matches!(stub.prompts()[0].fate, Fate::Waits),
+                "{age:?} {fate:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_prompt_whose_cancellation_is_still_seen_is_followed_by_another() {
+    let (desk, stub) = (Desk::new(), Stub::start(Age::New));
+    run(async {
+        let order = desk.order();
+        begun_and_dropped(&desk, &stub, &order, Fate::Runs).await;
+        let again = outcome(&plain(&desk, &stub), &order).await;
+        assert_outcome(&again, "picture");
+    });
+    assert_eq!(stub.prompts().len(), 2);
+}
+
+#[test]
+fn where_a_tier_has_several_back_ends_the_one_with_the_prompt_is_found() {
+    let (first, second) = (Stub::start(Age::New), Stub::start(Age::Old));
+    first.next(&[Fate::Fails("RuntimeError", "")]);
+    second.next(&[Fate::Runs]);
+    let other: toml::Table = backend(&first);
+    let order = "it = [{ name = 'other' }, { name = 'comfy' }]";
+    let order = order.parse::<toml::Table>().unwrap()["it"].clone();
+    let options = service(&second)
+        .set("backends.other", other)
+        .set("tiers.pro.backends", order);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    crate::support::until("the second one has it", || second.is_heard());
+    let server = server.restart();
+    crate::support::until("the second run has found it", || {
+        second.calls("GET /ws").len() == 2
+    });
+    second.all_become(Fate::Done);
+    server.job_once(&customer, &job, "done");
+    assert_eq!((first.prompts().len(), second.prompts().len()), (1, 1));
+}
+
+fn backend(stub: &Stub) -> toml::Table {
+    let text = format!("kind = 'comfyui'\nbase_url = '{}'", stub.url());
+    text.parse().unwrap()
+}
+
+/// The service with one such back end for the tier `pro`.
+fn service(stub: &Stub) -> Options {
+    let backend = backend(stub);
+    let backends: toml::Value =
+        "it = [{ name = 'comfy' }]".parse::<toml::Table>().unwrap()["it"].clone();
+    Options::new()
+        .on_disk()
+        .set("backends.comfy", backend)
+        .set("tiers.pro.backends", backends)
+}
+
+#[test]
+fn a_prompt_is_picked_up_when_the_service_is_restarted_and_never_submitted_twice() {
+    for age in AGES {
+        let stub = Stub::start(age);
+        stub.next(&[Fate::Runs]);
+        let server = Server::with(service(&stub));
+        let customer = server.customer("1.00");
+        let job = server.create(&customer);
+        crate::support::until("the prompt is there", || stub.prompts().len() == 1);
+        server.job_once(&customer, &job, "processing");
+        let server = server.restart();
+        let server = {
+            server.job_once(&customer, &job, "processing");
+            crate::support::until("the second run has found it", || {
+                stub.calls("GET /ws").len() == 2
+            });
+            server.restart()
+        };
+        crate::support::until("the third run has found it", || {
+            stub.calls("GET /ws").len() == 3
+        });
+        stub.all_become(Fate::Done);
+        let done = server.job_once(&customer, &job, "done");
+        assert_eq!(done["error"], json!(null));
+        assert_eq!(stub.prompts().len(), 1, "{age:?}");
+        assert!(stub.calls("POST /interrupt").is_empty());
+        server.assert_money(&customer, "0.866", "0.00", "0.866");
+        crate::support::audited(&server);
+    }
+}
+
+#[test]
+fn the_service_knows_how_far_a_running_job_is() {
+    let stub = Stub::start(Age::New);
+    stub.next(&[Fate::Runs]);
+    let server = Server::with(service(&stub));
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    crate::support::until("it is heard", || {
+        stub.prompts().len() == 1 && stub.is_heard()
+    });
+    let id = stub.prompts()[0].id.clone();
+    let found = tintype_storage::domain::ids::JobId(job.parse().unwrap());
+    let progress = || server.inside().system.progress(found);
+    assert_eq!(progress(), None);
+    stub.tell(
+        "progress",
+        &json!({"value": 5, "max": 10, "prompt_id": id, "node": "sampler"}),
+    );
+    crate::support::until("it is told", || {
+        progress().is_some_and(|it| it > 0.2 && it < 0.8)
+    });
+    stub.all_become(Fate::Done);
+    server.job_once(&customer, &job, "done");
+    crate::support::until("the run is over", || progress().is_none());
+}

@@ -1,0 +1,399 @@
+//! A ComfyUI server without models: it queues, "runs" and remembers prompts as the real one does, at three ages of it.
+
+use crate::desk::picture;
+use crate::peer::{Call, Peer, Reply, json, text};
+use parking_lot::Mutex;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+use std::net::TcpStream;
+use std::sync::Arc;
+
+/// How old the server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Age {
+    /// It has `/api/jobs`.
+    New,
+    /// It takes a prompt's id, and has lists alone.
+    Middle,
+    /// It gives prompts ids of its own, interrupts whatever runs, and lists no models.
+    Old,
+}
+
+/// What becomes of a prompt.
+#[derive(Clone, Debug)]
+pub enum Fate {
+    /// It is run through at once.
+    Done,
+    /// It runs until told.
+    Runs,
+    /// It waits behind others.
+    Waits,
+    /// It fails with an exception of this class and text.
+    Fails(&'static str, &'static str),
+    /// Somebody interrupts it.
+    Interrupted,
+    /// It is run through and stores nothing.
+    Empty,
+    /// The server forgets it.
+    Lost,
+}
+
+/// A prompt that was taken.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// The id that the server knows it by.
+    pub id: String,
+    pub client: String,
+    pub graph: Value,
+    pub fate: Fate,
+    number: usize,
+}
+
+#[derive(Default)]
+struct State {
+    calls: Vec<Call>,
+    prompts: Vec<Prompt>,
+    next: Vec<Fate>,
+    uploads: BTreeMap<String, Vec<u8>>,
+    sockets: HashMap<String, TcpStream>,
+}
+
+type Instead = dyn Fn(&Call) -> Option<Reply> + Send + Sync;
+
+struct Shared {
+    age: Age,
+    state: Mutex<State>,
+    instead: Box<Instead>,
+}
+
+/// The server.
+pub struct Stub {
+    peer: Peer,
+    shared: Arc<Shared>,
+}
+
+impl Stub {
+    pub fn start(age: Age) -> Self {
+        Self::with(age, |_| None)
+    }
+
+    /// One that answers some calls in another way.
+    pub fn with(
+        age: Age,
+        instead: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            age,
+            state: Mutex::default(),
+            instead: Box::new(instead),
+        });
+        let serving = Arc::clone(&shared);
+        Self {
+            peer: Peer::start(move |call| serving.answer(call)),
+            shared,
+        }
+    }
+
+    pub fn url(&self) -> String {
+        self.peer.url()
+    }
+
+    /// The fate of the next prompts, in this order; of all further ones `Done`.
+    pub fn next(&self, fates: &[Fate]) {
+        self.shared.state.lock().next = fates.to_vec();
+    }
+
+    /// Changes the fate of all prompts that were taken.
+    pub fn all_become(&self, fate: Fate) {
+        let mut state = self.shared.state.lock();
+        let prompts = state.prompts.iter_mut();
+        prompts.for_each(|prompt| prompt.fate = fate.clone());
+    }
+
+    pub fn prompts(&self) -> Vec<Prompt> {
+        self.shared.state.lock().prompts.clone()
+    }
+
+    pub fn uploads(&self) -> BTreeMap<String, Vec<u8>> {
+        self.shared.state.lock().uploads.clone()
+    }
+
+    /// The calls of a line such as `POST /prompt`.
+    pub fn calls(&self, line: &str) -> Vec<Call> {
+        let state = self.shared.state.lock();
+        let of_line = |call: &&Call| call.line() == line;
+        state.calls.iter().filter(of_line).cloned().collect()
+    }
+
+    /// How often somebody asked where a prompt stands.
+    pub fn questions(&self) -> usize {
+        let state = self.shared.state.lock();
+        let asks = |call: &&Call| call.line().starts_with("GET /api/jobs/");
+        state.calls.iter().filter(asks).count()
+    }
+
+    /// Does somebody listen?
+    pub fn is_heard(&self) -> bool {
+        !self.shared.state.lock().sockets.is_empty()
+    }
+
+    /// Tells every listener.
+    pub fn tell(&self, kind: &str, data: &Value) {
+        let frame = json!({"type": kind, "data": data}).to_string();
+        self.send(0x1, frame.as_bytes());
+    }
+
+    /// Sends every listener a frame of this opcode.
+    pub fn send(&self, opcode: u8, payload: &[u8]) {
+        let mut frame = vec![0x80 | opcode];
+        match payload.len() {
+            short @ 0..126 => frame.push(short as u8),
+            long => {
+                frame.push(126);
+                frame.extend((long as u16).to_be_bytes());
+            }
+        }
+        frame.extend(payload);
+        for socket in self.shared.state.lock().sockets.values_mut() {
+            let _ = socket.write_all(&frame);
+        }
+    }
+}
+
+impl Shared {
+    fn answer(self: &Arc<Self>, call: &Call) -> Reply {
+        self.state.lock().calls.push(call.clone());
+        assert_eq!(
+            call.header("origin"),
+            None,
+            "refused with 403 by the real one"
+        );
+        if let Some(reply) = (self.instead)(call) {
+            return reply;
+        }
+        let path = call.path().to_owned();
+        let parts: Vec<&str> = path.trim_start_matches('/').split('/').collect();
+        match (call.method.as_str(), &parts[..]) {
+            ("POST", ["prompt"]) => self.take(&call.json()),
+            ("GET", ["queue"]) => json(200, &self.queue()),
+            ("GET", ["history", id]) => json(200, &self.history(Some(id))),
+            ("GET", ["history"]) => json(200, &self.history(None)),
+            ("POST", ["upload", "image"]) => self.keep(call),
+            ("GET", ["view"]) => self.view(call),
+            ("GET", ["ws"]) => self.listen(call),
+            ("GET", ["models", "checkpoints"]) if self.age != Age::Old => {
+                json(200, &json!(["first.safetensors", "second.safetensors"]))
+            }
+            ("GET", ["object_info", "CheckpointLoaderSimple"]) => {
+                let names = json!([["old.ckpt", "older.ckpt"], {"tooltip": ""}]);
+                json(
+                    200,
+                    &json!({"CheckpointLoaderSimple": {"input": {"required": {"ckpt_name": names}}}}),
+                )
+            }
+            ("POST", ["queue"]) => self.delete(&call.json()),
+            ("POST", ["interrupt"]) => self.interrupt(&call.json()),
+            ("GET", ["api", "jobs", id]) if self.age == Age::New => self.job(id),
+            ("POST", ["api", "jobs", id, "cancel"]) if self.age == Age::New => {
+                let canceled = self.end(|prompt| prompt.id == *id);
+                json(200, &json!({"cancelled": canceled}))
+            }
+            // As aiohttp writes it, which is no JSON.
+            ("POST", ["api", ..]) => text(405, "405: Method Not Allowed"),
+            _ => text(404, "404: Not Found"),
+        }
+    }
+
+    fn take(&self, body: &Value) -> Reply {
+        let mut state = self.state.lock();
+        let number = state.prompts.len();
+        let ours = body["prompt_id"].as_str().filter(|_| self.age != Age::Old);
+        let id = ours.map_or_else(|| format!("of-the-server-{number}"), str::to_owned);
+        let fate = match state.next.is_empty() {
+            true => Fate::Done,
+            false => state.next.remove(0),
+        };
+        state.prompts.push(Prompt {
+            id: id.clone(),
+            client: body["client_id"].as_str().unwrap_or_default().to_owned(),
+            graph: body["prompt"].clone(),
+            fate,
+            number,
+        });
+        json(
+            200,
+            &json!({"prompt_id": id, "number": number, "node_errors": {}}),
+        )
+    }
+
+    /// Ends prompts that wait or run.
+    fn end(&self, of: impl Fn(&Prompt) -> bool) -> bool {
+        let mut state = self.state.lock();
+        let live = |it: &&mut Prompt| matches!(it.fate, Fate::Runs | Fate::Waits) && of(it);
+        let ended: Vec<_> = state.prompts.iter_mut().filter(live).collect();
+        let any = !ended.is_empty();
+        ended.into_iter().for_each(|it| it.fate = Fate::Interrupted);
+        any
+    }
+
+    fn delete(&self, body: &Value) -> Reply {
+        assert!(body.get("clear").is_none(), "that is everybody's");
+        let ids = body["delete"].as_array().cloned().unwrap_or_default();
+        self.end(|it| matches!(it.fate, Fate::Waits) && ids.iter().any(|id| it.id == *id));
+        text(200, "")
+    }
+
+    fn interrupt(&self, body: &Value) -> Reply {
+        let named = body["prompt_id"].as_str().filter(|_| self.age != Age::Old);
+        self.end(|it| matches!(it.fate, Fate::Runs) && named.is_none_or(|id| it.id == id));
+        text(200, "")
+    }
+
+    fn queue(&self) -> Value {
+        let state = self.state.lock();
+        let list = |wanted: fn(&Fate) -> bool| -> Vec<Value> {
+            let prompts = state.prompts.iter().filter(|it| wanted(&it.fate));
+            prompts.map(entry).collect()
+        };
+        json!({
+            "queue_running": list(|fate| matches!(fate, Fate::Runs)),
+            "queue_pending": list(|fate| matches!(fate, Fate::Waits)),
+        })
+    }
+
+    fn history(&self, id: Option<&str>) -> Value {
+        let state = self.state.lock();
+        let mut history = Map::new();
+        for prompt in state
+            .prompts
+            .iter()
+            .filter(|it| id.is_none_or(|id| it.id == id))
+        {
+            let message = |name: &str, told: Value| json!([["execution_start", {}], [name, told]]);
+            let (status, messages) = match &prompt.fate {
+                Fate::Done | Fate::Empty => ("success", message("execution_success", json!({}))),
+                Fate::Fails(class, words) => {
+                    ("error", message("execution_error", exception(class, words)))
+                }
+                Fate::Interrupted => ("error", message("execution_interrupted", json!({}))),
+                Fate::Runs | Fate::Waits | Fate::Lost => continue,
+            };
+            let told = json!({
+                "prompt": entry(prompt),
+                "outputs": outputs(prompt),
+                "status": {"status_str": status, "completed": status == "success", "messages": messages},
+            });
+            history.insert(prompt.id.clone(), told);
+        }
+        Value::Object(history)
+    }
+
+    fn job(&self, id: &str) -> Reply {
+        let state = self.state.lock();
+        let known = |it: &&Prompt| it.id == id && !matches!(it.fate, Fate::Lost);
+        let Some(prompt) = state.prompts.iter().find(known) else {
+            return json(404, &json!({"error": "Job not found"}));
+        };
+        let (status, error) = match &prompt.fate {
+            Fate::Done | Fate::Empty => ("completed", Value::Null),
+            Fate::Runs => ("in_progress", Value::Null),
+            Fate::Waits => ("pending", Value::Null),
+            Fate::Fails(class, words) => ("failed", exception(class, words)),
+            Fate::Interrupted | Fate::Lost => ("cancelled", Value::Null),
+        };
+        json(
+            200,
+            &json!({"id": id, "status": status, "outputs": outputs(prompt), "execution_error": error}),
+        )
+    }
+
+    fn keep(&self, call: &Call) -> Reply {
+        let body = &call.body;
+        let find = |what: &[u8], from: usize| {
+            let found = body[from..].windows(what.len()).position(|it| it == what);
+            found.map(|at| from + at)
+        };
+        let file = find(b"filename=\"", 0).expect("a file") + 10;
+        let name = String::from_utf8_lossy(&body[file..find(b"\"", file).expect("its name")]);
+        let start = find(b"\r\n\r\n", file).expect("its head") + 4;
+        let end = find(b"\r\n--", start).expect("its end");
+        // As if another file had the name.
+        let renamed = format!("renamed-{name}");
+        let mut state = self.state.lock();
+        state
+            .uploads
+            .insert(renamed.clone(), body[start..end].to_vec());
+        json(
+            200,
+            &json!({"name": renamed, "subfolder": "tintype", "type": "input"}),
+        )
+    }
+
+    fn view(&self, call: &Call) -> Reply {
+        let name = call.query("filename").unwrap_or_default();
+        let state = self.state.lock();
+        let of_file = |it: &&Prompt| filename(it) == name;
+        match state.prompts.iter().find(of_file) {
+            Some(prompt) if call.query("subfolder").as_deref() == Some("a b&c") => {
+                let (width, height) = size_of(&prompt.graph);
+                Reply::Full(200, "image/png", picture(width, height))
+            }
+            _ => text(404, ""),
+        }
+    }
+
+    fn listen(self: &Arc<Self>, call: &Call) -> Reply {
+        let client = call.query("clientId").unwrap_or_default();
+        let shared = Arc::clone(self);
+        assert_eq!(call.header("sec-websocket-version"), Some("13"));
+        assert!(
+            call.header("sec-websocket-key")
+                .is_some_and(|key| key.len() == 24)
+        );
+        Reply::Upgrade(Box::new(move |mut stream: TcpStream| {
+            let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: x\r\n\r\n";
+            if stream.write_all(head.as_bytes()).is_ok() {
+                shared.state.lock().sockets.insert(client, stream);
+            }
+        }))
+    }
+}
+
+fn entry(prompt: &Prompt) -> Value {
+    json!([prompt.number, prompt.id, prompt.graph, {"client_id": prompt.client}, ["save"]])
+}
+
+fn exception(class: &str, words: &str) -> Value {
+    json!({"node_id": "sampler", "node_type": "KSampler", "exception_type": class, "exception_message": words, "traceback": ["Traceback at /opt/s3cret"]})
+}
+
+fn filename(prompt: &Prompt) -> String {
+    format!("{}_00001_ .png", prompt.number)
+}
+
+/// A preview stands first, as it may.
+fn outputs(prompt: &Prompt) -> Value {
+    let file =
+        |name: String, kind: &str| json!({"filename": name, "subfolder": "a b&c", "type": kind});
+    match prompt.fate {
+        Fate::Done => json!({
+            "a-preview": {"images": [file("preview.png".into(), "temp")]},
+            "save": {"images": [file(filename(prompt), "output")]},
+        }),
+        _ => json!({}),
+    }
+}
+
+/// The size that the graph asks for.
+fn size_of(graph: &Value) -> (u32, u32) {
+    let sized = graph
+        .as_object()
+        .into_iter()
+        .flatten()
+        .find_map(|(_, node)| {
+            let side = |key: &str| node["inputs"][key].as_u64();
+            Some((side("width")? as u32, side("height")? as u32))
+        });
+    sized.unwrap_or((64, 64))
+}

@@ -1,0 +1,134 @@
+//! What `sdapi` and `comfyui` back ends say when they are asked whether they work.
+
+use crate::comfyui_stub::{Age, Stub as Comfy};
+use crate::desk::{remote, run};
+use crate::peer::{json, nobody};
+use crate::sdapi_stub::{Kind, Stub as WebUi};
+use serde_json::json;
+use tintype::backends::comfyui::ComfyUiProbe;
+use tintype::backends::probe::{Findings, Probe};
+use tintype::backends::sdapi::SdApiProbe;
+use tintype::config::{ComfyUiSettings, SdApiSettings};
+
+fn ask(probe: &dyn Probe, models: &[&str]) -> Findings {
+    let models = models.iter().map(ToString::to_string).collect();
+    run(probe.probe(models))
+}
+
+fn web_ui() -> WebUi {
+    WebUi::with(Kind::Automatic, |call| {
+        let list = match call.path() {
+            "/sdapi/v1/sd-models" => {
+                json!([{"title": "sdxl.safetensors [31e35c80fc]", "model_name": "sdxl", "filename": "/opt/s3cret/sdxl.safetensors"}])
+            }
+            "/sdapi/v1/samplers" => json!([{"name": "DPM++ 2M", "aliases": []}]),
+            "/sdapi/v1/schedulers" => json!([{"name": "karras", "label": "Karras"}]),
+            "/sdapi/v1/upscalers" => json!([{"name": "R-ESRGAN 4x+"}]),
+            _ => return None,
+        };
+        Some(json(200, &list))
+    })
+}
+
+#[test]
+fn a_web_ui_is_asked_for_all_that_the_settings_name() {
+    let stub = web_ui();
+    let settings = SdApiSettings {
+        sampler: Some("DPM++ 2M".into()),
+        scheduler: Some("Karras".into()),
+        upscaler: Some("R-ESRGAN 4x+".into()),
+        checkpoint: Some("sdxl".into()),
+        ..SdApiSettings::default()
+    };
+    let probe = SdApiProbe::new("webui", &remote(&stub.url()), settings).unwrap();
+    let found = ask(&probe, &["sdxl.safetensors"]);
+    assert_eq!(found.fails, Vec::<String>::new());
+    assert!(
+        found.works[0].contains("sdxl.safetensors [31e35c80fc]"),
+        "{found:?}"
+    );
+    assert_eq!(found.works.len(), 6, "{found:?}");
+    let wrong = SdApiSettings {
+        sampler: Some("DPM+++".into()),
+        ..SdApiSettings::default()
+    };
+    let probe = SdApiProbe::new("webui", &remote(&stub.url()), wrong).unwrap();
+    let found = ask(&probe, &["flux"]);
+    assert_eq!(
+        found.fails,
+        [
+            "checkpoint flux: the server does not list it",
+            "sampler DPM+++: the server does not list it"
+        ]
+    );
+    assert!(
+        stub.calls("POST /sdapi/v1/txt2img").is_empty(),
+        "no picture is made"
+    );
+}
+
+#[test]
+fn a_web_ui_without_its_interface_is_told_how_to_start() {
+    let stub = WebUi::start(Kind::Automatic);
+    let probe = SdApiProbe::new("webui", &remote(&stub.url()), SdApiSettings::default());
+    let found = ask(&probe.unwrap(), &[]);
+    assert!(found.fails[0].contains("--api"), "{found:?}");
+}
+
+#[test]
+fn comfyui_is_asked_for_nodes_and_checkpoints() {
+    let stub = Comfy::with(Age::New, |call| {
+        let class = call.path().strip_prefix("/object_info/")?;
+        Some(json(200, &json!({ class: {"input": {}} })))
+    });
+    let settings = ComfyUiSettings {
+        checkpoint: Some("second.safetensors".into()),
+        ..ComfyUiSettings::default()
+    };
+    let probe = ComfyUiProbe::new("comfy", &remote(&stub.url()), &settings).unwrap();
+    let found = ask(&probe, &["first.safetensors", "third.safetensors"]);
+    assert_eq!(
+        found.fails,
+        ["checkpoint third.safetensors: the server does not list it"]
+    );
+    let works = found.works.join("\n");
+    for word in [
+        "first.safetensors",
+        "checkpoint second.safetensors",
+        "every node",
+    ] {
+        assert!(works.contains(word), "{works}");
+    }
+    assert!(!stub.calls("GET /object_info/KSampler").is_empty());
+    assert!(stub.prompts().is_empty(), "nothing is made");
+}
+
+#[test]
+fn a_node_that_comfyui_lacks_is_named() {
+    let stub = Comfy::with(Age::New, |call| {
+        let class = call.path().strip_prefix("/object_info/")?;
+        let known = if class == "ImageBlend" {
+            json!({})
+        } else {
+            json!({ class: {} })
+        };
+        Some(json(200, &known))
+    });
+    let settings = ComfyUiSettings::default();
+    let probe = ComfyUiProbe::new("comfy", &remote(&stub.url()), &settings).unwrap();
+    let found = ask(&probe, &[]);
+    assert!(
+        found.fails[0].starts_with("nodes that it lacks: ImageBlend;"),
+        "{found:?}"
+    );
+}
+
+#[test]
+fn nobody_there_is_told() {
+    let here = remote(&nobody());
+    let web = SdApiProbe::new("webui", &here, SdApiSettings::default()).unwrap();
+    let comfy = ComfyUiProbe::new("comfy", &here, &ComfyUiSettings::default()).unwrap();
+    for found in [ask(&web, &[]), ask(&comfy, &[])] {
+        assert!(found.fails[0].contains("no connection"), "{found:?}");
+    }
+}

@@ -1,0 +1,166 @@
+//! The service with back ends on people's own graphics cards, from the call to the picture.
+
+use crate::comfyui_stub::{Age, Fate, Stub as Comfy};
+use crate::desk::{encoded, picture, size};
+use crate::place::Place;
+use crate::sdapi_stub::{Kind, Stub as WebUi};
+use crate::support::{Options, Origin, Server, audited, origin, until};
+use image::ImageFormat;
+use serde_json::json;
+use std::fs;
+
+/// A server whose tier `pro` is made by this back end first and that one next.
+fn server(backends: &[(&str, String)]) -> Server {
+    let mut options = Options::new().on_disk().allow_loopback();
+    let mut order = Vec::new();
+    for (name, settings) in backends {
+        let table: toml::Table = settings.parse().unwrap();
+        options = options.set(&format!("backends.{name}"), table);
+        let entry: toml::Table = format!("name = '{name}'").parse().unwrap();
+        order.push(toml::Value::Table(entry));
+    }
+    Server::with(options.set("tiers.pro.backends", order))
+}
+
+fn web_ui(stub: &WebUi, more: &str) -> (&'static str, String) {
+    let settings = format!(
+        "kind = 'sdapi'\nbase_url = '{}'\nretries = 0\n{more}",
+        stub.url()
+    );
+    ("webui", settings)
+}
+
+fn comfy(stub: &Comfy) -> (&'static str, String) {
+    let settings = format!("kind = 'comfyui'\nbase_url = '{}'\nretries = 1", stub.url());
+    ("comfy", settings)
+}
+
+/// The finished picture of a job.
+fn download(server: &Server, done: &serde_json::Value) -> Vec<u8> {
+    let url = done["result"]["image_url"].as_str().unwrap();
+    let path = url.split_once("/files/").unwrap().1;
+    server.get(&format!("/files/{path}")).expect(200).body
+}
+
+#[test]
+fn a_2k_job_is_made_by_a_web_ui_and_paid_once() {
+    let stub = WebUi::start(Kind::Automatic);
+    let server = server(&[web_ui(&stub, "max_pixels = 65_536")]);
+    let customer = server.customer("1.00");
+    let body = json!({"prompt": "a (red) fox", "aspect_ratio": "16:9", "resolution": "2K"});
+    let job = server
+        .generate(&customer, "/text-generations", &body)
+        .job_id();
+    let done = server.job_once(&customer, &job, "done");
+    assert_eq!(size(&download(&server, &done)), (2752, 1536));
+    let sent = stub.calls("POST /sdapi/v1/txt2img")[0].json();
+    assert_eq!(sent["prompt"], "a \\(red\\) fox");
+    assert!(sent["width"].as_u64().unwrap() * sent["height"].as_u64().unwrap() <= 65_536);
+    server.assert_money(&customer, "0.866", "0.00", "0.866");
+    audited(&server);
+}
+
+#[test]
+fn an_input_of_a_caller_reaches_comfyui() {
+    let stub = Comfy::start(Age::New);
+    let server = server(&[comfy(&stub)]);
+    let customer = server.customer("1.00");
+    let jpeg = encoded(40, 30, ImageFormat::Jpeg);
+    let images = Origin::start([("/in.jpg", origin::bytes(jpeg.clone()))]);
+    let body = json!({"prompt": "in oil", "aspect_ratio": "auto", "input_images_urls": [images.url("/in.jpg")]});
+    let job = server
+        .generate(&customer, "/url-generations", &body)
+        .job_id();
+    let done = server.job_once(&customer, &job, "done");
+    assert_eq!(
+        size(&download(&server, &done)),
+        (1200, 896),
+        "4:3, as the input"
+    );
+    assert_eq!(stub.uploads().into_values().collect::<Vec<_>>(), [jpeg]);
+}
+
+#[test]
+fn a_job_that_one_back_end_cannot_do_goes_to_the_next() {
+    let (first, second) = (WebUi::start(Kind::Next), Comfy::start(Age::New));
+    let server = server(&[web_ui(&first, ""), comfy(&second)]);
+    let customer = server.customer("1.00");
+    let images = Origin::start([("/in.png", origin::bytes(picture(32, 32)))]);
+    let url = images.url("/in.png");
+    let body = json!({"prompt": "both", "aspect_ratio": "1:1", "input_images_urls": [url, url]});
+    let job = server
+        .generate(&customer, "/url-generations", &body)
+        .job_id();
+    server.job_once(&customer, &job, "done");
+    assert_eq!(second.prompts().len(), 1);
+    assert!(first.calls("POST /sdapi/v1/img2img").is_empty());
+}
+
+#[test]
+fn too_little_memory_is_tried_again_and_a_broken_workflow_is_not() {
+    let stub = Comfy::start(Age::New);
+    stub.next(&[
+        Fate::Fails("torch.OutOfMemoryError", "Allocation on device"),
+        Fate::Done,
+        Fate::Fails("RuntimeError", "shapes cannot be multiplied at /opt/s3cret"),
+    ]);
+    let server = server(&[comfy(&stub)]);
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    assert_eq!(stub.prompts().len(), 2);
+    let job = server.create(&customer);
+    let failed = server.job_once(&customer, &job, "failed");
+    assert_eq!(
+        failed["error"],
+        "the image generator failed at its workflow"
+    );
+    assert_eq!(stub.prompts().len(), 3);
+    server.assert_money(&customer, "0.866", "0.00", "0.866");
+    audited(&server);
+}
+
+#[test]
+fn a_prompt_is_picked_up_after_the_process_was_killed() {
+    let stub = Comfy::start(Age::New);
+    stub.next(&[Fate::Runs]);
+    let place = Place::new();
+    let config = format!(
+        "[backends.comfy]\nkind = \"comfyui\"\nbase_url = \"{}\"\n[tiers.fast]\nbackends = [{{ name = \"comfy\" }}]\n",
+        stub.url()
+    );
+    fs::write(place.path("config.toml"), config).unwrap();
+    let mut service = place.serve();
+    let key = service.printed_key().expect("a key");
+    let job = service.client(&key).create_small_now("fox").accepted();
+    until("the prompt is there", || stub.prompts().len() == 1);
+    service.kill();
+    let service = place.serve();
+    until("the prompt is found", || stub.calls("GET /ws").len() == 2);
+    stub.all_become(Fate::Done);
+    let client = service.client(&key);
+    client.job_when(&job, "done");
+    assert_eq!(stub.prompts().len(), 1, "one prompt over both lives");
+    let (balance, reserved) = client.money();
+    assert_eq!((&*balance, &*reserved), ("99.961", "0.00"));
+    service.stop();
+}
+
+#[test]
+fn a_workflow_that_cannot_be_used_keeps_the_service_from_starting() {
+    let place = Place::new();
+    let config = "[backends.comfy]\nkind = \"comfyui\"\nbase_url = \"http://127.0.0.1:8188\"\nworkflow_text = \"mine.json\"\n";
+    fs::write(place.path("config.toml"), config).unwrap();
+    for (content, said) in [
+        ("{\"nodes\": [], \"links\": []}", "Export (API)"),
+        (
+            "{\"3\": {\"class_type\": \"X\", \"inputs\": {\"t\": \"{{promt}}\"}}}",
+            "{{promt}} is no placeholder",
+        ),
+    ] {
+        fs::write(place.path("mine.json"), content).unwrap();
+        place
+            .run(&["serve", "--listen", "127.0.0.1:0"])
+            .assert_fault(&["`comfy`", "workflow_text", "mine.json", said]);
+    }
+}

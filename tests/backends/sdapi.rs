@@ -1,0 +1,403 @@
+//! `/sdapi/v1`: what is asked for, and what is made of the answer.
+
+use crate::desk::{
+    Desk, assert_outcome, encoded, outcome, picture, remote, run, size, until, word,
+};
+use crate::peer::{Reply, json};
+use crate::sdapi_stub::{Kind, Stub, answer};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use image::ImageFormat;
+use serde_json::{Value, json};
+use tintype::backends::sdapi::SdApi;
+use tintype::config::{SdApiSettings, Secret};
+use tintype_actors::generator::Generator;
+
+pub const KINDS: [Kind; 3] = [Kind::Automatic, Kind::Next, Kind::Cpp];
+pub const TEXT: &str = "POST /sdapi/v1/txt2img";
+pub const IMAGE: &str = "POST /sdapi/v1/img2img";
+const ENLARGE: &str = "POST /sdapi/v1/extra-single-image";
+
+/// The generator of a stub, with settings.
+pub fn with(desk: &Desk, stub: &Stub, settings: SdApiSettings) -> SdApi {
+    let remote = remote(&stub.url());
+    SdApi::new("webui", &remote, settings, 1, desk.images.clone()).expect("set up")
+}
+
+pub fn plain(desk: &Desk, stub: &Stub) -> SdApi {
+    with(desk, stub, SdApiSettings::default())
+}
+
+#[test]
+fn a_prompt_becomes_a_picture_on_every_server() {
+    for kind in KINDS {
+        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        run(async {
+            let made = plain(&desk, &stub).generate(desk.order()).await;
+            assert_eq!(made.expect("a picture").bytes, picture(64, 64), "{kind:?}");
+        });
+        let calls = stub.calls(TEXT);
+        assert_eq!(calls.len(), 1);
+        let body = calls[0].json();
+        let task = body["force_task_id"].as_str().unwrap().to_owned();
+        assert!(task.starts_with("tintype-"));
+        assert!(body["seed"].is_u64());
+        for (name, value) in [
+            ("prompt", json!("a red fox \\(in snow\\)")),
+            ("negative_prompt", json!("")),
+            ("width", json!(64)),
+            ("height", json!(64)),
+            ("steps", json!(25)),
+            ("cfg_scale", json!(7.0)),
+            ("batch_size", json!(1)),
+            ("n_iter", json!(1)),
+            ("send_images", json!(true)),
+            ("save_images", json!(false)),
+            ("override_settings", json!({"samples_format": "png"})),
+            ("override_settings_restore_afterwards", json!(true)),
+            ("sampler_name", Value::Null),
+            ("scheduler", Value::Null),
+            ("init_images", Value::Null),
+            ("script_name", Value::Null),
+            ("alwayson_scripts", Value::Null),
+        ] {
+            assert_eq!(body[name], value, "{name}");
+        }
+        assert_eq!(calls[0].header("authorization"), None);
+    }
+}
+
+#[test]
+fn the_settings_go_along() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let modules = json!(["ae.safetensors", "clip_l.safetensors"]);
+    let settings = SdApiSettings {
+        checkpoint: Some("sdxl".into()),
+        sampler: Some("DPM++ 2M".into()),
+        scheduler: Some("Karras".into()),
+        steps: 8,
+        cfg_scale: 1.5,
+        negative_prompt: "(blurry:1.2)".into(),
+        prompt_syntax: true,
+        override_settings: [("forge_additional_modules".to_owned(), modules.clone())].into(),
+        ..SdApiSettings::default()
+    };
+    run(async {
+        let generator = with(&desk, &stub, settings);
+        let mut order = desk.order();
+        assert_outcome(&outcome(&generator, &order).await, "picture");
+        order.model = Some("flux".into());
+        assert_outcome(&outcome(&generator, &order).await, "picture");
+    });
+    let bodies: Vec<Value> = stub.calls(TEXT).iter().map(|call| call.json()).collect();
+    for (name, value) in [
+        ("prompt", json!("a red fox (in snow)")),
+        ("negative_prompt", json!("(blurry:1.2)")),
+        ("sampler_name", json!("DPM++ 2M")),
+        ("scheduler", json!("Karras")),
+        ("steps", json!(8)),
+        ("cfg_scale", json!(1.5)),
+    ] {
+        assert_eq!(bodies[0][name], value, "{name}");
+    }
+    let options = |body: &Value| body["override_settings"].clone();
+    assert_eq!(
+        options(&bodies[0]),
+        json!({"samples_format": "png", "forge_additional_modules": modules, "sd_model_checkpoint": "sdxl"})
+    );
+    assert_eq!(
+        options(&bodies[1])["sd_model_checkpoint"],
+        "flux",
+        "the tier's"
+    );
+    assert_eq!(bodies[0]["seed"], bodies[1]["seed"], "the same job");
+    assert_ne!(bodies[0]["force_task_id"], bodies[1]["force_task_id"]);
+}
+
+#[test]
+fn credentials_are_sent_as_basic() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let mut remote = remote(&stub.url());
+    remote.api_key = Some(Secret::new("user:s3cret"));
+    let settings = SdApiSettings::default();
+    let generator = SdApi::new("webui", &remote, settings, 1, desk.images.clone()).unwrap();
+    run(async {
+        assert_outcome(&outcome(&generator, &desk.order()).await, "picture");
+    });
+    let sent = stub.calls(TEXT)[0]
+        .header("authorization")
+        .unwrap()
+        .to_owned();
+    assert_eq!(sent, format!("Basic {}", STANDARD.encode("user:s3cret")));
+}
+
+#[test]
+fn an_input_image_is_painted_over() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Next));
+    let jpeg = encoded(32, 16, ImageFormat::Jpeg);
+    run(async {
+        let generator = plain(&desk, &stub);
+        let order = desk.order_with(std::slice::from_ref(&jpeg)).await;
+        assert_outcome(&outcome(&generator, &order).await, "picture");
+        let two = desk.order_with(&[jpeg.clone(), jpeg.clone()]).await;
+        let found = outcome(&generator, &two).await;
+        assert_outcome(
+            &found,
+            "broken: the image generator takes one input image, not 2",
+        );
+    });
+    let calls = stub.calls(IMAGE);
+    assert_eq!((calls.len(), stub.calls(TEXT).len()), (1, 0));
+    let body = calls[0].json();
+    assert_eq!(
+        body["init_images"],
+        json!([STANDARD.encode(jpeg)]),
+        "as it came"
+    );
+    for (name, value) in [
+        ("denoising_strength", json!(0.75)),
+        ("resize_mode", json!(1)),
+        ("include_init_images", json!(false)),
+        ("width", json!(64)),
+    ] {
+        assert_eq!(body[name], value, "{name}");
+    }
+}
+
+#[test]
+fn input_images_may_go_as_references() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Cpp));
+    let settings = SdApiSettings {
+        reference_inputs: true,
+        ..SdApiSettings::default()
+    };
+    let inputs = [picture(8, 8), encoded(9, 9, ImageFormat::Gif)];
+    run(async {
+        let order = desk.order_with(&inputs).await;
+        assert_outcome(
+            &outcome(&with(&desk, &stub, settings), &order).await,
+            "picture",
+        );
+    });
+    let body = stub.calls(TEXT)[0].json();
+    let sent = body["extra_images"].as_array().unwrap();
+    assert_eq!(sent[0], STANDARD.encode(&inputs[0]));
+    let second = STANDARD.decode(sent[1].as_str().unwrap()).unwrap();
+    assert!(second.starts_with(b"\x89PNG"));
+    assert_eq!(size(&second), (9, 9));
+    assert_eq!(body["init_images"], Value::Null);
+}
+
+#[test]
+fn a_large_picture_is_made_small_and_enlarged() {
+    for (kind, upscaler, asked) in [
+        (Kind::Automatic, None, 0),
+        (Kind::Automatic, Some("R-ESRGAN 4x+"), 1),
+        // It has no such call, and the picture is enlarged here.
+        (Kind::Cpp, Some("R-ESRGAN 4x+"), 1),
+    ] {
+        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        let settings = SdApiSettings {
+            max_pixels: 65_536,
+            upscaler: upscaler.map(str::to_owned),
+            ..SdApiSettings::default()
+        };
+        run(async {
+            let mut order = desk.order();
+            order.pixels = (1024, 512);
+            let found = outcome(&with(&desk, &stub, settings), &order).await;
+            assert_eq!(found, "picture (1024, 512)", "{kind:?} {upscaler:?}");
+        });
+        let body = stub.calls(TEXT)[0].json();
+        assert_eq!(
+            (&body["width"], &body["height"]),
+            (&json!(352), &json!(176))
+        );
+        let calls = stub.calls(ENLARGE);
+        assert_eq!(calls.len(), asked);
+        for call in calls {
+            let body = call.json();
+            assert_eq!(body["upscaler_1"], "R-ESRGAN 4x+");
+            assert_eq!(body["image"], STANDARD.encode(picture(352, 176)));
+        }
+    }
+}
+
+#[test]
+fn the_upscaler_is_left_alone_where_nothing_is_to_be_enlarged() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let settings = SdApiSettings {
+        upscaler: Some("R-ESRGAN 4x+".into()),
+        ..SdApiSettings::default()
+    };
+    run(async {
+        assert_outcome(
+            &outcome(&with(&desk, &stub, settings), &desk.order()).await,
+            "picture",
+        );
+    });
+    assert!(stub.calls(ENLARGE).is_empty());
+}
+
+#[test]
+fn the_picture_behind_a_grid_is_taken() {
+    let desk = Desk::new();
+    let stub = Stub::with(Kind::Automatic, |call| {
+        let images = [picture(128, 64), picture(64, 64), picture(64, 64)];
+        let images = images.map(|it| format!("data:image/png;base64,{}", STANDARD.encode(it)));
+        let info = json!({"index_of_first_image": 1}).to_string();
+        (call.line() == TEXT).then(|| json(200, &json!({"images": images, "info": info})))
+    });
+    run(async {
+        assert_eq!(
+            outcome(&plain(&desk, &stub), &desk.order()).await,
+            "picture (64, 64)"
+        );
+    });
+}
+
+#[test]
+fn a_picture_in_another_format_is_kept_as_it_is() {
+    let desk = Desk::new();
+    let stub = Stub::with(Kind::Next, |call| {
+        let webp = STANDARD.encode(encoded(64, 64, ImageFormat::WebP));
+        (call.line() == TEXT).then(|| answer(&[webp]))
+    });
+    run(async {
+        let made = plain(&desk, &stub).generate(desk.order()).await;
+        assert_eq!(made.unwrap().bytes, encoded(64, 64, ImageFormat::WebP));
+    });
+}
+
+#[test]
+fn progress_is_told_by_servers_that_know_it() {
+    for (kind, told) in [
+        (Kind::Automatic, true),
+        (Kind::Next, true),
+        (Kind::Cpp, false),
+    ] {
+        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        stub.hold(0.5);
+        run(async {
+            let order = desk.order();
+            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
+            if told {
+                until("half is told", || order.progress.fraction() == Some(0.5)).await;
+            } else {
+                until("it was asked in vain", || {
+                    stub.calls("POST /internal/progress").len() == 1
+                        && stub.calls("GET /sdapi/v1/progress").len() == 1
+                })
+                .await;
+                assert_eq!(order.progress.fraction(), None);
+            }
+            stub.release();
+            assert_outcome(&word(making.await.unwrap()), "picture");
+        });
+    }
+}
+
+#[test]
+fn the_whole_servers_progress_is_nobodys_where_it_makes_several_pictures() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Next));
+    let settings = SdApiSettings::default();
+    let generator = SdApi::new(
+        "webui",
+        &remote(&stub.url()),
+        settings,
+        2,
+        desk.images.clone(),
+    );
+    let generator = generator.unwrap();
+    stub.hold(0.5);
+    run(async {
+        let order = desk.order();
+        let making = tokio::task::spawn_local(generator.generate(order.clone()));
+        until("it was asked", || {
+            stub.calls("POST /internal/progress").len() == 1
+        })
+        .await;
+        stub.interrupt();
+        stub.release();
+        assert_outcome(&word(making.await.unwrap()), "picture");
+        assert_eq!(order.progress.fraction(), None);
+    });
+    assert!(stub.calls("GET /sdapi/v1/progress").is_empty());
+}
+
+#[test]
+fn a_picture_that_is_given_up_is_interrupted_where_the_server_says_that_it_is_ours() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    stub.hold(0.5);
+    run(async {
+        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+        until("it is being made", || stub.is_busy()).await;
+        making.abort();
+        until("it is interrupted", || !stub.is_busy()).await;
+    });
+    assert_eq!(stub.calls("POST /sdapi/v1/interrupt").len(), 1);
+}
+
+#[test]
+fn a_server_that_cannot_say_whose_picture_it_makes_is_left_to_finish() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Next));
+    stub.hold(0.5);
+    run(async {
+        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+        until("it is being made", || stub.is_busy()).await;
+        let before = stub.calls("POST /internal/progress").len();
+        making.abort();
+        until("the server was asked", || {
+            stub.calls("POST /internal/progress").len() > before
+        })
+        .await;
+        stub.release();
+    });
+    assert!(stub.calls("POST /sdapi/v1/interrupt").is_empty());
+}
+
+#[test]
+fn hostile_prompts_reach_the_server_as_plain_text() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Automatic));
+    let long = "\u{1f98a}".repeat(32_768);
+    run(async {
+        let generator = plain(&desk, &stub);
+        for prompt in [
+            "<lora:x:9>",
+            "\"}],\"steps\":150",
+            "\u{202e}\u{0}\u{7}",
+            &long,
+        ] {
+            let mut order = desk.order();
+            order.prompt = prompt.to_owned();
+            assert_outcome(&outcome(&generator, &order).await, "picture");
+        }
+    });
+    let calls = stub.calls(TEXT);
+    assert_eq!(calls[0].json()["prompt"], "< lora:x:9>");
+    assert_eq!(calls[1].json()["steps"], 25);
+    assert_eq!(calls[3].json()["prompt"], long);
+}
+
+/// For the faults, which answer in place of the picture.
+pub fn instead(reply: fn() -> Reply) -> Stub {
+    Stub::with(Kind::Automatic, move |call| {
+        (call.line() == TEXT).then(reply)
+    })
+}
+
+#[test]
+fn a_redirect_is_not_followed() {
+    let desk = Desk::new();
+    let stub = instead(|| {
+        Reply::Raw(
+            b"HTTP/1.1 302 Found\r\nLocation: /sdapi/v1/img2img\r\nContent-Length: 0\r\n\r\n"
+                .to_vec(),
+        )
+    });
+    run(async {
+        let found = outcome(&plain(&desk, &stub), &desk.order()).await;
+        assert_outcome(&found, "broken: ");
+    });
+    assert!(stub.calls(IMAGE).is_empty());
+}

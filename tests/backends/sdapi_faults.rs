@@ -1,0 +1,290 @@
+//! `/sdapi/v1` that fails: every fault is what can be done about it, and tells a caller nothing of the set-up.
+
+use crate::desk::{Desk, assert_outcome, blank, outcome, picture, remote, run, until, word};
+use crate::peer::{Reply, json, nobody, text};
+use crate::sdapi::{instead, plain};
+use crate::sdapi_stub::{Kind, Stub, answer};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use tintype::backends::sdapi::SdApi;
+use tintype::config::SdApiSettings;
+use tintype_actors::generator::Generator as _;
+
+const SET_UP: &str = "broken: the image generator is not set up correctly";
+const NO_PICTURE: &str = "broken: the image generator answered with something that is no picture";
+const EMPTY: &str = "no picture: the image generator answered without a picture";
+const MEMORY: &str = "transient: the image generator ran out of memory";
+const MOMENT: &str = "transient: the image generator failed for the moment (status 500)";
+
+/// An answer in place of the picture comes to this.
+#[track_caller]
+fn comes_to(reply: fn() -> Reply, expected: &str) {
+    let (desk, stub) = (Desk::new(), instead(reply));
+    let found = run(async { outcome(&plain(&desk, &stub), &desk.order()).await });
+    assert_outcome(&found, expected);
+}
+
+#[test]
+fn what_the_server_refuses_is_the_operators_matter() {
+    // Without --api.
+    comes_to(|| json(404, &json!({"detail": "Not Found"})), SET_UP);
+    comes_to(
+        || {
+            json(
+                404,
+                &json!({"error": "HTTPException", "detail": "Sampler not found", "body": "", "errors": ""}),
+            )
+        },
+        SET_UP,
+    );
+    comes_to(
+        || json(400, &json!({"detail": "Sampler not found"})),
+        SET_UP,
+    );
+    comes_to(
+        || json(401, &json!({"detail": "Incorrect username or password"})),
+        SET_UP,
+    );
+    comes_to(
+        || {
+            json(
+                422,
+                &json!({"detail": [{"loc": ["body", "steps"], "msg": "ensure this value", "type": "x"}]}),
+            )
+        },
+        SET_UP,
+    );
+    // stable-diffusion.cpp.
+    comes_to(|| json(400, &json!({"error": "invalid params"})), SET_UP);
+    comes_to(|| text(413, "Request Entity Too Large"), SET_UP);
+    comes_to(|| text(501, ""), SET_UP);
+}
+
+#[test]
+fn what_fails_on_the_server_may_pass() {
+    comes_to(
+        || {
+            json(
+                500,
+                &json!({"error": "RuntimeError", "detail": "", "body": "", "errors": "Traceback at /opt/s3cret"}),
+            )
+        },
+        MOMENT,
+    );
+    comes_to(
+        || json(500, &json!({"error": "generate_image returned no results"})),
+        MOMENT,
+    );
+    comes_to(
+        || {
+            json(
+                500,
+                &json!({"error": "server_error", "message": "bad alloc"}),
+            )
+        },
+        MOMENT,
+    );
+    comes_to(
+        || text(503, "Service is starting"),
+        "transient: the image generator is overloaded",
+    );
+    comes_to(|| text(502, "<html>bad gateway</html>"), "transient: ");
+    comes_to(
+        || text(429, ""),
+        "transient: the image generator is asked for too much",
+    );
+}
+
+#[test]
+fn too_little_memory_may_pass() {
+    comes_to(
+        || {
+            json(
+                500,
+                &json!({"error": "OutOfMemoryError", "detail": "", "body": "", "errors": "CUDA out of memory."}),
+            )
+        },
+        MEMORY,
+    );
+    comes_to(
+        || {
+            json(
+                500,
+                &json!({"error": "RuntimeError", "errors": "HIP out of memory"}),
+            )
+        },
+        MEMORY,
+    );
+}
+
+#[test]
+fn a_success_without_a_picture_is_none() {
+    comes_to(
+        || json(200, &json!({"images": [], "parameters": {}, "info": ""})),
+        EMPTY,
+    );
+    comes_to(|| json(200, &json!({"images": [""], "info": "{}"})), EMPTY);
+    comes_to(|| json(200, &json!({"images": null})), NO_PICTURE);
+    comes_to(|| json(200, &json!({"images": ["&&&"]})), NO_PICTURE);
+    comes_to(
+        || json(200, &json!({"images": [STANDARD.encode("<html>")]})),
+        NO_PICTURE,
+    );
+    comes_to(|| json(200, &json!([])), NO_PICTURE);
+    comes_to(|| text(200, "<html>Stable Diffusion</html>"), NO_PICTURE);
+    comes_to(
+        || text(200, ""),
+        "transient: the image generator broke off its answer",
+    );
+    comes_to(
+        || text(200, "{\"images\": [\"iVBORw0KGgo"),
+        "transient: the image generator broke off its answer",
+    );
+    comes_to(
+        || Reply::Full(200, "image/png", picture(64, 64)),
+        NO_PICTURE,
+    );
+    comes_to(
+        || Reply::Full(200, "application/json", vec![0xff; 64]),
+        NO_PICTURE,
+    );
+}
+
+#[test]
+fn a_picture_of_nothing_is_none() {
+    comes_to(
+        || answer(&[STANDARD.encode(blank(64, 64))]),
+        "broken: the image generator gave a picture of a single colour",
+    );
+    comes_to(
+        || {
+            let whole = picture(64, 64);
+            answer(&[STANDARD.encode(&whole[..whole.len() / 2])])
+        },
+        NO_PICTURE,
+    );
+}
+
+#[test]
+fn an_input_that_is_damaged_is_the_callers_matter() {
+    let (desk, stub) = (Desk::new(), Stub::start(Kind::Cpp));
+    run(async {
+        let whole = picture(8, 8);
+        let order = desk.order_with(&[whole[..whole.len() - 20].to_vec()]).await;
+        let found = outcome(&plain(&desk, &stub), &order).await;
+        assert_outcome(&found, "refused: input image 1 is damaged");
+    });
+    assert!(stub.calls(crate::sdapi::IMAGE).is_empty());
+}
+
+#[test]
+fn a_broken_connection_may_pass() {
+    let broken = "transient: the image generator broke off its answer";
+    comes_to(|| Reply::Raw(Vec::new()), broken);
+    comes_to(
+        || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n{\"images\":".to_vec()),
+        broken,
+    );
+    comes_to(
+        || {
+            Reply::Raw(
+                b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{\"ima\r\n".to_vec(),
+            )
+        },
+        broken,
+    );
+    comes_to(
+        || Reply::Raw(b"SSH-2.0-OpenSSH_9.9\r\n".to_vec()),
+        "transient: ",
+    );
+}
+
+#[test]
+fn an_answer_that_is_larger_than_any_picture_is_not_read() {
+    let head = || Reply::Raw(b"HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\n{".to_vec());
+    comes_to(
+        head,
+        "broken: the image generator answered with more than a picture can be",
+    );
+}
+
+#[test]
+fn nobody_there_may_pass() {
+    let desk = Desk::new();
+    let settings = SdApiSettings::default();
+    let generator = SdApi::new(
+        "webui",
+        &remote(&nobody()),
+        settings,
+        1,
+        desk.images.clone(),
+    );
+    let found = run(async { outcome(&generator.unwrap(), &desk.order()).await });
+    assert_outcome(
+        &found,
+        "transient: the image generator could not be reached",
+    );
+}
+
+#[test]
+fn a_picture_that_somebody_interrupts_is_not_sold() {
+    for kind in [Kind::Automatic, Kind::Next] {
+        let (desk, stub) = (Desk::new(), Stub::start(kind));
+        stub.hold(0.5);
+        run(async {
+            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+            until("it is being made", || stub.is_busy()).await;
+            stub.interrupt();
+            stub.release();
+            let found = word(making.await.unwrap());
+            assert_outcome(
+                &found,
+                "broken: the picture was interrupted on the image generator",
+            );
+        });
+    }
+}
+
+#[test]
+fn a_server_that_never_answers_can_be_given_up() {
+    let (desk, stub) = (Desk::new(), instead(|| Reply::Silence));
+    run(async {
+        let making = tokio::task::spawn_local(plain(&desk, &stub).generate(desk.order()));
+        until("it was asked", || {
+            !stub.calls(crate::sdapi::TEXT).is_empty()
+        })
+        .await;
+        making.abort();
+        assert!(making.await.unwrap_err().is_cancelled());
+    });
+}
+
+#[test]
+fn odd_words_about_progress_do_no_harm() {
+    for odd in [
+        "null",
+        "[]",
+        "{",
+        "{\"active\": true, \"progress\": \"half\"}",
+        "{\"active\": true, \"progress\": 1e300}",
+        "{\"active\": true}",
+    ] {
+        let desk = Desk::new();
+        let stub = Stub::with(Kind::Automatic, move |call| {
+            call.path().ends_with("/progress").then(|| text(200, odd))
+        });
+        stub.hold(0.5);
+        run(async {
+            let order = desk.order();
+            let making = tokio::task::spawn_local(plain(&desk, &stub).generate(order.clone()));
+            until("it was asked", || {
+                !stub.calls("POST /internal/progress").is_empty()
+            })
+            .await;
+            stub.release();
+            assert_outcome(&word(making.await.unwrap()), "picture");
+            assert!(order.progress.fraction().is_none_or(|it| it <= 1.0));
+        });
+    }
+}

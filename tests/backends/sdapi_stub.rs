@@ -1,0 +1,184 @@
+//! A server that speaks `/sdapi/v1`, as AUTOMATIC1111, SD.Next or stable-diffusion.cpp do.
+
+use crate::desk::picture;
+use crate::peer::{Call, Peer, Reply, json, text};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use parking_lot::{Condvar, Mutex};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// What it tells besides pictures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A1111 from 1.8 and Forge: progress by task, and of the whole server.
+    Automatic,
+    /// SD.Next and older ones: progress of the whole server alone.
+    Next,
+    /// stable-diffusion.cpp: pictures and nothing else.
+    Cpp,
+}
+
+/// Makes an answer of its own, in place of the usual one; `None` for the usual.
+pub type Instead = dyn Fn(&Call) -> Option<Reply> + Send + Sync;
+
+struct State {
+    calls: Vec<Call>,
+    held: bool,
+    interrupted: bool,
+    active: Option<String>,
+    fraction: f64,
+}
+
+struct Shared {
+    kind: Kind,
+    state: Mutex<State>,
+    changed: Condvar,
+    instead: Box<Instead>,
+}
+
+/// The server.
+pub struct Stub {
+    peer: Peer,
+    shared: Arc<Shared>,
+}
+
+impl Stub {
+    pub fn start(kind: Kind) -> Self {
+        Self::with(kind, |_| None)
+    }
+
+    /// One that answers some calls in another way.
+    pub fn with(
+        kind: Kind,
+        instead: impl Fn(&Call) -> Option<Reply> + Send + Sync + 'static,
+    ) -> Self {
+        let shared = Arc::new(Shared {
+            kind,
+            state: Mutex::new(State {
+                calls: Vec::new(),
+                held: false,
+                interrupted: false,
+                active: None,
+                fraction: 0.0,
+            }),
+            changed: Condvar::new(),
+            instead: Box::new(instead),
+        });
+        let serving = Arc::clone(&shared);
+        Self {
+            peer: Peer::start(move |call| serving.answer(call)),
+            shared,
+        }
+    }
+
+    pub fn url(&self) -> String {
+        self.peer.url()
+    }
+
+    /// Holds every picture from now on, at this fraction.
+    pub fn hold(&self, fraction: f64) {
+        let mut state = self.shared.state.lock();
+        state.held = true;
+        state.fraction = fraction;
+    }
+
+    pub fn release(&self) {
+        self.shared.state.lock().held = false;
+        self.shared.changed.notify_all();
+    }
+
+    /// Says from now on that the last picture was interrupted.
+    pub fn interrupt(&self) {
+        self.shared.state.lock().interrupted = true;
+    }
+
+    /// The calls of a line such as `POST /sdapi/v1/txt2img`.
+    pub fn calls(&self, line: &str) -> Vec<Call> {
+        let state = self.shared.state.lock();
+        let of_line = |call: &&Call| call.line() == line;
+        state.calls.iter().filter(of_line).cloned().collect()
+    }
+
+    /// Is a picture being made?
+    pub fn is_busy(&self) -> bool {
+        self.shared.state.lock().active.is_some()
+    }
+}
+
+impl Shared {
+    fn answer(&self, call: &Call) -> Reply {
+        self.state.lock().calls.push(call.clone());
+        if let Some(reply) = (self.instead)(call) {
+            return reply;
+        }
+        let body = call.json();
+        let whole = self.kind != Kind::Cpp;
+        match call.line().as_str() {
+            "POST /sdapi/v1/txt2img" | "POST /sdapi/v1/img2img" => self.generate(&body),
+            "POST /sdapi/v1/extra-single-image" if whole => {
+                let side = |key: &str| body[key].as_u64().unwrap_or(0) as u32;
+                let (width, height) = (side("upscaling_resize_w"), side("upscaling_resize_h"));
+                let image = STANDARD.encode(picture(width, height));
+                json(200, &json!({"html_info": "", "image": image}))
+            }
+            "POST /internal/progress" if self.kind == Kind::Automatic => {
+                let state = self.state.lock();
+                let active = state.active.as_deref() == body["id_task"].as_str();
+                let progress = active.then_some(state.fraction);
+                json(
+                    200,
+                    &json!({"active": active, "queued": false, "completed": !active, "progress": progress, "eta": null}),
+                )
+            }
+            "GET /sdapi/v1/progress" if whole => {
+                assert_eq!(call.query("skip_current_image").as_deref(), Some("true"));
+                let state = self.state.lock();
+                let told = json!({"interrupted": state.interrupted, "skipped": false, "job": ""});
+                json(
+                    200,
+                    &json!({"progress": state.fraction, "eta_relative": 1.0, "state": told, "current_image": null}),
+                )
+            }
+            "POST /sdapi/v1/interrupt" if whole => {
+                self.state.lock().held = false;
+                self.changed.notify_all();
+                json(200, &json!({}))
+            }
+            _ if self.kind == Kind::Cpp => text(404, ""),
+            _ => json(404, &json!({"detail": "Not Found"})),
+        }
+    }
+
+    fn generate(&self, body: &Value) -> Reply {
+        let mut state = self.state.lock();
+        state.active = Some(
+            body["force_task_id"]
+                .as_str()
+                .unwrap_or_default()
+                .to_owned(),
+        );
+        while state.held {
+            if self.changed.wait_for(&mut state, PATIENCE).timed_out() {
+                break;
+            }
+        }
+        state.active = None;
+        drop(state);
+        let side = |key: &str| body[key].as_u64().unwrap_or(512) as u32;
+        let image = STANDARD.encode(picture(side("width"), side("height")));
+        answer(&[image])
+    }
+}
+
+/// An answer with these images.
+pub fn answer(images: &[String]) -> Reply {
+    let info = json!({"seed": 5, "index_of_first_image": 0, "infotexts": ["a red fox"]});
+    json(
+        200,
+        &json!({"images": images, "parameters": {}, "info": info.to_string()}),
+    )
+}
