@@ -87,7 +87,9 @@ impl From<Problem> for Refusal {
         let kind = match problem.code {
             Code::Unauthorized => Kind::InvalidKey,
             Code::InsufficientBalance | Code::KeyLimitReached => Kind::NoFunds,
-            Code::ModelNotAllowed | Code::InvalidSignature | Code::UrlExpired => Kind::NotAllowed,
+            Code::ModelNotAllowed | Code::Forbidden | Code::InvalidSignature | Code::UrlExpired => {
+                Kind::NotAllowed
+            }
             Code::NotFound | Code::Gone => Kind::NotFound,
             Code::MethodNotAllowed => Kind::WrongMethod,
             Code::RequestTimeout

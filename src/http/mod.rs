@@ -1,23 +1,23 @@
 //! The HTTP edge: what is asked, by whom, and how the answer is told.
 
-mod admin;
-mod auth;
+pub(crate) mod admin;
+pub(crate) mod auth;
 mod balance;
 pub(crate) mod body;
 mod envelope;
 pub(crate) mod failures;
 pub(crate) mod funds;
-mod generations;
+pub(crate) mod generations;
 mod health;
 pub(crate) mod idempotency;
-mod jobs;
+pub(crate) mod jobs;
 mod key_ring;
 pub(crate) mod open;
 pub mod problem;
 mod routes;
 pub mod state;
 mod unread;
-mod wire;
+pub(crate) mod wire;
 
 pub use admin::{issue_key, open_account, remove_key};
 pub use envelope::envelope;

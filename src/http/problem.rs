@@ -14,6 +14,7 @@ pub enum Code {
     InsufficientBalance,
     KeyLimitReached,
     ModelNotAllowed,
+    Forbidden,
     InvalidSignature,
     UrlExpired,
     NotFound,
@@ -35,11 +36,12 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the documentation.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::Unauthorized,
         Self::InsufficientBalance,
         Self::KeyLimitReached,
         Self::ModelNotAllowed,
+        Self::Forbidden,
         Self::InvalidSignature,
         Self::UrlExpired,
         Self::NotFound,
@@ -74,6 +76,7 @@ impl Code {
                 "model_not_allowed",
                 "Model not allowed for this API key",
             ),
+            Self::Forbidden => (403, "forbidden", "Not allowed"),
             Self::InvalidSignature => (403, "invalid_signature", "Invalid signature"),
             Self::UrlExpired => (403, "url_expired", "URL expired"),
             Self::NotFound => (404, "not_found", "Not found"),

@@ -3,3 +3,4 @@
 pub mod fields;
 pub mod generation;
 pub mod job;
+pub mod job_record;

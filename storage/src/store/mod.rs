@@ -7,9 +7,11 @@ mod codec;
 mod commands;
 mod deliveries;
 mod idempotency;
+mod job_lists;
 mod job_v1;
 mod jobs;
 mod keys;
+mod people;
 mod scan;
 mod webhooks;
 
@@ -20,6 +22,8 @@ pub use commands::{
 };
 pub use deliveries::{DueDelivery, Forgotten};
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
+pub use job_lists::JobPage;
+pub use people::{Generation, PersonPlace};
 pub use scan::Page;
 pub use webhooks::MAX_WEBHOOKS;
 

@@ -1,0 +1,61 @@
+//! What only the operator sees: all accounts, money coming in, switches, the state of the service, settings in effect.
+
+use super::guard::OperatorHere;
+use crate::http::admin::{accounts, jobs, pause, stats};
+use crate::http::auth::Operator;
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use serde_json::json;
+
+type Answer = Result<HttpResponse, Problem>;
+
+pub async fn list_accounts(_: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
+    accounts::list(Operator, request, state).await
+}
+
+pub async fn open_account(
+    _: OperatorHere,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    accounts::open(Operator, request, payload, state).await
+}
+
+pub async fn deposit(
+    _: OperatorHere,
+    path: Path<String>,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    accounts::deposit(Operator, path, request, payload, state).await
+}
+
+pub async fn list_jobs(_: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
+    jobs::list(Operator, request, state).await
+}
+
+pub async fn show_stats(_: OperatorHere, state: Data<AppState>) -> Answer {
+    stats::show(Operator, state).await
+}
+
+pub async fn show_pause(_: OperatorHere, state: Data<AppState>) -> Answer {
+    Ok(pause::show(Operator, state).await)
+}
+
+pub async fn set_pause(
+    _: OperatorHere,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    pause::set(Operator, request, payload, state).await
+}
+
+/// The effective configuration, secrets masked: what `check-config` prints.
+pub async fn settings(_: OperatorHere, state: Data<AppState>) -> Answer {
+    Ok(HttpResponse::Ok().json(json!({"toml": state.config.render()})))
+}
