@@ -66,6 +66,11 @@ async function show() {
     session, account, rest, search, signal: stop.signal,
     base: account ? `/accounts/${account.id}` : "",
     canChange: session.kind === "operator" || session.role === "owner",
+    visit: async (id, hash) => {
+      const found = await get(`/accounts/${id}`, stop.signal);
+      remember({ id, name: found.name });
+      location.hash = hash;
+    },
     choose: (chosen) => { remember(chosen); location.hash = "#/overview"; },
     again: show,
   };
@@ -79,8 +84,8 @@ async function show() {
     } catch (error) {
       if (error.name === "AbortError" || stop.signal.aborted) return;
       if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) remember(null);
-      fill(main, h("h1", {}, "This did not work"), h("p", { class: "muted" }, " "), notice("bad", error.message),
-        h("p", {}, " "), h("button", { class: "button", type: "button", onclick: show }, "Try again"));
+      fill(main, h("div", { class: "stack" }, h("h1", {}, "This did not work"), notice("bad", error.message),
+        h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
     }
   };
   let refresh = null;
@@ -88,9 +93,11 @@ async function show() {
   if (refresh && !stop.signal.aborted) listen(context, refresh, stop.signal);
 }
 
-/** One stream for each page. Hints that come while the page is looking are taken together. */
+/**
+ * One stream for each page that is in sight: a browser has six connections to a host, and tabs in the background would take
+ * them all. Hints that come while the page is looking are taken together.
+ */
 function listen(context, refresh, signal) {
-  const source = new EventSource(`/panel/api${context.account ? context.base : ""}/events`);
   let looking = false;
   let due = false;
   const look = async () => {
@@ -102,11 +109,20 @@ function listen(context, refresh, signal) {
     } while (due && !signal.aborted);
     looking = false;
   };
+  let source = null;
   let opened = false;
-  source.addEventListener("changed", look);
-  // After a break something may have been missed.
-  source.addEventListener("ready", () => { if (opened) look(); opened = true; });
-  signal.addEventListener("abort", () => source.close());
+  const turn = () => {
+    source?.close();
+    source = null;
+    if (document.hidden || signal.aborted) return;
+    source = new EventSource(`/panel/api${context.account ? context.base : ""}/events`);
+    source.addEventListener("changed", look);
+    // After a break something may have been missed.
+    source.addEventListener("ready", () => { if (opened) look(); opened = true; });
+  };
+  document.addEventListener("visibilitychange", turn, { signal });
+  signal.addEventListener("abort", turn);
+  turn();
 }
 
 async function enter(found) {

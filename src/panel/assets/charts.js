@@ -2,7 +2,8 @@
 import { s } from "./dom.js";
 import { day } from "./format.js";
 
-const WIDTH = 560;
+/** Narrower where the screen is, so that the words stay as large as elsewhere. */
+const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 ? 700 : 520);
 const HEIGHT = 150;
 const FLOOR = 126;
 const LEFT = 40;
@@ -15,6 +16,8 @@ function ceiling(most) {
 
 /** Bars over days. `parts` are {of, class}, stacked; `tell` says a day in words. */
 export function bars(days, parts, tell, label) {
+  const WIDTH = width();
+  const every = WIDTH < 400 ? 4 : 3;
   const total = (it) => parts.reduce((sum, part) => sum + part.of(it), 0);
   const top = ceiling(Math.max(...days.map(total)));
   const step = (WIDTH - LEFT) / days.length;
@@ -29,7 +32,7 @@ export function bars(days, parts, tell, label) {
       y -= height;
       return s("rect", { class: part.class, x: LEFT + at * step + step * .18, y, width: step * .64, height, rx: 2.5 });
     });
-    const named = at % 3 === (days.length - 1) % 3;
+    const named = at % every === (days.length - 1) % every;
     return s("g", {}, s("title", {}, `${day(it.day)}: ${tell(it)}`),
       s("rect", { class: "hover", x: LEFT + at * step, y: 4, width: step, height: FLOOR - 4 }), pieces,
       named ? s("text", { x: LEFT + (at + .5) * step, y: FLOOR + 17, "text-anchor": "middle" }, day(it.day)) : null);

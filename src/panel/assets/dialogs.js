@@ -35,7 +35,7 @@ export const secret = (text) => h("div", { class: "secret" },
   h("code", {}, text), h("button", { class: "button slim", type: "button", onclick: () => copy(text) }, "Copy"));
 
 /** A block of code with a button to copy it. */
-export const code = (text) => h("div", { class: "code" },
+export const code = (text, long = false) => h("div", { class: long ? "code long" : "code" },
   h("pre", { tabindex: "0" }, h("code", {}, text)),
   h("button", { class: "button slim", type: "button", onclick: () => copy(text) }, "Copy"));
 

@@ -40,7 +40,7 @@ export function bytes(count) {
 
 const COLOURS = {
   queued: "", processing: "busy", done: "good", failed: "bad",
-  pending: "busy", delivered: "good",
+  pending: "busy", retrying: "warn", delivered: "good",
   active: "good", inactive: "", expired: "bad", invited: "warn",
   up: "good", down: "bad", probing: "warn", paused: "warn",
 };

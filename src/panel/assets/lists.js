@@ -14,7 +14,7 @@ export function table(columns, rows, label) {
 export const empty = (title, text, action) => h("div", { class: "empty" }, h("b", {}, title), text, action ? h("div", {}, action) : null);
 
 /** A list behind a path. Looks again on a hint, as far as it has been read; goes on by a button. */
-export function listing({ path, show, none, signal }) {
+export function listing({ path, show, none, signal, size = 50 }) {
   const node = h("div", { class: "sheet" }, h("div", { class: "empty" }, "Loading…"));
   let shown = [];
   let next = null;
@@ -27,17 +27,17 @@ export function listing({ path, show, none, signal }) {
     shown.length ? h("div", { class: "scroll" }, show(shown)) : next ? null : none,
     next ? h("div", { class: "more" }, h("button", { class: "button quiet", type: "button", onclick: more }, shown.length ? "Show more" : "Look further back")) : null);
   async function more() {
-    const page = await get(address(next, 50), signal);
+    const page = await get(address(next, size), signal);
     shown = [...shown, ...page.data];
     next = page.next_cursor;
     draw();
   }
   async function load() {
-    const pages = Math.max(1, Math.ceil(shown.length / 50));
+    const pages = Math.max(1, Math.ceil(shown.length / size));
     const all = [];
     let cursor = null;
     for (let at = 0; at < pages; at += 1) {
-      const page = await get(address(cursor, 50), signal);
+      const page = await get(address(cursor, size), signal);
       all.push(...page.data);
       cursor = page.next_cursor;
       if (!cursor) break;

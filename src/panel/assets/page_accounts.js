@@ -21,7 +21,7 @@ export async function accounts(main, context) {
     } });
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
   const columns = [
-    { title: "Name", cell: (it) => h("button", { class: "button quiet", type: "button", onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)) },
+    { title: "Name", cell: (it) => h("button", { class: "link", type: "button", onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)) },
     { title: "Balance", kind: "num fit", cell: (it) => money(it.balance) },
     { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },

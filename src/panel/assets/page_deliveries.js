@@ -21,9 +21,10 @@ function outcome(it) {
 export function delivery(it, context, reload, isOpen = false) {
   const again = () => attempt(async () => { await post(`${context.base}/deliveries/${it.delivery_id}/redeliver`); await reload(); }, "Sent again");
   const count = it.attempts.length;
+  const state = it.status === "pending" && count > 0 ? "retrying" : it.status;
   return h("details", { open: isOpen || opened.has(it.delivery_id), "data-delivery": it.delivery_id,
     ontoggle: (event) => opened[event.target.open ? "add" : "delete"](it.delivery_id) },
-  h("summary", {}, badge(it.status), h("span", { class: "grow mono" }, it.url),
+  h("summary", {}, badge(state), h("span", { class: "grow mono" }, it.url),
     h("span", { class: "small muted" }, `${count} ${count === 1 ? "attempt" : "attempts"}`), h("span", { class: "small muted" }, time(it.created_at))),
   h("div", { class: "stack" },
     h("div", { class: "row wraps spread" },

@@ -59,7 +59,7 @@ export async function job(main, context) {
           ["Callback", found.callback_url],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(JSON.stringify(found.metadata, null, 2))) : null)),
-    h("section", { class: "stack tight" }, h("p", {}, " "), h("h2", {}, "Deliveries"),
+    h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),
       told.data.length ? h("div", { class: "sheet" }, told.data.map((it) => delivery(it, context, draw, true)))
         : h("p", { class: "muted" }, found.finished_at ? "Nobody was told: no webhook was registered when the job ended, or the caller waited for it." : "Told to a webhook once the job has ended.")));
   };

@@ -1,6 +1,6 @@
 // All jobs of the account.
 import { field, fill, h } from "./dom.js";
-import { query } from "./api.js";
+import { get, query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
 import { empty, listing, table } from "./lists.js";
@@ -35,6 +35,7 @@ const select = (name, options, value, change) => h("select", { name, onchange: c
   options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
 
 export async function jobs(main, context) {
+  const known = await get(`${context.base}/keys?limit=100`, context.signal);
   const wanted = { status: context.search.get("status") ?? "", tier: context.search.get("tier") ?? "", from: "", key_id: context.search.get("key_id") ?? "" };
   const list = listing({
     path: () => `${context.base}/jobs${query(wanted)}`, signal: context.signal,
@@ -51,6 +52,7 @@ export async function jobs(main, context) {
     h("div", { class: "filters" },
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
+      field("Key", select("key_id", [["", "All"], ...known.data.map((it) => [it.key_id, it.name.slice(0, 40)])], wanted.key_id, change)),
       field("Since", h("input", { type: "date", name: "from", onchange: change }))),
     list.node);
   await list.load();

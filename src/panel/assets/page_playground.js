@@ -43,7 +43,7 @@ export async function playground(main, context) {
 
   const model = () => models.data.find((it) => it.id === state.tier);
   const body = (files = false) => {
-    const made = { prompt: prompt.value || "…", aspect_ratio: state.ratio };
+    const made = { prompt: prompt.value || "a red fox in the snow", aspect_ratio: state.ratio };
     if (state.tier !== "fast" && state.resolution !== "1K") made.resolution = state.resolution;
     const urls = state.inputs.filter((it) => it.url || !files).map((it) => it.url ?? `https://example.com/${encodeURIComponent(it.file.name)}`);
     if (urls.length) made.input_images_urls = urls;

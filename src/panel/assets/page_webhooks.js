@@ -61,7 +61,7 @@ export async function webhooks(main, context) {
   tab(Object.keys(verifiers)[0]);
   fill(main, head("Webhooks", "Where the end of each job is told, signed with a secret that is the webhook's own."),
     h("div", { class: "stack" }, context.canChange ? register : null, list,
-      h("section", { class: "card" }, h("h2", {}, "Check a delivery"),
-        h("p", { class: "muted small" }, "Parse the body, write it again with sorted keys, and compare X-Signature in constant time. Refuse what is older than 300 seconds."), h("p", {}, " "), box)));
+      h("section", { class: "card stack" }, h("h2", {}, "Check a delivery"),
+        h("p", { class: "muted small" }, "Parse the body, write it again with sorted keys, and compare X-Signature in constant time. Refuse what is older than 300 seconds."), box)));
   await load();
 }

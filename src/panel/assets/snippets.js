@@ -11,7 +11,7 @@ const python = (body) => JSON.stringify(body, null, 4).replace(/[\u007f-\uffff]/
 
 const WRITERS = {
   curl: (url, key, body) => `curl -s ${shell(url)} \\
-  -H 'Authorization: Bearer ${key}' \\
+  -H "Authorization: Bearer ${key}" \\
   -H 'Content-Type: application/json' \\
   -d ${shell(JSON.stringify(body))}`,
 
@@ -45,7 +45,7 @@ export const languages = Object.keys(WRITERS);
 
 /** A call as a program of that language. */
 export const snippet = (language, { tier, body, key = "$TINTYPE_KEY" }, base) =>
-  WRITERS[language](`${base}${endpoint(tier, body)}`, language === "curl" && key.startsWith("$") ? "'\"$TINTYPE_KEY\"'" : key.replace("$TINTYPE_KEY", "YOUR_KEY"), body, base);
+  WRITERS[language](`${base}${endpoint(tier, body)}`, language === "curl" ? key : key.replace("$TINTYPE_KEY", "YOUR_KEY"), body, base);
 
 /** Receivers that check X-Signature. */
 export const verifiers = {
