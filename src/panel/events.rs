@@ -15,7 +15,7 @@ use std::hash::{Hash as _, Hasher as _};
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::Digest32;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::{JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
 const PULSE: Duration = Duration::from_secs(1);
@@ -123,9 +123,13 @@ fn look(
         Some(account) => {
             let books = state.store.account(account)?.map(|it| it.books);
             format!("{books:?}").hash(hasher);
-            let jobs = state
-                .store
-                .jobs_of(account, WATCHED, None, WATCHED, |_| true)?;
+            let window = JobWindow {
+                limit: WATCHED,
+                after: None,
+                since: None,
+                most: WATCHED,
+            };
+            let jobs = state.store.jobs_of(account, window, |_| true)?;
             for job in jobs.items {
                 (job.id, job.state.word()).hash(hasher);
             }

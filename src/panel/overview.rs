@@ -16,7 +16,7 @@ use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::ledger::EntryKind;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::{JobWindow, StoreError};
 
 /// Days of the charts, today included.
 const DAYS: i64 = 14;
@@ -133,9 +133,14 @@ fn ended_by_day(
     account: AccountId,
     first: i64,
 ) -> Result<BTreeMap<i64, (usize, usize)>, StoreError> {
-    let since = Timestamp::from_millis(first * DAY_MILLIS);
-    let ended = |job: &Job| job.state.is_terminal() && job.created_at >= since;
-    let page = state.store.jobs_of(account, MOST, None, MOST, ended)?;
+    let window = JobWindow {
+        limit: MOST,
+        after: None,
+        since: Some(Timestamp::from_millis(first * DAY_MILLIS)),
+        most: MOST,
+    };
+    let ended = |job: &Job| job.state.is_terminal();
+    let page = state.store.jobs_of(account, window, ended)?;
     let mut days: BTreeMap<i64, (usize, usize)> = BTreeMap::new();
     for job in &page.items {
         let mut count = |at: Timestamp, is_done: bool| {

@@ -12,7 +12,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::JobPage;
+use tintype_storage::store::{JobPage, JobWindow};
 use uuid::Uuid;
 
 /// Jobs looked at for one page when a filter lets few through; the cursor then goes on from there.
@@ -102,14 +102,19 @@ pub async fn listed(
     names: &[&str],
 ) -> Result<HttpResponse, Problem> {
     let window = Window::filtered(request, names, |name, value| filter.take(name, value))?;
-    let (limit, after) = (window.limit, window.after);
+    let window = JobWindow {
+        limit: window.limit,
+        after: window.after,
+        since: filter.from,
+        most: MAX_LOOKED_AT,
+    };
     let shared = state.clone();
     let read = move || {
         let store = &shared.store;
         let lets = |job: &Job| filter.lets(job);
         match filter.account {
-            Some(account) => store.jobs_of(account, limit, after, MAX_LOOKED_AT, lets),
-            None => store.all_jobs(limit, after, MAX_LOOKED_AT, lets),
+            Some(account) => store.jobs_of(account, window, lets),
+            None => store.all_jobs(window, lets),
         }
     };
     let page: JobPage = web::block(read)

@@ -11,10 +11,12 @@ use tintype_actors::system::{BackendHealth, Health};
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::{JobWindow, StoreError};
 
 /// The span that throughput is counted over.
 const WINDOW: Duration = Duration::from_secs(3_600);
+/// How long before that span a job may have been accepted and still count: the age that a queue seldom reaches.
+const LOOK_BACK: Duration = Duration::from_secs(6 * 3_600);
 /// Jobs looked at per account for throughput, and pending deliveries that are counted.
 const MOST: usize = 10_000;
 
@@ -53,7 +55,13 @@ fn counts(state: &AppState) -> Result<(usize, usize, usize), StoreError> {
         }
         JobState::Queued | JobState::Processing { .. } => false,
     };
-    let page = state.store.all_jobs(MOST, None, MOST, ended_lately)?;
+    let window = JobWindow {
+        limit: MOST,
+        after: None,
+        since: Some(Timestamp::from_millis(ago - LOOK_BACK.as_millis() as i64)),
+        most: MOST,
+    };
+    let page = state.store.all_jobs(window, ended_lately)?;
     let is_done = |job: &&Job| matches!(job.state, JobState::Done { .. });
     let done = page.items.iter().filter(is_done).count();
     let pending = state.store.due(None, MOST)?.len();

@@ -3,7 +3,9 @@
 use super::{Store, StoreError, decode, keys};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
+use crate::domain::time::Timestamp;
 use crate::engine::{Direction, KeyRange};
+use std::ops::Bound;
 use uuid::Uuid;
 
 /// Records read from the engine at a time.
@@ -18,23 +20,40 @@ pub struct JobPage {
     pub next: Option<[u8; 16]>,
 }
 
+/// Which part of a list of jobs is wanted.
+#[derive(Clone, Copy, Debug)]
+pub struct JobWindow {
+    /// Jobs at the most.
+    pub limit: usize,
+    /// The last id of the part before.
+    pub after: Option<[u8; 16]>,
+    /// None that were accepted before this moment; older ones are not even read.
+    pub since: Option<Timestamp>,
+    /// Jobs of one account that are looked at, at the most.
+    pub most: usize,
+}
+
+/// The lowest id of a moment.
+fn floor(moment: Timestamp) -> JobId {
+    JobId(Uuid::from_u128((moment.millis() as u128) << 80))
+}
+
 impl Store {
-    /// Up to `limit` jobs of an account that `lets` lets through, newest first, looking at no more than `most`.
+    /// Jobs of an account that `lets` lets through, newest first.
     pub fn jobs_of(
         &self,
         account: AccountId,
-        limit: usize,
-        after: Option<[u8; 16]>,
-        most: usize,
+        window: JobWindow,
         lets: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
-        let (mut page, mut after, mut looked_at) = (JobPage::default(), after, 0);
+        let (mut page, mut after, mut looked_at) = (JobPage::default(), window.after, 0);
+        let step = STEP.min(window.most.max(1));
         loop {
-            let step = self.newest_jobs(account, STEP, after)?;
-            looked_at += step.len();
-            let ended = step.len() < STEP;
-            for job in step {
-                if page.items.len() == limit {
+            let jobs = self.newest_jobs(account, step, after, window.since)?;
+            looked_at += jobs.len();
+            let ended = jobs.len() < step;
+            for job in jobs {
+                if page.items.len() == window.limit {
                     page.next = page.items.last().map(|it| *it.id.as_bytes());
                     return Ok(page);
                 }
@@ -46,7 +65,7 @@ impl Store {
             if ended {
                 return Ok(page);
             }
-            if looked_at >= most {
+            if looked_at >= window.most {
                 page.next = after;
                 return Ok(page);
             }
@@ -60,12 +79,16 @@ impl Store {
         account: AccountId,
         limit: usize,
         after: Option<[u8; 16]>,
+        since: Option<Timestamp>,
     ) -> Result<Vec<Job>, StoreError> {
         let mut jobs = Vec::new();
         let nil = JobId(Uuid::nil());
         for place in [keys::live_job, keys::ended_job] {
             let whole = place(account, nil);
             let mut range = KeyRange::prefix(&whole[..whole.len() - 16]);
+            if let Some(since) = since {
+                range.from = Bound::Included(place(account, floor(since)));
+            }
             if let Some(id) = after {
                 range = range.below(place(account, JobId(Uuid::from_bytes(id))));
             }
@@ -100,15 +123,14 @@ impl Store {
     /// As [`Store::jobs_of`], over all accounts.
     pub fn all_jobs(
         &self,
-        limit: usize,
-        after: Option<[u8; 16]>,
-        most: usize,
+        window: JobWindow,
         lets: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
+        let limit = window.limit;
         let mut items = Vec::new();
         let mut more: Option<[u8; 16]> = None;
         self.each_account(|account| {
-            let page = self.jobs_of(account.id, limit, after, most, &lets)?;
+            let page = self.jobs_of(account.id, window, &lets)?;
             // What any account has left lies below the last that was shown of it.
             more = more.max(page.next);
             items.extend(page.items);

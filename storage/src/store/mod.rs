@@ -22,7 +22,7 @@ pub use commands::{
 };
 pub use deliveries::{DueDelivery, Forgotten};
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
-pub use job_lists::JobPage;
+pub use job_lists::{JobPage, JobWindow};
 pub use people::{Generation, PersonPlace};
 pub use scan::Page;
 pub use webhooks::MAX_WEBHOOKS;

@@ -8,6 +8,7 @@ mod contract;
 mod engines_agree;
 mod idempotency;
 mod job_events;
+mod job_lists;
 mod model;
 mod money;
 mod sled_close;
