@@ -22,7 +22,9 @@ const PROMPTS: &[&str] = &[
     "a red fox in the snow at dusk",
     "a lighthouse on a cliff in a storm",
     "city skyline at night",
+    "portrait of an old sailor",
     "mountains reflected in a lake at dawn",
+    "a hot air balloon over green hills",
 ];
 
 #[test]
@@ -41,8 +43,18 @@ fn every_page_fits_its_screen_and_is_pictured() {
             browser.fill("prompt", prompt).await;
             browser.press("Make it").await;
             browser.see("p", "made in").await;
+            let picture = browser.picture().await;
+            fs::write(format!("{shots}/made-wide-light.png"), picture).unwrap();
             browser.go("#/overview", "Overview").await;
         }
+        let first = "document.querySelector('.gallery a').click()";
+        browser.run(first, vec![]).await;
+        browser.see("b", "HTTP 200").await;
+        fs::write(
+            format!("{shots}/job-wide-light.png"),
+            browser.picture().await,
+        )
+        .unwrap();
         for (width, height, size) in [(1360, 900, "wide"), (390, 844, "narrow")] {
             for theme in ["light", "dark"] {
                 let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});

@@ -8,18 +8,20 @@ const HEIGHT = 150;
 const FLOOR = 126;
 const LEFT = 40;
 
-function ceiling(most) {
+/** The top of the scale: a round number, and an even one where only whole things are counted. */
+function ceiling(most, whole) {
+  if (whole && most <= 10) return Math.max(2, 2 * Math.ceil(most / 2));
   if (most <= 0) return 1;
   const power = 10 ** Math.floor(Math.log10(most));
   return [1, 2, 2.5, 5, 10].map((it) => it * power).find((it) => it >= most - 1e-12);
 }
 
 /** Bars over days. `parts` are {of, class}, stacked; `tell` says a day in words. */
-export function bars(days, parts, tell, label) {
+export function bars(days, parts, tell, label, whole = false) {
   const WIDTH = width();
   const every = WIDTH < 400 ? 4 : 3;
   const total = (it) => parts.reduce((sum, part) => sum + part.of(it), 0);
-  const top = ceiling(Math.max(...days.map(total)));
+  const top = ceiling(Math.max(...days.map(total)), whole);
   const step = (WIDTH - LEFT) / days.length;
   const scale = (value) => (value / top) * (FLOOR - 12);
   const mark = (value) => s("g", {},

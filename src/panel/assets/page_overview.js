@@ -33,7 +33,7 @@ function finished(days) {
   return h("section", { class: "card" }, h("div", { class: "row spread" }, h("h2", {}, "Pictures per day"),
     h("div", { class: "legend-row" }, h("span", {}, "done"), h("span", { class: "bad" }, "failed"))),
   bars(days, [{ of: (it) => it.done, class: "bar-good" }, { of: (it) => it.failed, class: "bar-bad" }],
-    (it) => `${it.done} done, ${it.failed} failed`, `Pictures per day over two weeks: ${done} done, ${failed} failed`));
+    (it) => `${it.done} done, ${it.failed} failed`, `Pictures per day over two weeks: ${done} done, ${failed} failed`, true));
 }
 
 export const backends = (list) => h("ul", { class: "stack tight" }, list.map((it) => h("li", { class: "row spread" },

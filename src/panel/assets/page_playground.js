@@ -104,6 +104,7 @@ export async function playground(main, context) {
     sent.append("request", JSON.stringify(request));
     for (const it of state.inputs) if (it.file) sent.append("image", it.file);
     waiting("Sending", null);
+    stage.scrollIntoView({ block: "nearest" });
     try {
       const made = await upload(`${context.base}/generations/${state.tier}`, sent);
       running = made.job_id;

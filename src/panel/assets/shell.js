@@ -41,6 +41,8 @@ export const brand = (tag = "a") => h(tag, { class: "brand", href: tag === "a" ?
 
 export async function signOut(everywhere = false) {
   await attempt(() => remove(everywhere ? "/sessions" : "/session"));
+  // Whoever comes next begins at the front, not on the page of somebody else.
+  history.replaceState(null, "", "#/");
   dispatchEvent(new CustomEvent("signed-out"));
 }
 

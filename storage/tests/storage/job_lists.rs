@@ -99,7 +99,11 @@ fn all_jobs_are_listed_newest_first_without_gaps_or_repeats() {
                 break;
             }
         }
-        assert_eq!(found, (1..=1_001).rev().collect::<Vec<_>>(), "limit {limit}");
+        assert_eq!(
+            found,
+            (1..=1_001).rev().collect::<Vec<_>>(),
+            "limit {limit}"
+        );
     }
 }
 
