@@ -10,6 +10,7 @@ use crate::housekeeping;
 use crate::http::state::AppState;
 use crate::http::{Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
+use crate::panel::Panel;
 use crate::secrets;
 use crate::webhooks::{Sender, SenderOptions, Vault, VaultError};
 use actix_web::web::Data;
@@ -215,6 +216,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         gallery: ObjectGallery::new(images.clone()),
         operator: Mutex::new(()),
+        panel: Panel::default(),
         config,
         store,
         system,

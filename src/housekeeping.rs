@@ -1,6 +1,8 @@
 //! What is done now and then: forgetting old idempotency keys, removing old pictures, noticing a dead dispatcher.
 
 use crate::http::state::AppState;
+use crate::images::{RESULTS, THUMBNAILS};
+use crate::panel;
 use actix_web::web::Data;
 use std::time::Duration;
 use tintype_actors::delivery::ForgetDeliveries;
@@ -34,8 +36,10 @@ pub async fn run(state: Data<AppState>) {
         if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
             forget_audit_log(&state).await;
             forget_idempotency_keys(&state).await;
-            remove_old_results(&state).await;
+            remove_old(&state, RESULTS).await;
+            remove_old(&state, THUMBNAILS).await;
             forget_old_deliveries(&state).await;
+            panel::forget_old(&state).await;
         }
     }
 }
@@ -99,7 +103,8 @@ pub async fn note_key_uses(state: &AppState) {
     }
 }
 
-async fn remove_old_results(state: &AppState) {
+/// Pictures, or their thumbnails.
+async fn remove_old(state: &AppState, place: &str) {
     let days = state.config.results.retention_days;
     if days == 0 {
         return;
@@ -110,7 +115,7 @@ async fn remove_old_results(state: &AppState) {
     for _ in 0..MAX_STEPS {
         match state
             .images
-            .expire_results(older_than.to_datetime(), STEP)
+            .expire(place, older_than.to_datetime(), STEP)
             .await
         {
             Ok(removed) if removed < STEP => return,

@@ -16,6 +16,7 @@ mod housekeeping;
 pub mod http;
 pub mod images;
 pub mod inputs;
+pub mod panel;
 pub mod secrets;
 pub mod server;
 pub mod telemetry;

@@ -112,10 +112,11 @@ Then look at its status_url with the same Authorization, until it is done.
             account.name, account.books.balance, state.config.billing.currency
         );
     }
+    words += &format!("The panel is at {url}/panel\n");
     if state.config.admin.token.is_none() {
         let file = state.config.storage.data_dir.join("admin-token");
         words += &format!(
-            "The operator interface is at {url}/admin/v1, its token in {}\n",
+            "The operator signs in with the token in {}, which is also that of {url}/admin/v1\n",
             file.display()
         );
     }

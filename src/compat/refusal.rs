@@ -89,6 +89,7 @@ impl From<Problem> for Refusal {
             Code::InsufficientBalance | Code::KeyLimitReached => Kind::NoFunds,
             Code::ModelNotAllowed
             | Code::AddressNotAllowed
+            | Code::Forbidden
             | Code::InvalidSignature
             | Code::UrlExpired => Kind::NotAllowed,
             Code::NotFound | Code::Gone => Kind::NotFound,

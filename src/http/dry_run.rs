@@ -4,17 +4,17 @@ use super::problem::{FieldFault, Problem};
 use super::query::shown;
 use super::state::AppState;
 use super::wire::job::Estimate;
+use actix_web::HttpResponse;
 use actix_web::http::header;
-use actix_web::{HttpRequest, HttpResponse};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::NewJob;
 
 const PARAMETER: &str = "dry_run";
 
 /// Is the call only to be checked? A generation call takes this parameter and no other: one that is misspelt must not cost money.
-pub fn is_asked(request: &HttpRequest) -> Result<bool, Vec<FieldFault>> {
+pub fn is_asked(query: &str) -> Result<bool, Vec<FieldFault>> {
     let (mut asked, mut faults) = (None, Vec::new());
-    for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
         let message = match (&*name, &*value) {
             (PARAMETER, _) if asked.is_some() => "stands twice; send it once",
             (PARAMETER, "true" | "false") => {

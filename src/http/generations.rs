@@ -11,9 +11,9 @@ use super::problem::{Code, Problem};
 use super::state::AppState;
 use super::wire::generation::{self, Endpoint};
 use super::wire::job::Created;
-use crate::inputs::{self, IngestError, InputImage};
+use crate::inputs::{self, Held, IngestError, InputImage};
 use crate::words;
-use actix_web::http::header;
+use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
 use object_store::path::Path;
 use std::sync::Arc;
@@ -38,14 +38,38 @@ pub async fn create(
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
+    check_scope(&principal.key, endpoint)?;
+    let body = body::read_json(&request, payload, &state).await?;
+    submit(
+        endpoint,
+        principal,
+        request.headers(),
+        request.query_string(),
+        &body,
+        Vec::new(),
+        state,
+    )
+    .await
+}
+
+/// The same once the body has been read. `handed` are input images that came with it, before those that it names; they are
+/// taken back unless a job comes of it.
+pub async fn submit(
+    endpoint: Endpoint,
+    principal: Principal,
+    headers: &HeaderMap,
+    query: &str,
+    body: &[u8],
+    handed: Vec<Held>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
     let key = &principal.key;
     check_scope(key, endpoint)?;
-    let body = body::read_json(&request, payload, &state).await?;
     let Parsed {
         asked,
         name,
         is_dry_run,
-    } = parse(&request, &body, endpoint, &state)?;
+    } = parse(headers, query, body, endpoint, handed.len(), &state)?;
     // A call that is only checked neither uses nor is answered by an idempotency key.
     let used = name.filter(|_| !is_dry_run).map(|name| IdempotencyUse {
         name,
@@ -90,6 +114,7 @@ pub async fn create(
         price,
         used,
         account,
+        handed,
     };
     if call.needs_material() || is_dry_run {
         funds::check(&call.state, &call.key, call.price).await?;
@@ -118,16 +143,20 @@ struct Call {
     price: Amount,
     used: Option<IdempotencyUse>,
     account: AccountHandle,
+    handed: Vec<Held>,
 }
 
 impl Call {
     fn needs_material(&self) -> bool {
-        !self.asked.input_urls.is_empty() || words::is_too_large(&words_of(&self.asked))
+        !self.asked.input_urls.is_empty()
+            || !self.handed.is_empty()
+            || words::is_too_large(&words_of(&self.asked))
     }
 
     /// Gathers what the job needs, then asks the account's actor.
-    async fn accept(self) -> Result<HttpResponse, Problem> {
-        let material = Material::gather(&self.state, &self.asked).await?;
+    async fn accept(mut self) -> Result<HttpResponse, Problem> {
+        let handed = std::mem::take(&mut self.handed);
+        let material = Material::gather(&self.state, &self.asked, handed).await?;
         let outcome = self.reserve(&material).await;
         match outcome {
             Ok(Accepted {
@@ -152,8 +181,9 @@ impl Call {
     }
 
     /// Fetches what the job would need, and leaves nothing behind.
-    async fn try_out(self) -> Result<HttpResponse, Problem> {
-        let material = Material::gather(&self.state, &self.asked).await?;
+    async fn try_out(mut self) -> Result<HttpResponse, Problem> {
+        let handed = std::mem::take(&mut self.handed);
+        let material = Material::gather(&self.state, &self.asked, handed).await?;
         let job = new_job(&self, &material);
         material.discard(&self.state).await;
         dry_run::answer(&self.state, self.key.account, &job?)
@@ -191,16 +221,19 @@ struct Parsed {
 
 /// Body, headers and query, with the faults of all.
 fn parse(
-    request: &HttpRequest,
+    headers: &HeaderMap,
+    query: &str,
     body: &[u8],
     endpoint: Endpoint,
+    handed: usize,
     state: &AppState,
 ) -> Result<Parsed, Problem> {
-    let is_dry_run = dry_run::is_asked(request);
-    let name = idempotency::key(request.headers());
+    let is_dry_run = dry_run::is_asked(query);
+    let name = idempotency::key(headers);
     let asked = generation::parse(
         body,
         endpoint,
+        handed,
         &state.catalog,
         state.config.jobs.max_prompt_chars,
     );
@@ -250,7 +283,11 @@ struct Material {
 }
 
 impl Material {
-    async fn gather(state: &AppState, asked: &GenerationRequest) -> Result<Self, Problem> {
+    async fn gather(
+        state: &AppState,
+        asked: &GenerationRequest,
+        handed: Vec<Held>,
+    ) -> Result<Self, Problem> {
         let mut material = Self::default();
         if !asked.input_urls.is_empty() {
             let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
@@ -265,6 +302,9 @@ impl Material {
             .await
             .map_err(ingest_problem)?;
         }
+        // Kept only now: what fails before this line takes them back.
+        let handed = handed.into_iter().map(Held::keep);
+        material.inputs.splice(0..0, handed);
         let words = words_of(asked);
         if words::is_too_large(&words) {
             match words::store(&state.images, &words).await {

@@ -10,7 +10,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_actors::account::ApplyEvent;
 use tintype_actors::generator::Gallery as _;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
@@ -51,10 +51,16 @@ pub async fn cancel(
 ) -> Result<HttpResponse, Problem> {
     let id = find(&principal, &path, &state)?.id;
     principal.admit()?;
+    let job = cancel_job(&state, principal.key.account, id).await?;
+    answer(&state, &job).await
+}
+
+/// Cancels a job of an account that is still queued.
+pub async fn cancel_job(state: &AppState, account: AccountId, id: JobId) -> Result<Job, Problem> {
     let account = state
         .system
         .accounts()
-        .get(principal.key.account)?
+        .get(account)?
         .ok_or_else(not_found)?;
     let (reply, outcome) = oneshot::channel();
     let command = ApplyEvent {
@@ -70,7 +76,7 @@ pub async fn cancel(
         Ok(job) => {
             state.system.job_canceled(id);
             state.gallery.forget_inputs(&job).await;
-            answer(&state, &job).await
+            Ok(job)
         }
         Err(EventError::NotFound) => Err(not_found()),
         Err(EventError::Transition(error)) => Err(Problem::new(Code::Conflict, error.to_string())),
@@ -79,7 +85,7 @@ pub async fn cancel(
 }
 
 /// One text for an unknown id, no id at all, and another account's job.
-fn not_found() -> Problem {
+pub fn not_found() -> Problem {
     Problem::new(Code::NotFound, "there is no such job")
 }
 
@@ -103,7 +109,8 @@ pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<JobView<'a>, Pro
     ))
 }
 
-async fn presign(state: &AppState, key: &str) -> Result<String, Problem> {
+/// A fresh download URL.
+pub async fn presign(state: &AppState, key: &str) -> Result<String, Problem> {
     let signed = state
         .images
         .presign(key, state.now().to_datetime(), state.url_lifetime())

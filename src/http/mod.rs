@@ -1,9 +1,9 @@
 //! The HTTP edge: what is asked, by whom, and how the answer is told.
 
-mod admin;
+pub(crate) mod admin;
 pub(crate) mod admission;
-mod auth;
-mod author;
+pub(crate) mod auth;
+pub(crate) mod author;
 mod balance;
 pub(crate) mod body;
 mod client_address;
@@ -12,16 +12,16 @@ mod envelope;
 mod events;
 pub(crate) mod failures;
 pub(crate) mod funds;
-mod generations;
+pub(crate) mod generations;
 mod health;
 mod history;
 pub(crate) mod idempotency;
-mod jobs;
+pub(crate) mod jobs;
 mod key;
 mod key_ring;
 mod models;
 pub(crate) mod open;
-mod paging;
+pub(crate) mod paging;
 pub mod problem;
 mod query;
 pub(crate) mod rate;
@@ -31,7 +31,7 @@ pub mod state;
 mod transactions;
 mod unread;
 mod wait;
-mod wire;
+pub(crate) mod wire;
 
 pub use admin::{issue_key, open_account, remove_key};
 pub use author::Author;

@@ -15,6 +15,7 @@ pub enum Code {
     KeyLimitReached,
     ModelNotAllowed,
     AddressNotAllowed,
+    Forbidden,
     InvalidSignature,
     UrlExpired,
     NotFound,
@@ -36,12 +37,13 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the documentation.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Unauthorized,
         Self::InsufficientBalance,
         Self::KeyLimitReached,
         Self::ModelNotAllowed,
         Self::AddressNotAllowed,
+        Self::Forbidden,
         Self::InvalidSignature,
         Self::UrlExpired,
         Self::NotFound,
@@ -81,6 +83,7 @@ impl Code {
                 "address_not_allowed",
                 "Address not allowed for this API key",
             ),
+            Self::Forbidden => (403, "forbidden", "Not allowed"),
             Self::InvalidSignature => (403, "invalid_signature", "Invalid signature"),
             Self::UrlExpired => (403, "url_expired", "URL expired"),
             Self::NotFound => (404, "not_found", "Not found"),

@@ -27,6 +27,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(native())
         .service(operator())
         .configure(crate::compat::configure)
+        .configure(crate::panel::configure)
         .service(
             open("/healthz", "GET, HEAD")
                 .route(web::get().to(health::healthz))

@@ -8,6 +8,7 @@ use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
 use crate::images::Images;
 use crate::inputs::InputLimits;
+use crate::panel::Panel;
 use crate::webhooks::Vault;
 use parking_lot::RwLock;
 use std::time::Duration;
@@ -61,6 +62,8 @@ pub struct AppState {
     pub public_url: String,
     /// Held while the operator changes a key or a switch: read, change and write are one step.
     pub operator: Mutex<()>,
+    /// What the web panel keeps in memory.
+    pub panel: Panel,
 }
 
 impl AppState {

@@ -33,7 +33,7 @@ use object_store::{
 use self::address::Address;
 use self::backend::{Backend, CloudSigning};
 pub use self::error::ImagesError;
-pub use self::key::{RESULTS, media_type};
+pub use self::key::{RESULTS, THUMBNAILS, media_type, thumbnail_key};
 pub use self::signing_key::FileSigningKey;
 
 /// The longest life of an address that S3 and Google Cloud Storage sign, in seconds: 7 days.

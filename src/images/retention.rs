@@ -11,21 +11,35 @@ use super::{Images, ImagesError, key};
 const MAX_SEEN: usize = 5_000_000;
 
 impl Images {
-    /// Removes results that were last written before `older_than`, at most `limit` of them, and
+    /// Removes results as [`Images::expire`] does.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn expire_results(
+        &self,
+        older_than: DateTime<Utc>,
+        limit: usize,
+    ) -> Result<usize, ImagesError> {
+        self.expire(key::RESULTS, older_than, limit).await
+    }
+
+    /// Removes what lies below `place` and was last written before `older_than`, at most `limit` of them, and
     /// says how many. Fewer than `limit` means that none is left for now.
     ///
     /// # Errors
     ///
     /// `MissingBucket`; `Store`. What was removed before the fault stays removed; a later call
     /// goes on from there.
-    pub async fn expire_results(
+    pub async fn expire(
         &self,
+        place: &str,
         older_than: DateTime<Utc>,
         limit: usize,
     ) -> Result<usize, ImagesError> {
         let sorted = !self.is_local();
         let mut expired = Vec::new();
-        let mut results = self.list(key::RESULTS).take(MAX_SEEN);
+        let mut results = self.list(place).take(MAX_SEEN);
         while expired.len() < limit {
             let Some(object) = results.try_next().await? else {
                 break;
@@ -43,7 +57,7 @@ impl Images {
                 Ok(_) => removed += 1,
                 // Somebody else has removed it meanwhile.
                 Err(object_store::Error::NotFound { .. }) => {}
-                Err(error) => return Err(self.write_fault("removing", key::RESULTS, error)),
+                Err(error) => return Err(self.write_fault("removing", place, error)),
             }
         }
         Ok(removed)

@@ -1,6 +1,7 @@
 //! Recomputes every invariant from the records alone, trusting no total.
 
 mod deliveries;
+mod people;
 
 use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId, KeyId};
@@ -163,6 +164,7 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         Ok(())
     })?;
     deliveries::audit(store, &accounts, &mut report)?;
+    people::audit(store, &accounts, &mut report)?;
     Ok(report)
 }
 

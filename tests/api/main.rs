@@ -42,6 +42,8 @@ mod hostile_json_suite;
 mod hostile_money;
 mod hostile_ssrf;
 mod hostile_wire;
+mod panel_guard;
+mod panel_sessions;
 mod secrets_stay_secret;
 mod spec_authentication;
 mod spec_endpoints;

@@ -146,12 +146,31 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let mut filter = Filter::default();
-    let window = Window::filtered(&request, Filter::NAMES, |name, value| {
-        filter.take(name, value)
-    })?;
-    let page = filtered(&state, &filter, &window)?;
-    Ok(HttpResponse::Ok().json(Listing::try_new(page, |delivery| view(&state, delivery))?))
+    listed(&request, &state, Filter::default(), Filter::NAMES)
+}
+
+/// The same for one account, which no filter leads out of.
+pub fn list_of(
+    account: AccountId,
+    request: &HttpRequest,
+    state: &AppState,
+) -> Result<HttpResponse, Problem> {
+    let filter = Filter {
+        account: Some(account),
+        ..Filter::default()
+    };
+    listed(request, state, filter, &["job_id", "webhook_id", "status"])
+}
+
+fn listed(
+    request: &HttpRequest,
+    state: &AppState,
+    mut filter: Filter,
+    names: &[&str],
+) -> Result<HttpResponse, Problem> {
+    let window = Window::filtered(request, names, |name, value| filter.take(name, value))?;
+    let page = filtered(state, &filter, &window)?;
+    Ok(HttpResponse::Ok().json(Listing::try_new(page, |delivery| view(state, delivery))?))
 }
 
 fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<Delivery>, Problem> {

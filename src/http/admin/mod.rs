@@ -1,13 +1,15 @@
 //! The operator interface: accounts, money, keys and switches.
 
-mod accounts;
+pub(crate) mod accounts;
 mod audit;
-mod deliveries;
+pub(crate) mod deliveries;
+pub(crate) mod jobs;
 mod key_body;
 mod key_view;
-mod keys;
-mod pause;
-mod webhooks;
+pub(crate) mod keys;
+pub(crate) mod pause;
+pub(crate) mod stats;
+pub(crate) mod webhooks;
 
 pub use accounts::create as open_account;
 pub use keys::{issue as issue_key, withdraw as remove_key};
@@ -75,6 +77,9 @@ pub fn routes(scope: Scope) -> Scope {
             for_operator("/deliveries/{delivery_id}/redeliver", "POST")
                 .route(web::post().to(deliveries::redeliver)),
         )
+        .service(for_operator("/jobs", "GET").route(web::get().to(jobs::list)))
+        .service(for_operator("/jobs/{job_id}", "GET").route(web::get().to(jobs::show)))
+        .service(for_operator("/stats", "GET").route(web::get().to(stats::show)))
         .service(
             for_operator("/pause", "GET, PUT")
                 .route(web::get().to(pause::show))

@@ -35,10 +35,11 @@ const IMAGE_FIELDS: &[&str] = &[
     "metadata",
 ];
 
-/// Parses a body, or lists all of its faults.
+/// Parses a body, or lists all of its faults. `handed` input images came apart from it.
 pub fn parse(
     body: &[u8],
     endpoint: Endpoint,
+    handed: usize,
     catalog: &Catalog,
     max_prompt_chars: usize,
 ) -> Result<GenerationRequest, Vec<FieldFault>> {
@@ -46,7 +47,7 @@ pub fn parse(
     let prompt = prompt(&mut fields, max_prompt_chars);
     let aspect = aspect(&mut fields, endpoint, catalog);
     let resolution = resolution(&mut fields, endpoint.tier, catalog);
-    let input_urls = input_urls(&mut fields, endpoint.mode);
+    let input_urls = input_urls(&mut fields, endpoint.mode, handed);
     let callback_url = callback_url(&mut fields);
     let metadata = metadata(&mut fields);
     fields.finish(match endpoint.mode {
@@ -162,7 +163,7 @@ fn resolution(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<
     }
 }
 
-fn input_urls(fields: &mut Fields<'_>, mode: Mode) -> Option<Vec<String>> {
+fn input_urls(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec<String>> {
     let name = "input_images_urls";
     match (mode, fields.raw(name)) {
         (Mode::TextToImage, None) => Some(Vec::new()),
@@ -174,16 +175,20 @@ fn input_urls(fields: &mut Fields<'_>, mode: Mode) -> Option<Vec<String>> {
             );
             None
         }
+        (Mode::ImageToImage, None) if (1..=MAX_INPUTS).contains(&handed) => Some(Vec::new()),
         (Mode::ImageToImage, None) => {
             fields.fault(name, "is required");
             None
         }
         (Mode::ImageToImage, Some(raw)) => {
             let urls = fields.strings_of(name, raw)?;
-            if !(1..=MAX_INPUTS).contains(&urls.len()) {
+            if !(1..=MAX_INPUTS).contains(&(urls.len() + handed)) {
                 fields.fault(
                     name,
-                    format!("has {} entries; 1 to {MAX_INPUTS} are allowed", urls.len()),
+                    format!(
+                        "has {} entries; 1 to {MAX_INPUTS} are allowed",
+                        urls.len() + handed
+                    ),
                 );
                 return None;
             }

@@ -3,4 +3,5 @@
 pub mod fields;
 pub mod generation;
 pub mod job;
+pub mod job_record;
 pub mod ledger;

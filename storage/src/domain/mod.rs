@@ -19,6 +19,7 @@ pub mod json;
 pub mod ledger;
 pub mod pause;
 pub mod payload;
+pub mod person;
 pub mod request;
 pub mod secret;
 pub mod signature;

@@ -45,6 +45,10 @@ record!(
     crate::domain::delivery::Delivery = "delivery",
     crate::domain::ids::AccountId = "account id",
     crate::domain::webhook::Webhook = "webhook",
+    crate::domain::person::Person = "person",
+    crate::domain::person::Session = "session",
+    super::people::PersonPlace = "e-mail address",
+    super::people::Generation = "generation of sessions",
 );
 
 impl Record for Job {

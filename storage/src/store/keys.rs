@@ -4,6 +4,7 @@ use super::idempotency::IdempotentCall;
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use crate::domain::person::{Digest32, PersonId};
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
 use crate::engine::Key;
@@ -28,6 +29,9 @@ const ATTEMPT: u8 = b'n';
 const AUDIT: u8 = b'A';
 const RETIRED_HASH: u8 = b'r';
 const KEY_LAST_USE: u8 = b'y';
+const PERSON: u8 = b'p';
+const PERSON_BY_EMAIL: u8 = b'P';
+const SESSION: u8 = b'z';
 
 fn key(kind: u8, parts: &[&[u8]]) -> Key {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
@@ -268,6 +272,36 @@ pub fn read_attempt(key: &[u8]) -> Option<(DeliveryId, u32)> {
         DeliveryId(Uuid::from_slice(id).ok()?),
         u32::from_be_bytes(number.try_into().ok()?),
     ))
+}
+
+/// A person of an account.
+pub fn person(account: AccountId, id: PersonId) -> Key {
+    key(PERSON, &[account.as_bytes(), id.as_bytes()])
+}
+
+/// The people of an account.
+pub fn people_of(account: AccountId) -> Key {
+    key(PERSON, &[account.as_bytes()])
+}
+
+/// All people.
+pub fn people() -> Key {
+    key(PERSON, &[])
+}
+
+/// Who has this e-mail address, by its hash: addresses have no bounded length that would suit a key.
+pub fn person_by_email(email: &Digest32) -> Key {
+    key(PERSON_BY_EMAIL, &[&email.0])
+}
+
+/// A session of the panel, by the hash of its id.
+pub fn session(id: &Digest32) -> Key {
+    key(SESSION, &[&id.0])
+}
+
+/// All sessions.
+pub fn sessions() -> Key {
+    key(SESSION, &[])
 }
 
 /// The last 16 bytes of a key: the id of the record in a list.

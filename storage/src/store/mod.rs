@@ -9,9 +9,11 @@ mod commands;
 mod deliveries;
 mod earlier;
 mod idempotency;
+mod job_lists;
 mod job_v1;
 mod jobs;
 mod keys;
+mod people;
 mod scan;
 mod webhooks;
 
@@ -22,7 +24,9 @@ pub use commands::{
 };
 pub use deliveries::{DueDelivery, Forgotten};
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
+pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
+pub use people::{Generation, PersonPlace};
 pub use scan::Page;
 pub use webhooks::MAX_WEBHOOKS;
 

@@ -11,6 +11,7 @@ mod engines_agree;
 mod history;
 mod idempotency;
 mod job_events;
+mod job_lists;
 mod model;
 mod money;
 mod sled_close;

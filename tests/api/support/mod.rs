@@ -7,6 +7,7 @@ pub mod generator;
 pub mod http;
 pub mod options;
 pub mod origin;
+pub mod panel;
 pub mod pictures;
 pub mod poll;
 pub mod process;
@@ -19,6 +20,7 @@ pub use generator::Behaviour;
 pub use http::Answer;
 pub use options::Options;
 pub use origin::Origin;
+pub use panel::Browser;
 pub use poll::until;
 pub use server::Server;
 

@@ -1,0 +1,147 @@
+//! Jobs of any account, with filters, and one of them with all that is on record.
+
+use crate::http::auth::Operator;
+use crate::http::jobs::not_found;
+use crate::http::paging::Window;
+use crate::http::problem::{FieldFault, Problem};
+use crate::http::state::AppState;
+use crate::http::wire::job_record::{JobRecord, words_of};
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::json;
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::job::Job;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::{JobPage, JobWindow};
+use uuid::Uuid;
+
+/// Jobs looked at for one page when a filter lets few through; the cursor then goes on from there.
+const MAX_LOOKED_AT: usize = 10_000;
+
+/// Which jobs a list is to hold.
+#[derive(Clone, Default)]
+pub struct Filter {
+    account: Option<AccountId>,
+    status: Option<&'static str>,
+    tier: Option<Tier>,
+    key: Option<KeyId>,
+    from: Option<Timestamp>,
+    to: Option<Timestamp>,
+}
+
+impl Filter {
+    /// What may be asked for within an account.
+    pub const NAMES: &'static [&'static str] = &["status", "tier", "key_id", "from", "to"];
+    const ALL_NAMES: &'static [&'static str] =
+        &["account_id", "status", "tier", "key_id", "from", "to"];
+
+    /// All jobs of one account, which no parameter leads out of.
+    pub fn of(account: AccountId) -> Self {
+        Self {
+            account: Some(account),
+            ..Self::default()
+        }
+    }
+
+    /// Reads one parameter.
+    pub fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
+        let wrong = |message: &str| Some(FieldFault::new(name, message));
+        match name {
+            "account_id" => match value.parse() {
+                Ok(id) => self.account = Some(id),
+                Err(_) => return wrong("must be an id"),
+            },
+            "key_id" => match value.parse() {
+                Ok(id) => self.key = Some(id),
+                Err(_) => return wrong("must be an id"),
+            },
+            "tier" => match value.parse() {
+                Ok(tier) => self.tier = Some(tier),
+                Err(_) => return wrong("must be fast, quality or pro"),
+            },
+            "from" | "to" => match Timestamp::parse(value) {
+                Some(moment) if name == "from" => self.from = Some(moment),
+                Some(moment) => self.to = Some(moment),
+                None => return wrong("must be a moment such as 2026-01-31T12:00:00Z"),
+            },
+            _ => {
+                self.status = ["queued", "processing", "done", "failed"]
+                    .into_iter()
+                    .find(|word| *word == value);
+                if self.status.is_none() {
+                    return wrong("must be queued, processing, done or failed");
+                }
+            }
+        }
+        None
+    }
+
+    fn lets(&self, job: &Job) -> bool {
+        self.status.is_none_or(|it| it == job.state.word())
+            && self.tier.is_none_or(|it| it == job.tier)
+            && self.key.is_none_or(|it| it == job.key)
+            && self.from.is_none_or(|it| job.created_at >= it)
+            && self.to.is_none_or(|it| job.created_at <= it)
+    }
+}
+
+/// `GET /jobs`
+pub async fn list(
+    _: Operator,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    listed(&request, state, Filter::default(), Filter::ALL_NAMES).await
+}
+
+/// A list of jobs, read on the blocking pool: a filter may look at many.
+pub async fn listed(
+    request: &HttpRequest,
+    state: web::Data<AppState>,
+    mut filter: Filter,
+    names: &[&str],
+) -> Result<HttpResponse, Problem> {
+    let window = Window::filtered(request, names, |name, value| filter.take(name, value))?;
+    let window = JobWindow {
+        limit: window.limit,
+        after: window.after,
+        since: filter.from,
+        most: MAX_LOOKED_AT,
+    };
+    let shared = state.clone();
+    let read = move || {
+        let store = &shared.store;
+        let lets = |job: &Job| filter.lets(job);
+        match filter.account {
+            Some(account) => store.sifted_jobs_of(account, window, lets),
+            None => store.all_jobs(window, lets),
+        }
+    };
+    let page: JobPage = web::block(read)
+        .await
+        .map_err(|_| crate::http::failures::busy())??;
+    let mut data = Vec::with_capacity(page.items.len());
+    for job in &page.items {
+        data.push(JobRecord::new(
+            job,
+            words_of(&state, job).await,
+            None,
+            state.system.queue_position(job),
+        ));
+    }
+    let next = page
+        .next
+        .map(|id| Uuid::from_bytes(id).simple().to_string());
+    Ok(HttpResponse::Ok().json(json!({"data": data, "next_cursor": next})))
+}
+
+/// `GET /jobs/{job_id}`
+pub async fn show(
+    _: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let id: JobId = path.parse().map_err(|_| not_found())?;
+    let job = state.store.find_job(id)?.ok_or_else(not_found)?;
+    Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
+}

@@ -1,0 +1,124 @@
+//! A job with all that is on record of it: what the operator and the panel see beyond the lookup.
+
+use super::job::JobView;
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
+use crate::words;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tintype_storage::domain::aspect_ratio::AspectChoice;
+use tintype_storage::domain::job::{Brief, Job, JobState, Origin, ResultImage, Words};
+
+/// A job as its keepers see it.
+#[derive(Serialize)]
+pub struct JobRecord<'a> {
+    #[serde(flatten)]
+    job: JobView<'a>,
+    account_id: String,
+    key_id: String,
+    tier: &'static str,
+    mode: &'static str,
+    aspect_ratio: String,
+    /// The ratio that `auto` came to.
+    ratio: String,
+    resolution: &'static str,
+    price: String,
+    /// `null` where it was too long for the record and has been cleared away.
+    prompt: Option<String>,
+    metadata: Option<Box<RawValue>>,
+    callback_url: Option<&'a str>,
+    origin: &'static str,
+    inputs: Vec<InputView>,
+    picture: Option<PictureView>,
+}
+
+#[derive(Serialize)]
+struct InputView {
+    bytes: u64,
+    width: u32,
+    height: u32,
+}
+
+#[derive(Serialize)]
+struct PictureView {
+    bytes: u64,
+    width: u32,
+    height: u32,
+}
+
+/// The words of a job, from the record or from the object store; `None` once they are gone.
+pub async fn words_of(state: &AppState, job: &Job) -> Option<Words> {
+    match &job.brief {
+        Brief::Inline(words) => Some(words.clone()),
+        Brief::Stored(key) => words::load(&state.images, key).await.ok(),
+    }
+}
+
+/// The picture of a done job.
+pub fn picture_of(job: &Job) -> Option<&ResultImage> {
+    match &job.state {
+        JobState::Done { image, .. } => Some(image),
+        JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
+    }
+}
+
+impl<'a> JobRecord<'a> {
+    /// A job with its words and the fresh download URL of its picture, where it has one.
+    pub fn new(
+        job: &'a Job,
+        words: Option<Words>,
+        image_url: Option<String>,
+        position: Option<usize>,
+    ) -> Self {
+        let (prompt, metadata) = words.map_or((None, None), |it| (Some(it.prompt), it.metadata));
+        let input = |it: &tintype_storage::domain::job::InputImage| InputView {
+            bytes: it.bytes,
+            width: it.width,
+            height: it.height,
+        };
+        Self {
+            account_id: job.account.to_string(),
+            key_id: job.key.to_string(),
+            tier: job.tier.word(),
+            mode: job.mode.word(),
+            aspect_ratio: match job.aspect {
+                AspectChoice::Auto => "auto".into(),
+                AspectChoice::Fixed(ratio) => ratio.to_string(),
+            },
+            ratio: job.ratio.to_string(),
+            resolution: job.resolution.word(),
+            price: job.price.to_string(),
+            prompt,
+            // What was stored is well-formed; were it not, nothing is better than half of it.
+            metadata: metadata.and_then(|text| RawValue::from_string(text).ok()),
+            callback_url: job.callback.as_ref().map(|it| it.url.as_str()),
+            origin: match job.origin {
+                Origin::Native => "native",
+                Origin::Synchronous => "synchronous",
+            },
+            inputs: job.inputs.iter().map(input).collect(),
+            picture: picture_of(job).map(|it| PictureView {
+                bytes: it.bytes,
+                width: it.width,
+                height: it.height,
+            }),
+            job: JobView::new(job, image_url, position),
+        }
+    }
+
+    /// The same as JSON, with everything looked up.
+    pub async fn of(state: &AppState, job: &Job) -> Result<serde_json::Value, Problem> {
+        let image_url = match picture_of(job) {
+            Some(image) => Some(crate::http::jobs::presign(state, &image.key).await?),
+            None => None,
+        };
+        let record = JobRecord::new(
+            job,
+            words_of(state, job).await,
+            image_url,
+            state.system.queue_position(job),
+        );
+        // A map with string keys always encodes.
+        Ok(serde_json::to_value(record).unwrap_or_default())
+    }
+}

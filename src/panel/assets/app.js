@@ -1,0 +1,158 @@
+// Starts the panel: who has signed in, which page is asked for, and the stream of hints that keeps it fresh.
+import { fill, h } from "./dom.js";
+import { get } from "./api.js";
+import { setCurrency } from "./format.js";
+import { frame } from "./shell.js";
+import { notice } from "./dialogs.js";
+import { signIn, invitation } from "./page_sign_in.js";
+import { overview } from "./page_overview.js";
+import { playground } from "./page_playground.js";
+import { jobs } from "./page_jobs.js";
+import { job } from "./page_job.js";
+import { keys } from "./page_keys.js";
+import { webhooks } from "./page_webhooks.js";
+import { deliveries } from "./page_deliveries.js";
+import { ledger } from "./page_ledger.js";
+import { people } from "./page_people.js";
+import { accounts } from "./page_accounts.js";
+import { service } from "./page_service.js";
+import { profile } from "./page_profile.js";
+
+const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, profile };
+const FREE = ["accounts", "service", "profile"];
+const TITLES = { keys: "API keys" };
+
+const app = document.getElementById("app");
+let session = null;
+let account = null;
+let leave = () => {};
+
+function remember(chosen) {
+  account = chosen;
+  try { sessionStorage.setItem("tintype-account", JSON.stringify(chosen)); } catch { /* until the next load, then */ }
+}
+
+function recall() {
+  if (session.kind === "person") return { id: session.account_id, name: session.account_name };
+  try {
+    const kept = JSON.parse(sessionStorage.getItem("tintype-account"));
+    if (kept?.id) return kept;
+  } catch { /* none is kept */ }
+  return session.account_id ? { id: session.account_id, name: session.account_name } : null;
+}
+
+function place() {
+  const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
+  const [name = "", ...rest] = path.split("/");
+  return { name, rest, search: new URLSearchParams(search) };
+}
+
+async function show() {
+  leave();
+  const { name, rest, search } = place();
+  if (name === "invitation") {
+    document.title = "Welcome · Tintype";
+    return invitation(app, rest[0] ?? "", enter);
+  }
+  if (!session) {
+    document.title = "Sign in · Tintype";
+    return signIn(app, enter);
+  }
+  const known = PAGES[name] ? name : account ? "overview" : "accounts";
+  const wanted = !account && !FREE.includes(known) ? "accounts" : known;
+  const main = frame(app, session, account, wanted);
+  const stop = new AbortController();
+  const context = {
+    session, account, rest, search, signal: stop.signal,
+    base: account ? `/accounts/${account.id}` : "",
+    canChange: session.kind === "operator" || session.role === "owner",
+    visit: async (id, hash) => {
+      const found = await get(`/accounts/${id}`, stop.signal);
+      remember({ id, name: found.name });
+      location.hash = hash;
+    },
+    choose: (chosen) => { remember(chosen); location.hash = "#/overview"; },
+    again: show,
+  };
+  leave = () => { stop.abort(); leave = () => {}; };
+  document.title = `${TITLES[wanted] ?? wanted[0].toUpperCase() + wanted.slice(1)} · Tintype`;
+  scrollTo(0, 0);
+  const page = wanted === "jobs" && rest[0] ? job : PAGES[wanted];
+  const guarded = async (work) => {
+    try {
+      await work();
+    } catch (error) {
+      if (error.name === "AbortError" || stop.signal.aborted) return;
+      if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) remember(null);
+      fill(main, h("div", { class: "stack" }, h("h1", {}, "This did not work"), notice("bad", error.message),
+        h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
+    }
+  };
+  let refresh = null;
+  await guarded(async () => { refresh = await page(main, context); });
+  if (refresh && !stop.signal.aborted) listen(context, refresh, stop.signal);
+}
+
+/**
+ * One stream for each page that is in sight: a browser has six connections to a host, and tabs in the background would take
+ * them all. Hints that come while the page is looking are taken together.
+ */
+function listen(context, refresh, signal) {
+  let looking = false;
+  let due = false;
+  const look = async () => {
+    if (looking) { due = true; return; }
+    looking = true;
+    do {
+      due = false;
+      try { await refresh(); } catch (error) { if (error.name !== "AbortError") console.warn(error.message); }
+    } while (due && !signal.aborted);
+    looking = false;
+  };
+  let source = null;
+  let opened = false;
+  const turn = () => {
+    source?.close();
+    source = null;
+    if (document.hidden || signal.aborted) return;
+    source = new EventSource(`/panel/api${context.account ? context.base : ""}/events`);
+    source.addEventListener("changed", look);
+    // After a break something may have been missed.
+    source.addEventListener("ready", () => { if (opened) look(); opened = true; });
+  };
+  document.addEventListener("visibilitychange", turn, { signal });
+  signal.addEventListener("abort", turn);
+  turn();
+}
+
+async function enter(found) {
+  session = found;
+  setCurrency(found.currency);
+  account = recall();
+  if (location.hash.startsWith("#/invitation")) history.replaceState(null, "", "#/overview");
+  if (["", "#", "#/", "#/sign-in"].includes(location.hash)) history.replaceState(null, "", account ? "#/overview" : "#/accounts");
+  await show();
+}
+
+addEventListener("hashchange", async () => {
+  await show();
+  document.getElementById("main")?.focus({ preventScroll: true });
+});
+addEventListener("signed-out", () => {
+  session = null;
+  account = null;
+  try { sessionStorage.removeItem("tintype-account"); } catch { /* none is kept */ }
+  show();
+});
+document.querySelector("[data-skip]").addEventListener("click", (event) => {
+  event.preventDefault();
+  document.getElementById("main")?.focus();
+});
+
+try {
+  if (place().name === "invitation") await show();
+  else await enter(await get("/session"));
+} catch (error) {
+  if (error.status === 401) await show();
+  else fill(app, h("div", { class: "door" }, h("div", { class: "door-card" }, notice("bad", error.message))));
+}

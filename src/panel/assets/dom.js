@@ -1,0 +1,108 @@
+// Builds pages from data. Text only ever becomes text: nothing here reads markup.
+
+/** Makes an element. Properties that begin with "on" are listeners; `null` and `false` are left out. */
+export function h(tag, props = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(props ?? {})) set(element, name, value);
+  element.append(...flat(children));
+  return element;
+}
+
+function set(element, name, value) {
+  if (value === null || value === undefined || value === false) return;
+  if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+  else if (name === "class") element.className = value;
+  else if (name === "value" || name === "checked" || name === "selected") element[name] = value;
+  else if (name === "href") element.setAttribute("href", safe(value));
+  else element.setAttribute(name, value === true ? "" : value);
+}
+
+/** Addresses of this page, of this host or of the web; anything else, such as javascript:, leads nowhere. */
+function safe(address) {
+  return /^(#|\/(?!\/)|https?:|blob:)/.test(address) ? address : "#";
+}
+
+function flat(children) {
+  return children.flat(Infinity).filter((it) => it !== null && it !== undefined && it !== false);
+}
+
+/** Replaces what an element holds. */
+export function fill(element, ...children) {
+  element.replaceChildren(...flat(children));
+  return element;
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Makes an SVG element. */
+export function s(tag, props = {}, ...children) {
+  const element = document.createElementNS(SVG, tag);
+  for (const [name, value] of Object.entries(props)) {
+    if (value !== null && value !== undefined) element.setAttribute(name, value);
+  }
+  element.append(...flat(children));
+  return element;
+}
+
+let ids = 0;
+
+/** A field with its label, a hint, and room for what is wrong with it. */
+export function field(label, control, hint) {
+  const id = control.id || `f${++ids}`;
+  control.id = id;
+  const name = control.getAttribute("name");
+  const fault = h("span", { class: "fault", id: `${id}-fault`, hidden: true });
+  if (hint) control.setAttribute("aria-describedby", `${id}-hint`);
+  return h("div", { class: "field", "data-field": name },
+    h("label", { for: id }, label), control,
+    hint ? h("span", { class: "hint", id: `${id}-hint` }, hint) : null, fault);
+}
+
+/** Shows the faults of an answer beside their fields; returns what belongs to none of them. */
+export function showFaults(form, error) {
+  for (const fault of form.querySelectorAll(".fault")) { fault.hidden = true; fault.textContent = ""; }
+  for (const control of form.querySelectorAll("[aria-invalid]")) control.removeAttribute("aria-invalid");
+  if (!error) return "";
+  const rest = [];
+  let first = null;
+  for (const { field: name, message } of error.errors ?? []) {
+    const place = [...form.querySelectorAll("[data-field]")].find((it) => it.dataset.field === name.split(/[[.]/)[0]);
+    if (!place) { rest.push(`${name}: ${message}`); continue; }
+    const fault = place.querySelector(".fault");
+    fault.textContent = fault.textContent ? `${fault.textContent} ${name} ${message}` : message;
+    fault.hidden = false;
+    const control = place.querySelector("input, select, textarea");
+    if (control) {
+      control.setAttribute("aria-invalid", "true");
+      control.setAttribute("aria-errormessage", fault.id);
+      first ??= control;
+    }
+  }
+  first?.focus();
+  return (error.errors ?? []).length ? rest.join("; ") : error.message;
+}
+
+/** A form that sends once at a time and shows what comes back. */
+export function form(props, submit, ...children) {
+  const said = h("p", { class: "notice bad", role: "alert", hidden: true });
+  const element = h("form", { ...props, novalidate: true, onsubmit: async (event) => {
+    event.preventDefault();
+    const button = element.querySelector("[type=submit]");
+    if (button?.disabled) return;
+    said.hidden = true;
+    showFaults(element, null);
+    if (button) { button.disabled = true; button.classList.add("busy"); }
+    try {
+      await submit(new FormData(element), element);
+    } catch (error) {
+      const text = showFaults(element, error);
+      said.textContent = text;
+      said.hidden = !text;
+    } finally {
+      if (button) { button.disabled = false; button.classList.remove("busy"); }
+    }
+  } }, ...children);
+  const last = element.querySelector(".actions, [type=submit]");
+  if (last) last.before(said); else element.append(said);
+  return element;
+}

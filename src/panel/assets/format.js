@@ -1,0 +1,52 @@
+// Numbers, moments and states for people.
+import { h } from "./dom.js";
+
+let currency = "USD";
+export const setCurrency = (text) => { currency = text; };
+export const unit = () => currency;
+
+/** An amount as the service writes it, which is exact; only the unit is added. */
+export const money = (text) => `${text} ${currency}`;
+
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
+const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
+const STEPS = [[60, "second", 1], [3600, "minute", 60], [86400, "hour", 3600], [604800, "day", 86400]];
+
+export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
+export const moment = (text) => DATE.format(new Date(text));
+
+/** A moment: how long ago where that is near, with the exact one to hover over. */
+export function time(text) {
+  if (!text) return "–";
+  const seconds = (new Date(text) - Date.now()) / 1000;
+  const step = STEPS.find(([most]) => Math.abs(seconds) < most);
+  const words = step ? AGO.format(Math.round(seconds / step[2]), step[1]) : moment(text);
+  return h("time", { datetime: text, title: text, class: "nowrap" }, words);
+}
+
+export function duration(from, to) {
+  const millis = new Date(to) - new Date(from);
+  if (millis < 1000) return `${millis} ms`;
+  if (millis < 60_000) return `${(millis / 1000).toFixed(1)} s`;
+  return `${Math.floor(millis / 60_000)} min ${Math.round((millis % 60_000) / 1000)} s`;
+}
+
+export function bytes(count) {
+  if (count < 1000) return `${count} bytes`;
+  if (count < 1e6) return `${(count / 1e3).toFixed(0)} kB`;
+  return `${(count / 1e6).toFixed(1)} MB`;
+}
+
+const COLOURS = {
+  queued: "", processing: "busy", done: "good", failed: "bad",
+  pending: "busy", retrying: "warn", delivered: "good",
+  active: "good", inactive: "", expired: "bad", invited: "warn",
+  up: "good", down: "bad", probing: "warn", paused: "warn",
+};
+
+/** The state of something, in a word and a colour. */
+export const badge = (word, text) => h("span", { class: `badge ${COLOURS[word] ?? ""}` }, text ?? word);
+
+/** The first letters of an id, the whole of it to hover over. */
+export const shortId = (id) => h("code", { title: id }, id.slice(-8));

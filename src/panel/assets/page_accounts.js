@@ -1,0 +1,36 @@
+// All accounts, for the operator: opened, chosen, and given money.
+import { field, fill, h } from "./dom.js";
+import { post } from "./api.js";
+import { money, time, unit } from "./format.js";
+import { head } from "./shell.js";
+import { dialog, toast } from "./dialogs.js";
+import { empty, listing, table } from "./lists.js";
+
+export async function accounts(main, context) {
+  const open = () => dialog({ title: "New account", confirm: "Open account",
+    fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
+      field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" }))],
+    submit: async (data) => { await post("/accounts", { name: data.get("name"), balance: data.get("balance").trim() || null }); await list.load(); } });
+  const deposit = (account) => dialog({ title: `Deposit to ${account.name}`, text: `${money(account.balance)} now. A negative amount corrects one.`, confirm: "Book it",
+    fields: [field(`Amount (${unit()})`, h("input", { name: "amount", inputmode: "decimal", required: true, placeholder: "25.00", autocomplete: "off" })),
+      field("Reference", h("input", { name: "reference", placeholder: "invoice 17", autocomplete: "off" }), "Shown in the ledger.")],
+    submit: async (data) => {
+      const entry = await post(`/accounts/${account.account_id}/deposits`, { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null });
+      toast(`Booked; the balance is ${money(entry.balance_after)}`);
+      await list.load();
+    } });
+  const choose = (account) => context.choose({ id: account.account_id, name: account.name });
+  const columns = [
+    { title: "Name", cell: (it) => h("button", { class: "link", type: "button", onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)) },
+    { title: "Balance", kind: "num fit", cell: (it) => money(it.balance) },
+    { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
+    { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
+    { title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
+      h("button", { class: "button slim", type: "button", onclick: () => deposit(it) }, "Deposit"),
+      h("button", { class: "button slim", type: "button", onclick: () => choose(it) }, "Open")) },
+  ];
+  const list = listing({ path: "/accounts", signal: context.signal, show: (rows) => table(columns, rows, "Accounts"), none: empty("No accounts yet", "An account has the money, the keys and the pictures.") });
+  fill(main, head("Accounts", "Who pays. Open one to see and do everything on its behalf.", h("button", { class: "button main", type: "button", onclick: open }, "New account")), list.node);
+  await list.load();
+  return list.load;
+}

@@ -1,0 +1,68 @@
+// One job: its picture, its request, its life, its money, and who was told.
+import { fill, h } from "./dom.js";
+import { get, remove } from "./api.js";
+import { badge, bytes, duration, moment, money } from "./format.js";
+import { head } from "./shell.js";
+import { attempt, code, notice } from "./dialogs.js";
+import { delivery } from "./page_deliveries.js";
+
+const step = (kind, title, at, note) => h("li", { class: kind }, h("b", {}, title),
+  at ? h("div", {}, h("time", { datetime: at, title: at }, moment(at))) : null, note ? h("div", { class: "small muted" }, note) : null);
+
+function timeline(job) {
+  const { created_at: created, started_at: started, finished_at: finished } = job;
+  return h("ol", { class: "timeline" },
+    step("good", "Accepted", created, `${money(job.price)} reserved`),
+    started ? step(finished ? "good" : "busy", "Begun", started, `after ${duration(created, started)} in the queue`)
+      : job.status === "queued" ? step("busy", "Waiting for a place") : null,
+    job.status === "processing" ? step("busy", "In the making…") : null,
+    job.status === "done" ? step("good", "Done", finished, `made in ${duration(started, finished)}, ${money(job.price)} charged`) : null,
+    job.status === "failed" ? step("bad", "Failed", finished, `${money(job.price)} released, nothing charged`) : null);
+}
+
+const pairs = (...entries) => h("dl", { class: "pairs" },
+  entries.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+
+function stage(job, context) {
+  const address = `/panel/api${context.base}/jobs/${job.job_id}/picture`;
+  if (job.status === "done") {
+    return h("div", { class: "stack" },
+      h("div", { class: "stage" }, h("img", { src: address, alt: `The picture of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
+        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The picture is gone"), "Its retention time is over.")) })),
+      h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`),
+        h("a", { class: "button slim", href: address, download: true }, "Download")));
+  }
+  if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No picture"), "Nothing was charged.")));
+  return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "In the queue" : "Developing"),
+    "This page shows the picture as soon as it is there.", h("div", { class: "develop" }, h("i"))));
+}
+
+export async function job(main, context) {
+  const id = encodeURIComponent(context.rest[0]);
+  const draw = async () => {
+    const [found, told] = await Promise.all([
+      get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);
+    const again = new URLSearchParams({ tier: found.tier, ratio: found.aspect_ratio, resolution: found.resolution, prompt: (found.prompt ?? "").slice(0, 4000) });
+    const cancel = () => attempt(async () => { await remove(`${context.base}/jobs/${id}`); await draw(); }, "Canceled; the price is free again");
+    fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
+      found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
+      context.canChange ? h("a", { class: "button", href: `#/playground?${again}` }, "Run again") : null),
+    h("div", { class: "job-view" },
+      h("div", { class: "stack" }, stage(found, context),
+        h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "It was too long to keep, and has been cleared away."))),
+      h("div", { class: "stack" },
+        h("section", { class: "card" }, h("h2", {}, "Timeline"), timeline(found)),
+        h("section", { class: "card" }, h("h2", {}, "Request"), pairs(
+          ["Model", found.tier], ["Resolution", found.resolution],
+          ["Aspect ratio", found.aspect_ratio === found.ratio ? found.ratio : `${found.aspect_ratio} → ${found.ratio}`],
+          ["Interface", found.origin], ["Price", money(found.price)], ["Key", h("a", { href: `#/jobs?key_id=${found.key_id}` }, h("code", {}, found.key_id))],
+          ["Callback", found.callback_url],
+          ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
+        found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(JSON.stringify(found.metadata, null, 2))) : null)),
+    h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),
+      told.data.length ? h("div", { class: "sheet" }, told.data.map((it) => delivery(it, context, draw, true)))
+        : h("p", { class: "muted" }, found.finished_at ? "Nobody was told: no webhook was registered when the job ended, or the caller waited for it." : "Told to a webhook once the job has ended.")));
+  };
+  await draw();
+  return draw;
+}

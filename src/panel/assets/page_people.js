@@ -1,0 +1,40 @@
+// The people who may sign in to the account.
+import { field, fill, h } from "./dom.js";
+import { call, post, remove } from "./api.js";
+import { badge, time } from "./format.js";
+import { head } from "./shell.js";
+import { attempt, dialog, reveal } from "./dialogs.js";
+import { empty, listing, table } from "./lists.js";
+
+const link = (person) => reveal({ title: "Invitation", value: person.invitation_url,
+  text: `Send this link to ${person.email}. It works once and expires in a week. It cannot be shown again, but a new one can be made.` });
+
+const role = (chosen) => field("Role", h("select", { name: "role" },
+  h("option", { value: "owner", selected: chosen === "owner" }, "Owner: keys, webhooks, pictures"),
+  h("option", { value: "viewer", selected: chosen === "viewer" }, "Viewer: looks, changes nothing")));
+
+export async function people(main, context) {
+  const path = `${context.base}/people`;
+  const operator = context.session.kind === "operator";
+  const invite = () => dialog({ title: `Invite to ${context.account.name}`, confirm: "Make the link",
+    fields: [field("E-mail", h("input", { name: "email", type: "email", required: true, autocomplete: "off" })), role("owner")],
+    submit: async (data) => { const person = await post(path, Object.fromEntries(data)); await list.load(); link(person); } });
+  const again = (it) => attempt(async () => { link(await post(`${path}/${it.person_id}/invitation`)); await list.load(); });
+  const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: async (data) => { await call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)); await list.load(); } });
+  const drop = (it) => dialog({ title: "Remove this person?", text: `${it.email} is signed out everywhere at once and cannot come back without a new invitation.`, confirm: "Remove", danger: true,
+    submit: async () => { await remove(`${path}/${it.person_id}`); await list.load(); } });
+  const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
+  const columns = [
+    { title: "E-mail", cell: (it) => h("b", { class: "wrap" }, it.email) },
+    { title: "State", kind: "fit", cell: (it) => badge(it.status, it.status === "expired" ? "invitation expired" : it.status) },
+    { title: "Role", kind: "fit", cell: (it) => it.role },
+    { title: "Since", kind: "fit", cell: (it) => time(it.created_at) },
+    ...(operator ? [{ title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
+      slim(it.status === "active" ? "Reset password" : "New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
+  ];
+  const list = listing({ path, signal: context.signal, show: (rows) => table(columns, rows, "People"),
+    none: empty("Nobody yet", operator ? "Invite the people who look after this account." : "") });
+  fill(main, head("People", operator ? "They sign in with e-mail and password, and see this account only." : "Who else may sign in to this account. The operator invites people.",
+    operator ? h("button", { class: "button main", type: "button", onclick: invite }, "Invite") : null), list.node);
+  await list.load();
+}

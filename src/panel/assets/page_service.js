@@ -1,0 +1,56 @@
+// The whole service, for the operator: switches, queue, back ends, settings.
+import { fill, h } from "./dom.js";
+import { call, get } from "./api.js";
+import { head } from "./shell.js";
+import { attempt, code } from "./dialogs.js";
+import { backends } from "./page_overview.js";
+import { badge, money, time } from "./format.js";
+import { empty, listing, table } from "./lists.js";
+
+const TIERS = ["fast", "quality", "pro"];
+const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
+
+function switches(pause, change) {
+  const one = (label, note, on, turn) => h("div", { class: "row spread" },
+    h("div", {}, h("b", {}, label), h("div", { class: "small muted" }, note)),
+    h("label", { class: "switch" }, h("span", { class: "sr" }, `Pause ${label}`), h("input", { type: "checkbox", role: "switch", checked: on, onchange: (event) => turn(event.target.checked) })));
+  return h("section", { class: "card stack" }, h("h2", {}, "Pause"),
+    h("p", { class: "muted small" }, "A paused model answers new requests with 503. What is queued waits, what runs is finished. It survives a restart."),
+    one("Everything", "All models at once.", pause.project, (on) => change({ ...pause, project: on })),
+    TIERS.map((tier) => one(tier, `The ${tier} model.`, pause.tiers[tier], (on) => change({ ...pause, tiers: { ...pause.tiers, [tier]: on } }))));
+}
+
+/** The newest jobs of everybody; one leads to its account. */
+function everybodys(context) {
+  const columns = [
+    { title: "Prompt", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")) },
+    { title: "State", kind: "fit", cell: (job) => badge(job.status) },
+    { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
+    { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
+    { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
+  ];
+  return listing({ path: "/jobs", size: 10, signal: context.signal, show: (rows) => table(columns, rows, "Jobs of all accounts"), none: empty("No jobs yet", "Those of all accounts appear here.") });
+}
+
+export async function service(main, context) {
+  const jobs = everybodys(context);
+  const top = h("div", { class: "stack" });
+  const settings = await get("/settings", context.signal);
+  const draw = async () => {
+    const [stats, pause] = await Promise.all([get("/stats", context.signal), get("/pause", context.signal)]);
+    const change = (wanted) => attempt(async () => { try { await call("PUT", "/pause", wanted); } finally { await draw(); } }, "Switched");
+    const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
+    fill(top,
+      h("div", { class: "cards" },
+        figure("Waiting", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
+        figure("Running", stats.running, `${stats.live_jobs} jobs under way in all`),
+        figure("Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
+        figure("Deliveries pending", stats.webhooks_pending)),
+      h("div", { class: "halves" }, switches(pause, change), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
+  };
+  fill(main, head("Service", "How everything is, and the switches that stop it."),
+    h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Settings in effect"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));
+  const load = () => Promise.all([draw(), jobs.load()]);
+  await load();
+  return load;
+}

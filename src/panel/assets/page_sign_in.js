@@ -1,0 +1,48 @@
+// The door: signing in, and taking up an invitation.
+import { field, fill, form, h } from "./dom.js";
+import { post } from "./api.js";
+import { brand, themeSwitch } from "./shell.js";
+import { notice } from "./dialogs.js";
+
+function door(app, ...children) {
+  fill(app, h("main", { id: "main", class: "door", tabindex: "-1" },
+    h("div", { class: "door-card fade" }, h("div", { class: "row spread" }, brand("div"), themeSwitch()), ...children)));
+  app.querySelector("input:not([readonly])")?.focus();
+}
+
+const button = (text) => h("button", { class: "button main", type: "submit" }, text);
+
+export function signIn(app, enter, asOperator = false) {
+  const other = h("button", { class: "button quiet", type: "button", onclick: () => signIn(app, enter, !asOperator) },
+    asOperator ? "Sign in with e-mail and password" : "Sign in as the operator");
+  const fields = asOperator
+    ? [field("Admin token", h("input", { name: "token", type: "password", autocomplete: "current-password", required: true }),
+      "In the file admin-token of the data directory, unless the configuration sets one.")]
+    : [field("E-mail", h("input", { name: "email", type: "email", autocomplete: "username", required: true })),
+      field("Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true }))];
+  door(app, h("h1", {}, asOperator ? "Operator" : "Sign in"),
+    form({}, async (data) => {
+      await enter(await post(asOperator ? "/session/operator" : "/session", Object.fromEntries(data)));
+    }, ...fields, button("Sign in"), other));
+}
+
+export async function invitation(app, token, enter) {
+  let found;
+  try {
+    found = await post("/invitation", { token });
+  } catch (error) {
+    door(app, h("h1", {}, "Invitation"), notice("bad", error.message),
+      h("a", { class: "button", href: "#/" }, "Go to sign-in"));
+    return;
+  }
+  const role = found.role === "owner" ? "look after" : "look at";
+  door(app, h("h1", {}, "Welcome"),
+    h("p", { class: "muted" }, `You are invited to ${role} the account `, h("b", {}, found.account_name), ". Choose a password to begin."),
+    form({}, async (data) => {
+      await enter(await post("/invitation/accept", { token, password: data.get("password") }));
+    },
+    field("E-mail", h("input", { name: "email", type: "email", value: found.email, readonly: true, autocomplete: "username" })),
+    field("New password", h("input", { name: "password", type: "password", autocomplete: "new-password", required: true }),
+      `At least ${found.min_chars} characters. A few words are easier to keep than a riddle.`),
+    button("Begin")));
+}

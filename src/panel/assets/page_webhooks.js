@@ -1,0 +1,67 @@
+// Registered webhooks: where the end of each job is told.
+import { field, fill, form, h } from "./dom.js";
+import { call, get, post, remove } from "./api.js";
+import { time } from "./format.js";
+import { head } from "./shell.js";
+import { attempt, code, dialog, reveal, toast } from "./dialogs.js";
+import { empty } from "./lists.js";
+import { verifiers } from "./snippets.js";
+
+const encoding = (chosen = "ascii") => field("Text in the body", h("select", { name: "encoding" },
+  h("option", { value: "ascii", selected: chosen === "ascii" }, "ASCII, as Python writes it"),
+  h("option", { value: "utf8", selected: chosen === "utf8" }, "UTF-8, as JavaScript writes it")),
+"The body is sent exactly as it is signed. Choose what your receiver would write.");
+
+export async function webhooks(main, context) {
+  const path = `${context.base}/webhooks`;
+  const list = h("div", { class: "stack" });
+  const register = form({ class: "card hook" }, async (data, element) => {
+    const webhook = await post(path, Object.fromEntries(data));
+    element.reset();
+    await load();
+    reveal({ title: "Webhook registered", text: "Its secret signs every delivery to this address. You can see it here again at any time.", value: webhook.secret });
+  },
+  h("h2", {}, "Register a webhook"),
+  h("div", { class: "halves" }, field("Address", h("input", { name: "url", type: "url", placeholder: "https://example.com/tintype", required: true, autocomplete: "off" }), "It gets a POST when a job is done or has failed."), encoding()),
+  h("div", {}, h("button", { class: "button main", type: "submit" }, "Register")));
+
+  const act = (webhook) => {
+    const own = `${path}/${webhook.webhook_id}`;
+    const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
+    const rotate = () => dialog({ title: "New secret?", text: "X-Signature is signed with the new one at once; webhook-signature carries both for 24 hours.", confirm: "Make a new secret",
+      submit: async () => { const changed = await post(`${own}/rotate-secret`); reveal({ title: "The new secret", text: "Give it to your receiver now.", value: changed.secret }); } });
+    const test = () => attempt(async () => {
+      const sent = await post(`${own}/test`);
+      toast("Test sent; see what came back");
+      location.hash = `#/deliveries?open=${sent.delivery_id}`;
+    });
+    const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
+    const change = () => dialog({ title: "Change webhook", fields: [field("Address", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
+      submit: async (data) => { await call("PATCH", own, Object.fromEntries(data)); await load(); } });
+    const again = () => dialog({ title: "Send all failed deliveries again?", text: "Those to this webhook that were given up, with a fresh set of attempts each.", confirm: "Send again",
+      submit: async () => { const { redelivered } = await post(`${own}/redeliver`, {}); toast(`${redelivered} sent again`); } });
+    const drop = () => dialog({ title: "Delete this webhook?", text: "Nothing more is sent to it; what is pending fails. Past deliveries stay on record.", confirm: "Delete", danger: true,
+      submit: async () => { await remove(own); await load(); } });
+    return h("div", { class: "row wraps" }, slim("Send a test", test), slim("Show secret", show), slim("New secret", rotate), slim("Change", change), slim("Send failed again", again), slim("Delete", drop, "danger"));
+  };
+  const card = (webhook, at) => h("section", { class: "card hook" },
+    h("div", { class: "row wraps spread" }, h("span", { class: "url" }, webhook.url),
+      h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain", title: "Used where a request names no callback_url" }, "default") : null,
+        h("span", { class: "badge plain" }, webhook.encoding))),
+    h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
+      context.canChange ? act(webhook) : null));
+  const load = async () => {
+    const found = await get(`${path}?limit=100`, context.signal);
+    fill(list, found.data.length ? found.data.map(card) : h("div", { class: "sheet" }, empty("No webhooks yet", "Without one, programs learn of the end of a job by asking.")));
+  };
+  const box = h("div", {});
+  const tab = (name) => fill(box, h("div", { class: "stack tight" },
+    h("div", { class: "tabs", role: "tablist" }, Object.keys(verifiers).map((it) => h("button", { type: "button", role: "tab", "aria-selected": String(it === name), onclick: () => tab(it) }, it))),
+    code(verifiers[name])));
+  tab(Object.keys(verifiers)[0]);
+  fill(main, head("Webhooks", "Where the end of each job is told, signed with a secret that is the webhook's own."),
+    h("div", { class: "stack" }, context.canChange ? register : null, list,
+      h("section", { class: "card stack" }, h("h2", {}, "Check a delivery"),
+        h("p", { class: "muted small" }, "Parse the body, write it again with sorted keys, and compare X-Signature in constant time. Refuse what is older than 300 seconds."), box)));
+  await load();
+}

@@ -1,0 +1,82 @@
+// The frame around every page: where one is, whose account it is, and the way out.
+import { fill, h } from "./dom.js";
+import { icon } from "./icons.js";
+import { attempt } from "./dialogs.js";
+import { remove } from "./api.js";
+
+const OWN = [
+  ["overview", "Overview"], ["playground", "Playground"], ["jobs", "Jobs"], ["keys", "API keys"],
+  ["webhooks", "Webhooks"], ["deliveries", "Deliveries"], ["ledger", "Ledger"], ["people", "People"],
+];
+const OPERATOR = [["accounts", "Accounts"], ["service", "Service"]];
+
+function link([name, title], current) {
+  return h("a", { href: `#/${name}`, "aria-current": current === name ? "page" : null }, icon(name), title);
+}
+
+function isDark() {
+  const chosen = document.documentElement.dataset.theme;
+  return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** A button that turns the lights on and off. */
+export function themeSwitch() {
+  const button = h("button", { class: "icon", type: "button", onclick: () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    try { localStorage.setItem("tintype-theme", theme); } catch { /* for this page only, then */ }
+    draw();
+  } });
+  const draw = () => {
+    button.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    button.setAttribute("title", isDark() ? "Light colours" : "Dark colours");
+    fill(button, icon(isDark() ? "sun" : "moon"));
+  };
+  draw();
+  return button;
+}
+
+export const brand = (tag = "a") => h(tag, { class: "brand", href: tag === "a" ? "#/overview" : null },
+  h("img", { src: "/panel/assets/icon.svg", alt: "", width: 30, height: 30 }), "Tintype");
+
+export async function signOut(everywhere = false) {
+  await attempt(() => remove(everywhere ? "/sessions" : "/session"));
+  // Whoever comes next begins at the front, not on the page of somebody else.
+  history.replaceState(null, "", "#/");
+  dispatchEvent(new CustomEvent("signed-out"));
+}
+
+/** Draws the frame and returns the element for the page. */
+export function frame(app, session, account, current) {
+  const operator = session.kind === "operator";
+  const drawer = (open) => {
+    box.classList.toggle("drawer-open", open);
+    menu.setAttribute("aria-expanded", String(open));
+    if (open) box.querySelector(".nav a")?.focus();
+  };
+  const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!box.classList.contains("drawer-open")) }, icon("menu", 22));
+  const main = h("main", { id: "main", class: "content", tabindex: "-1" });
+  const whose = [h("span", { class: "muted" }, "Account"), h("b", {}, account?.name ?? "none")];
+  const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape" && box.classList.contains("drawer-open")) { drawer(false); menu.focus(); } } },
+    h("div", { class: "bar" }, menu, brand(), themeSwitch()),
+    h("button", { class: "scrim", type: "button", tabindex: "-1", "aria-label": "Close the menu", onclick: () => drawer(false) }),
+    h("aside", { class: "side" },
+      brand(),
+      operator ? h("a", { class: "whose", href: "#/accounts", title: "Choose another account" }, whose) : h("div", { class: "whose" }, whose),
+      h("nav", { class: "nav", "aria-label": "Panel", onclick: () => drawer(false) },
+        account ? OWN.map((it) => link(it, current)) : null,
+        operator ? [h("div", { class: "nav-title" }, "Operator"), OPERATOR.map((it) => link(it, current))] : null),
+      h("div", { class: "foot" },
+        h("div", { class: "row" },
+          h("a", { class: "who small", href: "#/profile" }, operator ? "Operator" : session.email),
+          h("span", { class: "row" }, themeSwitch(),
+            h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => signOut() }, icon("out"))))) ),
+    main);
+  fill(app, box);
+  return main;
+}
+
+/** A page's title, with what it is for and what can be done. */
+export const head = (title, text, ...actions) => h("header", { class: "head" },
+  h("div", {}, h("h1", {}, title), text ? h("p", {}, text) : null),
+  actions.length ? h("div", { class: "actions" }, ...actions) : null);

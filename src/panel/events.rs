@@ -1,0 +1,144 @@
+//! Live pages: a stream of coarse hints (server-sent events) that something has changed, upon which a page looks again.
+//!
+//! A hint carries nothing, so there is nothing to get out of step: a lost one costs a second. The stream looks at a few small
+//! records each second, about as much as one page load, and ends with its session.
+
+use super::guard::{OfAccount, OperatorHere, SignedIn, resolve};
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
+use actix_web::http::header;
+use actix_web::{HttpResponse, web};
+use bytes::Bytes;
+use futures_util::stream;
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::person::Digest32;
+use tintype_storage::store::{JobWindow, StoreError};
+use tokio::time::{MissedTickBehavior, interval};
+
+const PULSE: Duration = Duration::from_secs(1);
+/// Pulses between two comments, which keep proxies from ending a silent stream.
+const COMMENT_EVERY: u32 = 15;
+/// Jobs and deliveries that are watched for changes: the newest.
+const WATCHED: usize = 30;
+
+/// `GET /accounts/{account_id}/events`
+pub async fn of_account(of: OfAccount, state: web::Data<AppState>) -> HttpResponse {
+    answer(state, of.visitor.id, Some(of.account.id))
+}
+
+/// `GET /events`: of the whole service.
+pub async fn of_service(
+    _: OperatorHere,
+    visitor: SignedIn,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    Ok(answer(state, visitor.id, None))
+}
+
+struct Watch {
+    state: web::Data<AppState>,
+    session: Digest32,
+    account: Option<AccountId>,
+    pulse: tokio::time::Interval,
+    seen: Option<u64>,
+    quiet: u32,
+}
+
+fn answer(
+    state: web::Data<AppState>,
+    session: Digest32,
+    account: Option<AccountId>,
+) -> HttpResponse {
+    let mut pulse = interval(PULSE);
+    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let watch = Watch {
+        state,
+        session,
+        account,
+        pulse,
+        seen: None,
+        quiet: 0,
+    };
+    let hints = stream::unfold(watch, |mut watch| async move {
+        let hint = watch.next().await?;
+        Some((Ok::<_, std::io::Error>(Bytes::from_static(hint)), watch))
+    });
+    HttpResponse::Ok()
+        .content_type("text/event-stream")
+        .insert_header((header::CACHE_CONTROL, "no-store"))
+        .insert_header(("X-Accel-Buffering", "no"))
+        .streaming(hints)
+}
+
+impl Watch {
+    /// The next piece of the stream; `None` at its end.
+    async fn next(&mut self) -> Option<&'static [u8]> {
+        let mut stopping = self.state.stopping.subscribe();
+        loop {
+            tokio::select! {
+                _ = self.pulse.tick() => {}
+                _ = stopping.wait_for(|stops| *stops) => return None,
+            }
+            let alive = resolve(&self.state, self.session).ok().flatten().is_some();
+            if !alive || self.state.fail_stop.has_tripped() {
+                return None;
+            }
+            let depths = self.state.system.depths().await;
+            let mut hasher = DefaultHasher::new();
+            (depths.queued, depths.running).hash(&mut hasher);
+            look(&self.state, self.account, &mut hasher).ok()?;
+            let now = hasher.finish();
+            let before = self.seen.replace(now);
+            if before.is_none() {
+                return Some(b"retry: 2000\nevent: ready\ndata: {}\n\n");
+            }
+            if before != Some(now) {
+                self.quiet = 0;
+                return Some(b"event: changed\ndata: {}\n\n");
+            }
+            self.quiet += 1;
+            if self.quiet % COMMENT_EVERY == 0 {
+                return Some(b": still here\n\n");
+            }
+        }
+    }
+}
+
+/// Takes in what the pages show of it.
+fn look(
+    state: &AppState,
+    account: Option<AccountId>,
+    hasher: &mut DefaultHasher,
+) -> Result<(), StoreError> {
+    let pause = state.pause.read().clone();
+    (pause.project, pause.tiers).hash(hasher);
+    for backend in state.system.backends() {
+        (backend.name, backend.running, backend.faults).hash(hasher);
+        format!("{:?}", backend.health).hash(hasher);
+    }
+    let deliveries = match account {
+        Some(account) => {
+            let books = state.store.account(account)?.map(|it| it.books);
+            format!("{books:?}").hash(hasher);
+            let window = JobWindow {
+                limit: WATCHED,
+                after: None,
+                since: None,
+                most: WATCHED,
+            };
+            let jobs = state.store.sifted_jobs_of(account, window, |_| true)?;
+            for job in jobs.items {
+                (job.id, job.state.word()).hash(hasher);
+            }
+            state.store.deliveries_of(account, WATCHED, None)?
+        }
+        None => state.store.deliveries(WATCHED, None)?,
+    };
+    for delivery in deliveries.items {
+        (delivery.id, delivery.attempts, delivery.state.word()).hash(hasher);
+    }
+    Ok(())
+}

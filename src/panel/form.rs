@@ -1,0 +1,21 @@
+//! Small JSON bodies of the panel's own calls.
+
+use crate::http::body;
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
+use crate::http::wire::fields::Fields;
+use actix_web::{HttpRequest, web};
+
+/// Reads a body whose fields are all strings, each of which must be there.
+pub async fn strings<const N: usize>(
+    names: [&'static str; N],
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<[String; N], Problem> {
+    let body = body::read_json(request, payload, state).await?;
+    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
+    let values = names.map(|name| fields.required_string(name));
+    fields.finish(&names).map_err(Problem::validation)?;
+    Ok(values.map(Option::unwrap_or_default))
+}

@@ -1,0 +1,315 @@
+//! Who may see and change what: the one place that resolves a session, and an account for it.
+//!
+//! Every handler that touches an account takes [`OfAccount`], which is the only way to learn which account a path names. To
+//! people of another account that account does not exist, whatever they ask of it.
+
+use super::{cookie, tokens};
+use crate::http::auth::Operator;
+use crate::http::author::Author;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use actix_web::body::MessageBody;
+use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
+use actix_web::http::header::{self, HeaderValue};
+use actix_web::http::{Method, Uri};
+use actix_web::middleware::Next;
+use actix_web::{Error, FromRequest, HttpRequest, web};
+use std::future::{Ready, ready};
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::audit_log::Actor;
+use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::domain::person::{Digest32, Person, Role, Session, Visitor};
+use tintype_storage::domain::webhook::WebhookId;
+
+/// The header that pages send with each change. Another site's page cannot, without asking first.
+pub const HEADER: &str = "X-Tintype-Panel";
+
+/// Someone who has signed in.
+pub struct SignedIn {
+    /// Under which the session is kept.
+    pub id: Digest32,
+    /// The session.
+    pub session: Session,
+    /// Who it is.
+    pub who: Who,
+}
+
+/// Who has signed in.
+pub enum Who {
+    /// The operator.
+    Operator,
+    /// A person of an account, as they are now.
+    Person(Person),
+}
+
+/// The operator, signed in to the panel.
+pub struct OperatorHere {
+    author: Author,
+}
+
+impl OperatorHere {
+    /// As the operator interface takes it.
+    pub fn operator(self) -> Operator {
+        Operator {
+            author: self.author,
+        }
+    }
+}
+
+/// Someone who may do what they ask for with an account: look, or, for anything but GET and HEAD, change.
+pub struct OfAccount {
+    /// The account that the path names.
+    pub account: Account,
+    /// Who asks.
+    pub visitor: SignedIn,
+    author: Author,
+}
+
+fn unauthorized() -> Problem {
+    Problem::new(Code::Unauthorized, "sign in first")
+}
+
+fn forbidden(detail: &str) -> Problem {
+    Problem::new(Code::Forbidden, detail)
+}
+
+fn no_account() -> Problem {
+    Problem::new(Code::NotFound, "there is no such account")
+}
+
+fn state_of(request: &HttpRequest) -> Result<&web::Data<AppState>, Problem> {
+    let state = request.app_data();
+    state.ok_or_else(|| Problem::new(Code::Internal, "the service is not set up"))
+}
+
+/// Whose session this is, as of now; `None` where it is over.
+pub fn resolve(
+    state: &AppState,
+    id: Digest32,
+) -> Result<Option<SignedIn>, tintype_storage::store::StoreError> {
+    let Some(session) = state.store.session(&id)? else {
+        return Ok(None);
+    };
+    if !session.is_alive(state.now()) {
+        return Ok(None);
+    }
+    let (who, generation) = match session.visitor {
+        Visitor::Operator(token) if token.0 == state.admin_token => {
+            (Who::Operator, state.store.operator_generation()?.0)
+        }
+        Visitor::Operator(_) => return Ok(None),
+        Visitor::Person(account, person) => match state.store.person(account, person)? {
+            Some(person) => {
+                let generation = person.generation;
+                (Who::Person(person), generation)
+            }
+            None => return Ok(None),
+        },
+    };
+    let current = generation == session.generation;
+    Ok(current.then_some(SignedIn { id, session, who }))
+}
+
+fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
+    let state = state_of(request)?;
+    let cookie = cookie::read(request, &state.public_url).ok_or_else(unauthorized)?;
+    let id = tokens::digest(cookie.as_bytes());
+    let visitor = resolve(state, id)?.ok_or_else(unauthorized)?;
+    if visitor.session.is_stale(state.now()) {
+        actix_web::rt::spawn(super::sessions::record_use(state.clone(), id));
+    }
+    Ok(visitor)
+}
+
+fn operator(request: &HttpRequest) -> Result<OperatorHere, Problem> {
+    match signed_in(request)?.who {
+        Who::Operator => Ok(OperatorHere {
+            author: Author::of(Actor::Operator, request, state_of(request)?),
+        }),
+        Who::Person(_) => Err(forbidden("this is for the operator")),
+    }
+}
+
+fn of_account(request: &HttpRequest) -> Result<OfAccount, Problem> {
+    let visitor = signed_in(request)?;
+    let state = state_of(request)?;
+    let named = request.match_info().get("account_id").unwrap_or_default();
+    let named: AccountId = named.parse().map_err(|_| no_account())?;
+    if let Who::Person(person) = &visitor.who {
+        if person.account != named {
+            return Err(no_account());
+        }
+        let looks = matches!(*request.method(), Method::GET | Method::HEAD);
+        if !looks && person.role != Role::Owner {
+            let detail = "you may look at this account but not change it; ask one of its owners";
+            return Err(forbidden(detail));
+        }
+    }
+    let account = state.store.account(named)?.ok_or_else(no_account)?;
+    let actor = match &visitor.who {
+        Who::Operator => Actor::Operator,
+        Who::Person(person) => Actor::Person(person.id.0),
+    };
+    Ok(OfAccount {
+        account,
+        visitor,
+        author: Author::of(actor, request, state),
+    })
+}
+
+impl FromRequest for SignedIn {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(signed_in(request))
+    }
+}
+
+impl FromRequest for OperatorHere {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(operator(request))
+    }
+}
+
+impl FromRequest for OfAccount {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(of_account(request))
+    }
+}
+
+impl OfAccount {
+    /// As the operator interface takes whoever asks: what they may has been judged.
+    pub fn operator(&self) -> Operator {
+        Operator {
+            author: self.author.clone(),
+        }
+    }
+
+    /// The account's id as the operator interface takes it.
+    pub fn path(&self) -> web::Path<String> {
+        web::Path::from(self.account.id.to_string())
+    }
+
+    /// A part of the path.
+    pub fn part(&self, request: &HttpRequest, name: &str) -> String {
+        request
+            .match_info()
+            .get(name)
+            .unwrap_or_default()
+            .to_owned()
+    }
+
+    /// The key that the path names, if it is this account's.
+    pub fn key(
+        &self,
+        request: &HttpRequest,
+        state: &AppState,
+    ) -> Result<web::Path<String>, Problem> {
+        let text = self.part(request, "key_id");
+        let id: Option<KeyId> = text.parse().ok();
+        let owner = match id {
+            Some(id) => state.store.key(id)?.map(|(_, key)| key.account),
+            None => None,
+        };
+        self.own(text, owner, "there is no such key")
+    }
+
+    /// The webhook that the path names, if it is this account's.
+    pub fn webhook(
+        &self,
+        request: &HttpRequest,
+        state: &AppState,
+    ) -> Result<web::Path<String>, Problem> {
+        let text = self.part(request, "webhook_id");
+        let id: Option<WebhookId> = text.parse().ok();
+        let owner = match id {
+            Some(id) => state.store.find_webhook(id)?.map(|it| it.account),
+            None => None,
+        };
+        self.own(text, owner, "there is no such webhook")
+    }
+
+    /// The delivery that the path names, if it is this account's.
+    pub fn delivery(
+        &self,
+        request: &HttpRequest,
+        state: &AppState,
+    ) -> Result<web::Path<String>, Problem> {
+        let text = self.part(request, "delivery_id");
+        let id: Option<DeliveryId> = text.parse().ok();
+        let owner = match id {
+            Some(id) => state.store.delivery(id)?.map(|it| it.account),
+            None => None,
+        };
+        self.own(text, owner, "there is no such delivery")
+    }
+
+    fn own(
+        &self,
+        text: String,
+        owner: Option<AccountId>,
+        missing: &str,
+    ) -> Result<web::Path<String>, Problem> {
+        if owner == Some(self.account.id) {
+            return Ok(web::Path::from(text));
+        }
+        Err(Problem::new(Code::NotFound, missing))
+    }
+}
+
+/// Wraps every call of the panel: refuses changes that another site's page may have set off, and keeps answers out of caches.
+pub async fn same_site<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<impl MessageBody>, Error> {
+    if !matches!(*request.method(), Method::GET | Method::HEAD) {
+        check_origin(request.request())?;
+    }
+    let mut response = next.call(request).await?;
+    let headers = response.headers_mut();
+    if !headers.contains_key(header::CACHE_CONTROL) {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    }
+    // An answer that is opened by itself is no page either.
+    headers.insert(
+        header::CONTENT_SECURITY_POLICY,
+        HeaderValue::from_static("default-src 'none'; frame-ancestors 'none'; sandbox"),
+    );
+    headers.insert(
+        header::X_CONTENT_TYPE_OPTIONS,
+        HeaderValue::from_static("nosniff"),
+    );
+    Ok(response)
+}
+
+fn check_origin(request: &HttpRequest) -> Result<(), Problem> {
+    let headers = request.headers();
+    let text = |name: &str| headers.get(name).map(|it| it.to_str().unwrap_or("?"));
+    let refused = || forbidden("changes are taken from the panel's own pages only");
+    if text(HEADER).is_none() || text("sec-fetch-site").is_some_and(|it| it != "same-origin") {
+        return Err(refused());
+    }
+    let Some(origin) = text("origin") else {
+        // Browsers send it with every change; what does not is no browser, and has no session that could be misused.
+        return Ok(());
+    };
+    let authority = |url: &str| {
+        let url: Uri = url.parse().ok()?;
+        url.authority().map(|it| it.as_str().to_ascii_lowercase())
+    };
+    let from = authority(origin).ok_or_else(refused)?;
+    let host = text("host").map(str::to_ascii_lowercase);
+    let public = authority(&state_of(request)?.public_url);
+    if Some(&from) == host.as_ref() || Some(from) == public {
+        return Ok(());
+    }
+    Err(refused())
+}

@@ -1,0 +1,64 @@
+//! What only the operator sees: all accounts, money coming in, switches, the state of the service, settings in effect.
+
+use super::guard::OperatorHere;
+use crate::http::admin::{accounts, jobs, pause, stats};
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
+use actix_web::web::{Data, Path, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use serde_json::json;
+
+type Answer = Result<HttpResponse, Problem>;
+
+pub async fn list_accounts(
+    here: OperatorHere,
+    request: HttpRequest,
+    state: Data<AppState>,
+) -> Answer {
+    accounts::list(here.operator(), request, state).await
+}
+
+pub async fn open_account(
+    here: OperatorHere,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    accounts::open(here.operator(), request, payload, state).await
+}
+
+pub async fn deposit(
+    here: OperatorHere,
+    path: Path<String>,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    accounts::deposit(here.operator(), path, request, payload, state).await
+}
+
+pub async fn list_jobs(here: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
+    jobs::list(here.operator(), request, state).await
+}
+
+pub async fn show_stats(here: OperatorHere, state: Data<AppState>) -> Answer {
+    stats::show(here.operator(), state).await
+}
+
+pub async fn show_pause(here: OperatorHere, state: Data<AppState>) -> Answer {
+    Ok(pause::show(here.operator(), state).await)
+}
+
+pub async fn set_pause(
+    here: OperatorHere,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    pause::set(here.operator(), request, payload, state).await
+}
+
+/// The effective configuration, secrets masked: what `check-config` prints.
+pub async fn settings(_: OperatorHere, state: Data<AppState>) -> Answer {
+    Ok(HttpResponse::Ok().json(json!({"toml": state.config.render()})))
+}

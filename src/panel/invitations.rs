@@ -1,0 +1,61 @@
+//! Taking up an invitation: the one-time link with which a person chooses their password.
+
+use super::{form, passwords, sessions, tokens};
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::json;
+use tintype_storage::domain::person::Person;
+
+fn worthless() -> Problem {
+    Problem::new(
+        Code::Gone,
+        "this invitation has been used or has expired; ask for a new one",
+    )
+}
+
+fn find(state: &AppState, token: &str) -> Result<Person, Problem> {
+    let (account, person, secret) = tokens::read_invitation(token).ok_or_else(worthless)?;
+    let person = state.store.person(account, person)?;
+    let good = person.filter(|it| it.admits(&secret, state.now()));
+    good.ok_or_else(worthless)
+}
+
+/// `POST /invitation`: whom it is for. In a body, so that the token stands in no log.
+pub async fn look(
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let [token] = form::strings(["token"], &request, payload, &state).await?;
+    let attempt = state.panel.attempts.begin(&request, None, state.now())?;
+    let person = find(&state, &token)?;
+    attempt.succeeded();
+    let account = state.store.account(person.account)?;
+    Ok(HttpResponse::Ok().json(json!({
+        "email": person.email.as_str(),
+        "role": person.role.word(),
+        "account_name": account.map(|it| it.name),
+        "min_chars": passwords::MIN_CHARS,
+    })))
+}
+
+/// `POST /invitation/accept`: chooses the password and signs in.
+pub async fn accept(
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let names = ["token", "password"];
+    let [token, password] = form::strings(names, &request, payload, &state).await?;
+    let attempt = state.panel.attempts.begin(&request, None, state.now())?;
+    find(&state, &token)?;
+    attempt.succeeded();
+    passwords::check(&password).map_err(|fault| Problem::field("password", fault))?;
+    let hash = state.panel.passwords.hash(password).await?;
+    let _changing = state.panel.changing.lock().await;
+    // Once more: of two who hold the link, one is the first.
+    let person = find(&state, &token)?.with_password(hash);
+    state.commit(state.store.put_person(&person)).await?;
+    sessions::begin_for(&state, person).await
+}

@@ -1,0 +1,51 @@
+//! The web panel: pages from the binary, and the JSON that they are filled with. Who may see what is decided in one place,
+//! [`guard`]; what the pages do is done by the functions behind `/admin/v1` and `/api/v1`.
+
+mod account;
+mod cookie;
+mod events;
+mod form;
+mod guard;
+mod home;
+mod invitations;
+mod ledger;
+mod overview;
+mod pages;
+mod passwords;
+mod people;
+mod pictures;
+mod playground;
+mod routes;
+mod sessions;
+mod sign_in;
+mod tokens;
+
+pub use routes::configure;
+pub use sessions::forget_old;
+
+use passwords::Passwords;
+use sign_in::Attempts;
+use tokio::sync::{Mutex, Semaphore};
+
+/// Thumbnails that are made at a time: a large picture takes a hundred megabytes while it is decoded.
+const THUMBNAILS_AT_A_TIME: usize = 2;
+
+/// What the panel keeps in memory.
+pub struct Panel {
+    passwords: Passwords,
+    attempts: Attempts,
+    /// Held while a session or a person is changed: read, change and write are one step.
+    changing: Mutex<()>,
+    thumbnails: Semaphore,
+}
+
+impl Default for Panel {
+    fn default() -> Self {
+        Self {
+            passwords: Passwords::default(),
+            attempts: Attempts::default(),
+            changing: Mutex::new(()),
+            thumbnails: Semaphore::new(THUMBNAILS_AT_A_TIME),
+        }
+    }
+}

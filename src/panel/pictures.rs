@@ -1,0 +1,126 @@
+//! Pictures and their thumbnails, from this very host: so the pages may load pictures from nowhere else.
+
+use super::guard::OfAccount;
+use crate::http::failures;
+use crate::http::jobs::not_found;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use crate::http::wire::job_record::picture_of;
+use crate::images::{ImagesError, media_type, thumbnail_key};
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use futures_util::TryStreamExt as _;
+use image::codecs::jpeg::JpegEncoder;
+use image::{ImageReader, Limits};
+use std::io::Cursor;
+use tintype_storage::domain::job::ResultImage;
+
+/// The longer side of a thumbnail, in pixels.
+const SIDE: u32 = 480;
+const QUALITY: u8 = 82;
+/// Memory that decoding one picture may take: a 4K picture of 21:9 needs about 130 MB.
+const MAX_DECODED_BYTES: u64 = 512 << 20;
+/// A picture never changes.
+const FOR_EVER: &str = "private, max-age=31536000, immutable";
+
+fn image_of(
+    of: &OfAccount,
+    request: &HttpRequest,
+    state: &AppState,
+) -> Result<ResultImage, Problem> {
+    let id = of
+        .part(request, "job_id")
+        .parse()
+        .map_err(|_| not_found())?;
+    let job = state.store.job(of.account.id, id)?.ok_or_else(not_found)?;
+    let none = || Problem::new(Code::NotFound, "this job has no picture");
+    picture_of(&job).cloned().ok_or_else(none)
+}
+
+fn problem(error: ImagesError) -> Problem {
+    match error {
+        ImagesError::NotFound { .. } => Problem::new(
+            Code::Gone,
+            "the picture has been removed: its retention time is over",
+        ),
+        error => {
+            tracing::error!(%error, "a picture could not be read");
+            Problem::new(
+                Code::StorageUnavailable,
+                "the picture could not be read; try again",
+            )
+        }
+    }
+}
+
+/// `GET /jobs/{job_id}/picture`
+pub async fn picture(
+    of: OfAccount,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let image = image_of(&of, &request, &state)?;
+    let found = state.images.reader(&image.key).await.map_err(problem)?;
+    let name = image.key.rsplit('/').next().unwrap_or_default();
+    Ok(HttpResponse::Ok()
+        .content_type(media_type(&image.key))
+        .insert_header((header::CACHE_CONTROL, FOR_EVER))
+        .insert_header((
+            header::CONTENT_DISPOSITION,
+            format!("inline; filename=\"{name}\""),
+        ))
+        .streaming(found.into_stream().map_err(std::io::Error::other)))
+}
+
+/// `GET /jobs/{job_id}/thumbnail`: made at the first look, then kept beside the picture.
+pub async fn thumbnail(
+    of: OfAccount,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let image = image_of(&of, &request, &state)?;
+    let key = thumbnail_key(&image.key);
+    let bytes = match state.images.get(&key).await {
+        Ok(bytes) => bytes,
+        Err(ImagesError::NotFound { .. }) => make(&state, &image, &key).await?,
+        Err(error) => return Err(problem(error)),
+    };
+    Ok(HttpResponse::Ok()
+        .content_type("image/jpeg")
+        .insert_header((header::CACHE_CONTROL, FOR_EVER))
+        .body(bytes))
+}
+
+async fn make(state: &AppState, image: &ResultImage, key: &str) -> Result<Bytes, Problem> {
+    let place = state.panel.thumbnails.acquire().await;
+    let _place = place.map_err(|_| failures::busy())?;
+    // Somebody else may have made it meanwhile.
+    if let Ok(bytes) = state.images.get(key).await {
+        return Ok(bytes);
+    }
+    let whole = state.images.get(&image.key).await.map_err(problem)?;
+    // Decoders are known to panic on hostile bytes; on the blocking pool that ends nothing else.
+    let made = web::block(move || shrink(&whole)).await.ok().flatten();
+    let unreadable = || Problem::new(Code::NotFound, "this picture has no thumbnail");
+    let bytes = Bytes::from(made.ok_or_else(unreadable)?);
+    if let Err(error) = state.images.put(key, bytes.clone(), "image/jpeg").await {
+        tracing::warn!(%key, %error, "a thumbnail could not be kept");
+    }
+    Ok(bytes)
+}
+
+fn shrink(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = ImageReader::new(Cursor::new(bytes))
+        .with_guessed_format()
+        .ok()?;
+    let mut limits = Limits::default();
+    limits.max_alloc = Some(MAX_DECODED_BYTES);
+    reader.limits(limits);
+    let small = reader.decode().ok()?.thumbnail(SIDE, SIDE).into_rgb8();
+    let mut jpeg = Vec::new();
+    JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
+        .encode_image(&small)
+        .ok()?;
+    Some(jpeg)
+}

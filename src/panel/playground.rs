@@ -1,0 +1,195 @@
+//! Making a picture from the panel: the same acceptance as a native call, under a key of the account that nobody holds.
+
+use super::guard::OfAccount;
+use crate::http::auth::Principal;
+use crate::http::generations;
+use crate::http::issue_key;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use crate::http::wire::generation::Endpoint;
+use crate::inputs::{Handed, HandedFault, Held};
+use actix_multipart::{Field, Multipart};
+use actix_web::http::header::HeaderMap;
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::StreamExt as _;
+use object_store::path::Path;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::request::MAX_INPUTS;
+use tintype_storage::domain::tier::{Mode, Tier};
+use tokio::time::timeout;
+use uuid::Uuid;
+
+/// The name of the key that pictures made here are charged under. Its text is thrown away when it is made.
+const KEY: &str = "panel";
+const STEP: usize = 100;
+
+/// `GET /models`: what can be asked for, at which price.
+pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
+    let pause = state.pause.read().clone();
+    let model = |tier: &Tier| {
+        let offer = state.catalog.offer(*tier);
+        let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
+        let prices: serde_json::Map<_, _> = offer
+            .prices
+            .iter()
+            .map(|(resolution, price)| (resolution.word().to_owned(), price.to_string().into()))
+            .collect();
+        json!({
+            "id": tier.word(),
+            "aspect_ratios": ratios.collect::<Vec<_>>(),
+            "auto": offer.auto,
+            "resolutions": offer.prices.iter().map(|(it, _)| it.word()).collect::<Vec<_>>(),
+            "prices": Value::Object(prices),
+            "paused": pause.covers(*tier),
+        })
+    };
+    let data: Vec<Value> = Tier::ALL.iter().map(model).collect();
+    HttpResponse::Ok().json(json!({
+        "data": data,
+        "max_prompt_chars": state.config.jobs.max_prompt_chars,
+        "max_inputs": MAX_INPUTS,
+        "max_input_bytes": state.config.inputs.max_total_bytes,
+    }))
+}
+
+/// `POST /generations/{tier}`: a form with the part `request`, the JSON of a native call, and a part `image` per input
+/// image.
+pub async fn create(
+    of: OfAccount,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let unknown = || Problem::new(Code::NotFound, "there is no such model");
+    let tier: Tier = of.part(&request, "tier").parse().map_err(|_| unknown())?;
+    let time = state.config.server.body_timeout();
+    let late = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
+    let (body, images) = timeout(time, receive(&request, payload, &state))
+        .await
+        .map_err(late)??;
+    let with_inputs = !images.is_empty() || names_inputs(&body);
+    let endpoint = Endpoint {
+        tier,
+        mode: match with_inputs {
+            true => Mode::ImageToImage,
+            false => Mode::TextToImage,
+        },
+    };
+    let principal = Principal::vouched_for(Arc::new(key(&state, &of).await?));
+    // None of the browser's headers: an idempotency key would not know of the images that were handed over.
+    let headers = HeaderMap::new();
+    generations::submit(endpoint, principal, &headers, "", &body, images, state).await
+}
+
+fn names_inputs(body: &[u8]) -> bool {
+    serde_json::from_slice::<Value>(body).is_ok_and(|it| it.get("input_images_urls").is_some())
+}
+
+async fn receive(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<(Vec<u8>, Vec<Held>), Problem> {
+    let malformed =
+        |error| Problem::field("body", format!("is not a form that can be read: {error}"));
+    let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
+    let mut room = state.config.inputs.max_total_bytes;
+    let (mut body, mut images) = (None, Vec::new());
+    let mut fields = Multipart::new(request.headers(), payload);
+    while let Some(field) = fields.next().await {
+        let field = field.map_err(malformed)?;
+        match field.name().unwrap_or_default() {
+            "request" => body = Some(text(field, state.config.server.max_body_bytes).await?),
+            "image" if images.len() < MAX_INPUTS => {
+                let stem = prefix.clone().join(format!("h{}", images.len()));
+                let name = format!("image[{}]", images.len());
+                let handed = Handed::begin(state.images.store(), stem);
+                images.push(picture(field, handed, &name, &mut room).await?);
+            }
+            "image" => {
+                let message = format!("at most {MAX_INPUTS} are allowed");
+                return Err(Problem::field("image", message));
+            }
+            other => {
+                let message = "is unknown; the parts are request and image";
+                return Err(Problem::field(
+                    &other.chars().take(64).collect::<String>(),
+                    message,
+                ));
+            }
+        }
+    }
+    let body = body.ok_or_else(|| Problem::field("request", "is required"))?;
+    Ok((body, images))
+}
+
+fn broken(error: impl std::fmt::Display) -> Problem {
+    Problem::field("body", format!("did not arrive whole: {error}"))
+}
+
+async fn text(mut field: Field, most: usize) -> Result<Vec<u8>, Problem> {
+    let mut text = Vec::new();
+    while let Some(chunk) = field.next().await {
+        let chunk = chunk.map_err(broken)?;
+        if text.len() + chunk.len() > most {
+            let detail = format!("the request may have at most {most} bytes");
+            return Err(Problem::new(Code::PayloadTooLarge, detail));
+        }
+        text.extend_from_slice(&chunk);
+    }
+    Ok(text)
+}
+
+/// `room` is what is left for images, over all of them.
+async fn picture(
+    mut field: Field,
+    mut handed: Handed,
+    name: &str,
+    room: &mut u64,
+) -> Result<Held, Problem> {
+    let refused = |fault: HandedFault| match fault {
+        HandedFault::Image(message) => Problem::field(name, message),
+        HandedFault::Store(error) => {
+            tracing::error!(%error, "an input image could not be stored");
+            let detail = "the input images could not be stored; try again";
+            Problem::new(Code::StorageUnavailable, detail)
+        }
+    };
+    while let Some(chunk) = field.next().await {
+        let chunk = chunk.map_err(broken)?;
+        let left = room.checked_sub(chunk.len() as u64);
+        *room = left.ok_or_else(|| Problem::field(name, "the images are too large together"))?;
+        handed = handed.push(chunk).await.map_err(refused)?;
+    }
+    handed.finish().await.map_err(refused)
+}
+
+/// The account's key for what is made here, which is issued when it is not there. One that has been switched off or
+/// narrowed stays so.
+async fn key(state: &AppState, of: &OfAccount) -> Result<ApiKey, Problem> {
+    let account = &of.account;
+    let _operator = state.operator.lock().await;
+    let mut after = None;
+    loop {
+        let page = state.store.keys_of(account.id, STEP, after)?;
+        if let Some(key) = page.items.into_iter().find(|key| key.name == KEY) {
+            key.admit(state.now()).map_err(|refusal| {
+                let detail = format!("{refusal}: the key named `{KEY}`, which the playground uses");
+                Problem::new(Code::Forbidden, detail)
+            })?;
+            return Ok(key);
+        }
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let named = |key| ApiKey {
+        name: KEY.into(),
+        ..key
+    };
+    let (_, key) = issue_key(state, &of.operator().author, account.id, named).await?;
+    Ok(key)
+}

@@ -1,0 +1,239 @@
+//! The people of an account, how they are invited, and the sessions of whoever has signed in to the panel.
+
+use super::ids::{AccountId, NotAnId};
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+use std::time::Duration;
+use uuid::Uuid;
+
+id!(
+    /// A person of an account.
+    PersonId
+);
+
+/// Characters that an e-mail address may have (RFC 5321, section 4.5.3.1.3).
+pub const MAX_EMAIL_CHARS: usize = 254;
+
+/// SHA-256 of a secret that a browser holds, or of an e-mail address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Digest32(pub [u8; 32]);
+
+/// What a person may do with the account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// Everything but what is the operator's.
+    Owner,
+    /// Look.
+    Viewer,
+}
+
+impl Role {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Viewer => "viewer",
+        }
+    }
+}
+
+impl FromStr for Role {
+    type Err = super::tier::UnknownWord;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Self::Owner, Self::Viewer]
+            .into_iter()
+            .find(|role| role.word() == text)
+            .ok_or(super::tier::UnknownWord)
+    }
+}
+
+/// An e-mail address in the one form in which it is compared: trimmed and in lower case.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Email(String);
+
+/// The text is no e-mail address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("must be an e-mail address, such as ada@example.com")]
+pub struct NotAnEmail;
+
+impl Email {
+    /// As it is compared and shown.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Email {
+    type Err = NotAnEmail;
+
+    /// Takes what could be one: the invitation shows whether it is.
+    fn from_str(text: &str) -> Result<Self, NotAnEmail> {
+        let text = text.trim().to_lowercase();
+        let plain = text.chars().count() <= MAX_EMAIL_CHARS
+            && !text.chars().any(|c| c.is_control() || c.is_whitespace());
+        match text.rsplit_once('@') {
+            Some((local, domain)) if plain && !local.is_empty() && !domain.is_empty() => {
+                Ok(Self(text))
+            }
+            _ => Err(NotAnEmail),
+        }
+    }
+}
+
+impl fmt::Display for Email {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// A one-time link that lets a person choose a password.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Invitation {
+    /// Hash of the link's secret.
+    pub secret: Digest32,
+    /// Worthless from this moment on.
+    pub expires_at: Timestamp,
+}
+
+/// Someone who signs in to look after an account.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Person {
+    /// Their id.
+    pub id: PersonId,
+    /// Whose people they are of.
+    pub account: AccountId,
+    /// What they sign in with; no two people have the same one.
+    pub email: Email,
+    /// What they may do.
+    pub role: Role,
+    /// The password as a PHC string (argon2id); `None` until the invitation is taken up.
+    pub password: Option<String>,
+    /// The link that is out, if one is.
+    pub invitation: Option<Invitation>,
+    /// Sessions of an earlier generation are over. Rises with sign-out everywhere and with each new password.
+    pub generation: u32,
+    /// When they were invited first.
+    pub created_at: Timestamp,
+}
+
+impl Person {
+    /// Does this secret open the invitation at `now`?
+    pub fn admits(&self, secret: &Digest32, now: Timestamp) -> bool {
+        self.invitation
+            .is_some_and(|it| it.secret == *secret && now < it.expires_at)
+    }
+
+    /// The person once they have chosen a password: the link is used up, and earlier sessions are over.
+    pub fn with_password(self, password: String) -> Self {
+        Self {
+            password: Some(password),
+            invitation: None,
+            generation: self.generation.wrapping_add(1),
+            ..self
+        }
+    }
+}
+
+/// Who has signed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Visitor {
+    /// Whoever showed the operator's token, of which this is the hash: with another token the session is over.
+    Operator(Digest32),
+    /// A person of an account.
+    Person(AccountId, PersonId),
+}
+
+/// A browser that has signed in. Kept under the hash of its id, which the browser alone knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Who it is.
+    pub visitor: Visitor,
+    /// Of which generation of the visitor's sessions it is.
+    pub generation: u32,
+    /// When it began.
+    pub created_at: Timestamp,
+    /// When it was last used, to within [`Session::SEEN_STEP`].
+    pub seen_at: Timestamp,
+}
+
+impl Session {
+    /// The longest life of a session.
+    pub const LIFETIME: Duration = Duration::from_secs(14 * 86_400);
+    /// The longest time without a call.
+    pub const IDLE: Duration = Duration::from_secs(12 * 3_600);
+    /// Uses that are nearer than this to the last recorded one are not recorded.
+    pub const SEEN_STEP: Duration = Duration::from_secs(300);
+
+    /// Is it still good at `now`?
+    pub fn is_alive(&self, now: Timestamp) -> bool {
+        now < self.created_at.plus(Self::LIFETIME) && now < self.seen_at.plus(Self::IDLE)
+    }
+
+    /// Should a use at `now` be recorded?
+    pub fn is_stale(&self, now: Timestamp) -> bool {
+        now >= self.seen_at.plus(Self::SEEN_STEP)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_compared_in_lower_case_without_blanks_around_it() {
+        let email: Email = " Ada@Example.COM ".parse().unwrap();
+        assert_eq!(email.as_str(), "ada@example.com");
+        for bad in ["", "ada", "@x", "ada@", "a b@c", "a\n@c", &"a".repeat(300)] {
+            assert_eq!(bad.parse::<Email>(), Err(NotAnEmail), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn a_session_ends_by_age_and_by_idleness() {
+        let start = Timestamp::from_millis(1_000);
+        let session = Session {
+            visitor: Visitor::Operator(Digest32([0; 32])),
+            generation: 0,
+            created_at: start,
+            seen_at: start,
+        };
+        let idle = start.plus(Session::IDLE);
+        assert!(session.is_alive(Timestamp::from_millis(idle.millis() - 1)));
+        assert!(!session.is_alive(idle));
+        let end = start.plus(Session::LIFETIME);
+        let used = Session {
+            seen_at: end,
+            ..session
+        };
+        assert!(!used.is_alive(end));
+        assert!(used.is_alive(Timestamp::from_millis(end.millis() - 1)));
+    }
+
+    #[test]
+    fn an_invitation_is_good_once_and_until_it_expires() {
+        let end = Timestamp::from_millis(5_000);
+        let secret = Digest32([7; 32]);
+        let person = Person {
+            id: PersonId(Uuid::nil()),
+            account: AccountId(Uuid::nil()),
+            email: "a@b".parse().unwrap(),
+            role: Role::Viewer,
+            password: None,
+            invitation: Some(Invitation {
+                secret,
+                expires_at: end,
+            }),
+            generation: 3,
+            created_at: Timestamp::from_millis(0),
+        };
+        assert!(person.admits(&secret, Timestamp::from_millis(4_999)));
+        assert!(!person.admits(&secret, end));
+        assert!(!person.admits(&Digest32([8; 32]), Timestamp::from_millis(0)));
+        let person = person.with_password("hash".into());
+        assert!(!person.admits(&secret, Timestamp::from_millis(0)));
+        assert_eq!(person.generation, 4);
+    }
+}

@@ -1,0 +1,144 @@
+//! Lists of jobs: newest first, in parts without gaps or repeats, live and ended ones alike, over one account or all.
+
+use crate::support::{amount, at, key, uuid};
+use std::sync::Arc;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::{Brief, FailureKind, Job, JobState, Origin, Words};
+use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::{JobWindow, Store, encode};
+
+fn account(number: u128) -> AccountId {
+    AccountId(uuid(number))
+}
+
+/// A job that was accepted at this millisecond; every third one has ended.
+fn job(account: AccountId, millis: u64) -> Job {
+    let ended = JobState::Failed {
+        started_at: None,
+        finished_at: at(millis as i64),
+        error: "canceled".into(),
+        kind: FailureKind::Canceled,
+    };
+    Job {
+        id: JobId(uuid(u128::from(millis) << 80 | 7)),
+        account,
+        key: key(1),
+        tier: Tier::ALL[millis as usize % 3],
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: Brief::Inline(Words {
+            prompt: "a fox".into(),
+            metadata: None,
+        }),
+        callback: None,
+        origin: Origin::Native,
+        inputs: vec![],
+        price: amount("1"),
+        created_at: at(millis as i64),
+        state: if millis.is_multiple_of(3) {
+            ended
+        } else {
+            JobState::Queued
+        },
+    }
+}
+
+/// Accounts 1 and 2, whose jobs were accepted in turns.
+fn store(jobs: u64) -> Store {
+    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
+    let store = Store::new(Arc::clone(&engine));
+    for number in [1, 2] {
+        let opened = Account {
+            id: account(number),
+            name: "a".into(),
+            books: Books::default(),
+            created_at: at(0),
+        };
+        commit_and_wait(engine.as_ref(), store.open_account(&opened, None)).unwrap();
+    }
+    for millis in 1..=jobs {
+        let job = job(account(1 + u128::from(millis % 2)), millis);
+        let place = if job.state.is_terminal() { b'e' } else { b'l' };
+        let name = [&[place][..], job.account.as_bytes(), job.id.as_bytes()].concat();
+        commit_and_wait(engine.as_ref(), vec![(name, Some(encode(&job)))]).unwrap();
+    }
+    store
+}
+
+fn window(limit: usize, after: Option<[u8; 16]>) -> JobWindow {
+    JobWindow {
+        limit,
+        after,
+        since: None,
+        most: 10_000,
+    }
+}
+
+fn millis(jobs: &[Job]) -> Vec<i64> {
+    jobs.iter().map(|job| job.created_at.millis()).collect()
+}
+
+#[test]
+fn all_jobs_are_listed_newest_first_without_gaps_or_repeats() {
+    let store = store(1_001);
+    for limit in [1, 7, 200, 2_000] {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = store.all_jobs(window(limit, after), |_| true).unwrap();
+            assert!(page.items.len() <= limit);
+            found.extend(millis(&page.items));
+            after = page.next;
+            if after.is_none() {
+                break;
+            }
+        }
+        assert_eq!(
+            found,
+            (1..=1_001).rev().collect::<Vec<_>>(),
+            "limit {limit}"
+        );
+    }
+}
+
+#[test]
+fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
+    let store = store(900);
+    let (mut found, mut after, mut parts) = (Vec::new(), None, 0);
+    loop {
+        let narrow = JobWindow {
+            most: 100,
+            ..window(1_000, after)
+        };
+        let page = store
+            .sifted_jobs_of(account(1), narrow, |job| job.tier == Tier::Fast)
+            .unwrap();
+        found.extend(millis(&page.items));
+        parts += 1;
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    let wanted: Vec<i64> = (1..=900).rev().filter(|it| it % 6 == 0).collect();
+    assert_eq!(found, wanted);
+    assert!(parts > 1);
+}
+
+#[test]
+fn none_is_older_than_was_asked_for() {
+    let store = store(50);
+    let since = JobWindow {
+        since: Some(at(40)),
+        ..window(100, None)
+    };
+    let page = store.all_jobs(since, |_| true).unwrap();
+    assert_eq!(millis(&page.items), (40..=50).rev().collect::<Vec<_>>());
+    assert!(store.find_job(job(account(1), 4).id).unwrap().is_some());
+}

@@ -1,0 +1,287 @@
+//! Who may do what in the panel: every route, asked by everybody who must not.
+
+use crate::support::{Answer, Browser, Customer, Options, Server, fox, until};
+use serde_json::{Value, json};
+
+/// Calls about an account: method, path below the account, and whether it is the operator's.
+const OF_ACCOUNT: &[(&str, &str, bool)] = &[
+    ("GET", "", false),
+    ("GET", "/overview", false),
+    ("GET", "/events", false),
+    ("GET", "/models", false),
+    ("POST", "/generations/{tier}", false),
+    ("GET", "/transactions", false),
+    ("GET", "/ledger.csv", false),
+    ("POST", "/deposits", true),
+    ("GET", "/people", false),
+    ("POST", "/people", true),
+    ("PATCH", "/people/{person_id}", true),
+    ("DELETE", "/people/{person_id}", true),
+    ("POST", "/people/{person_id}/invitation", true),
+    ("GET", "/jobs", false),
+    ("GET", "/jobs/{job_id}", false),
+    ("DELETE", "/jobs/{job_id}", false),
+    ("GET", "/jobs/{job_id}/picture", false),
+    ("GET", "/jobs/{job_id}/thumbnail", false),
+    ("GET", "/keys", false),
+    ("POST", "/keys", false),
+    ("PATCH", "/keys/{key_id}", false),
+    ("DELETE", "/keys/{key_id}", false),
+    ("GET", "/webhooks", false),
+    ("POST", "/webhooks", false),
+    ("PATCH", "/webhooks/{webhook_id}", false),
+    ("DELETE", "/webhooks/{webhook_id}", false),
+    ("POST", "/webhooks/{webhook_id}/secret", false),
+    ("POST", "/webhooks/{webhook_id}/test", false),
+    ("POST", "/webhooks/{webhook_id}/rotate-secret", false),
+    ("POST", "/webhooks/{webhook_id}/redeliver", false),
+    ("GET", "/deliveries", false),
+    ("GET", "/deliveries/{delivery_id}", false),
+    ("POST", "/deliveries/{delivery_id}/redeliver", false),
+];
+
+/// Calls about the whole service.
+const OF_OPERATOR: &[(&str, &str)] = &[
+    ("GET", "/accounts"),
+    ("POST", "/accounts"),
+    ("GET", "/jobs"),
+    ("GET", "/stats"),
+    ("GET", "/settings"),
+    ("GET", "/events"),
+    ("GET", "/pause"),
+    ("PUT", "/pause"),
+];
+
+/// Calls for whoever comes, or about one's own session: tested where sessions are.
+const OF_VISITORS: &[&str] = &[
+    "/session",
+    "/session/operator",
+    "/session/password",
+    "/sessions",
+    "/invitation",
+    "/invitation/accept",
+];
+
+/// An account in which there is one of everything.
+struct Full {
+    server: Server,
+    customer: Customer,
+    ids: Vec<(&'static str, String)>,
+}
+
+impl Full {
+    fn new() -> Self {
+        let server = Server::with(Options::new().allow_loopback());
+        let customer = server.customer("10");
+        let account = customer.account.clone();
+        let (person, _) = server.invite(&account, "invited@a.example", "owner");
+        let path = format!("/accounts/{account}/webhooks");
+        // Nobody listens there.
+        let url = json!({"url": "http://127.0.0.1:9/"});
+        let webhook = server.admin("POST", &path).json(&url).expect(201).json();
+        let job = server.create(&customer);
+        server.job_once(&customer, &job, "done");
+        let path = format!("/deliveries?account_id={account}");
+        let delivery = || server.admin("GET", &path).expect(200).json()["data"][0].clone();
+        until("there is a delivery", || delivery() != Value::Null);
+        let text = |value: &Value, name: &str| value[name].as_str().unwrap().to_owned();
+        let ids = vec![
+            ("{tier}", "pro".into()),
+            ("{job_id}", job),
+            ("{key_id}", customer.key_id.clone()),
+            ("{person_id}", text(&person, "person_id")),
+            ("{webhook_id}", text(&webhook, "webhook_id")),
+            ("{delivery_id}", text(&delivery(), "delivery_id")),
+        ];
+        Self {
+            server,
+            customer,
+            ids,
+        }
+    }
+
+    /// A path below an account, about what is in the full one.
+    fn path(&self, account: &str, template: &str) -> String {
+        let mut path = format!("/accounts/{account}{template}");
+        for (part, id) in &self.ids {
+            path = path.replace(part, id);
+        }
+        path
+    }
+
+    fn ask(&self, browser: &Browser, method: &str, path: &str) -> Answer {
+        let request = browser.call(&self.server, method, path);
+        match method {
+            "GET" => request.send(),
+            _ => request.json(&json!({})).send(),
+        }
+    }
+
+    /// All that is on record, to see that nothing has changed.
+    fn state(&self) -> Vec<Value> {
+        let account = &self.customer.account;
+        let lists = ["/keys", "/webhooks", "/transactions", ""];
+        let path = |list| format!("/accounts/{account}{list}");
+        let read = |list| self.server.admin("GET", &path(list)).expect(200).json();
+        let people = self.path(account, "/people");
+        let people = self.ask(&self.server.operators_browser(), "GET", &people);
+        lists.map(read).into_iter().chain([people.json()]).collect()
+    }
+}
+
+/// A route that nobody walks is a hole that nobody sees.
+#[test]
+fn every_route_of_the_panel_is_walked_here() {
+    let source = include_str!("../../src/panel/routes.rs");
+    let flat: String = source.split_whitespace().collect::<Vec<_>>().join(" ");
+    let mut walked = 0;
+    for piece in flat.split("at(\"").skip(1) {
+        let (path, rest) = piece.split_once('"').unwrap();
+        let own = rest.split("at(\"").next().unwrap();
+        for method in ["get", "post", "put", "patch", "delete"] {
+            if !own.contains(&format!("web::{method}()")) {
+                continue;
+            }
+            let upper = method.to_uppercase();
+            let known = OF_ACCOUNT.iter().any(|it| (it.0, it.1) == (&upper, path))
+                || OF_OPERATOR.contains(&(&upper, path))
+                || OF_VISITORS.contains(&path);
+            assert!(known, "{upper} {path}");
+            walked += 1;
+        }
+    }
+    assert!(walked >= OF_ACCOUNT.len() + OF_OPERATOR.len(), "{walked}");
+}
+
+#[test]
+fn people_reach_nothing_of_another_account() {
+    let full = Full::new();
+    let other = full.server.customer("10");
+    let stranger = full.server.person(&other.account, "b@b.example", "owner");
+    let before = full.state();
+    for (method, template, operators) in OF_ACCOUNT {
+        let wanted = if *operators { 403 } else { 404 };
+        let path = full.path(&full.customer.account, template);
+        let answer = full.ask(&stranger, method, &path);
+        assert_eq!(answer.status, wanted, "{method} {path}: {}", answer.text());
+        // By the stranger's own account, with the ids of the other one.
+        if template.contains("_id}") {
+            let path = full.path(&other.account, template);
+            let answer = full.ask(&stranger, method, &path);
+            assert_eq!(answer.status, wanted, "{method} {path}: {}", answer.text());
+        }
+    }
+    for (method, path) in OF_OPERATOR {
+        let answer = full.ask(&stranger, method, path);
+        answer.assert_problem(403, "forbidden");
+    }
+    let path = full.path(&other.account, "/deliveries");
+    let found = full.ask(&stranger, "GET", &path).json();
+    assert_eq!(found["data"], json!([]));
+    let sneaking = format!("{path}?account_id={}", full.customer.account);
+    assert_eq!(full.ask(&stranger, "GET", &sneaking).status, 422);
+    assert_eq!(full.state(), before);
+}
+
+#[test]
+fn nobody_without_a_session_gets_anything() {
+    let full = Full::new();
+    let before = full.state();
+    let account = &full.customer.account;
+    let paths = OF_ACCOUNT.iter().map(|it| (it.0, full.path(account, it.1)));
+    let others = OF_OPERATOR.iter().map(|it| (it.0, it.1.to_owned()));
+    for (method, path) in paths.chain(others) {
+        let request = full.server.panel(method, &path).json(&json!({}));
+        request.refused(401, "unauthorized");
+        // An API key and the admin token are no sessions.
+        let key = full.server.panel(method, &path).bearer(&full.customer.key);
+        key.json(&json!({})).refused(401, "unauthorized");
+    }
+    assert_eq!(full.state(), before);
+}
+
+#[test]
+fn a_viewer_sees_what_an_owner_sees_and_changes_nothing() {
+    let full = Full::new();
+    let account = &full.customer.account;
+    let viewer = full.server.person(account, "viewer@a.example", "viewer");
+    let owner = full.server.person(account, "owner@a.example", "owner");
+    let before = full.state();
+    for (method, template, _) in OF_ACCOUNT {
+        let path = full.path(account, template);
+        if *method != "GET" {
+            full.ask(&viewer, method, &path)
+                .assert_problem(403, "forbidden");
+        } else if *template != "/events" {
+            let answer = full.ask(&viewer, method, &path);
+            assert_eq!(answer.status, 200, "{path}: {}", answer.text());
+            assert!(!answer.text().contains("whsec_"), "{path}");
+            assert_eq!(full.ask(&owner, method, &path).status, 200, "{path}");
+        }
+    }
+    assert_eq!(full.state(), before);
+}
+
+#[test]
+fn a_change_that_another_site_sets_off_is_refused() {
+    let full = Full::new();
+    let before = full.state();
+    let operator = full.server.operators_browser();
+    let cookie = operator.call(&full.server, "GET", "/x");
+    let cookie = String::from_utf8(cookie.wire()).unwrap();
+    let cookie = cookie.split("Cookie: ").nth(1).unwrap();
+    let cookie = cookie.split("\r\n").next().unwrap();
+    let forged: &[&[(&str, &str)]] = &[
+        &[],
+        &[("Sec-Fetch-Site", "same-origin")],
+        &[("X-Tintype-Panel", "1"), ("Sec-Fetch-Site", "cross-site")],
+        &[("X-Tintype-Panel", "1"), ("Sec-Fetch-Site", "same-site")],
+        &[("X-Tintype-Panel", "1"), ("Origin", "http://evil.example")],
+        &[("X-Tintype-Panel", "1"), ("Origin", "null")],
+    ];
+    let account = &full.customer.account;
+    let changes = OF_ACCOUNT.iter().filter(|it| it.0 != "GET");
+    for (method, template, _) in changes {
+        let path = format!("/panel/api{}", full.path(account, template));
+        for headers in forged {
+            let mut request = full.server.call(method, &path).header("Cookie", cookie);
+            for (name, value) in *headers {
+                request = request.header(name, value);
+            }
+            request.json(&json!({})).refused(403, "forbidden");
+        }
+    }
+    assert_eq!(full.state(), before);
+}
+
+#[test]
+fn the_playground_takes_the_same_path_as_a_native_call() {
+    let server = Server::start();
+    let customer = server.customer("0.20");
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let path = format!("/accounts/{}/generations/pro", customer.account);
+    let form = |body: &Value| {
+        let text = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{body}\r\n--b--\r\n"
+        );
+        owner
+            .call(&server, "POST", &path)
+            .bytes("multipart/form-data; boundary=b", text.as_bytes())
+    };
+    form(&json!({"prompt": "x"})).invalid(&["aspect_ratio"]);
+    let job = form(&fox()).expect(202).job_id();
+    server.job_once(&customer, &job, "done");
+    server.assert_money(&customer, "0.066", "0.00", "0.066");
+    form(&fox()).refused(402, "insufficient_balance");
+    let keys = format!("/accounts/{}/keys", customer.account);
+    let keys = owner.call(&server, "GET", &keys).expect(200).json();
+    let named: Vec<_> = keys["data"].as_array().unwrap().iter().collect();
+    let panel = named.iter().find(|key| key["name"] == "panel").unwrap();
+    assert_eq!(panel["spent"], "0.134");
+    assert!(panel.get("api_key").is_none());
+    // Switched off, it stays so.
+    let path = format!("/keys/{}", panel["key_id"].as_str().unwrap());
+    let off = server.admin("PATCH", &path).json(&json!({"active": false}));
+    off.expect(200);
+    form(&fox()).refused(403, "forbidden");
+}

@@ -1,0 +1,178 @@
+//! Signing in to the panel: passwords, invitations, the cookie, and the ends of a session.
+
+use crate::support::panel::PASSWORD;
+use crate::support::{Browser, Options, Server};
+use serde_json::json;
+use std::time::Duration;
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+fn status_of(server: &Server, browser: &Browser) -> u16 {
+    browser.call(server, "GET", "/session").send().status
+}
+
+#[test]
+fn the_cookie_is_out_of_reach_of_scripts_and_other_sites() {
+    let server = Server::start();
+    let body = json!({"token": crate::support::options::ADMIN_TOKEN});
+    let answer = server
+        .panel("POST", "/session/operator")
+        .json(&body)
+        .expect(201);
+    let cookie = answer.header("set-cookie").unwrap();
+    assert!(cookie.starts_with("tintype_panel="), "{cookie}");
+    assert!(cookie.ends_with("; Path=/; Max-Age=1209600; HttpOnly; SameSite=Strict"));
+    let server = Server::with(Options::new().set("server.public_url", "https://pictures.example"));
+    let answer = server
+        .panel("POST", "/session/operator")
+        .json(&body)
+        .expect(201);
+    let cookie = answer.header("set-cookie").unwrap();
+    assert!(cookie.starts_with("__Host-tintype="), "{cookie}");
+    assert!(cookie.ends_with("; HttpOnly; SameSite=Strict; Secure"));
+}
+
+#[test]
+fn an_invitation_is_good_once_and_for_a_week() {
+    let server = Server::start();
+    let account = server.customer("1").account;
+    let (person, token) = server.invite(&account, "Ada@Example.com", "owner");
+    assert_eq!(person["email"], "ada@example.com");
+    assert_eq!(person["status"], "invited");
+    let look = |token: &str| {
+        server
+            .panel("POST", "/invitation")
+            .json(&json!({"token": token}))
+    };
+    assert_eq!(look(&token).expect(200).json()["email"], "ada@example.com");
+    let accept = |token: &str, password: &str| {
+        let body = json!({"token": token, "password": password});
+        server.panel("POST", "/invitation/accept").json(&body)
+    };
+    accept(&token, "short").invalid(&["password"]);
+    accept(&token, PASSWORD).expect(201);
+    accept(&token, PASSWORD).refused(410, "gone");
+    look(&token).refused(410, "gone");
+    look("nonsense").refused(410, "gone");
+    let (_, late) = server.invite(&account, "late@example.com", "viewer");
+    server.clock.advance(HOUR * 24 * 7);
+    accept(&late, PASSWORD).refused(410, "gone");
+    let twice = format!("/accounts/{account}/people");
+    let twice = server.operators_browser().call(&server, "POST", &twice);
+    let body = json!({"email": "ada@example.com", "role": "owner"});
+    twice.json(&body).refused(409, "conflict");
+}
+
+#[test]
+fn a_wrong_password_and_an_unknown_person_are_told_alike_and_counted() {
+    let server = Server::start();
+    let account = server.customer("1").account;
+    server.person(&account, "ada@example.com", "owner");
+    assert_eq!(server.sign_in("ADA@example.com ", PASSWORD).status, 201);
+    let wrong = server.sign_in("ada@example.com", "wrong");
+    wrong.assert_problem(401, "unauthorized");
+    let unknown = server.sign_in("nobody@example.com", "wrong");
+    assert_eq!(wrong.json()["detail"], unknown.json()["detail"]);
+    for _ in 1..10 {
+        assert_eq!(server.sign_in("ada@example.com", "wrong").status, 401);
+    }
+    let refused = server.sign_in("ada@example.com", PASSWORD);
+    refused.assert_problem(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("901"));
+    server.clock.advance(HOUR);
+    assert_eq!(server.sign_in("ada@example.com", PASSWORD).status, 201);
+}
+
+#[test]
+fn a_session_ends_by_signing_out_by_idleness_and_by_age() {
+    let server = Server::start();
+    let [first, second] = [server.operators_browser(), server.operators_browser()];
+    assert_eq!(
+        first.call(&server, "DELETE", "/session").expect(204).status,
+        204
+    );
+    assert_eq!(status_of(&server, &first), 401);
+    assert_eq!(status_of(&server, &second), 200);
+    server.clock.advance(HOUR * 12);
+    assert_eq!(status_of(&server, &second), 401);
+}
+
+#[test]
+fn signing_out_everywhere_ends_every_session_of_that_person_alone() {
+    let server = Server::start();
+    let account = server.customer("1").account;
+    let first = server.person(&account, "ada@example.com", "owner");
+    let second = Browser::of(&server.sign_in("ada@example.com", PASSWORD));
+    let other = server.person(&account, "bob@example.com", "owner");
+    let operator = server.operators_browser();
+    first.call(&server, "DELETE", "/sessions").expect(204);
+    assert_eq!(status_of(&server, &first), 401);
+    assert_eq!(status_of(&server, &second), 401);
+    assert_eq!(status_of(&server, &other), 200);
+    assert_eq!(status_of(&server, &operator), 200);
+    operator.call(&server, "DELETE", "/sessions").expect(204);
+    assert_eq!(status_of(&server, &operator), 401);
+    assert_eq!(status_of(&server, &other), 200);
+}
+
+#[test]
+fn a_new_password_ends_the_other_sessions() {
+    let server = Server::start();
+    let account = server.customer("1").account;
+    let old = server.person(&account, "ada@example.com", "viewer");
+    let change = |current: &str| {
+        let body = json!({"current_password": current, "password": "other words to keep"});
+        old.call(&server, "POST", "/session/password").json(&body)
+    };
+    change("wrong").invalid(&["current_password"]);
+    let new = Browser::of(&change(PASSWORD).expect(201));
+    assert_eq!(status_of(&server, &old), 401);
+    assert_eq!(status_of(&server, &new), 200);
+    assert_eq!(server.sign_in("ada@example.com", PASSWORD).status, 401);
+    let signed_in = server.sign_in("ada@example.com", "other words to keep");
+    assert_eq!(signed_in.status, 201);
+}
+
+#[test]
+fn whoever_is_removed_is_out_at_once_and_sessions_outlive_a_restart() {
+    let server = Server::with(Options::new().on_disk());
+    let account = server.customer("1").account;
+    let (person, token) = server.invite(&account, "ada@example.com", "owner");
+    let body = json!({"token": token, "password": PASSWORD});
+    let accept = server.panel("POST", "/invitation/accept").json(&body);
+    let ada = Browser::of(&accept.expect(201));
+    let server = server.restart();
+    assert_eq!(status_of(&server, &ada), 200);
+    let path = format!(
+        "/accounts/{account}/people/{}",
+        person["person_id"].as_str().unwrap()
+    );
+    let remove = server.operators_browser().call(&server, "DELETE", &path);
+    remove.expect(204);
+    assert_eq!(status_of(&server, &ada), 401);
+    assert_eq!(server.sign_in("ada@example.com", PASSWORD).status, 401);
+    server.assert_settled();
+}
+
+#[test]
+fn the_pages_come_with_a_policy_that_lets_nothing_in() {
+    let server = Server::start();
+    for path in [
+        "/panel",
+        "/panel/",
+        "/panel/assets/app.js",
+        "/panel/assets/no.js",
+    ] {
+        let answer = server.get(path).send();
+        let policy = answer.header("content-security-policy").unwrap();
+        assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"));
+        assert!(!policy.contains("unsafe"), "{policy}");
+        assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+    let first = server.get("/panel/assets/app.js").expect(200);
+    let tag = first.header("etag").unwrap();
+    let again = server
+        .get("/panel/assets/app.js")
+        .header("If-None-Match", tag);
+    assert_eq!(again.expect(304).body, b"");
+}

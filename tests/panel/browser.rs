@@ -1,0 +1,232 @@
+//! A browser with no past, and what a person does with it.
+
+use crate::service::TOKEN;
+use base64::Engine as _;
+use fantoccini::elements::Element;
+use fantoccini::wd::WebDriverCompatibleCommand;
+use fantoccini::{Client, ClientBuilder, Locator};
+use hyper::Method;
+use hyper_util::client::legacy::connect::HttpConnector;
+use serde_json::{Map, Value, json};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+use url::Url;
+
+const PATIENCE: Duration = Duration::from_secs(60);
+const POLL: Duration = Duration::from_millis(50);
+
+/// A headless Chromium. It must be left with [`Browser::leave`], which says what it complained of.
+pub struct Browser {
+    /// The connection to it.
+    pub client: Client,
+    base: String,
+    driver: Child,
+    _profile: TempDir,
+}
+
+/// A command that WebDriver itself does not have.
+#[derive(Debug)]
+struct Extra(&'static str, Value);
+
+impl WebDriverCompatibleCommand for Extra {
+    fn endpoint(&self, base: &Url, session: Option<&str>) -> Result<Url, url::ParseError> {
+        base.join(&format!(
+            "session/{}/{}",
+            session.unwrap_or_default(),
+            self.0
+        ))
+    }
+
+    fn method_and_body(&self, _: &Url) -> (Method, Option<String>) {
+        (Method::POST, Some(self.1.to_string()))
+    }
+}
+
+fn capabilities(profile: &TempDir) -> Map<String, Value> {
+    let profile = format!("--user-data-dir={}", profile.path().display());
+    let arguments = [
+        "--headless",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-quic",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--disable-background-networking",
+        "--disable-component-update",
+        "--disable-sync",
+        "--window-size=1360,900",
+        &profile,
+    ];
+    let wanted = json!({
+        "goog:loggingPrefs": {"browser": "ALL"},
+        "goog:chromeOptions": {"args": arguments},
+    });
+    wanted.as_object().cloned().unwrap_or_default()
+}
+
+impl Browser {
+    /// Starts one on an empty profile.
+    pub async fn start(base: &str) -> Self {
+        let profile = tempfile::tempdir().expect("a directory");
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|it| it.local_addr())
+            .expect("a free port")
+            .port();
+        let driver = Command::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver: install chromium-driver");
+        let deadline = Instant::now() + PATIENCE;
+        let address = format!("http://127.0.0.1:{port}");
+        let client = loop {
+            let mut builder = ClientBuilder::new(HttpConnector::new());
+            builder.capabilities(capabilities(&profile));
+            match builder.connect(&address).await {
+                Ok(client) => break client,
+                Err(error) => assert!(Instant::now() < deadline, "no browser: {error}"),
+            }
+            tokio::time::sleep(POLL).await;
+        };
+        Self {
+            client,
+            base: base.to_owned(),
+            driver,
+            _profile: profile,
+        }
+    }
+
+    /// Opens a page of the panel: what follows the `#`.
+    pub async fn open(&self, place: &str) {
+        let url = format!("{}/panel{place}", self.base);
+        self.client.goto(&url).await.expect("a page");
+    }
+
+    /// Goes to a page as a link would, and waits until it is there.
+    pub async fn go(&self, place: &str, title: &str) {
+        let script = "location.hash = arguments[0];";
+        self.run(script, vec![json!(place)]).await;
+        self.see("h1", title).await;
+    }
+
+    /// Waits for an element of this kind whose text holds these words.
+    pub async fn see(&self, tag: &str, words: &str) -> Element {
+        let path = format!("//{tag}[contains(normalize-space(.), {})]", quoted(words));
+        self.find(&path).await
+    }
+
+    /// Waits for an element.
+    pub async fn find(&self, path: &str) -> Element {
+        let waiting = self.client.wait().at_most(PATIENCE);
+        match waiting.for_element(Locator::XPath(path)).await {
+            Ok(element) => element,
+            Err(error) => {
+                let text = self.text().await;
+                panic!("{path}: {error}; the page says:\n{text}")
+            }
+        }
+    }
+
+    /// All that can be read.
+    pub async fn text(&self) -> String {
+        let text = self.run("return document.body.innerText;", vec![]).await;
+        text.as_str().unwrap_or_default().to_owned()
+    }
+
+    /// Presses a button, or follows a link, with exactly these words on it. The foremost one, where a dialog is open.
+    pub async fn press(&self, words: &str) {
+        let words = quoted(words);
+        let named = format!("[normalize-space(.)={words} or @aria-label={words}]");
+        let path = format!("//button{named} | //a{named}");
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            // Pages redraw themselves: what was found a moment ago may be gone.
+            let found = self.client.find_all(Locator::XPath(&path)).await;
+            for element in found.unwrap_or_default().into_iter().rev() {
+                if element.click().await.is_ok() {
+                    return;
+                }
+            }
+            if Instant::now() >= deadline {
+                panic!("no {words} to press:\n{}", self.text().await);
+            }
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
+    /// Types into the field of this name, the foremost one, in place of what is there.
+    pub async fn fill(&self, name: &str, text: &str) {
+        let path = format!("(//*[@name={}])[last()]", quoted(name));
+        let element = self.find(&path).await;
+        element.clear().await.expect("an empty field");
+        element.send_keys(text).await.expect("a field to type into");
+    }
+
+    /// Runs a script in the page.
+    pub async fn run(&self, script: &str, arguments: Vec<Value>) -> Value {
+        let ran = self.client.execute(script, arguments).await;
+        ran.unwrap_or_else(|error| panic!("{script}: {error}"))
+    }
+
+    /// Sends a command of the developer tools.
+    pub async fn tools(&self, command: &str, parameters: Value) -> Value {
+        let body = json!({"cmd": command, "params": parameters});
+        let answer = self.client.issue_cmd(Extra("goog/cdp/execute", body)).await;
+        answer.unwrap_or_else(|error| panic!("{command}: {error}"))
+    }
+
+    /// A picture of the whole page.
+    pub async fn picture(&self) -> Vec<u8> {
+        let taken = self
+            .tools("Page.captureScreenshot", json!({"format": "png"}))
+            .await;
+        let text = taken["data"].as_str().expect("a picture");
+        let bytes = base64::engine::general_purpose::STANDARD.decode(text);
+        bytes.expect("base64")
+    }
+
+    /// Signs in as the operator, from the door.
+    pub async fn sign_in_as_operator(&self) {
+        self.open("").await;
+        self.press("Sign in as the operator").await;
+        self.fill("token", TOKEN).await;
+        self.press("Sign in").await;
+        self.see("h1", "Overview").await;
+    }
+
+    /// Ends it. The policy must not have been violated, and no script may have failed.
+    pub async fn leave(self) {
+        let said = self
+            .client
+            .issue_cmd(Extra("se/log", json!({"type": "browser"})))
+            .await
+            .expect("the browser's log");
+        let said = said.as_array().cloned().unwrap_or_default();
+        let complaints: Vec<_> = said
+            .iter()
+            .filter(|it| it["level"] == "SEVERE")
+            .map(|it| it["message"].to_string())
+            // A refused call is told here too, and is what some tests want.
+            .filter(|it| !it.contains("Failed to load resource"))
+            .collect();
+        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+        self.client.clone().close().await.expect("an orderly end");
+    }
+}
+
+impl Drop for Browser {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.driver.kill();
+        let _ = self.driver.wait();
+    }
+}
+
+/// A text as XPath writes it.
+fn quoted(text: &str) -> String {
+    assert!(!text.contains('\''), "{text}");
+    format!("'{text}'")
+}

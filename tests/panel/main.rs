@@ -1,0 +1,36 @@
+//! The panel in a real browser: headless Chromium, driven over WebDriver.
+//!
+//! Needs `chromium` and `chromedriver`, and axe-core below target/test-tools: `tests/run` installs them and sets
+//! `TINTYPE_TEST_BROWSER=1`. Without it these tests do nothing, as there is nothing to run them with.
+
+mod access;
+mod browser;
+mod markup;
+mod receiver;
+mod service;
+mod shots;
+mod tour;
+
+use browser::Browser;
+use service::Service;
+
+/// Is there a browser to test with?
+fn wanted() -> bool {
+    std::env::var("TINTYPE_TEST_BROWSER").is_ok_and(|it| it == "1")
+}
+
+/// Runs a test with a service of its own and a browser that has never been anywhere.
+fn browse<F: Future<Output = ()>>(test: impl FnOnce(Service, Browser) -> F) {
+    if !wanted() {
+        return;
+    }
+    let service = Service::start();
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    runtime.block_on(async {
+        let browser = Browser::start(&service.url).await;
+        test(service, browser).await;
+    });
+}

@@ -1,0 +1,108 @@
+//! From an empty directory to a delivered picture, in the browser alone.
+
+use crate::{browse, receiver};
+use serde_json::json;
+
+#[test]
+fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "thanks");
+        browser.sign_in_as_operator().await;
+
+        browser.go("#/people", "People").await;
+        browser.press("Invite").await;
+        browser.fill("email", "ada@example.com").await;
+        browser.press("Make the link").await;
+        let link = browser.find("//dialog//div[@class='secret']/code").await;
+        let link = link.text().await.unwrap();
+        browser.press("Done").await;
+        browser.press("Sign out").await;
+        browser.see("h1", "Sign in").await;
+
+        let (_, token) = link.split_once('#').unwrap();
+        browser.open(&format!("#{token}")).await;
+        browser.client.refresh().await.unwrap();
+        browser.see("h1", "Welcome").await;
+        browser.fill("password", "short").await;
+        browser.press("Begin").await;
+        browser.see("span", "has 5 characters").await;
+        browser.fill("password", "a few words to keep").await;
+        browser.press("Begin").await;
+        browser.see("h1", "Overview").await;
+
+        browser.go("#/keys", "API keys").await;
+        browser.press("New key").await;
+        browser.fill("name", "website").await;
+        browser.fill("spend_limit", "5").await;
+        browser.press("Create key").await;
+        let key = browser.find("//dialog//div[@class='secret']/code").await;
+        assert!(key.text().await.unwrap().starts_with("tt_"));
+        browser.press("Done").await;
+        browser.see("td", "website").await;
+
+        browser.go("#/webhooks", "Webhooks").await;
+        browser.fill("url", &hook).await;
+        browser.press("Register").await;
+        let secret = browser.find("//dialog//div[@class='secret']/code").await;
+        assert!(secret.text().await.unwrap().starts_with("whsec_"));
+        browser.press("Done").await;
+        browser.see("span", &hook).await;
+
+        browser.go("#/playground", "Playground").await;
+        browser.fill("prompt", "a lighthouse in a storm").await;
+        browser.press("Make it").await;
+        browser.see("p", "made in").await;
+        let shown = "const it = document.querySelector('.stage img'); return it && it.complete ? it.naturalWidth : 0;";
+        let mut width = json!(0);
+        while width == json!(0) {
+            width = browser.run(shown, vec![]).await;
+        }
+        assert_eq!(width, json!(1024));
+
+        browser.go("#/jobs", "Jobs").await;
+        browser.press("a lighthouse in a storm").await;
+        browser.see("b", "Done").await;
+        browser.see("b", "HTTP 200").await;
+        browser.see("code", "thanks").await;
+
+        browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Charge").await;
+        browser.press("Sign out").await;
+        browser.see("h1", "Sign in").await;
+        browser.fill("email", "ada@example.com").await;
+        browser.fill("password", "a few words to keep").await;
+        browser.press("Sign in").await;
+        browser.see("h1", "Overview").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_paused_model_is_refused_with_503() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/service", "Service").await;
+        let label = browser.find("//label[contains(., 'Pause fast')]").await;
+        label.click().await.unwrap();
+        browser.see("div", "Switched").await;
+        browser.go("#/playground", "Playground").await;
+        browser.see("span", "fast (paused)").await;
+        browser
+            .run(
+                "document.querySelector('input[value=fast]').click()",
+                vec![],
+            )
+            .await;
+        browser.see("div", "The fast model is paused").await;
+        browser.fill("prompt", "a fox").await;
+        browser.press("Make it").await;
+        browser
+            .see("p", "the fast model is paused; try again later")
+            .await;
+        browser.go("#/overview", "Overview").await;
+        browser.see("div", "Paused: fast").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
