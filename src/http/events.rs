@@ -2,7 +2,8 @@
 //!
 //! Each event tells the job as it is at that moment, so of states that pass quickly one may be left out; the terminal one
 //! never is. The id of an event is the number of its state, so one who comes back with `Last-Event-ID` misses nothing and hears
-//! nothing twice. Nobody asks whether something has changed: a caller who listens costs a connection and a place among the
+//! nothing twice. Where the back end tells how far it is, that is told as well, in events without an id, for it is a hint that
+//! is lost at a restart. Nobody asks whether something has changed: a caller who listens costs a connection and a place among the
 //! watchers.
 
 use super::auth::Principal;
@@ -18,12 +19,14 @@ use tintype_actors::watchers::Watch;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// Silence after which something is said, so that no proxy takes the connection for a dead one. The job is looked at as well:
 /// a hint that was lost costs this much.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+/// How often a listener looks how far a job is that is being processed.
+const TICK: Duration = Duration::from_secs(1);
 /// Tells the caller how many milliseconds to leave before it comes back.
 const OPENING: &str = "retry: 2000\n\n";
 
@@ -31,11 +34,12 @@ const OPENING: &str = "retry: 2000\n\n";
 fn number(job: &Job) -> u8 {
     match job.state {
         JobState::Queued => 1,
-        JobState::Processing { .. } => 2,
+        JobState::Processing { .. } => PROCESSING,
         JobState::Done { .. } | JobState::Failed { .. } => TERMINAL,
     }
 }
 
+const PROCESSING: u8 = 2;
 const TERMINAL: u8 = 3;
 
 /// Answers with the present state at once, and then with each new one.
@@ -59,6 +63,7 @@ pub async fn follow(
         account: job.account,
         job: job.id,
         told,
+        percent: None,
         opening: Some(OPENING),
     };
     let events = stream::unfold(Some(listener), |listener| async move {
@@ -90,6 +95,8 @@ struct Listener {
     watch: Watch,
     stopping: watch::Receiver<bool>,
     told: u8,
+    /// How far the job was when that was last told.
+    percent: Option<u8>,
     opening: Option<&'static str>,
 }
 
@@ -110,16 +117,49 @@ impl Listener {
             if !text.is_empty() {
                 return Some((text, Some(self)));
             }
+            text = self.heard().await?;
+        }
+    }
+
+    /// What there is to tell before the job is to be looked at again, if anything.
+    async fn heard(&mut self) -> Option<String> {
+        let silent_until = Instant::now() + KEEP_ALIVE;
+        loop {
+            let tick = if self.told == PROCESSING {
+                TICK
+            } else {
+                KEEP_ALIVE
+            };
             tokio::select! {
                 _ = self.state.fail_stop.tripped() => return None,
                 _ = self.stopping.wait_for(|it| *it) => return None,
-                changed = timeout(KEEP_ALIVE, self.watch.changed()) => {
-                    if changed.is_err() {
-                        text.push_str(": still here\n\n");
+                changed = timeout(tick, self.watch.changed()) => {
+                    if changed.is_ok() {
+                        return Some(String::new());
                     }
                 }
             }
+            if let Some(text) = self.progress() {
+                return Some(text);
+            }
+            if Instant::now() >= silent_until {
+                return Some(": still here\n\n".to_owned());
+            }
         }
+    }
+
+    /// How far the job is, where its back end tells and it is not what was told before.
+    fn progress(&mut self) -> Option<String> {
+        let fraction = self.state.system.progress(self.job)?;
+        let percent = (fraction * 100.0).round() as u8;
+        if self.percent.replace(percent) == Some(percent) {
+            return None;
+        }
+        let data = serde_json::json!({
+            "job_id": self.job.to_string(),
+            "progress": f64::from(percent) / 100.0,
+        });
+        Some(format!("event: progress\ndata: {data}\n\n"))
     }
 }
 

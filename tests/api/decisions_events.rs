@@ -85,6 +85,35 @@ fn each_state_is_told_and_the_terminal_one_ends_the_stream() {
 }
 
 #[test]
+fn how_far_a_job_is_is_told_where_the_back_end_tells() {
+    let server = Server::with(one_at_a_time());
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "processing");
+    let mut wire = listening(&server, &events(&server, &customer, &job));
+    hears(&mut wire, "\"processing\"");
+    let [order] = &server.generator.orders()[..] else {
+        panic!("one run");
+    };
+    order.progress.report(0.25);
+    hears(&mut wire, "\"progress\":0.25}\n\n");
+    order.progress.report(0.999);
+    hears(&mut wire, "\"progress\":1.0}\n\n");
+    server.generator.release_all();
+    let text = wire.answer_to("GET").unwrap().text();
+    let told: Vec<&str> = text
+        .split("\n\n")
+        .filter(|it| it.contains("progress\":"))
+        .collect();
+    assert_eq!(told.len(), 2, "each once: {text}");
+    for block in told {
+        assert!(block.starts_with("event: progress\ndata: {"), "{block}");
+        assert!(block.contains(&job) && !block.contains("id: "), "{block}");
+    }
+}
+
+#[test]
 fn a_job_that_is_over_is_told_at_once() {
     let server = Server::start();
     let customer = server.customer("1.00");
