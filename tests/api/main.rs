@@ -4,6 +4,7 @@
 //! operator's calls, and `hostile_*` for what must be survived, by the numbers of its list.
 
 mod admin_accounts;
+mod admin_jobs;
 mod admin_keys;
 mod admin_lists;
 mod decisions_bodies;
