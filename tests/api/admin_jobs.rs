@@ -23,21 +23,21 @@ fn jobs_of_every_account_are_listed_filtered_and_shown() {
         let path = format!("/jobs{query}");
         server.admin("GET", &path).expect(200).json()
     };
-    assert_eq!(ids(&list("")), [second.clone(), first.clone()]);
-    assert_eq!(ids(&list("?tier=fast")), [second.clone()]);
+    assert_eq!(ids(&list("")), [second.as_str(), first.as_str()]);
+    assert_eq!(ids(&list("?tier=fast")), [second.as_str()]);
     assert_eq!(ids(&list("?status=failed")), [""; 0]);
     assert_eq!(
         ids(&list(&format!("?account_id={}", ada.account))),
-        [first.clone()]
+        [first.as_str()]
     );
     assert_eq!(
         ids(&list(&format!("?key_id={}", bob.key_id))),
-        [second.clone()]
+        [second.as_str()]
     );
     let part = list("?limit=1");
-    assert_eq!(ids(&part), [second.clone()]);
+    assert_eq!(ids(&part), [second.as_str()]);
     let rest = format!("?limit=1&cursor={}", part["next_cursor"].as_str().unwrap());
-    assert_eq!(ids(&list(&rest)), [first]);
+    assert_eq!(ids(&list(&rest)), [first.as_str()]);
     server
         .admin("GET", "/jobs?status=lost&tier=x&colour=red")
         .invalid(&["status", "tier", "colour"]);

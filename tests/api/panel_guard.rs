@@ -323,6 +323,6 @@ fn images_handed_over_become_inputs_and_leave_nothing_when_refused() {
     assert_eq!(first.header("content-type"), Some("image/jpeg"));
     assert!(image::load_from_memory(&first.body).is_ok());
     let kept = format!("thumbnails/{job}.jpg");
-    assert!(server.objects_left().iter().any(|it| *it == kept));
+    assert!(server.objects_left().contains(&kept));
     assert_eq!(thumbnail.expect(200).body, first.body);
 }
