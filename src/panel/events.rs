@@ -100,7 +100,7 @@ impl Watch {
                 return Some(b"event: changed\ndata: {}\n\n");
             }
             self.quiet += 1;
-            if self.quiet % COMMENT_EVERY == 0 {
+            if self.quiet.is_multiple_of(COMMENT_EVERY) {
                 return Some(b": still here\n\n");
             }
         }

@@ -68,7 +68,7 @@ pub async fn page(request: HttpRequest) -> HttpResponse {
 /// `GET /panel/assets/{name}`
 pub async fn asset(request: HttpRequest) -> HttpResponse {
     let name = request.match_info().get("name").unwrap_or_default();
-    part(&request, &name.to_owned())
+    part(&request, name)
 }
 
 fn part(request: &HttpRequest, name: &str) -> HttpResponse {

@@ -5,6 +5,7 @@
 
 mod admin_accounts;
 mod admin_audit;
+mod admin_jobs;
 mod admin_key_addresses;
 mod admin_key_limits;
 mod admin_key_rotation;

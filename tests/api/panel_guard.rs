@@ -1,5 +1,6 @@
 //! Who may do what in the panel: every route, asked by everybody who must not.
 
+use crate::support::pictures::png;
 use crate::support::{Answer, Browser, Customer, Options, Server, fox, until};
 use serde_json::{Value, json};
 
@@ -284,4 +285,44 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     let off = server.admin("PATCH", &path).json(&json!({"active": false}));
     off.expect(200);
     form(&fox()).refused(403, "forbidden");
+}
+
+#[test]
+fn images_handed_over_become_inputs_and_leave_nothing_when_refused() {
+    let server = Server::start();
+    let customer = server.customer("1");
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let send = |request: &Value, image: &[u8]| {
+        let mut form = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{request}\r\n--b\r\n\
+             Content-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\nContent-Type: image/png\r\n\r\n"
+        )
+        .into_bytes();
+        form.extend_from_slice(image);
+        form.extend_from_slice(b"\r\n--b--\r\n");
+        let path = format!("/accounts/{}/generations/pro", customer.account);
+        let call = owner.call(&server, "POST", &path);
+        call.bytes("multipart/form-data; boundary=b", &form)
+    };
+    let wide = png(320, 200);
+    let auto = json!({"prompt": "the same in autumn", "aspect_ratio": "auto"});
+    send(&auto, b"no image at all, however long it is").invalid(&["image[0]"]);
+    send(&json!({"prompt": "x", "aspect_ratio": "7:3"}), &wide).invalid(&["aspect_ratio"]);
+    until("what was refused is gone", || {
+        server.objects_left().is_empty()
+    });
+    let job = send(&auto, &wide).expect(202).job_id();
+    server.job_once(&customer, &job, "done");
+    let path = format!("/accounts/{}/jobs/{job}", customer.account);
+    let shown = owner.call(&server, "GET", &path).expect(200).json();
+    assert_eq!(shown["mode"], "image-to-image");
+    assert_eq!(shown["ratio"], "3:2");
+    assert_eq!(shown["inputs"][0]["width"], 320);
+    let thumbnail = owner.call(&server, "GET", &format!("{path}/thumbnail"));
+    let first = thumbnail.expect(200);
+    assert_eq!(first.header("content-type"), Some("image/jpeg"));
+    assert!(image::load_from_memory(&first.body).is_ok());
+    let kept = format!("thumbnails/{job}.jpg");
+    assert!(server.objects_left().contains(&kept));
+    assert_eq!(thumbnail.expect(200).body, first.body);
 }

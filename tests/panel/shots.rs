@@ -43,6 +43,7 @@ fn every_page_fits_its_screen_and_is_pictured() {
             browser.fill("prompt", prompt).await;
             browser.press("Make it").await;
             browser.see("p", "made in").await;
+            browser.run("scrollTo(0, 0)", vec![]).await;
             let picture = browser.picture().await;
             fs::write(format!("{shots}/made-wide-light.png"), picture).unwrap();
             browser.go("#/overview", "Overview").await;

@@ -14,6 +14,7 @@ mod job_events;
 mod job_lists;
 mod model;
 mod money;
+mod people;
 mod sled_close;
 mod sled_damage;
 mod sled_durable;
