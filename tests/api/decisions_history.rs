@@ -120,7 +120,7 @@ fn jobs_of_another_account_are_never_seen() {
     let server = Server::start();
     let (mine, other) = (server.customer("1.00"), server.customer("1.00"));
     let (job, foreign) = (server.create(&mine), server.create(&other));
-    assert_eq!(all(&server, &mine, "").concat(), job);
+    assert_eq!(all(&server, &mine, ""), std::slice::from_ref(&job));
     // A colleague's jobs are the same account's.
     let colleague = server.another_key(&mine.account, json!({}));
     assert_eq!(all(&server, &colleague, ""), [job]);
@@ -288,7 +288,10 @@ fn metadata_of_a_large_request_is_found_as_well() {
         .expect(202)
         .job_id();
     server.create(&customer);
-    assert_eq!(all(&server, &customer, "metadata[order]=7").concat(), job);
+    assert_eq!(
+        all(&server, &customer, "metadata[order]=7"),
+        std::slice::from_ref(&job)
+    );
     server.assert_settled();
     assert_eq!(all(&server, &customer, "metadata[order]=7"), [job]);
 }
