@@ -60,6 +60,8 @@ pub struct ApplyEvent {
     pub job: JobId,
     /// What happened.
     pub event: JobEvent,
+    /// Writes the line of the audit log, where somebody wanted it. What comes to nothing has none.
+    pub note: Option<Note<Job>>,
     /// Hears the job as it is now.
     pub reply: Reply<Result<Job, EventError>>,
 }
@@ -113,7 +115,12 @@ pub struct AccountContext {
 enum Command {
     Accept(Box<NewJob>, Reply<Result<Accepted, AcceptError>>),
     Begin(JobId, Reply<Result<Job, EventError>>),
-    Apply(JobId, JobEvent, Reply<Result<Job, EventError>>),
+    Apply(
+        JobId,
+        JobEvent,
+        Option<Note<Job>>,
+        Reply<Result<Job, EventError>>,
+    ),
     Deposit(
         Deposit,
         Option<Note<LedgerEntry>>,
@@ -262,10 +269,13 @@ impl AccountActor {
                         reply,
                     ));
                 }
-                Command::Apply(job, event, reply) => {
+                Command::Apply(job, event, note, reply) => {
                     changed.push(job);
                     let outcome =
                         fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
+                    if let (Ok(job), Some(note)) = (&outcome, note) {
+                        batch.record(&note(job));
+                    }
                     answers.push(Answer::Event(outcome.map(Box::new), reply));
                 }
                 Command::Deposit(deposit, note, reply) => {
@@ -388,7 +398,7 @@ impl Handler<ApplyEvent> for AccountActor {
 
     fn handle(&mut self, command: ApplyEvent, ctx: &mut Self::Context) {
         self.take(
-            Command::Apply(command.job, command.event, command.reply),
+            Command::Apply(command.job, command.event, command.note, command.reply),
             ctx,
         );
     }

@@ -120,7 +120,12 @@ async fn begin(address: &Addr<AccountActor>, job: JobId) -> Option<Job> {
 /// Was the event applied, and is it on the disk?
 async fn apply(address: &Addr<AccountActor>, job: JobId, event: JobEvent) -> bool {
     let (reply, answer) = oneshot::channel();
-    address.do_send(ApplyEvent { job, event, reply });
+    address.do_send(ApplyEvent {
+        job,
+        event,
+        note: None,
+        reply,
+    });
     match answer.await {
         Ok(Ok(_)) => true,
         Ok(Err(error)) => {

@@ -333,6 +333,7 @@ async fn cancel(jobs: Vec<Job>, accounts: Arc<Accounts>, context: Arc<JobContext
         account.address.do_send(ApplyEvent {
             job: job.id,
             event: JobEvent::Cancel,
+            note: None,
             reply,
         });
         if let Ok(Ok(_)) = canceled.await {

@@ -69,6 +69,7 @@ async fn cancel(state: &AppState, abandoned: Abandoned) {
     handle.address.do_send(ApplyEvent {
         job,
         event: JobEvent::Cancel,
+        note: None,
         reply,
     });
     // One that has started is finished, kept and charged.

@@ -10,6 +10,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_actors::account::ApplyEvent;
 use tintype_actors::generator::Gallery as _;
+use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::store::EventError;
@@ -51,12 +52,19 @@ pub async fn cancel(
 ) -> Result<HttpResponse, Problem> {
     let id = find(&principal, &path, &state)?.id;
     principal.admit()?;
-    let job = cancel_job(&state, principal.key.account, id).await?;
+    let job = cancel_job(&state, principal.key.account, id, None).await?;
     answer(&state, &job).await
 }
 
 /// Cancels a job of an account that is still queued.
-pub async fn cancel_job(state: &AppState, account: AccountId, id: JobId) -> Result<Job, Problem> {
+///
+/// `note` writes the line of the audit log, where it is not the account's own key that asks.
+pub async fn cancel_job(
+    state: &AppState,
+    account: AccountId,
+    id: JobId,
+    note: Option<Note<Job>>,
+) -> Result<Job, Problem> {
     let account = state
         .system
         .accounts()
@@ -66,6 +74,7 @@ pub async fn cancel_job(state: &AppState, account: AccountId, id: JobId) -> Resu
     let command = ApplyEvent {
         job: id,
         event: JobEvent::Cancel,
+        note,
         reply,
     };
     account

@@ -2,7 +2,7 @@
 
 use super::guard::OfAccount;
 use crate::http::admin::{accounts, deliveries, jobs, keys, webhooks};
-use crate::http::jobs::{cancel_job, not_found};
+use crate::http::jobs::not_found;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use crate::http::wire::job_record::JobRecord;
@@ -37,7 +37,7 @@ pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let id = job_id(&of, &request)?;
-    let job = cancel_job(&state, of.account.id, id).await?;
+    let job = jobs::cancel_noted(&state, &of.operator(), of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
 }
 

@@ -265,3 +265,33 @@ fn the_longest_texts_fit_a_line() {
     server.admin("PUT", "/pause").json(&body).expect(200);
     assert_eq!(newest(&server)["after"]["reasons"]["pro"], "🐻".repeat(200));
 }
+
+#[test]
+fn the_operator_cancels_a_queued_job_and_what_comes_to_nothing_leaves_no_line() {
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let customer = server.customer("10.00");
+    server.generator.hold();
+    let first = server.create(&customer);
+    server.job_once(&customer, &first, "processing");
+    let second = server.create(&customer);
+    let path = format!("/jobs/{second}");
+    let canceled = server.admin("DELETE", &path).expect(200).json();
+    assert_eq!(canceled["status"], "failed");
+    assert_eq!(canceled["error"], "canceled");
+    let line = newest(&server);
+    assert_eq!(line["action"], "job.cancel");
+    assert_eq!(line["account_id"], customer.account);
+    assert_eq!(line["subject_id"], second);
+    assert_eq!(line["before"], json!({"status": "queued"}));
+    assert_eq!(line["after"], json!({"status": "failed"}));
+    for again in [&second, &first] {
+        let path = format!("/jobs/{again}");
+        server.admin("DELETE", &path).refused(409, "conflict");
+    }
+    let missing = format!("/jobs/{}", customer.account);
+    server.admin("DELETE", &missing).refused(404, "not_found");
+    assert_eq!(newest(&server), line);
+    server.generator.release_all();
+    server.job_once(&customer, &first, "done");
+    audited(&server);
+}

@@ -313,7 +313,12 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let event = JobEvent::Cancel;
         let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
-        actor.address.do_send(ApplyEvent { job, event, reply });
+        actor.address.do_send(ApplyEvent {
+            job,
+            event,
+            note: None,
+            reply,
+        });
         answer.await.unwrap().unwrap();
         self.system.job_canceled(job);
     }

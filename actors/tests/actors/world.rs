@@ -290,8 +290,12 @@ impl World {
         event: JobEvent,
     ) -> Answer<Job, EventError> {
         let (reply, answer) = oneshot::channel();
-        self.address(account)
-            .do_send(ApplyEvent { job, event, reply });
+        self.address(account).do_send(ApplyEvent {
+            job,
+            event,
+            note: None,
+            reply,
+        });
         answer
     }
 

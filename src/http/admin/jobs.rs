@@ -1,13 +1,15 @@
 //! Jobs of any account, with filters, and one of them with all that is on record.
 
 use crate::http::auth::Operator;
-use crate::http::jobs::not_found;
+use crate::http::author::{Subject, told};
+use crate::http::jobs::{cancel_job, not_found};
 use crate::http::paging::Window;
 use crate::http::problem::{FieldFault, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::job_record::{JobRecord, words_of};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
@@ -133,6 +135,41 @@ pub async fn listed(
         .next
         .map(|id| Uuid::from_bytes(id).simple().to_string());
     Ok(HttpResponse::Ok().json(json!({"data": data, "next_cursor": next})))
+}
+
+/// `DELETE /jobs/{job_id}`: cancels a job that is still queued, as the account itself can.
+pub async fn cancel(
+    operator: Operator,
+    path: web::Path<String>,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let id: JobId = path.parse().map_err(|_| not_found())?;
+    let account = state.store.find_job(id)?.ok_or_else(not_found)?.account;
+    let job = cancel_noted(&state, &operator, account, id).await?;
+    Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
+}
+
+/// Cancels a job, with a line in the audit log of who did.
+pub async fn cancel_noted(
+    state: &AppState,
+    operator: &Operator,
+    account: AccountId,
+    id: JobId,
+) -> Result<Job, Problem> {
+    let subject = Subject {
+        account: Some(account),
+        id: Some(id.0),
+    };
+    let line = operator.author.line(state, Action::JobCancel, subject);
+    let note = move |job: &Job| {
+        let before = json!({"status": "queued"});
+        told(
+            line,
+            Some(before),
+            Some(json!({"status": job.state.word()})),
+        )
+    };
+    cancel_job(state, account, id, Some(Box::new(note))).await
 }
 
 /// `GET /jobs/{job_id}`

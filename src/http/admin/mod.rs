@@ -78,7 +78,11 @@ pub fn routes(scope: Scope) -> Scope {
                 .route(web::post().to(deliveries::redeliver)),
         )
         .service(for_operator("/jobs", "GET").route(web::get().to(jobs::list)))
-        .service(for_operator("/jobs/{job_id}", "GET").route(web::get().to(jobs::show)))
+        .service(
+            for_operator("/jobs/{job_id}", "DELETE, GET")
+                .route(web::get().to(jobs::show))
+                .route(web::delete().to(jobs::cancel)),
+        )
         .service(for_operator("/stats", "GET").route(web::get().to(stats::show)))
         .service(
             for_operator("/pause", "GET, PUT")

@@ -67,6 +67,8 @@ words!(
         DeliveryRedeliver = "delivery.redeliver",
         /// The project or a model was paused, or taken up again.
         PauseChange = "pause.change",
+        /// A queued job was canceled.
+        JobCancel = "job.cancel",
     }
 );
 
