@@ -5,7 +5,7 @@
 //!
 //! A kind's client reads like this:
 //!
-//! ```ignore
+//! ```text
 //! let answer = upstream.post_json("/sdapi/v1/txt2img", body).await?;      // a Fault is a GenerateError by `?`
 //! let answer = upstream.expect_success(answer)?;                          // after looking at a status of its own, if any
 //! let answer: Txt2Img = upstream.json(answer).await?;                     // parsed on the blocking pool
