@@ -20,6 +20,8 @@ const LOCK_RETRY: Duration = Duration::from_millis(100);
 
 /// The journal's files lie below sled's.
 const JOURNAL: &str = "journal";
+/// sled's log has far less after a first start that was cut off.
+const FIRST_START_BYTES: u64 = 64 * 1024;
 /// Bytes of the journal that are read before sled is given them.
 const REPLAY_BYTES: usize = 8 << 20;
 
@@ -44,7 +46,11 @@ pub fn open(directory: &Path, options: &SledOptions) -> Result<Opened, EngineErr
         let tree = db.open_tree(b"records").map_err(super::failed)?;
         let journal_directory = directory.join(JOURNAL);
         if !is_current(&db, &tree)? {
-            // Before the header says that there is a journal: from then on one that is missing is a fault.
+            // sled's files first: where there is a journal, they are whole. And the journal before the header says that
+            // there is one: from then on one that is missing is a fault.
+            db.flush().map_err(super::failed)?;
+            sync_directory(directory, outermost_new.as_deref())
+                .map_err(|error| wrong(explain(&error)))?;
             fs::create_dir_all(&journal_directory)
                 .and_then(|()| File::open(directory)?.sync_all())
                 .map_err(|error| wrong(explain(&error)))?;
@@ -150,13 +156,15 @@ fn open_sled(directory: &Path, options: &SledOptions) -> Result<::sled::Db, Engi
         let ours = remove_half_snapshots(directory).map_err(|error| wrong(explain(&error)))?;
         if ours {
             // sled panics on some damaged files instead of returning an error.
-            let outcome =
-                catch_unwind(AssertUnwindSafe(|| config.open())).map_err(|_| wrong(damaged()))?;
+            let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))
+                .map_err(|_| wrong(damaged_at(directory)))?;
             match outcome {
                 Ok(db) => return Ok(db),
                 Err(error) if is_locked(&error) => {}
                 Err(::sled::Error::Io(error)) => return Err(wrong(explain(&error))),
-                Err(error) => return Err(wrong(format!("{error}; {}", damaged()))),
+                Err(error) => {
+                    return Err(wrong(format!("{error}; {}", damaged_at(directory))));
+                }
             }
         }
         if Instant::now() >= deadline {
@@ -273,6 +281,16 @@ fn explain(error: &io::Error) -> String {
         io::ErrorKind::StorageFull => format!("{error}; free some space"),
         _ => error.to_string(),
     }
+}
+
+/// Without a journal no start has ever got through, so nothing was ever answered from here. A log of some size speaks
+/// against that: then the journal was taken away.
+fn damaged_at(directory: &Path) -> String {
+    let log = fs::metadata(directory.join("db")).map_or(0, |it| it.len());
+    if directory.join(JOURNAL).exists() || log > FIRST_START_BYTES {
+        return damaged();
+    }
+    "its first start was cut off, and it holds nothing yet; remove it and start again".into()
 }
 
 fn damaged() -> String {
