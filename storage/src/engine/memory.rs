@@ -3,7 +3,6 @@
 use super::{Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, oversized};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::ops::Bound;
 
 /// Keeps everything in one ordered map. A commit is "on the disk" the moment it is submitted.
 #[derive(Default)]
@@ -51,7 +50,7 @@ impl Engine for MemoryEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Key, Value)>, EngineError> {
-        if is_empty(range) {
+        if range.is_empty() {
             return Ok(Vec::new());
         }
         let state = self.state.lock();
@@ -101,20 +100,4 @@ impl MemoryEngine {
         state.commits += 1;
         Ok(())
     }
-}
-
-/// `BTreeMap::range` panics on a range whose ends are crossed.
-fn is_empty(range: &KeyRange) -> bool {
-    let (Bound::Included(from) | Bound::Excluded(from)) = &range.from else {
-        return false;
-    };
-    let (Bound::Included(to) | Bound::Excluded(to)) = &range.to else {
-        return false;
-    };
-    from > to
-        || (from == to
-            && !matches!(
-                (&range.from, &range.to),
-                (Bound::Included(_), Bound::Included(_))
-            ))
 }

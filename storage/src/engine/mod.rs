@@ -93,6 +93,16 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
+    /// Can it hold no key at all? An ordered map panics when it is asked for a range whose ends are crossed.
+    pub fn is_empty(&self) -> bool {
+        use Bound::{Excluded, Included, Unbounded};
+        match (&self.from, &self.to) {
+            (Unbounded, _) | (_, Unbounded) => false,
+            (Included(from), Included(to)) => from > to,
+            (Included(from) | Excluded(from), Included(to) | Excluded(to)) => from >= to,
+        }
+    }
+
     /// All keys that begin with `prefix`.
     pub fn prefix(prefix: &[u8]) -> Self {
         Self {
