@@ -1,5 +1,6 @@
 //! The built-in generator as a back end: drawing happens on the blocking pool, never on an arbiter.
 
+use super::inputs::read_back;
 use super::procedural::{self, Brief, DrawError};
 use crate::images::Images;
 use bytes::Bytes;
@@ -28,14 +29,7 @@ impl Generator for Builtin {
 async fn draw(images: Images, order: Order) -> Result<Picture, GenerateError> {
     let mut inputs: Vec<Bytes> = Vec::with_capacity(order.inputs.len());
     for input in &order.inputs {
-        let bytes = images.get(&input.key).await.map_err(|error| {
-            tracing::error!(job = %order.job, %error, "an input image cannot be read");
-            GenerateError::Transient {
-                reason: "an input image could not be read back; try again".into(),
-                retry_after: None,
-            }
-        })?;
-        inputs.push(bytes);
+        inputs.push(read_back(&images, &order, input).await?);
     }
     let drawing = tokio::task::spawn_blocking(move || {
         let (width, height) = order.pixels;

@@ -25,5 +25,6 @@ mod scanner;
 mod usage;
 
 pub use abandoned::{Heard, Line, run as cancel_abandoned};
+pub use dialect::Dialect;
 pub use orphans::Orphans;
-pub use routes::{configure, told};
+pub use routes::{configure, dialect_of};

@@ -6,7 +6,6 @@ use super::gemini;
 use super::models;
 use super::openai;
 use super::refusal::{Kind, Refusal};
-use crate::http::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 /// Adds all routes.
@@ -41,15 +40,14 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(versioned("{rest:(/.*)?}").default_service(web::to(unknown)));
 }
 
-/// A problem of the service as a whole in the form that the clients of this path read; `None` where that is the native one.
-pub fn told(problem: &Problem, path: &str) -> Option<HttpResponse> {
+/// What the clients of this path read; `None` where that is the native interface's form.
+pub fn dialect_of(path: &str) -> Option<Dialect> {
     let mut segments = path.trim_start_matches('/').split('/');
-    let dialect = match (segments.next()?, segments.next()) {
-        ("v1", Some("images")) => Dialect::OpenAi,
-        ("v1" | "v1beta" | "v1alpha", _) => Dialect::Gemini,
-        _ => return None,
-    };
-    Some(dialect.answer(&problem.clone().into()))
+    match (segments.next()?, segments.next()) {
+        ("v1", Some("images")) => Some(Dialect::OpenAi),
+        ("v1" | "v1beta" | "v1alpha", _) => Some(Dialect::Gemini),
+        _ => None,
+    }
 }
 
 /// The versions are one and the same interface.

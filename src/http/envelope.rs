@@ -5,7 +5,7 @@ use super::problem::{Code, Problem};
 use super::rate;
 use super::state::AppState;
 use super::unread;
-use crate::compat;
+use crate::compat::{self, Dialect};
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -61,10 +61,10 @@ pub async fn envelope<B: MessageBody + 'static>(
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let id = RequestId::of(request.request());
+    let dialect = compat::dialect_of(request.path());
     let state = request.app_data::<web::Data<AppState>>();
     if state.is_some_and(|state| state.fail_stop.has_tripped()) {
-        let answer = compat::told(&failures::stopping(), request.path())
-            .unwrap_or_else(|| failures::stopping().render(&id.0));
+        let answer = told(&failures::stopping(), dialect, &id.0);
         return Ok(sealed(request.into_response(answer), &id));
     }
     if AUDITED
@@ -74,18 +74,17 @@ pub async fn envelope<B: MessageBody + 'static>(
         request.extensions_mut().insert(id.clone());
     }
     let unread = unread::keep(&mut request);
-    let path = request.path().to_owned();
     // No other handle on the request may be held here: the router needs it for itself.
     let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(Ok(response)) => response.map_into_boxed_body(),
-        Ok(Err(error)) => return Err(Rendered::of(&error, &id, path).into()),
+        Ok(Err(error)) => return Err(Rendered::of(&error, &id, dialect).into()),
         Err(_) => {
             tracing::error!(request_id = %id.0, "a handler panicked");
             let detail = "the service failed to answer this; tell its operator the request id";
             return Err(Rendered {
                 problem: Problem::new(Code::Internal, detail),
                 id: id.0.to_string(),
-                path,
+                dialect,
             }
             .into());
         }
@@ -115,12 +114,12 @@ pub async fn envelope<B: MessageBody + 'static>(
 struct Rendered {
     problem: Problem,
     id: String,
-    /// Which interface was called.
-    path: String,
+    /// Which interface was called; `None` for the native one.
+    dialect: Option<Dialect>,
 }
 
 impl Rendered {
-    fn of(error: &Error, id: &RequestId, path: String) -> Self {
+    fn of(error: &Error, id: &RequestId, dialect: Option<Dialect>) -> Self {
         let problem = error.as_error::<Problem>().cloned().unwrap_or_else(|| {
             tracing::error!(request_id = %id.0, %error, "an unexpected error");
             Problem::new(
@@ -131,8 +130,16 @@ impl Rendered {
         Self {
             problem,
             id: id.0.to_string(),
-            path,
+            dialect,
         }
+    }
+}
+
+/// A problem of the service as a whole, in the form that the clients of the interface read.
+fn told(problem: &Problem, dialect: Option<Dialect>, id: &str) -> HttpResponse<BoxBody> {
+    match dialect {
+        Some(dialect) => dialect.answer(&problem.clone().into()),
+        None => problem.render(id),
     }
 }
 
@@ -148,8 +155,7 @@ impl ResponseError for Rendered {
     }
 
     fn error_response(&self) -> HttpResponse<BoxBody> {
-        let mut answer = compat::told(&self.problem, &self.path)
-            .unwrap_or_else(|| self.problem.render(&self.id));
+        let mut answer = told(&self.problem, self.dialect, &self.id);
         if let Ok(value) = HeaderValue::from_str(&self.id) {
             answer.headers_mut().insert(REQUEST_ID, value);
         }

@@ -37,15 +37,16 @@ pub async fn list(
     let model = |tier: &Tier| {
         let offer = state.catalog.offer(*tier);
         let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
-        let prices = offer.prices.iter();
         Model {
             id: tier.word(),
             modes: Mode::ALL.iter().map(|mode| mode.word()).collect(),
             aspect_ratios: ratios
                 .chain(offer.auto.then(|| "auto".to_owned()))
                 .collect(),
-            resolutions: prices.clone().map(|(it, _)| it.word()).collect(),
-            prices: prices
+            resolutions: offer.resolution_words().collect(),
+            prices: offer
+                .prices
+                .iter()
                 .map(|(it, price)| (it.word(), price.to_string()))
                 .collect(),
             paused: pause.covers(*tier),

@@ -113,8 +113,10 @@ fn look(
     account: Option<AccountId>,
     hasher: &mut DefaultHasher,
 ) -> Result<(), StoreError> {
-    let pause = state.pause.read().clone();
-    (pause.project, pause.tiers).hash(hasher);
+    {
+        let pause = state.pause.read();
+        (pause.project, pause.tiers).hash(hasher);
+    }
     for backend in state.system.backends() {
         (backend.name, backend.running, backend.faults).hash(hasher);
         format!("{:?}", backend.health).hash(hasher);

@@ -45,7 +45,7 @@ pub async fn show(of: OfAccount, state: web::Data<AppState>) -> Result<HttpRespo
 }
 
 fn paused(state: &AppState) -> Value {
-    let pause = state.pause.read().clone();
+    let pause = state.pause.read();
     let tiers = Tier::ALL.iter().filter(|tier| pause.covers(**tier));
     json!({
         "project": pause.project,

@@ -27,7 +27,7 @@ const STEP: usize = 100;
 
 /// `GET /models`: what can be asked for, at which price.
 pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
-    let pause = state.pause.read().clone();
+    let pause = state.pause.read();
     let model = |tier: &Tier| {
         let offer = state.catalog.offer(*tier);
         let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
@@ -40,7 +40,7 @@ pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
             "id": tier.word(),
             "aspect_ratios": ratios.collect::<Vec<_>>(),
             "auto": offer.auto,
-            "resolutions": offer.prices.iter().map(|(it, _)| it.word()).collect::<Vec<_>>(),
+            "resolutions": offer.resolution_words().collect::<Vec<_>>(),
             "prices": Value::Object(prices),
             "paused": pause.covers(*tier),
         })

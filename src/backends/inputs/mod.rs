@@ -8,6 +8,7 @@ use crate::inputs::ImageKind;
 use bytes::Bytes;
 use fit::Unfit;
 use tintype_actors::generator::{GenerateError, Order};
+use tintype_storage::domain::job::InputImage;
 
 /// What a back end takes.
 #[derive(Clone, Copy, Debug)]
@@ -71,16 +72,28 @@ pub async fn load(
     };
     let mut inputs = Vec::with_capacity(order.inputs.len());
     for (index, input) in order.inputs.iter().enumerate() {
-        let bytes = images.get(&input.key).await.map_err(|error| {
-            tracing::error!(job = %order.job, %error, "an input image cannot be read");
-            GenerateError::Transient {
-                reason: "an input image could not be read back; try again".into(),
-                retry_after: None,
-            }
-        })?;
+        let bytes = read_back(images, order, input).await?;
         inputs.push(one(bytes, index + 1, accepts).await?);
     }
     Ok(inputs)
+}
+
+/// An input image as it lies in the store.
+///
+/// # Errors
+/// The store's, which may recover.
+pub async fn read_back(
+    images: &Images,
+    order: &Order,
+    input: &InputImage,
+) -> Result<Bytes, GenerateError> {
+    images.get(&input.key).await.map_err(|error| {
+        tracing::error!(job = %order.job, %error, "an input image cannot be read");
+        GenerateError::Transient {
+            reason: "an input image could not be read back; try again".into(),
+            retry_after: None,
+        }
+    })
 }
 
 async fn one(bytes: Bytes, number: usize, accepts: Accepts) -> Result<Input, GenerateError> {

@@ -145,12 +145,7 @@ fn resolution(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<Resolu
         .filter(|it| catalog.price(tier, *it).is_some())
         .map(Some)
         .ok_or_else(|| {
-            let offered: Vec<&str> = catalog
-                .offer(tier)
-                .prices
-                .iter()
-                .map(|(it, _)| it.word())
-                .collect();
+            let offered: Vec<&str> = catalog.offer(tier).resolution_words().collect();
             format!(
                 "is not supported by the {tier} model; it takes {}",
                 offered.join(", ")

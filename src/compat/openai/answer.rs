@@ -5,6 +5,7 @@ use crate::compat::assembled::{self, Part, Picture};
 use crate::compat::caller::{Caller, Made};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, Prompt};
+use crate::http::jobs;
 use crate::http::state::AppState;
 use crate::images;
 use actix_web::http::header;
@@ -97,13 +98,6 @@ fn format_of(image: &ResultImage) -> &'static str {
 }
 
 async fn presigned(state: &AppState, key: &str) -> Result<String, Refusal> {
-    let signed = state
-        .images
-        .presign(key, state.now().to_datetime(), state.url_lifetime())
-        .await;
-    signed.map_err(|error| {
-        tracing::error!(%error, "a download URL could not be signed");
-        let message = "the picture's URL could not be signed; try again";
-        Refusal::new(Kind::Unavailable, message)
-    })
+    let signed = jobs::presign(state, key).await;
+    signed.map_err(|problem| Refusal::new(Kind::Unavailable, problem.detail))
 }

@@ -148,12 +148,7 @@ fn resolution(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<
     {
         Some(resolution) => Some(resolution),
         None => {
-            let offered: Vec<&str> = catalog
-                .offer(tier)
-                .prices
-                .iter()
-                .map(|(it, _)| it.word())
-                .collect();
+            let offered: Vec<&str> = catalog.offer(tier).resolution_words().collect();
             fields.fault(
                 "resolution",
                 format!("must be one of {}", offered.join(", ")),

@@ -15,6 +15,13 @@ pub struct Offer {
     pub prices: Vec<(Resolution, Amount)>,
 }
 
+impl Offer {
+    /// The words of the sizes on sale, in the order in which they are listed.
+    pub fn resolution_words(&self) -> impl Iterator<Item = &'static str> {
+        self.prices.iter().map(|(resolution, _)| resolution.word())
+    }
+}
+
 /// All tiers.
 #[derive(Clone, Debug)]
 pub struct Catalog {
