@@ -2,6 +2,7 @@
 
 use crate::accounts::Accounts;
 use crate::breaker::{Breaker, Pass};
+use crate::clock::Jitter;
 use crate::dispatcher::{Dispatcher, JobEnded, Permit};
 use crate::generator::{Gallery, Generator};
 use crate::progress::ProgressBoard;
@@ -65,6 +66,8 @@ pub struct JobContext {
     pub accounts: OnceLock<Arc<Accounts>>,
     /// How far each run is.
     pub progress: ProgressBoard,
+    /// Spreads the waits between tries.
+    pub jitter: Jitter,
     /// Turns true when runs are to be cut off.
     pub cut_off: watch::Receiver<bool>,
 }

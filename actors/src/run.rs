@@ -8,7 +8,6 @@ use crate::generator::{GenerateError, Order, Picture};
 use crate::job::{JobContext, Route};
 use crate::progress::Progress;
 use actix::Addr;
-use rand::RngExt as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,6 +62,8 @@ pub async fn run(
     ));
     let abort = making.abort_handle();
     let outcome = tokio::select! {
+        // In this order: a picture that is there when the process stops is kept, and no chance decides.
+        biased;
         outcome = making => outcome,
         // The sender lives as long as the process; a closed channel means the same as a cut-off.
         _ = cut_off.wait_for(|cut| *cut) => {
@@ -313,6 +314,6 @@ async fn try_backend(
             return Err(error);
         }
         tries += 1;
-        sleep(backoff::wait(tries, retry_after, rand::rng().random())).await;
+        sleep(backoff::wait(tries, retry_after, (context.jitter)())).await;
     }
 }

@@ -3,7 +3,7 @@
 use crate::account::{AccountContext, ApplyEvent};
 use crate::accounts::Accounts;
 use crate::breaker::Breaker;
-use crate::clock::Clock;
+use crate::clock::{Clock, Jitter};
 use crate::delivery::{DeliveryActor, DeliveryContext, GetOutboxDepths, StopDelivering};
 use crate::dispatcher::{
     Depths, Dispatcher, GetDepths, JobCanceled, JobsQueued, PauseChanged, StopDispatching,
@@ -56,6 +56,8 @@ pub struct SystemOptions {
     pub store: Store,
     /// The moment.
     pub clock: Clock,
+    /// Spreads waits.
+    pub jitter: Jitter,
     /// Bounds of a decision.
     pub limits: Limits,
     /// Runs that a job may have in all.
@@ -106,6 +108,7 @@ impl System {
         let SystemOptions {
             store,
             clock,
+            jitter,
             limits,
             max_runs,
             run_timeout,
@@ -143,6 +146,7 @@ impl System {
             gallery,
             accounts: OnceLock::new(),
             progress: progress.clone(),
+            jitter,
             cut_off: hears_cut_off,
         });
         let queues = Arc::new(Queues::default());
