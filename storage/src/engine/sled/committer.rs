@@ -4,6 +4,7 @@
 use super::super::journal::Journal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value};
 use super::applier::{Backlog, size};
+use super::explain::explain;
 use super::failure::{Failure, Latch, OpensLatch};
 use super::overlay::Overlay;
 use super::watchdog::Watchdog;
@@ -199,7 +200,7 @@ impl Writer {
             .write()
             .map_err(|error| journal_failed(&error))?;
         (self.sync)(self.journal.file())
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {error}")))?;
+            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))?;
         self.counters.syncs.fetch_add(1, Ordering::Relaxed);
         let changes = commits
             .iter_mut()
@@ -231,5 +232,5 @@ fn weight(commit: &Commit) -> usize {
 }
 
 fn journal_failed(error: &io::Error) -> EngineError {
-    EngineError::Failed(format!("the journal: {error}"))
+    EngineError::Failed(format!("the journal: {}", explain(error)))
 }
