@@ -166,11 +166,14 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             source,
         }
     })?;
-    let egress = Egress::new(EgressOptions {
+    let options = EgressOptions {
         allow: config.egress.allow.clone(),
         extra_ca_file: config.egress.extra_ca_file.clone(),
         ..EgressOptions::default()
-    })?;
+    };
+    // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
+    let to_webhooks = Egress::new(options.clone())?;
+    let egress = Egress::new(options)?;
     let vault = Vault::load_or_create(&data_dir)?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let system = System::start(SystemOptions {
@@ -189,7 +192,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             store: store.clone(),
             images: images.clone(),
             vault: vault.clone(),
-            egress: egress.clone(),
+            egress: to_webhooks,
             clock: Arc::clone(&clock),
             timeout: Duration::from_secs(config.webhooks.attempt_timeout_seconds),
             url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
