@@ -13,7 +13,7 @@ pub use messages::{
 
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
-use crate::outbox::{Outbox, OutboxLimits, Parcel};
+use crate::outbox::{Ending, Outbox, OutboxLimits, Parcel, Standing};
 use crate::transport::Transport;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -59,7 +59,7 @@ pub struct DeliveryContext {
 #[rtype(result = "()")]
 struct AttemptEnded {
     parcel: Parcel,
-    was_ailing: bool,
+    standing: Standing,
     attempt: Attempt,
 }
 
@@ -140,10 +140,10 @@ impl DeliveryActor {
         self.outbox.pull_in(self.horizon(now));
         self.outbox.advance(now);
         while !self.stopping && !self.context.fail_stop.has_tripped() {
-            let Some(parcel) = self.outbox.take() else {
+            let Some((parcel, standing)) = self.outbox.take() else {
                 break;
             };
-            self.begin(parcel);
+            self.begin(parcel, standing);
         }
         self.arm(now, ctx);
     }
@@ -172,20 +172,19 @@ impl DeliveryActor {
         self.timer = Some((due, handle));
     }
 
-    fn begin(&mut self, parcel: Parcel) {
-        let was_ailing = self.outbox.is_ailing(parcel.webhook);
+    fn begin(&mut self, parcel: Parcel, standing: Standing) {
         match self.load(parcel) {
-            Ok(Some((delivery, webhook))) => {
+            Ok(Ok((delivery, webhook))) => {
                 self.under_way.insert(parcel.id);
-                self.attempt(parcel, was_ailing, delivery, webhook);
+                self.attempt(parcel, standing, delivery, webhook);
             }
-            Ok(None) => self.outbox.ended(parcel.webhook, was_ailing, None),
+            Ok(Err(ending)) => self.outbox.ended(parcel.webhook, standing, ending),
             Err(error) => self.context.fail_stop.trip(error.to_string()),
         }
     }
 
     /// Begins an attempt in a task of its own: actix would look at all of an actor's futures whenever one of them moves.
-    fn attempt(&self, parcel: Parcel, was_ailing: bool, delivery: Delivery, webhook: Webhook) {
+    fn attempt(&self, parcel: Parcel, standing: Standing, delivery: Delivery, webhook: Webhook) {
         let Some(own) = self.own.clone() else { return };
         let (round, at) = (delivery.round, (self.context.clock)());
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
@@ -196,33 +195,33 @@ impl DeliveryActor {
             });
             own.do_send(AttemptEnded {
                 parcel,
-                was_ailing,
+                standing,
                 attempt,
             });
         });
     }
 
-    /// The record and its receiver; `None` when there is nothing to send.
-    fn load(&mut self, parcel: Parcel) -> Result<Option<(Delivery, Webhook)>, StoreError> {
+    /// The record and its receiver, or how it ends with nothing sent.
+    fn load(&mut self, parcel: Parcel) -> Result<Result<(Delivery, Webhook), Ending>, StoreError> {
         // One that is being decided about comes back through the schedule when its commit has ended.
         if self.committing.contains_key(&parcel.id) || self.under_way.contains(&parcel.id) {
-            return Ok(None);
+            return Ok(Err(Ending::Unsent));
         }
         let Some(delivery) = self.context.store.delivery(parcel.id)? else {
-            return Ok(None);
+            return Ok(Err(Ending::Unsent));
         };
         let now = (self.context.clock)();
         match delivery.state.due() {
-            None => return Ok(None),
+            None => return Ok(Err(Ending::Unsent)),
             // An entry of the schedule that a redelivery or an earlier attempt has overtaken: the record's moment counts.
             Some(due) if now < due && due <= self.horizon(now) => {
                 self.outbox.schedule(due, parcel);
-                return Ok(None);
+                return Ok(Err(Ending::Unsent));
             }
             Some(_) => {}
         }
         match self.context.store.webhook(parcel.account, parcel.webhook)? {
-            Some(webhook) => Ok(Some((delivery, webhook))),
+            Some(webhook) => Ok(Ok((delivery, webhook))),
             None => {
                 let given_up = delivery::webhook_deleted(&delivery, (self.context.clock)());
                 let writes = self
@@ -230,7 +229,7 @@ impl DeliveryActor {
                     .store
                     .change_delivery(Some(&delivery), &given_up);
                 self.commit(given_up, writes, None);
-                Ok(None)
+                Ok(Err(Ending::Gone))
             }
         }
     }
@@ -398,12 +397,16 @@ impl Handler<AttemptEnded> for DeliveryActor {
     fn handle(&mut self, ended: AttemptEnded, ctx: &mut Self::Context) {
         let AttemptEnded {
             parcel,
-            was_ailing,
+            standing,
             attempt,
         } = ended;
         self.under_way.remove(&parcel.id);
-        self.outbox
-            .ended(parcel.webhook, was_ailing, Some(attempt.succeeded()));
+        let ending = if attempt.succeeded() {
+            Ending::Succeeded(Duration::from_millis(attempt.duration_ms))
+        } else {
+            Ending::Failed
+        };
+        self.outbox.ended(parcel.webhook, standing, ending);
         self.decide(parcel.id, Deferred::Attempt(attempt));
         self.pump(ctx);
     }

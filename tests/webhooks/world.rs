@@ -4,7 +4,7 @@ use crate::support::generator::TestGenerator;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -86,12 +86,18 @@ pub struct Sent {
 pub struct Post {
     script: Arc<Mutex<VecDeque<Outcome>>>,
     then: Outcome,
+    of_webhook: Arc<Mutex<HashMap<WebhookId, Outcome>>>,
     sent: Arc<Mutex<Vec<Sent>>>,
     taken: Arc<Mutex<Vec<DeliveryId>>>,
     clock: Clock,
 }
 
 impl Post {
+    /// From now on attempts to this webhook end so, unless the script says otherwise.
+    pub fn treat(&self, webhook: &Webhook, outcome: Outcome) {
+        self.of_webhook.lock().insert(webhook.id, outcome);
+    }
+
     /// What was begun so far.
     pub fn sent(&self) -> Vec<Sent> {
         self.sent.lock().clone()
@@ -118,7 +124,9 @@ impl Transport for Post {
                 delivery: delivery.id,
                 webhook: webhook.id,
             });
-            let outcome = post.script.lock().pop_front().unwrap_or(post.then);
+            let of_webhook = post.of_webhook.lock().get(&webhook.id).copied();
+            let scripted = post.script.lock().pop_front();
+            let outcome = scripted.or(of_webhook).unwrap_or(post.then);
             sleep(outcome.took).await;
             let (round, took) = (delivery.round, outcome.took);
             match outcome.status {
@@ -221,6 +229,7 @@ impl World {
         let post = Post {
             script: Arc::new(Mutex::new(beginning.script.into())),
             then: beginning.then,
+            of_webhook: Arc::default(),
             sent: Arc::default(),
             taken: Arc::default(),
             clock: Arc::clone(&clock),
