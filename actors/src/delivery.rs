@@ -5,6 +5,7 @@
 //! decided about that delivery.
 
 mod messages;
+mod restart;
 
 pub use messages::{
     AddDelivery, DeliveriesQueued, DeliveryError, ForgetDeliveries, GetOutboxDepths, OutboxDepths,
@@ -28,10 +29,6 @@ use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::oneshot;
 
 const MAILBOX: usize = 4_096;
-/// Deliveries read from the due index at a time when the process starts.
-const STEP: usize = 1_000;
-/// Deliveries that were overdue at the start are begun this far apart, so that a restart is no storm.
-const SPREAD: Duration = Duration::from_millis(2);
 /// No delivery is due later than the longest delay from now, but for the spreading. One that lies further ahead was recorded
 /// under a clock that has been set back since, and does not wait for that moment to come again.
 const SLACK: Duration = Duration::from_secs(60 * 60);
@@ -103,34 +100,6 @@ impl DeliveryActor {
             timer: None,
             stopping: false,
             own: None,
-        }
-    }
-
-    /// Reads the whole due index. What is overdue is spread over the next moments.
-    fn recover(&mut self) -> Result<(), StoreError> {
-        let now = (self.context.clock)();
-        let (mut after, mut overdue) = (None, 0u32);
-        loop {
-            let step = self.context.store.due(after, STEP)?;
-            let Some((due, id, _)) = step.last() else {
-                return Ok(());
-            };
-            after = Some((*due, *id));
-            for (due, id, entry) in &step {
-                let mut due = *due;
-                if due < now {
-                    due = now.plus(SPREAD.saturating_mul(overdue));
-                    overdue += 1;
-                }
-                self.outbox.schedule(
-                    due,
-                    Parcel {
-                        id: *id,
-                        account: entry.account,
-                        webhook: entry.webhook,
-                    },
-                );
-            }
         }
     }
 
@@ -375,7 +344,8 @@ impl Actor for DeliveryActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
         self.own = Some(ctx.address());
-        if let Err(error) = self.recover() {
+        let now = (self.context.clock)();
+        if let Err(error) = restart::recover(&self.context.store, &mut self.outbox, now) {
             self.context.fail_stop.trip(error.to_string());
         }
         self.pump(ctx);

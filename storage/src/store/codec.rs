@@ -1,7 +1,8 @@
 //! How records look on the disk: a version byte, then postcard.
 
 use super::StoreError;
-use super::earlier::{ApiKeyV1, PauseV1};
+use super::deliveries::DueDelivery;
+use super::earlier::{ApiKeyV1, DueDeliveryV1, PauseV1};
 use super::job_v1::JobV1;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
@@ -40,7 +41,6 @@ record!(
     crate::domain::ids::KeyId = "key id",
     crate::domain::time::Timestamp = "moment",
     super::idempotency::IdempotencyRecord = "idempotency",
-    super::deliveries::DueDelivery = "due delivery",
     crate::domain::delivery::Attempt = "attempt",
     crate::domain::delivery::Delivery = "delivery",
     crate::domain::ids::AccountId = "account id",
@@ -58,6 +58,16 @@ impl Record for Job {
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         (version == 1).then(|| upgraded::<JobV1, _>(bytes))
+    }
+}
+
+impl Record for DueDelivery {
+    const NAME: &'static str = "due delivery";
+    /// Version 2 knows failures.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<DueDeliveryV1, _>(bytes))
     }
 }
 

@@ -1,7 +1,7 @@
 //! Deliveries, their attempts, and the index of what is due.
 
 use super::{Page, Store, StoreError, Writes, decode, encode, keys};
-use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
@@ -15,6 +15,25 @@ pub struct DueDelivery {
     pub account: AccountId,
     /// Its receiver.
     pub webhook: WebhookId,
+    /// Attempts of this round that have failed: a restart knows from them whose receivers may be dead.
+    pub failures: u32,
+}
+
+impl DueDelivery {
+    /// What the index says of this delivery, and when it is due; `None` where it is not pending.
+    pub(crate) fn of(delivery: &Delivery) -> Option<(Timestamp, Self)> {
+        match delivery.state {
+            DeliveryState::Pending { due, failures } => Some((
+                due,
+                Self {
+                    account: delivery.account,
+                    webhook: delivery.webhook,
+                    failures,
+                },
+            )),
+            DeliveryState::Delivered { .. } | DeliveryState::Failed { .. } => None,
+        }
+    }
 }
 
 /// Bytes of keys that one step of forgetting removes, but for a single delivery with very many attempts: a commit is kept
@@ -195,15 +214,10 @@ impl Store {
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
         let mut writes = vec![(keys::delivery(after.account, after.id), Some(encode(after)))];
         let old = before.and_then(|it| it.state.due());
-        let new = after.state.due();
-        if let Some(due) = old.filter(|due| Some(*due) != new) {
+        if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
             writes.push((keys::delivery_due(due, after.id), None));
         }
-        if let Some(due) = new {
-            let entry = DueDelivery {
-                account: after.account,
-                webhook: after.webhook,
-            };
+        if let Some((due, entry)) = DueDelivery::of(after) {
             writes.push((keys::delivery_due(due, after.id), Some(encode(&entry))));
         }
         writes

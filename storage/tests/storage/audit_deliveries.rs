@@ -170,6 +170,14 @@ fn a_pending_delivery_that_the_due_index_lacks_or_has_otherwise() {
     let entry = DueDelivery {
         account: ACCOUNT,
         webhook: WebhookId(uuid(2)),
+        failures: 1,
+    };
+    sound.put(due(moment, id), &entry);
+    sound.finds(std::slice::from_ref(&sentence));
+    let entry = DueDelivery {
+        webhook: WebhookId(uuid(1)),
+        failures: 2,
+        ..entry
     };
     sound.put(due(moment, id), &entry);
     sound.finds(std::slice::from_ref(&sentence));
@@ -183,6 +191,7 @@ fn an_entry_of_the_due_index_without_a_pending_delivery() {
     let entry = DueDelivery {
         account: ACCOUNT,
         webhook: WebhookId(uuid(1)),
+        failures: 0,
     };
     for id in [
         sound.delivered.id,
