@@ -3,8 +3,7 @@
 //! Only public addresses are reached, and those the operator has opened (`[egress] allow`). A name is resolved once per
 //! connection, every address of the answer goes through the [`AddressGate`], and the connection is made to the very
 //! address that passed: there is no second look-up that could answer differently. Literal addresses, redirects and
-//! webhooks take the same way, because there is only this one: [`Egress::send`] and the clients of [`Egress::client`] open
-//! their connections in the same place.
+//! webhooks take the same way, because there is only this one: [`Egress::send`].
 
 mod address;
 mod connector;
@@ -18,7 +17,6 @@ pub(crate) mod tests;
 pub(crate) mod tls;
 
 use std::{
-    cell::RefCell,
     path::PathBuf,
     sync::{
         Arc,
@@ -27,7 +25,6 @@ use std::{
     time::Duration,
 };
 
-use awc::http::header;
 use ipnet::IpNet;
 
 pub use address::{MAX_URL_CHARS, UrlFault, parse_url, resolve_location};
@@ -79,17 +76,8 @@ pub enum EgressSetupError {
 /// The way out: made once, shared by all threads, cheap to clone.
 #[derive(Clone)]
 pub struct Egress {
-    /// Tells the clients of several instances apart on one thread.
-    id: u64,
     route: Arc<connector::Route>,
     tls: Arc<rustls::ClientConfig>,
-}
-
-static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    /// awc's client is bound to its thread, and so are its idle connections: each worker keeps one per [`Egress`].
-    static CLIENTS: RefCell<Vec<(u64, awc::Client)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Egress {
@@ -117,7 +105,6 @@ impl Egress {
             refusals: AtomicU64::new(0),
         };
         Ok(Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             route: Arc::new(route),
             tls: Arc::new(tls),
         })
@@ -131,40 +118,5 @@ impl Egress {
     /// Connections that the gate has refused since the start.
     pub fn refusals(&self) -> u64 {
         self.route.refusals.load(Ordering::Relaxed)
-    }
-
-    /// This thread's client. It follows no redirect, decodes no content encoding, speaks HTTP/1.1 only and has no time-out
-    /// but those of connecting: the caller brings a deadline for the whole exchange, and a bound on what it reads.
-    ///
-    /// The number of connections is not limited here, since one limit over all hosts lets hung ones starve the rest; the
-    /// caller bounds its own. An idle connection is only looked after when its host is called again, so requests to hosts
-    /// that may never be called again should close theirs (`force_close`).
-    pub fn client(&self) -> awc::Client {
-        CLIENTS.with_borrow_mut(|clients| {
-            if let Some((_, client)) = clients.iter().find(|(id, _)| *id == self.id) {
-                return client.clone();
-            }
-            let client = self.build();
-            clients.push((self.id, client.clone()));
-            client
-        })
-    }
-
-    fn build(&self) -> awc::Client {
-        // The connector keeps its own time and reports what it ran out of; awc's limit only has to come later.
-        let backstop = self.route.timeout.saturating_mul(2);
-        let connector = awc::Connector::new()
-            .connector(connector::GatedConnector(Arc::clone(&self.route)))
-            .rustls_0_23(Arc::clone(&self.tls))
-            .timeout(backstop)
-            .handshake_timeout(self.route.timeout)
-            .limit(0);
-        awc::Client::builder()
-            .connector(connector)
-            .disable_redirects()
-            .disable_timeout()
-            .no_default_headers()
-            .add_default_header((header::USER_AGENT, USER_AGENT))
-            .finish()
     }
 }

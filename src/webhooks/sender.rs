@@ -1,12 +1,14 @@
 //! One attempt of a delivery: the body, its signatures, one POST through the address gate, and what came of it.
 
 use super::vault::Vault;
-use crate::egress::{Egress, EgressFault, parse_url};
+use crate::egress::{Egress, parse_url};
 use crate::images::Images;
 use crate::words;
+use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
+use hyper::Method;
 use std::time::{Duration, Instant};
 use tintype_actors::clock::Clock;
 use tintype_actors::transport::Transport;
@@ -26,7 +28,6 @@ use tokio::time::timeout;
 /// Bytes of an answer that are read. The rest is left unread, and takes nothing away from the status: a receiver that
 /// answers 2xx has the delivery, however much it has to say about it.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
-const USER_AGENT: &str = concat!("tintype/", env!("CARGO_PKG_VERSION"));
 
 /// What attempts are made with.
 #[derive(Clone)]
@@ -126,40 +127,52 @@ async fn exchange(
         .gate()
         .check_host(&url)
         .map_err(|_| "the URL is not at a public address".to_owned())?;
-    let request = options
+    let headers = headers(&secrets, newest, &id, seconds, &body)?;
+    let sent = options
         .egress
-        .client()
-        .post(url.as_str())
-        // A kept connection would be looked after only when its receiver is called again, and may be closed by then.
-        .force_close()
-        .insert_header(("Content-Type", "application/json"))
-        .insert_header(("User-Agent", USER_AGENT))
-        .insert_header(("X-Signature", x_signature(newest, seconds, &body)))
-        .insert_header(("X-Timestamp", seconds.to_string()))
-        .insert_header(("webhook-id", id.as_str()))
-        .insert_header(("webhook-timestamp", seconds.to_string()))
-        .insert_header((
-            "webhook-signature",
-            standard_signature(&secrets, &id, seconds, &body),
-        ));
-    let mut response = request
-        .send_body(body)
-        .await
-        .map_err(|error| EgressFault::from(&error).to_string())?;
-    answer.status = Some(response.status().as_u16());
+        .send(Method::POST, &url, headers, Bytes::from(body));
+    let mut response = sent.await.map_err(|fault| fault.to_string())?;
+    answer.status = Some(response.status.as_u16());
     while answer.body.len() < MAX_ANSWER_BYTES {
-        match response.next().await {
-            Some(Ok(chunk)) => {
+        match response.chunk().await {
+            Ok(Some(chunk)) => {
                 let room = MAX_ANSWER_BYTES - answer.body.len();
                 answer
                     .body
                     .extend_from_slice(&chunk[..chunk.len().min(room)]);
             }
             // The status has come: where its words break off, they end.
-            Some(Err(_)) | None => break,
+            Ok(None) | Err(_) => break,
         }
     }
     Ok(())
+}
+
+/// All but those that every request of ours carries.
+fn headers(
+    secrets: &[Secret],
+    newest: &Secret,
+    id: &str,
+    seconds: i64,
+    body: &str,
+) -> Result<HeaderMap, String> {
+    let fields = [
+        ("content-type", "application/json".to_owned()),
+        ("x-signature", x_signature(newest, seconds, body)),
+        ("x-timestamp", seconds.to_string()),
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", seconds.to_string()),
+        (
+            "webhook-signature",
+            standard_signature(secrets, id, seconds, body),
+        ),
+    ];
+    let mut headers = HeaderMap::with_capacity(fields.len() + 3);
+    for (name, value) in fields {
+        let value = HeaderValue::from_str(&value).map_err(|error| error.to_string())?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    Ok(headers)
 }
 
 /// What the delivery tells, with a fresh download URL.
