@@ -194,15 +194,10 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             vault: vault.clone(),
             egress: to_webhooks,
             clock: Arc::clone(&clock),
-            timeout: Duration::from_secs(config.webhooks.attempt_timeout_seconds),
+            timeout: config.webhooks.attempt_timeout(),
             url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
         })),
-        retry_delays: config
-            .webhooks
-            .retry_delays_seconds
-            .iter()
-            .map(|it| Duration::from_secs(*it))
-            .collect(),
+        retry_delays: config.webhooks.retry_delays(),
         outbox: OutboxLimits {
             total: MAX_ATTEMPTS,
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,

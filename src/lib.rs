@@ -12,7 +12,7 @@ pub mod config;
 pub mod egress;
 pub mod first_run;
 pub mod gallery;
-mod housekeeping;
+pub mod housekeeping;
 pub mod http;
 pub mod images;
 pub mod inputs;
