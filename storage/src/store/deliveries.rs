@@ -40,6 +40,10 @@ impl DueDelivery {
 /// whole for certain only while it is small.
 const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
 
+/// The setting that holds up to which moment deliveries have been forgotten: whoever audits the store can tell by it one
+/// that was forgotten from one that was lost.
+const FORGOTTEN: &str = "deliveries forgotten before";
+
 /// Deliveries to be removed.
 #[derive(Clone, Debug, Default)]
 pub struct Forgotten {
@@ -233,6 +237,12 @@ impl Store {
         writes
     }
 
+    /// Deliveries that ended before this moment may have been forgotten; no other ones have been.
+    pub(crate) fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
+        let mark = self.read(&keys::setting(FORGOTTEN))?;
+        Ok(mark.unwrap_or(Timestamp::from_millis(0)))
+    }
+
     /// Finds deliveries that ended before `older_than` among the next `limit` from `cursor` on, but those to `keep`.
     pub fn forget_deliveries(
         &self,
@@ -250,13 +260,21 @@ impl Store {
         let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
         let mut forgotten = Forgotten::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
+        let before = self.deliveries_forgotten()?;
+        let mark = (
+            keys::setting(FORGOTTEN),
+            Some(encode(&older_than.max(before))),
+        );
         for (key, value) in pairs {
             let delivery: Delivery = decode(&value)?;
             let old = delivery.state.ended_at().is_some_and(|at| at < older_than);
             if old && !keep(delivery.id) {
                 let removed = keys_of(&delivery);
                 bytes += removed.iter().map(Vec::len).sum::<usize>();
-                if bytes > MAX_FORGOTTEN_BYTES && !forgotten.ids.is_empty() {
+                if forgotten.ids.is_empty() {
+                    bytes += mark.0.len();
+                    forgotten.writes.push(mark.clone());
+                } else if bytes > MAX_FORGOTTEN_BYTES {
                     // The next step begins with this one.
                     return Ok(forgotten);
                 }
