@@ -32,6 +32,9 @@ const MAILBOX: usize = 4_096;
 /// No delivery is due later than the longest delay from now, but for the spreading. One that lies further ahead was recorded
 /// under a clock that has been set back since, and does not wait for that moment to come again.
 const SLACK: Duration = Duration::from_secs(60 * 60);
+/// A clock that goes back by more milliseconds than these has been set, and what was scheduled by it moves along: a retry is due
+/// a time after an attempt, whatever the clock calls that moment. It is late by one look at the schedule at the most.
+const CLOCK_JITTER: i64 = 1_000;
 /// The timer looks again after this long at the latest: the system's clock may be set meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -83,6 +86,8 @@ pub struct DeliveryActor {
     /// Deliveries with an attempt under way.
     under_way: HashSet<DeliveryId>,
     timer: Option<(Timestamp, SpawnHandle)>,
+    /// The moment of the last look at the schedule.
+    newest: Timestamp,
     stopping: bool,
     /// This actor, once it runs: what ends elsewhere comes back as a message.
     own: Option<Addr<Self>>,
@@ -98,6 +103,7 @@ impl DeliveryActor {
             committing: HashMap::new(),
             under_way: HashSet::new(),
             timer: None,
+            newest: Timestamp::from_millis(0),
             stopping: false,
             own: None,
         }
@@ -106,6 +112,11 @@ impl DeliveryActor {
     /// Begins what is due and has room, and sets the timer for the next.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         let now = (self.context.clock)();
+        let set_back = self.newest.millis() - now.millis();
+        if set_back > CLOCK_JITTER {
+            self.outbox.set_back(set_back);
+        }
+        self.newest = now;
         self.outbox.pull_in(self.horizon(now));
         self.outbox.advance(now);
         while !self.stopping && !self.context.fail_stop.has_tripped() {
@@ -179,15 +190,9 @@ impl DeliveryActor {
         let Some(delivery) = self.context.store.delivery(parcel.id)? else {
             return Ok(Err(Ending::Unsent));
         };
-        let now = (self.context.clock)();
-        match delivery.state.due() {
-            None => return Ok(Err(Ending::Unsent)),
-            // An entry of the schedule that a redelivery or an earlier attempt has overtaken: the record's moment counts.
-            Some(due) if now < due && due <= self.horizon(now) => {
-                self.outbox.schedule(due, parcel);
-                return Ok(Err(Ending::Unsent));
-            }
-            Some(_) => {}
+        // A redelivery or an earlier attempt has overtaken this one, and has scheduled its own.
+        if delivery.state.due() != Some(parcel.due) {
+            return Ok(Err(Ending::Unsent));
         }
         match self.context.store.webhook(parcel.account, parcel.webhook)? {
             Some(webhook) => Ok(Ok((delivery, webhook))),
@@ -332,6 +337,7 @@ impl DeliveryActor {
                 id: delivery.id,
                 account: delivery.account,
                 webhook: delivery.webhook,
+                due,
             };
             self.outbox.schedule(due, parcel);
         }

@@ -39,6 +39,8 @@ pub struct Parcel {
     pub account: AccountId,
     /// Its receiver.
     pub webhook: WebhookId,
+    /// When it is due by its record. Where the record says otherwise by the time of its turn, this one has been overtaken.
+    pub due: Timestamp,
 }
 
 #[derive(Default)]
@@ -108,6 +110,14 @@ impl Outbox {
             }
             let parcel = entry.remove();
             self.schedule(horizon, parcel);
+        }
+    }
+
+    /// Brings all that is scheduled forward by `millis`: the clock has been set back by as much.
+    pub fn set_back(&mut self, millis: i64) {
+        for ((due, _), parcel) in std::mem::take(&mut self.scheduled) {
+            let due = Timestamp::from_millis(due.millis().saturating_sub(millis));
+            self.schedule(due, parcel);
         }
     }
 

@@ -195,6 +195,27 @@ fn hostile_109_a_clock_that_is_set_moves_the_retries_with_it_and_loses_none() {
 }
 
 #[test]
+fn hostile_109_a_clock_that_stays_set_back_delays_no_retry_by_what_it_was_set() {
+    in_paused_time(async {
+        let world = begin(vec![status(500); 6], status(200));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(5)).await;
+        let set = -2 * 3_600_000;
+        world.set_by.store(set, Ordering::SeqCst);
+        sleep(2 * HOUR).await;
+        let state = world.delivery(id).state;
+        assert!(matches!(state, DeliveryState::Delivered { .. }), "{state:?}");
+        let moments = world.post.moments();
+        // Late by the time until the schedule is looked at again, and by the table from then on.
+        let first = moments[1] - set;
+        assert!((60_000..=95_000).contains(&first), "{moments:?}");
+        let gaps: Vec<i64> = moments[1..].windows(2).map(|it| it[1] - it[0]).collect();
+        let table: Vec<i64> = TABLE[1..].iter().map(|it| *it as i64 * 1_000).collect();
+        assert_eq!(gaps, table);
+    });
+}
+
+#[test]
 fn hostile_113_retries_that_are_due_in_the_past_or_in_2106() {
     in_paused_time(async {
         let engine = Arc::new(MemoryEngine::new());

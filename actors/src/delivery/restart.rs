@@ -32,6 +32,7 @@ pub(super) fn recover(
                 id,
                 account: entry.account,
                 webhook: entry.webhook,
+                due,
             };
             if entry.failures > 0 {
                 outbox.suspect(entry.webhook);

@@ -20,6 +20,7 @@ fn parcel(to: u128, number: u128) -> Parcel {
         id: DeliveryId(Uuid::from_u128(to * 1_000_000 + number)),
         account: AccountId(Uuid::nil()),
         webhook: webhook(to),
+        due: at(0),
     }
 }
 
@@ -167,6 +168,19 @@ fn what_lies_too_far_ahead_is_brought_forward() {
     assert_eq!((outbox.waiting(), outbox.next_due()), (3, Some(at(5))));
     outbox.advance(at(10));
     assert_eq!(outbox.next_due(), None);
+}
+
+#[test]
+fn what_is_scheduled_moves_with_a_clock_that_is_set_back() {
+    let mut outbox = Outbox::new(LIMITS);
+    for (moment, number) in [(5, 1), (900, 2), (901, 3)] {
+        outbox.schedule(at(moment), parcel(1, number));
+    }
+    outbox.set_back(899);
+    outbox.advance(at(0));
+    assert_eq!(taken(&mut outbox), [parcel(1, 1)]);
+    outbox.advance(at(1));
+    assert_eq!((outbox.waiting(), outbox.next_due()), (2, Some(at(2))));
 }
 
 #[test]
