@@ -4,7 +4,7 @@ use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans};
 use crate::config::{Config, TierBackend};
-use crate::egress::{Egress, EgressOptions, EgressSetupError};
+use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
 use crate::http::state::AppState;
@@ -57,6 +57,8 @@ pub struct Setup {
     pub engine: Option<Arc<dyn Engine>>,
     /// Generators in place of the configured ones, by the back end's name.
     pub generators: HashMap<String, Arc<dyn Generator>>,
+    /// Looks host names up, for input images and webhooks; `None` for the system's way.
+    pub resolver: Option<Arc<dyn Resolve>>,
     /// Hears of failures that end the process.
     pub fail_stop: FailStop,
 }
@@ -71,6 +73,7 @@ impl Setup {
             elapsed: elapsed(),
             engine: None,
             generators: HashMap::new(),
+            resolver: None,
             fail_stop: FailStop::new(),
         }
     }
@@ -146,6 +149,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         elapsed,
         engine,
         generators,
+        resolver,
         fail_stop,
     } = setup;
     let data_dir = config.storage.data_dir.clone();
@@ -172,8 +176,11 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         ..EgressOptions::default()
     };
     // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
-    let to_webhooks = Egress::new(options.clone())?;
-    let egress = Egress::new(options)?;
+    let way_out = || match &resolver {
+        Some(resolver) => Egress::with_resolver(options.clone(), Arc::clone(resolver)),
+        None => Egress::new(options.clone()),
+    };
+    let (to_webhooks, egress) = (way_out()?, way_out()?);
     let vault = Vault::load_or_create(&data_dir)?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let system = System::start(SystemOptions {

@@ -15,7 +15,7 @@ pub use messages::{
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
 use crate::outbox::{Ending, Outbox, OutboxLimits, Parcel, Standing};
-use crate::transport::Transport;
+use crate::transport::{AttemptOutcome, Transport};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -32,6 +32,8 @@ const MAILBOX: usize = 4_096;
 /// No delivery is due later than the longest delay from now, but for the spreading. One that lies further ahead was recorded
 /// under a clock that has been set back since, and does not wait for that moment to come again.
 const SLACK: Duration = Duration::from_secs(60 * 60);
+/// After this long a delivery is tried again that could not be sent for a fault of our own.
+const NOT_SENT_DELAY: Duration = Duration::from_secs(30);
 /// A clock that goes back by more milliseconds than these has been set, and what was scheduled by it moves along: a retry is due
 /// a time after an attempt, whatever the clock calls that moment. It is late by one look at the schedule at the most.
 const CLOCK_JITTER: i64 = 1_000;
@@ -60,7 +62,7 @@ pub struct DeliveryContext {
 struct AttemptEnded {
     parcel: Parcel,
     standing: Standing,
-    attempt: Attempt,
+    outcome: AttemptOutcome,
 }
 
 /// A commit about this delivery is on the disk. `None`: it has been removed.
@@ -169,14 +171,15 @@ impl DeliveryActor {
         let (round, at) = (delivery.round, (self.context.clock)());
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
-            let attempt = attempt.await.unwrap_or_else(|panic| {
+            let outcome = attempt.await.unwrap_or_else(|panic| {
                 tracing::error!(delivery = %parcel.id, %panic, "an attempt panicked");
-                Attempt::broken(round, at, Duration::ZERO, "the sender failed unexpectedly")
+                let text = "the sender failed unexpectedly";
+                AttemptOutcome::Made(Attempt::broken(round, at, Duration::ZERO, text))
             });
             own.do_send(AttemptEnded {
                 parcel,
                 standing,
-                attempt,
+                outcome,
             });
         });
     }
@@ -220,6 +223,23 @@ impl DeliveryActor {
         };
         if let Err(error) = outcome {
             self.context.fail_stop.trip(error.to_string());
+        }
+    }
+
+    /// Tries one again that could not be sent for a fault of our own. Nothing of that goes on record.
+    fn put_off(&mut self, id: DeliveryId, reason: &str) {
+        tracing::error!(delivery = %id, reason, "a delivery could not be sent; it is tried again in a while");
+        // One that is being decided about comes back through the schedule when its commit has ended.
+        if self.committing.contains_key(&id) {
+            return;
+        }
+        match self.context.store.delivery(id) {
+            Ok(Some(delivery)) => {
+                let moment = (self.context.clock)().plus(NOT_SENT_DELAY);
+                self.queue(&delivery, Some(moment));
+            }
+            Ok(None) => {}
+            Err(error) => self.context.fail_stop.trip(error.to_string()),
         }
     }
 
@@ -331,7 +351,8 @@ impl DeliveryActor {
         Ok(())
     }
 
-    fn queue(&mut self, delivery: &Delivery) {
+    /// Puts a delivery into the schedule, at this moment or else at the one when it is due.
+    fn queue(&mut self, delivery: &Delivery, moment: Option<Timestamp>) {
         if let Some(due) = delivery.state.due() {
             let parcel = Parcel {
                 id: delivery.id,
@@ -339,7 +360,7 @@ impl DeliveryActor {
                 webhook: delivery.webhook,
                 due,
             };
-            self.outbox.schedule(due, parcel);
+            self.outbox.schedule(moment.unwrap_or(due), parcel);
         }
     }
 }
@@ -362,7 +383,7 @@ impl Handler<DeliveriesQueued> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, hint: DeliveriesQueued, ctx: &mut Self::Context) {
-        hint.0.iter().for_each(|delivery| self.queue(delivery));
+        hint.0.iter().for_each(|delivery| self.queue(delivery, None));
         self.pump(ctx);
     }
 }
@@ -374,16 +395,21 @@ impl Handler<AttemptEnded> for DeliveryActor {
         let AttemptEnded {
             parcel,
             standing,
-            attempt,
+            outcome,
         } = ended;
         self.under_way.remove(&parcel.id);
-        let ending = if attempt.succeeded() {
-            Ending::Succeeded(Duration::from_millis(attempt.duration_ms))
-        } else {
-            Ending::Failed
+        let ending = match &outcome {
+            AttemptOutcome::Made(attempt) if attempt.succeeded() => {
+                Ending::Succeeded(Duration::from_millis(attempt.duration_ms))
+            }
+            AttemptOutcome::Made(_) => Ending::Failed,
+            AttemptOutcome::NotSent(_) => Ending::Unsent,
         };
         self.outbox.ended(parcel.webhook, standing, ending);
-        self.decide(parcel.id, Deferred::Attempt(attempt));
+        match outcome {
+            AttemptOutcome::Made(attempt) => self.decide(parcel.id, Deferred::Attempt(attempt)),
+            AttemptOutcome::NotSent(reason) => self.put_off(parcel.id, &reason),
+        }
         self.pump(ctx);
     }
 }
@@ -396,7 +422,7 @@ impl Handler<Recorded> for DeliveryActor {
         let mut deferred = self.committing.remove(&id).unwrap_or_default();
         // Scheduled whatever is decided next: a wish that is refused leaves the delivery as it is.
         if let Some(delivery) = &delivery {
-            self.queue(delivery);
+            self.queue(delivery, None);
         }
         // The first begins a commit of its own; the others wait for that one.
         while let Some(wanted) = deferred.pop_front() {

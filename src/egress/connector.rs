@@ -64,7 +64,7 @@ impl Route {
     }
 
     /// The addresses of `host` that may be reached. Of a mixed answer the public ones are used, never the others.
-    async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, OpenFault> {
+    pub async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, OpenFault> {
         let answers = match literal(host) {
             Some(ip) => vec![ip],
             None => self.resolver.resolve(host).await.map_err(|error| {

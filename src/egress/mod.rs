@@ -26,6 +26,10 @@ use std::{
 };
 
 use ipnet::IpNet;
+use tokio::time::timeout;
+use url::Url;
+
+use connector::OpenFault;
 
 pub use address::{MAX_URL_CHARS, UrlFault, parse_url, resolve_location};
 pub use exchange::Answer;
@@ -33,6 +37,8 @@ pub use fault::EgressFault;
 pub use gate::{AddressGate, Refused};
 pub use resolve::{Resolve, SystemResolver};
 
+/// How long a host is looked up for when nothing is to be sent to it yet.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 /// How this program names itself to other servers.
 pub const USER_AGENT: &str = concat!("tintype/", env!("CARGO_PKG_VERSION"));
 
@@ -113,6 +119,20 @@ impl Egress {
     /// The gate, for checks before anything is sent (see [`AddressGate::check_host`]).
     pub fn gate(&self) -> &AddressGate {
         &self.route.gate
+    }
+
+    /// Looks the host of a URL up and asks the gate, as a connection to it would. A host that has no address by now, or whose
+    /// name servers take their time, may have one when it matters: it passes, and is judged at each connection.
+    ///
+    /// # Errors
+    /// [`EgressFault::Refused`] when it has addresses, none of which may be reached.
+    pub async fn check(&self, url: &Url) -> Result<(), EgressFault> {
+        let host = url.host_str().ok_or(EgressFault::Unsendable)?;
+        let port = url.port_or_known_default().ok_or(EgressFault::Unsendable)?;
+        match timeout(CHECK_TIMEOUT, self.route.permitted(host, port)).await {
+            Ok(Err(OpenFault::Refused)) => Err(EgressFault::Refused),
+            Ok(_) | Err(_) => Ok(()),
+        }
     }
 
     /// Connections that the gate has refused since the start.

@@ -281,6 +281,22 @@ async fn redirects_are_handed_to_the_caller() {
     assert_eq!(body.unwrap(), "no");
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_host_is_refused_beforehand_only_where_every_address_of_it_is() {
+    let url = "https://hook.example/".parse().unwrap();
+    for (answer, refused) in [
+        (Answer::of(&["10.0.0.1", "127.0.0.2"]), true),
+        (Answer::of(&["10.0.0.1", "1.1.1.1"]), false),
+        (Answer::of(&[]), false),
+        (Answer::Failure, false),
+        (Answer::Silence, false),
+    ] {
+        let checked = one(&answer).check(&url).await;
+        assert_eq!(checked == Err(EgressFault::Refused), refused);
+        assert_eq!(checked.is_ok(), !refused);
+    }
+}
+
 #[actix_web::test]
 async fn what_is_no_http_is_called_broken() {
     for answer in [
