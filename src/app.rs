@@ -181,7 +181,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         None => Egress::new(options.clone()),
     };
     let (to_webhooks, egress) = (way_out()?, way_out()?);
-    let vault = Vault::load_or_create(&data_dir)?;
+    let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let system = System::start(SystemOptions {
         store: store.clone(),

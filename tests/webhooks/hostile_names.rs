@@ -52,7 +52,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
         allow,
         ..EgressOptions::default()
     };
-    let vault = Vault::load_or_create(directory.path()).unwrap();
+    let vault = Vault::load_or_create(directory.path(), None).unwrap();
     let id = WebhookId(Uuid::from_u128(1));
     let webhook = Webhook {
         url: format!("http://rebinding.example:{port}/"),

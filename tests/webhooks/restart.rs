@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{IdSource, JobId};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
@@ -184,6 +184,24 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
         let most = counts.values().max().unwrap();
         assert!(*most <= 600, "{most} in one second");
         assert_eq!(world.store.due(None, 1).unwrap(), []);
+    });
+}
+
+#[test]
+fn a_webhook_that_is_registered_after_the_clock_was_set_back_is_the_newest() {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(engine.clone());
+    let tomorrow = Timestamp::from_millis(crate::world::BEGIN).plus(crate::desk::DAY);
+    let before = Webhook {
+        id: WebhookId(IdSource::new(tomorrow).next(tomorrow)),
+        created_at: tomorrow,
+        ..webhook(1)
+    };
+    furnish(&*engine, &store, std::slice::from_ref(&before));
+    in_paused_time(async {
+        let world = World::begin(Beginning::over(engine, Vec::new()));
+        let next = world.system.accounts().context().ids.next(world.now());
+        assert!(next > before.id.0);
     });
 }
 
