@@ -264,13 +264,16 @@ impl DeliveryActor {
             refuse(reply, DeliveryError::NotFound);
             return Ok(());
         };
-        if self
+        let Some(webhook) = self
             .context
             .store
             .webhook(before.account, before.webhook)?
-            .is_none()
-        {
+        else {
             refuse(reply, DeliveryError::WebhookDeleted);
+            return Ok(());
+        };
+        if before.is_kept_from(&webhook) {
+            refuse(reply, DeliveryError::WebhookMoved);
             return Ok(());
         }
         let after = delivery::redeliver(&before, (self.context.clock)());

@@ -110,12 +110,13 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
         Err(Fault::Theirs(error)) => Err(error),
     };
     let (round, took, error) = (delivery.round, began.elapsed(), outcome.err());
-    AttemptOutcome::Made(match answer.status {
+    let attempt = match answer.status {
         Some(status) => {
             Attempt::answered(round, at, took, status, &answer.body, error.as_deref())
         }
         None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
-    })
+    };
+    AttemptOutcome::Made(attempt.at_url(&webhook.url, &delivery))
 }
 
 struct Request {

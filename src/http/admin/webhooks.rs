@@ -342,7 +342,8 @@ pub async fn test(
     Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, Vec::new())))
 }
 
-fn find_webhook(state: &AppState, id: &str) -> Result<Webhook, Problem> {
+/// The webhook of a path.
+pub(super) fn find_webhook(state: &AppState, id: &str) -> Result<Webhook, Problem> {
     let missing = || Problem::new(Code::NotFound, "there is no such webhook");
     let id: WebhookId = id.parse().map_err(|_| missing())?;
     state.store.find_webhook(id)?.ok_or_else(missing)

@@ -2,10 +2,11 @@
 
 use super::StoreError;
 use super::deliveries::DueDelivery;
-use super::earlier::{ApiKeyV1, DueDeliveryV1, PauseV1};
+use super::earlier::{ApiKeyV1, AttemptV1, DueDeliveryV1, PauseV1};
 use super::job_v1::JobV1;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
+use crate::domain::delivery::Attempt;
 use crate::domain::job::Job;
 use crate::domain::pause::Pause;
 use crate::domain::spending::KeySpending;
@@ -41,7 +42,6 @@ record!(
     crate::domain::ids::KeyId = "key id",
     crate::domain::time::Timestamp = "moment",
     super::idempotency::IdempotencyRecord = "idempotency",
-    crate::domain::delivery::Attempt = "attempt",
     crate::domain::delivery::Delivery = "delivery",
     crate::domain::ids::AccountId = "account id",
     crate::domain::webhook::Webhook = "webhook",
@@ -68,6 +68,16 @@ impl Record for DueDelivery {
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         (version == 1).then(|| upgraded::<DueDeliveryV1, _>(bytes))
+    }
+}
+
+impl Record for Attempt {
+    const NAME: &'static str = "attempt";
+    /// Version 2 knows URLs.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<AttemptV1, _>(bytes))
     }
 }
 

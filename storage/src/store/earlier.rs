@@ -1,8 +1,10 @@
-//! The first shapes of records that have changed since: an API key, the switches, an entry of the due index.
+//! The first shapes of records that have changed since: an API key, the switches, an entry of
+//! the due index, an attempt.
 
 use super::deliveries::DueDelivery;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, RateLimit};
+use crate::domain::delivery::Attempt;
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::pause::{Pause, PauseReasons};
 use crate::domain::tier::Tier;
@@ -74,6 +76,31 @@ impl From<DueDeliveryV1> for DueDelivery {
             account: entry.account,
             webhook: entry.webhook,
             failures: 0,
+        }
+    }
+}
+
+/// An attempt as version 1 wrote it: without its URL.
+#[derive(Deserialize)]
+pub struct AttemptV1 {
+    round: u32,
+    at: Timestamp,
+    status_code: Option<u16>,
+    error: Option<String>,
+    duration_ms: u64,
+    response_body: String,
+}
+
+impl From<AttemptV1> for Attempt {
+    fn from(attempt: AttemptV1) -> Self {
+        Self {
+            round: attempt.round,
+            at: attempt.at,
+            status_code: attempt.status_code,
+            error: attempt.error,
+            duration_ms: attempt.duration_ms,
+            response_body: attempt.response_body,
+            url: None,
         }
     }
 }
