@@ -322,7 +322,7 @@ async fn send_again(
             note: Some(note),
             reply,
         })
-        .map_err(|_| Refusal::Problem(failures::busy()))?;
+        .map_err(|_| Refusal::Problem(failures::busy_delivering()))?;
     let answer = answer
         .await
         .map_err(|_| Refusal::Problem(failures::stopping()))?;

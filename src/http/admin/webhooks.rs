@@ -337,7 +337,7 @@ pub async fn test(
         .system
         .deliveries()
         .try_send(command)
-        .map_err(|_| failures::busy())?;
+        .map_err(|_| failures::busy_delivering())?;
     let delivery = answer.await.map_err(|_| failures::stopping())??;
     Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, Vec::new())))
 }
