@@ -4,6 +4,7 @@ use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans};
 use crate::config::{Config, TierBackend};
+use crate::descriptors;
 use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
@@ -38,9 +39,7 @@ const STORE: &str = "store";
 /// One try of a back end that has no time-out of its own.
 const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Attempts of deliveries under way at a time, over all receivers: each is a connection.
-const MAX_ATTEMPTS: usize = 512;
-/// The same for one receiver that answers.
+/// Attempts of deliveries under way at a time to one receiver that answers.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
 
 /// What an instance is made of. Tests and benchmarks replace the parts that they look at.
@@ -206,7 +205,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         })),
         retry_delays: config.webhooks.retry_delays(),
         outbox: OutboxLimits {
-            total: MAX_ATTEMPTS,
+            total: descriptors::attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },
         fail_stop: fail_stop.clone(),

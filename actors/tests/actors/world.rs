@@ -16,7 +16,7 @@ use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::delivery::{Attempt, Delivery};
+use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Origin, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
