@@ -264,11 +264,7 @@ impl DeliveryActor {
             refuse(reply, DeliveryError::NotFound);
             return Ok(());
         };
-        let Some(webhook) = self
-            .context
-            .store
-            .webhook(before.account, before.webhook)?
-        else {
+        let Some(webhook) = self.context.store.webhook(before.account, before.webhook)? else {
             refuse(reply, DeliveryError::WebhookDeleted);
             return Ok(());
         };
@@ -386,7 +382,9 @@ impl Handler<DeliveriesQueued> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, hint: DeliveriesQueued, ctx: &mut Self::Context) {
-        hint.0.iter().for_each(|delivery| self.queue(delivery, None));
+        hint.0
+            .iter()
+            .for_each(|delivery| self.queue(delivery, None));
         self.pump(ctx);
     }
 }

@@ -7,8 +7,8 @@ use crate::words;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use hyper::Method;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::{Duration, Instant};
 use tintype_actors::clock::Clock;
 use tintype_actors::transport::{AttemptOutcome, Transport};
@@ -111,9 +111,7 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
     };
     let (round, took, error) = (delivery.round, began.elapsed(), outcome.err());
     let attempt = match answer.status {
-        Some(status) => {
-            Attempt::answered(round, at, took, status, &answer.body, error.as_deref())
-        }
+        Some(status) => Attempt::answered(round, at, took, status, &answer.body, error.as_deref()),
         None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
     };
     AttemptOutcome::Made(attempt.at_url(&webhook.url, &delivery))
@@ -173,12 +171,7 @@ async fn exchange(
 }
 
 /// All but those that every request of ours carries.
-fn headers(
-    secrets: &[Secret],
-    id: &str,
-    seconds: i64,
-    body: &str,
-) -> Result<HeaderMap, String> {
+fn headers(secrets: &[Secret], id: &str, seconds: i64, body: &str) -> Result<HeaderMap, String> {
     let newest = secrets.first().ok_or("the webhook has no secret")?;
     let fields = [
         ("content-type", "application/json".to_owned()),
@@ -232,9 +225,9 @@ async fn metadata(options: &SenderOptions, job: &Job) -> Result<Option<Json>, Fa
     let text = match &job.brief {
         Brief::Inline(words) => words.metadata.clone(),
         Brief::Stored(key) => {
-            let words = words::load(&options.images, key).await.map_err(|error| {
-                Fault::Own(format!("the metadata could not be read: {error}"))
-            })?;
+            let words = words::load(&options.images, key)
+                .await
+                .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;
             words.metadata
         }
     };

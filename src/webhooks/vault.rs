@@ -241,7 +241,11 @@ mod tests {
         assert_eq!(told(), None);
         let path = directory.path().join(FILE_NAME);
         fs::write(&path, [9; KEY_BYTES]).unwrap();
-        assert!(told().unwrap().contains("is not the key of the webhooks' secrets"));
+        assert!(
+            told()
+                .unwrap()
+                .contains("is not the key of the webhooks' secrets")
+        );
         fs::remove_file(&path).unwrap();
         assert!(told().unwrap().contains("is missing"));
         assert!(!path.exists(), "and none is made");

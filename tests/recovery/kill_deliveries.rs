@@ -80,7 +80,13 @@ fn hostile_089_every_delivery_outlives_every_kill() {
         ("WEBHOOKS__RETRY_DELAYS_SECONDS", "[1, 1, 1, 1, 1, 1]"),
     ]);
     let (url, log) = receiver();
-    let attempts = || log.lock().expect("log").values().map(Vec::len).sum::<usize>();
+    let attempts = || {
+        log.lock()
+            .expect("log")
+            .values()
+            .map(Vec::len)
+            .sum::<usize>()
+    };
     let mut owed = BTreeSet::new();
     let mut key = None;
     for round in 0..ROUNDS {
@@ -111,12 +117,19 @@ fn hostile_089_every_delivery_outlives_every_kill() {
     let operator = Client::new(&service.address(), &place.token());
     until("and all of that is on record", || {
         let pending = operator.get("/admin/v1/deliveries?status=pending").json();
-        pending["data"].as_array().expect("a list").is_empty().then_some(())
+        pending["data"]
+            .as_array()
+            .expect("a list")
+            .is_empty()
+            .then_some(())
     });
     let failed = operator.get("/admin/v1/deliveries?status=failed").json();
     assert_eq!(failed["data"], json!([]));
     service.stop();
     let verified = place.run(&["verify"]);
     assert_eq!(verified.code, Some(0), "{verified:?}");
-    assert!(verified.out.contains(&format!("{} deliveries", owed.len())), "{verified:?}");
+    assert!(
+        verified.out.contains(&format!("{} deliveries", owed.len())),
+        "{verified:?}"
+    );
 }

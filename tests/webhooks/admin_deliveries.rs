@@ -309,7 +309,10 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
     for job in [&jobs[0], &jobs[3]] {
         assert_eq!(server.delivery_of(job).unwrap()["status"], "failed");
     }
-    assert_eq!(again(range).expect(202).json(), json!({"redelivered": 0, "more": false}));
+    assert_eq!(
+        again(range).expect(202).json(),
+        json!({"redelivered": 0, "more": false})
+    );
     assert_eq!(
         again(json!({})).expect(202).json(),
         json!({"redelivered": 2, "more": false})
@@ -335,7 +338,11 @@ fn more_failed_ones_than_one_call_sends_again_are_left_for_the_next() {
     }
     let again = || {
         let path = format!("/webhooks/{}/redeliver", webhook.id);
-        server.admin("POST", &path).json(&json!({})).expect(202).json()
+        server
+            .admin("POST", &path)
+            .json(&json!({}))
+            .expect(202)
+            .json()
     };
     assert_eq!(again(), json!({"redelivered": 10_000, "more": true}));
     assert_eq!(again(), json!({"redelivered": 20, "more": false}));

@@ -33,7 +33,10 @@ fn what_cannot_be_sent_is_tried_again_each_half_minute_and_counts_for_nothing() 
         let moments: Vec<i64> = (0..=20).map(|it| it * 30_000).collect();
         assert_eq!(world.post.moments(), moments);
         let state = world.delivery(id).state;
-        assert!(matches!(state, DeliveryState::Delivered { .. }), "{state:?}");
+        assert!(
+            matches!(state, DeliveryState::Delivered { .. }),
+            "{state:?}"
+        );
         assert_eq!(world.store.attempts(id).unwrap().len(), 1);
     });
 }
@@ -62,7 +65,10 @@ fn metadata_that_cannot_be_read_costs_no_attempt() {
     let metadata = json!({ "text": text });
     let job = server.create_with(&customer, json!({ "metadata": metadata }));
     server.job_once(&customer, &job, "processing");
-    let (words, away) = (server.objects().join("words"), server.objects().join("away"));
+    let (words, away) = (
+        server.objects().join("words"),
+        server.objects().join("away"),
+    );
     fs::rename(&words, &away).unwrap();
     server.generator.release_all();
     let other = server.create(&customer);

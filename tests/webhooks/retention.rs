@@ -138,7 +138,9 @@ fn a_sweep_goes_on_where_the_last_one_stopped() {
     for customer in &customers {
         young.push(server.create(customer));
     }
-    young.iter().for_each(|job| drop(server.delivery_in(job, "delivered")));
+    young
+        .iter()
+        .for_each(|job| drop(server.delivery_in(job, "delivered")));
     assert_eq!(server.deliveries("limit=100").len(), 15);
     // Two steps of two each: four of the fifteen, and the next four in the next round.
     let pace = Pace { step: 2, steps: 2 };

@@ -203,7 +203,10 @@ fn hostile_109_a_clock_that_stays_set_back_delays_no_retry_by_what_it_was_set() 
         world.set_by.store(set, Ordering::SeqCst);
         sleep(2 * HOUR).await;
         let state = world.delivery(id).state;
-        assert!(matches!(state, DeliveryState::Delivered { .. }), "{state:?}");
+        assert!(
+            matches!(state, DeliveryState::Delivered { .. }),
+            "{state:?}"
+        );
         let moments = world.post.moments();
         // Late by the time until the schedule is looked at again, and by the table from then on.
         let first = moments[1] - set;

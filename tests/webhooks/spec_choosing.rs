@@ -154,7 +154,10 @@ fn hostile_103_a_named_webhook_that_was_given_another_url_meanwhile_receives_not
     assert_eq!(delivery["reason"], "webhook url changed");
     assert_eq!(delivery["url"], url.as_str());
     // Nor by hand: it would go where its caller has never asked it to go.
-    let again = format!("/deliveries/{}/redeliver", delivery["delivery_id"].as_str().unwrap());
+    let again = format!(
+        "/deliveries/{}/redeliver",
+        delivery["delivery_id"].as_str().unwrap()
+    );
     server.admin("POST", &again).refused(409, "conflict");
     let all = format!("/webhooks/{}/redeliver", webhook.id);
     let all = server.admin("POST", &all).json(&json!({})).expect(202);
@@ -182,7 +185,10 @@ fn a_chosen_webhook_that_is_given_another_url_receives_there_and_the_log_says_so
     let called: Vec<_> = (0..2).map(|at| &delivery["attempts"][at]["url"]).collect();
     assert_eq!(called, [old.as_str(), new.as_str()]);
     let received = receiver.once(2);
-    assert_eq!([&received[0].line, &received[1].line], ["POST /old", "POST /new"]);
+    assert_eq!(
+        [&received[0].line, &received[1].line],
+        ["POST /old", "POST /new"]
+    );
 }
 
 #[test]

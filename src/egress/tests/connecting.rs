@@ -89,11 +89,7 @@ async fn refuses_literal_addresses_in_every_spelling() {
     ];
     let egress = one(&Answer::Failure);
     for url in &urls {
-        assert_eq!(
-            get(&egress, url).await,
-            Err(EgressFault::Refused),
-            "{url}"
-        );
+        assert_eq!(get(&egress, url).await, Err(EgressFault::Refused), "{url}");
     }
     assert_eq!(egress.refusals(), urls.len() as u64);
     assert_eq!(
@@ -352,8 +348,7 @@ async fn bodies_end_where_their_servers_meant_them_to() {
         ),
     ] {
         let port = canned(answer).await;
-        let read = get(&egress, &format!("http://a.example:{port}/"))
-            .await;
+        let read = get(&egress, &format!("http://a.example:{port}/")).await;
         assert_eq!(read.as_deref(), body.as_deref(), "{answer:?}");
     }
 }

@@ -346,7 +346,9 @@ impl From<DeliveryError> for Problem {
     fn from(error: DeliveryError) -> Self {
         match error {
             DeliveryError::NotFound => missing(),
-            DeliveryError::WebhookDeleted | DeliveryError::WebhookMoved => Problem::new(Code::Conflict, error.to_string()),
+            DeliveryError::WebhookDeleted | DeliveryError::WebhookMoved => {
+                Problem::new(Code::Conflict, error.to_string())
+            }
             DeliveryError::Store(error) => error.into(),
         }
     }

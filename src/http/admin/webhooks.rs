@@ -132,11 +132,7 @@ struct Target {
 const NOT_PUBLIC: &str = "is not at a public address; [egress] allow opens ranges of your own";
 
 /// A target as far as can be said without a look-up.
-fn read_url(
-    state: &AppState,
-    fields: &mut Fields<'_>,
-    text: Option<String>,
-) -> Option<Target> {
+fn read_url(state: &AppState, fields: &mut Fields<'_>, text: Option<String>) -> Option<Target> {
     let text = text?;
     match parse_url(&text) {
         Ok(url) if state.egress.gate().check_host(&url).is_ok() => {

@@ -89,7 +89,12 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
         };
         let owes = job.origin == Origin::Native && job.callback.is_some();
         let kept = !any_forgotten || ended >= kept_since;
-        if owes && kept && store.delivery_of(job.account, DeliveryId(job.id.0))?.is_none() {
+        if owes
+            && kept
+            && store
+                .delivery_of(job.account, DeliveryId(job.id.0))?
+                .is_none()
+        {
             report.fault(format!(
                 "job {} has ended and named a callback, and no delivery tells of it",
                 job.id

@@ -180,7 +180,13 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
     };
     forget(at(3_000_000));
     sound.finds(&[sentence]);
-    let last = Delivery::new(DeliveryId(uuid(78)), &webhook(), DeliveryKind::Test, JobId(uuid(78)), at(5));
+    let last = Delivery::new(
+        DeliveryId(uuid(78)),
+        &webhook(),
+        DeliveryKind::Test,
+        JobId(uuid(78)),
+        at(5),
+    );
     let over = delivery::webhook_deleted(&last, at(6));
     commit_and_wait(&**store.engine(), store.add_delivery(&over)).expect("commit");
     forget(at(90_000_001));

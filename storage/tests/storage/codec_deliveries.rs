@@ -21,12 +21,20 @@ fn attempts_of_version_1_went_to_the_url_of_their_delivery() {
         response_body: "oh".into(),
         url: Some("http://a/".into()),
     };
-    let both = [3, 0xd0, 0x0f, 1, 0xf4, 0x03, 1, 2, b'n', b'o', 7, 2, b'o', b'h'];
+    let both = [
+        3, 0xd0, 0x0f, 1, 0xf4, 0x03, 1, 2, b'n', b'o', 7, 2, b'o', b'h',
+    ];
     let url = [1, 9, b'h', b't', b't', b'p', b':', b'/', b'/', b'a', b'/'];
     assert_eq!(encode(&attempt), [&[2], &both[..], &url].concat());
     let first = [&[1], &both[..]].concat();
     let read = decode::<Attempt>(&first).expect("reads back");
-    assert_eq!(read, Attempt { url: None, ..attempt });
+    assert_eq!(
+        read,
+        Attempt {
+            url: None,
+            ..attempt
+        }
+    );
 }
 
 #[test]
@@ -40,7 +48,13 @@ fn entries_of_the_due_index_of_version_1_have_no_failures() {
     assert_eq!(encode(&entry), [&[2], both.as_slice(), &[3]].concat());
     let first = [&[1], both.as_slice()].concat();
     let read = decode::<DueDelivery>(&first).expect("reads back");
-    assert_eq!(read, DueDelivery { failures: 0, ..entry });
+    assert_eq!(
+        read,
+        DueDelivery {
+            failures: 0,
+            ..entry
+        }
+    );
     for wrong in [&first[..30], &[first.as_slice(), &[0]].concat()] {
         let read = decode::<DueDelivery>(wrong);
         assert!(matches!(read, Err(StoreError::Damaged { .. })));
