@@ -118,6 +118,8 @@ def main() -> int:
     url = f"http://127.0.0.1:{peer.server_address[1]}"
     tiers = {f"TINTYPE__TIERS__{tier}__BACKENDS": '[{ name = "gate" }]' for tier in ("FAST", "QUALITY", "PRO")}
     settings = {
+        # A refused picture is part of the tests, and no news.
+        "TINTYPE__LOG__FILTER": "error",
         "TINTYPE__EGRESS__ALLOW": '["127.0.0.0/8"]',
         "TINTYPE__BACKENDS__GATE__KIND": "sdapi",
         "TINTYPE__BACKENDS__GATE__BASE_URL": url,

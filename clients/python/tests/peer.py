@@ -40,7 +40,7 @@ class Cut:
     """No answer at all: the connection is closed once the request has been read."""
 
 
-Move = Reply | Silence | Cut | Callable[[Request], Reply]
+Move = Reply | Silence | Cut | Callable[[Request], Reply | Cut]
 
 
 def told(value: object, status: int = 200, **headers: str) -> Reply:
@@ -80,6 +80,8 @@ class Peer(AbstractContextManager["Peer"]):
 
     def __init__(self) -> None:
         self.requests: list[Request] = []
+        # Goes up by one with each request.
+        self.heard = threading.Semaphore(0)
         self._moves: list[Move] = []
         self._lock = threading.Lock()
         self._over = threading.Event()
@@ -121,14 +123,17 @@ class Peer(AbstractContextManager["Peer"]):
     def _serve(self, handler: BaseHTTPRequestHandler, request: Request) -> None:
         with self._lock:
             self.requests.append(request)
+            self.heard.release()
             move = self._moves.pop(0) if len(self._moves) > 1 else self._moves[0]
         handler.close_connection = True
+        if callable(move):
+            move = move(request)
         if isinstance(move, Silence):
             self._over.wait(60)
         elif isinstance(move, Cut):
             handler.connection.shutdown(socket.SHUT_RDWR)
         else:
-            self._send(handler, move if isinstance(move, Reply) else move(request))
+            self._send(handler, move)
 
     @staticmethod
     def _send(handler: BaseHTTPRequestHandler, reply: Reply) -> None:
