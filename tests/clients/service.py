@@ -118,6 +118,8 @@ def main() -> int:
     url = f"http://127.0.0.1:{peer.server_address[1]}"
     tiers = {f"TINTYPE__TIERS__{tier}__BACKENDS": '[{ name = "gate" }]' for tier in ("FAST", "QUALITY", "PRO")}
     settings = {
+        # Whatever else this machine is busy with, no stall of its disk is to end the service here.
+        "TINTYPE__STORAGE__COMMIT_TIMEOUT_SECONDS": "120",
         # A refused picture is part of the tests, and no news.
         "TINTYPE__LOG__FILTER": "error",
         "TINTYPE__EGRESS__ALLOW": '["127.0.0.0/8"]',

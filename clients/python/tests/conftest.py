@@ -13,6 +13,12 @@ from tintype import Tintype
 from variants import VARIANTS, Variant
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """One line for all, as every part of the repository's tests ends with."""
+    count = {name: len(terminalreporter.getreports(name)) for name in ("passed", "failed", "error")}
+    terminalreporter.write_line(f"{count['passed']} passed, {count['failed'] + count['error']} failed")
+
+
 @pytest.fixture(params=VARIANTS)
 def variant(request: pytest.FixtureRequest) -> Iterator[Variant]:
     with VARIANTS[request.param]() as made:

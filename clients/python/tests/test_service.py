@@ -179,7 +179,8 @@ def test_the_ledger_tells_deposits_and_charges(client: Tintype) -> None:
 
 
 def test_models_and_key_tell_what_is_allowed(variant: Variant, service: Service) -> None:
-    limits: dict[str, Any] = {"spend_limit": "5.00", "spend_limit_daily": "1.00", "rate_limit": {"per_second": 50, "burst": 100}}
+    rate_limit = {"per_second": 50, "burst": 100}
+    limits: dict[str, Any] = {"spend_limit": "5.00", "spend_limit_daily": "1.00", "rate_limit": rate_limit}
     account = service.account(models=["fast"], **limits)
     client = variant.client(api_key=account.key, base_url=service.url)
     models = {it.id: it for it in client.models()}
