@@ -90,6 +90,24 @@ test("a client that cannot work is not made", () => {
   assert.throws(() => new Tintype({ apiKey: "tt_k", baseUrl: "127.0.0.1:8080" }), /must begin with http/);
 });
 
+test("where there is no Node, nothing of it is looked for, and a browser names itself", async () => {
+  const sent: Headers[] = [];
+  const own: typeof fetch = async (_, init) => {
+    sent.push(new Headers(init?.headers));
+    return Response.json({ balance: "1.00", reserved: "0.00", available: "1.00" });
+  };
+  const { process } = globalThis;
+  try {
+    Object.assign(globalThis, { process: undefined, document: {} });
+    assert.throws(() => new Tintype(), TintypeError);
+    await new Tintype({ apiKey: "tt_k", baseUrl: "http://h", fetch: own }).balance();
+  } finally {
+    Object.assign(globalThis, { process });
+    Reflect.deleteProperty(globalThis, "document");
+  }
+  assert.deepEqual(sent.map((headers) => headers.has("user-agent")), [false]);
+});
+
 test("a fetch of the caller's own is used", async () => {
   const asked: string[] = [];
   const own: typeof fetch = async (input) => {
