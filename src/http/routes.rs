@@ -1,7 +1,9 @@
 //! Which path is handled where. Under the two interfaces every path asks for credentials first, unknown ones too.
 
 use super::auth::{Operator, Principal};
-use super::described::{catalogue, files, generations as described, jobs as of_jobs, money, service as of_service};
+use super::described::{
+    catalogue, files, generations as described, jobs as of_jobs, money, service as of_service,
+};
 use super::problem::{Code, Problem};
 use super::surface::{Door, Place, Surface};
 use super::wire::generation::Endpoint;

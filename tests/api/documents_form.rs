@@ -31,7 +31,9 @@ fn the_client_document_needs_no_key_and_the_operators_needs_the_token() {
     let answer = server.get("/api/v1/openapi.json").expect(200);
     assert_eq!(answer.header("content-type"), Some("application/json"));
     assert_eq!(answer.json()["openapi"], "3.1.0");
-    server.get("/admin/v1/openapi.json").refused(401, "unauthorized");
+    server
+        .get("/admin/v1/openapi.json")
+        .refused(401, "unauthorized");
     server
         .get("/admin/v1/openapi.json")
         .bearer(&customer.key)
@@ -46,7 +48,9 @@ fn a_document_that_is_known_is_not_sent_again() {
     let server = Server::start();
     let first = server.get("/api/v1/openapi.json").expect(200);
     let tag = first.header("etag").unwrap();
-    let again = server.get("/api/v1/openapi.json").header("If-None-Match", tag);
+    let again = server
+        .get("/api/v1/openapi.json")
+        .header("If-None-Match", tag);
     assert_eq!(again.expect(304).body, b"");
     server
         .get("/api/v1/openapi.json")
@@ -66,7 +70,10 @@ fn the_documents_tell_the_configuration_in_effect() {
     assert_eq!(document["servers"][0]["url"], "https://pictures.example");
     let body = &document["paths"]["/api/v1/nb/text-generations"]["post"]["requestBody"];
     let fields = &body["content"]["application/json"]["schema"]["properties"];
-    assert_eq!(fields["aspect_ratio"]["enum"], serde_json::json!(["1:1", "4:5"]));
+    assert_eq!(
+        fields["aspect_ratio"]["enum"],
+        serde_json::json!(["1:1", "4:5"])
+    );
     assert_eq!(fields["prompt"]["maxLength"], 77);
 }
 
@@ -81,8 +88,14 @@ fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
                 used.insert(target.to_owned());
                 assert!(!resolved(document, value).is_null(), "{place}: {target}");
             }
-            if let Some(target) = value.get("operationId").filter(|_| place.contains("/links/")) {
-                let known = contract.calls().iter().any(|it| it.operation["operationId"] == *target);
+            if let Some(target) = value
+                .get("operationId")
+                .filter(|_| place.contains("/links/"))
+            {
+                let known = contract
+                    .calls()
+                    .iter()
+                    .any(|it| it.operation["operationId"] == *target);
                 assert!(known, "{place}: {target}");
             }
         });
@@ -101,9 +114,18 @@ fn every_call_has_a_name_of_its_own_a_known_group_and_its_path_s_parameters() {
     let server = Server::start();
     let contract = Contract::of(server.address).unwrap();
     for document in contract.documents() {
-        let groups: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
+        let groups: Vec<&Value> = document["tags"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| &it["name"])
+            .collect();
         let mut names = BTreeSet::new();
-        for call in contract.calls().iter().filter(|it| std::ptr::eq(it.document, document)) {
+        for call in contract
+            .calls()
+            .iter()
+            .filter(|it| std::ptr::eq(it.document, document))
+        {
             let operation = call.operation;
             let name = operation["operationId"].as_str().unwrap();
             assert!(names.insert(name.to_owned()), "{name} stands twice");
@@ -116,12 +138,8 @@ fn every_call_has_a_name_of_its_own_a_known_group_and_its_path_s_parameters() {
                 .filter(|it| it["in"] == "path")
                 .map(|it| it["name"].as_str().unwrap())
                 .collect();
-            let written: BTreeSet<&str> = call
-                .template
-                .split(['{', '}'])
-                .skip(1)
-                .step_by(2)
-                .collect();
+            let written: BTreeSet<&str> =
+                call.template.split(['{', '}']).skip(1).step_by(2).collect();
             assert_eq!(told, written, "{name}");
         }
     }
@@ -133,7 +151,10 @@ fn every_schema_is_one_and_every_field_is_described() {
     let contract = Contract::of(server.address).unwrap();
     for document in contract.documents() {
         each(document, "#", &mut |place, value| {
-            assert!(!place.ends_with("/schema") || value.is_object(), "{place} is no schema");
+            assert!(
+                !place.ends_with("/schema") || value.is_object(),
+                "{place} is no schema"
+            );
             let is_properties = place.ends_with("/properties") && !place.contains("/example");
             for (name, schema) in members(value).iter().filter(|_| is_properties) {
                 assert!(schema.is_object(), "{place}/{name} is not described");
@@ -161,8 +182,15 @@ fn every_example_fits_its_schema() {
             let validator = validator(document, schema);
             for example in many.chain(one) {
                 checked += 1;
-                let faults: Vec<_> = validator.iter_errors(&example).map(|it| it.to_string()).collect();
-                assert!(faults.is_empty(), "{place}: {}\n{example}", faults.join("; "));
+                let faults: Vec<_> = validator
+                    .iter_errors(&example)
+                    .map(|it| it.to_string())
+                    .collect();
+                assert!(
+                    faults.is_empty(),
+                    "{place}: {}\n{example}",
+                    faults.join("; ")
+                );
             }
         });
         assert!(checked > 80, "{checked}");
@@ -178,10 +206,18 @@ fn every_answer_with_a_body_has_an_example() {
             for (media, content) in members(&resolved(call.document, &response)["content"]) {
                 let shown = content.get("example").is_some() || content.get("examples").is_some();
                 // A picture cannot be shown in JSON.
-                assert!(shown || media.starts_with("image/"), "{} {status} {media}", call.template);
+                assert!(
+                    shown || media.starts_with("image/"),
+                    "{} {status} {media}",
+                    call.template
+                );
             }
         }
         let body = members(&call.operation["requestBody"]["content"]);
-        assert!(body.values().all(|it| !members(&it["examples"]).is_empty()), "{}", call.template);
+        assert!(
+            body.values().all(|it| !members(&it["examples"]).is_empty()),
+            "{}",
+            call.template
+        );
     }
 }

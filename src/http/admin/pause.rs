@@ -1,9 +1,9 @@
 //! The switches that pause the project or a model, with the reasons that callers are told.
 
 use crate::http::auth::Operator;
-use crate::http::openapi::kinds;
 use crate::http::author::{Subject, told};
 use crate::http::body;
+use crate::http::openapi::kinds;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;

@@ -1,7 +1,9 @@
 //! The operator's calls on accounts and their money.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
-use crate::http::admin::accounts::{AccountView, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING};
+use crate::http::admin::accounts::{
+    AccountView, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING,
+};
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::kinds::{amount, or_null};
 use crate::http::openapi::{Answer, Operation, Sketch};
@@ -37,13 +39,44 @@ pub fn open(sketch: &mut Sketch<'_>) -> Operation {
         _ => Value::Null,
     });
     Operation::new("openAccount", "Accounts", "Open an account")
-        .body(body, &[("With a balance", json!({"name": "studio", "balance": "25.00"}))])
+        .body(
+            body,
+            &[(
+                "With a balance",
+                json!({"name": "studio", "balance": "25.00"}),
+            )],
+        )
         .answer(
-            Answer::json(201, "The account.", sketch.schema::<AccountView>(), example())
-                .link("show", "showAccount", "account_id", "$response.body#/account_id")
-                .link("deposit", "addDeposit", "account_id", "$response.body#/account_id")
-                .link("createKey", "createKey", "account_id", "$response.body#/account_id")
-                .link("registerWebhook", "registerWebhook", "account_id", "$response.body#/account_id"),
+            Answer::json(
+                201,
+                "The account.",
+                sketch.schema::<AccountView>(),
+                example(),
+            )
+            .link(
+                "show",
+                "showAccount",
+                "account_id",
+                "$response.body#/account_id",
+            )
+            .link(
+                "deposit",
+                "addDeposit",
+                "account_id",
+                "$response.body#/account_id",
+            )
+            .link(
+                "createKey",
+                "createKey",
+                "account_id",
+                "$response.body#/account_id",
+            )
+            .link(
+                "registerWebhook",
+                "registerWebhook",
+                "account_id",
+                "$response.body#/account_id",
+            ),
         )
 }
 
@@ -53,39 +86,71 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("listAccounts", "Accounts", "All accounts")
         .text("Oldest first.")
         .window()
-        .answer(Answer::json(200, "A page of accounts.", schema, page(example())))
+        .answer(Answer::json(
+            200,
+            "A page of accounts.",
+            schema,
+            page(example()),
+        ))
 }
 
 /// `GET /accounts/{account_id}`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("showAccount", "Accounts", "An account")
         .path_id("account_id", ID)
-        .answer(Answer::json(200, "The account.", sketch.schema::<AccountView>(), example()))
+        .answer(Answer::json(
+            200,
+            "The account.",
+            sketch.schema::<AccountView>(),
+            example(),
+        ))
         .refuses([Code::NotFound])
 }
 
 /// `POST /accounts/{account_id}/deposits`
 pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
     let body = object(DEPOSIT, &["amount"], |field| match field {
-        "amount" => told(amount(), "Not zero. A negative one takes money back, never so much that `balance` falls below `reserved`."),
-        "reference" => json!({"type": ["string", "null"], "maxLength": MAX_REFERENCE_CHARS, "description": "Your own words, such as an invoice number."}),
+        "amount" => told(
+            amount(),
+            "Not zero. A negative one takes money back, never so much that `balance` falls below `reserved`.",
+        ),
+        "reference" => {
+            json!({"type": ["string", "null"], "maxLength": MAX_REFERENCE_CHARS, "description": "Your own words, such as an invoice number."})
+        }
         _ => Value::Null,
     });
-    let entry = super::examples::with(charge(), json!({
-        "kind": "deposit",
-        "amount": "25.00",
-        "balance_after": "124.866",
-        "job_id": null,
-        "reference": "invoice 7",
-    }));
+    let entry = super::examples::with(
+        charge(),
+        json!({
+            "kind": "deposit",
+            "amount": "25.00",
+            "balance_after": "124.866",
+            "job_id": null,
+            "reference": "invoice 7",
+        }),
+    );
     Operation::new("addDeposit", "Accounts", "Book a deposit")
         .path_id("account_id", ID)
         .idempotent("Your name for this deposit: repeated under the same one it is booked once.")
-        .body(body, &[
-            ("A deposit", json!({"amount": "25.00", "reference": "invoice 7"})),
-            ("A correction", json!({"amount": "-5.00", "reference": "invoice 7 was too high"})),
-        ])
-        .answer(Answer::json(201, "The new line of the ledger.", sketch.schema::<EntryView>(), entry))
+        .body(
+            body,
+            &[
+                (
+                    "A deposit",
+                    json!({"amount": "25.00", "reference": "invoice 7"}),
+                ),
+                (
+                    "A correction",
+                    json!({"amount": "-5.00", "reference": "invoice 7 was too high"}),
+                ),
+            ],
+        )
+        .answer(Answer::json(
+            201,
+            "The new line of the ledger.",
+            sketch.schema::<EntryView>(),
+            entry,
+        ))
         .refuses([Code::NotFound])
 }
 
@@ -96,6 +161,11 @@ pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
         .text("Newest first.")
         .path_id("account_id", ID)
         .window()
-        .answer(Answer::json(200, "A page of the ledger.", schema, last_page(charge())))
+        .answer(Answer::json(
+            200,
+            "A page of the ledger.",
+            schema,
+            last_page(charge()),
+        ))
         .refuses([Code::NotFound])
 }

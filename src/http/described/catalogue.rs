@@ -18,7 +18,12 @@ pub fn models(sketch: &mut Sketch<'_>) -> Operation {
         "paused": false,
         "allowed": true,
     });
-    let listed = Answer::json(200, "All models, on one page.", sketch.schema::<Listing<Model>>(), last_page(example));
+    let listed = Answer::json(
+        200,
+        "All models, on one page.",
+        sketch.schema::<Listing<Model>>(),
+        last_page(example),
+    );
     Operation::new("listModels", "Account", "What is on sale")
         .text("Each model with its ratios, sizes and prices, whether it is paused, and whether this key may use it.")
         .answer(listed.not_stored())
@@ -39,7 +44,11 @@ pub fn key(sketch: &mut Sketch<'_>) -> Operation {
         "rate_limit": {"per_second": 5, "burst": 10},
         "created_at": "2026-11-18T11:06:40.001Z",
     });
-    let told = Answer::json(200, "The key, without its text.", sketch.schema::<OwnKey<'static>>(), example);
-    Operation::new("showKey", "Account", "What this key may do")
-        .answer(told.not_stored())
+    let told = Answer::json(
+        200,
+        "The key, without its text.",
+        sketch.schema::<OwnKey<'static>>(),
+        example,
+    );
+    Operation::new("showKey", "Account", "What this key may do").answer(told.not_stored())
 }

@@ -30,11 +30,14 @@ fn example() -> Value {
 
 /// A delivery that has not been tried yet.
 pub fn pending() -> Value {
-    with(example(), json!({
-        "status": "pending",
-        "attempts": [],
-        "next_attempt_at": "2026-11-20T20:10:58.531Z",
-    }))
+    with(
+        example(),
+        json!({
+            "status": "pending",
+            "attempts": [],
+            "next_attempt_at": "2026-11-20T20:10:58.531Z",
+        }),
+    )
 }
 
 /// `GET /deliveries`
@@ -55,7 +58,12 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("showDelivery", "Deliveries", "A delivery")
         .path_id("delivery_id", ID)
-        .answer(Answer::json(200, "The delivery with its attempts.", sketch.schema::<DeliveryView>(), example()))
+        .answer(Answer::json(
+            200,
+            "The delivery with its attempts.",
+            sketch.schema::<DeliveryView>(),
+            example(),
+        ))
         .refuses([Code::NotFound])
 }
 

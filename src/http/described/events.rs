@@ -35,11 +35,27 @@ fn headers() -> Value {
         })
     };
     [
-        ("X-Signature", "The signature, under the newest secret.", "sha256=6f1d2b7c0a5e4f3c8d9b1a7e6c5d4f3b2a190817263544f5e6d7c8b9a0f1e2d3"),
-        ("X-Timestamp", "When the attempt was sent, in seconds since 1970.", "1795000258"),
-        ("webhook-id", "The delivery's id, the same over its attempts.", JOB),
+        (
+            "X-Signature",
+            "The signature, under the newest secret.",
+            "sha256=6f1d2b7c0a5e4f3c8d9b1a7e6c5d4f3b2a190817263544f5e6d7c8b9a0f1e2d3",
+        ),
+        (
+            "X-Timestamp",
+            "When the attempt was sent, in seconds since 1970.",
+            "1795000258",
+        ),
+        (
+            "webhook-id",
+            "The delivery's id, the same over its attempts.",
+            JOB,
+        ),
         ("webhook-timestamp", "As `X-Timestamp`.", "1795000258"),
-        ("webhook-signature", "Signatures of Standard Webhooks, one for each secret that is valid.", "v1,bW9zdCBvZiB0aGlzIGlzIGFuIGV4YW1wbGUgb25seQo="),
+        (
+            "webhook-signature",
+            "Signatures of Standard Webhooks, one for each secret that is valid.",
+            "v1,bW9zdCBvZiB0aGlzIGlzIGFuIGV4YW1wbGUgb25seQo=",
+        ),
     ]
     .into_iter()
     .map(header)
@@ -78,7 +94,13 @@ fn examples() -> Map<String, Value> {
     };
     let failed = "the back end did not answer in time";
     Map::from_iter([
-        ("done".to_owned(), told("done", done()["result"].clone(), Value::Null)),
-        ("failed".to_owned(), told("failed", Value::Null, failed.into())),
+        (
+            "done".to_owned(),
+            told("done", done()["result"].clone(), Value::Null),
+        ),
+        (
+            "failed".to_owned(),
+            told("failed", Value::Null, failed.into()),
+        ),
     ])
 }

@@ -41,41 +41,50 @@ pub fn queued() -> Value {
 
 /// A job that was canceled.
 pub fn canceled() -> Value {
-    with(queued(), json!({
-        "status": "failed",
-        "finished_at": "2026-11-20T20:11:02.310Z",
-        "error": "canceled",
-        "queue_position": null,
-    }))
+    with(
+        queued(),
+        json!({
+            "status": "failed",
+            "finished_at": "2026-11-20T20:11:02.310Z",
+            "error": "canceled",
+            "queue_position": null,
+        }),
+    )
 }
 
 /// A job that failed.
 pub fn failed() -> Value {
-    with(done(), json!({
-        "status": "failed",
-        "result": null,
-        "error": "blocked for safety: the model refused the prompt",
-    }))
+    with(
+        done(),
+        json!({
+            "status": "failed",
+            "result": null,
+            "error": "blocked for safety: the model refused the prompt",
+        }),
+    )
 }
 
 /// A job with all that is on record of it.
 pub fn record(job: Value) -> Value {
-    with(job, json!({
-        "account_id": ACCOUNT,
-        "key_id": KEY,
-        "tier": "pro",
-        "mode": "text-to-image",
-        "aspect_ratio": "16:9",
-        "ratio": "16:9",
-        "resolution": "2K",
-        "price": "0.134",
-        "prompt": "a lighthouse in a storm at night",
-        "metadata": {"order": "4711"},
-        "callback_url": null,
-        "origin": "native",
-        "inputs": [],
-        "picture": {"bytes": 3_214_870, "width": 2_752, "height": 1_536},
-    }))
+    with(
+        job,
+        json!({
+            "account_id": ACCOUNT,
+            "key_id": KEY,
+            "tier": "pro",
+            "mode": "text-to-image",
+            "aspect_ratio": "16:9",
+            "ratio": "16:9",
+            "resolution": "2K",
+            "price": "0.134",
+            "prompt": "a lighthouse in a storm at night",
+            "metadata": {"order": "4711"},
+            "callback_url": null,
+            "origin": "native",
+            "inputs": [],
+            "picture": {"bytes": 3_214_870, "width": 2_752, "height": 1_536},
+        }),
+    )
 }
 
 /// The same without a picture.

@@ -7,8 +7,11 @@ use serde_json::json;
 
 /// `GET /files/...`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    let operation = Operation::new("fetchPicture", "Files", "Fetch a picture")
-        .path("file", "The picture's name.", json!({"type": "string"}));
+    let operation = Operation::new("fetchPicture", "Files", "Fetch a picture").path(
+        "file",
+        "The picture's name.",
+        json!({"type": "string"}),
+    );
     if sketch.config.storage.objects.is_some() {
         return operation
             .text("Pictures of this service are in a bucket: `result.image_url` leads there, and there is nothing here.")

@@ -1,7 +1,7 @@
 //! The six calls that make pictures.
 
 use crate::http::openapi::kinds::JOB;
-use crate::http::openapi::{Answer, Operation, Sketch, Header, bodies};
+use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies};
 use crate::http::problem::Code;
 use crate::http::wire::generation::Endpoint;
 use crate::http::wire::job::{Created, Estimate};
@@ -60,8 +60,12 @@ fn named(endpoint: Endpoint) -> (&'static str, &'static str) {
     match (endpoint.tier, endpoint.mode) {
         (Tier::Pro, Mode::TextToImage) => ("createProFromText", "From a prompt, on pro"),
         (Tier::Pro, Mode::ImageToImage) => ("createProFromImages", "From images, on pro"),
-        (Tier::Quality, Mode::TextToImage) => ("createQualityFromText", "From a prompt, on quality"),
-        (Tier::Quality, Mode::ImageToImage) => ("createQualityFromImages", "From images, on quality"),
+        (Tier::Quality, Mode::TextToImage) => {
+            ("createQualityFromText", "From a prompt, on quality")
+        }
+        (Tier::Quality, Mode::ImageToImage) => {
+            ("createQualityFromImages", "From images, on quality")
+        }
         (Tier::Fast, Mode::TextToImage) => ("createFastFromText", "From a prompt, on fast"),
         (Tier::Fast, Mode::ImageToImage) => ("createFastFromImages", "From images, on fast"),
     }
@@ -73,15 +77,25 @@ fn text(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
     let prices: Vec<String> = offer.prices.iter().map(price).collect();
     let from = match endpoint.mode {
         Mode::TextToImage => "Makes a job that draws what the prompt says.",
-        Mode::ImageToImage => "Makes a job that draws what the prompt says, from input images that are fetched while the call waits.",
+        Mode::ImageToImage => {
+            "Makes a job that draws what the prompt says, from input images that are fetched while the call waits."
+        }
     };
-    format!("{from}\n\nThe model is **{}**. Price by size: {}.", endpoint.tier, prices.join(", "))
+    format!(
+        "{from}\n\nThe model is **{}**. Price by size: {}.",
+        endpoint.tier,
+        prices.join(", ")
+    )
 }
 
 /// The first ratio that is on sale, and 16:9 if it is.
 fn ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
     let offer = sketch.catalog.offer(endpoint.tier);
-    let ratios: Vec<String> = offer.aspect_ratios.iter().map(ToString::to_string).collect();
+    let ratios: Vec<String> = offer
+        .aspect_ratios
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     let wide = ratios.iter().find(|it| *it == "16:9");
     wide.or(ratios.first()).cloned().unwrap_or_default()
 }
@@ -101,7 +115,11 @@ fn estimate(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
 
 fn requests(endpoint: Endpoint, sketch: &Sketch<'_>) -> Vec<(&'static str, Value)> {
     let ratio = ratio(endpoint, sketch);
-    let sizes: Vec<&str> = sketch.catalog.offer(endpoint.tier).resolution_words().collect();
+    let sizes: Vec<&str> = sketch
+        .catalog
+        .offer(endpoint.tier)
+        .resolution_words()
+        .collect();
     let inputs = json!(["https://pictures.example/fox.png"]);
     let mut least = json!({"prompt": "a lighthouse in a storm at night", "aspect_ratio": ratio});
     let mut most = json!({

@@ -1,13 +1,13 @@
 //! Looking at jobs, waiting for them, and taking them back.
 
 use super::examples::{self, canceled, done, failed, page, queued, with};
+use crate::http::openapi::Header;
 use crate::http::openapi::kinds::words;
 use crate::http::openapi::named;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::http::paging::Listing;
 use crate::http::problem::Code;
 use crate::http::wire::job::{JobView, ListedJob};
-use crate::http::openapi::Header;
 use serde_json::{Value, json};
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -15,15 +15,23 @@ const ID: &str = "The job's id, as its creation answered it.";
 
 /// `GET /jobs`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let entry = with(done(), json!({
-        "tier": "pro",
-        "mode": "text-to-image",
-        "aspect_ratio": "16:9",
-        "resolution": "2K",
-        "price": "0.134",
-        "key_id": examples::KEY,
-    }));
-    let listed = Answer::json(200, "A page of jobs.", sketch.schema::<Listing<ListedJob<'static>>>(), page(entry));
+    let entry = with(
+        done(),
+        json!({
+            "tier": "pro",
+            "mode": "text-to-image",
+            "aspect_ratio": "16:9",
+            "resolution": "2K",
+            "price": "0.134",
+            "key_id": examples::KEY,
+        }),
+    );
+    let listed = Answer::json(
+        200,
+        "A page of jobs.",
+        sketch.schema::<Listing<ListedJob<'static>>>(),
+        page(entry),
+    );
     let moment = || json!({"type": "string", "format": "date-time"});
     Operation::new("listJobs", "Jobs", "The account's jobs")
         .text("Newest first, those of the synchronous interfaces included. A page looks at 2,000 jobs at most: with a filter that few of them pass it may hold less than `limit`, or nothing, and still have a `next_cursor`.")
@@ -49,7 +57,10 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<JobView<'static>>();
     let examples = named(&[("Done", done()), ("Queued", queued()), ("Failed", failed())]);
     let shown = Answer::new(200, "The job.")
-        .content("application/json", json!({"schema": schema, "examples": examples}))
+        .content(
+            "application/json",
+            json!({"schema": schema, "examples": examples}),
+        )
         .not_stored()
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showJob", "Jobs", "Look a job up")
@@ -63,7 +74,12 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `DELETE /jobs/{job_id}`
 pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
-    let gone = Answer::json(200, "The job, now `failed` with the error `canceled`.", sketch.schema::<JobView<'static>>(), canceled());
+    let gone = Answer::json(
+        200,
+        "The job, now `failed` with the error `canceled`.",
+        sketch.schema::<JobView<'static>>(),
+        canceled(),
+    );
     Operation::new("cancelJob", "Jobs", "Take a queued job back")
         .text("Its price is free again in the same moment, and its webhook is sent. A job that has begun, or is over, is left alone: `409`.")
         .path_id("job_id", ID)
@@ -74,7 +90,10 @@ pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
 /// `GET /jobs/{job_id}/events`
 pub fn follow(_: &mut Sketch<'_>) -> Operation {
     let stream = Answer::new(200, "The stream of events.")
-        .content("text/event-stream", json!({"schema": {"type": "string"}, "example": stream()}))
+        .content(
+            "text/event-stream",
+            json!({"schema": {"type": "string"}, "example": stream()}),
+        )
         .not_stored()
         .header(Header::UNBUFFERED);
     Operation::new("followJob", "Jobs", "Listen to a job")
@@ -88,5 +107,10 @@ pub fn follow(_: &mut Sketch<'_>) -> Operation {
 
 fn stream() -> Value {
     let data = |job: Value| job.to_string();
-    format!("retry: 2000\n\nid: 1\nevent: status\ndata: {}\n\nid: 3\nevent: status\ndata: {}\n\n", data(queued()), data(done())).into()
+    format!(
+        "retry: 2000\n\nid: 1\nevent: status\ndata: {}\n\nid: 3\nevent: status\ndata: {}\n\n",
+        data(queued()),
+        data(done())
+    )
+    .into()
 }

@@ -38,13 +38,19 @@ fn example() -> Value {
 }
 
 fn with_text() -> Value {
-    with(example(), json!({"api_key": "tt_0n7kQx4uYb2WmZr9VtLs8HfPa6JcDe1GiKoMq3SwUy5BnT0aF"}))
+    with(
+        example(),
+        json!({"api_key": "tt_0n7kQx4uYb2WmZr9VtLs8HfPa6JcDe1GiKoMq3SwUy5BnT0aF"}),
+    )
 }
 
 fn field(name_of: &str) -> Value {
     let limit = |text: &str| {
         let schema = json!({"type": ["string", "null"], "pattern": r"^[0-9]{1,15}(\.[0-9]{1,6})?$", "maxLength": 20, "examples": ["5.00"]});
-        told(schema, format!("The most that it may spend {text}. `null`: no such limit."))
+        told(
+            schema,
+            format!("The most that it may spend {text}. `null`: no such limit."),
+        )
     };
     match name_of {
         "name" => name(),
@@ -55,7 +61,9 @@ fn field(name_of: &str) -> Value {
             "description": "The models that it may ask for. `null`: all.",
         }),
         "active" => json!({"type": ["boolean", "null"], "description": "Switched on."}),
-        "expires_at" => json!({"type": ["string", "null"], "format": "date-time", "description": "Until when it is valid. `null`: for ever."}),
+        "expires_at" => {
+            json!({"type": ["string", "null"], "format": "date-time", "description": "Until when it is valid. `null`: for ever."})
+        }
         "spend_limit" => limit("over all its life"),
         "spend_limit_daily" => limit("in a day of UTC"),
         "spend_limit_monthly" => limit("in a calendar month of UTC"),
@@ -97,7 +105,12 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("listKeys", "Keys", "An account's keys")
         .path_id("account_id", accounts::ID)
         .window()
-        .answer(Answer::json(200, "A page of keys, without their texts.", schema, last_page(example())))
+        .answer(Answer::json(
+            200,
+            "A page of keys, without their texts.",
+            schema,
+            last_page(example()),
+        ))
         .refuses([Code::NotFound])
 }
 
@@ -114,13 +127,21 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("createKey", "Keys", "Make a key")
         .text("`api_key` is told this once; only its hash is kept. Every restriction is optional.")
         .path_id("account_id", accounts::ID)
-        .body(object(FIELDS, &["name"], field), &[("With all rights", least), ("Narrowed", most)])
+        .body(
+            object(FIELDS, &["name"], field),
+            &[("With all rights", least), ("Narrowed", most)],
+        )
         .answer(
-            Answer::json(201, "The key with its text.", sketch.schema::<KeyView>(), with_text())
-                .link("show", "showApiKey", "key_id", "$response.body#/key_id")
-                .link("change", "changeKey", "key_id", "$response.body#/key_id")
-                .link("rotate", "rotateKey", "key_id", "$response.body#/key_id")
-                .link("remove", "removeKey", "key_id", "$response.body#/key_id"),
+            Answer::json(
+                201,
+                "The key with its text.",
+                sketch.schema::<KeyView>(),
+                with_text(),
+            )
+            .link("show", "showApiKey", "key_id", "$response.body#/key_id")
+            .link("change", "changeKey", "key_id", "$response.body#/key_id")
+            .link("rotate", "rotateKey", "key_id", "$response.body#/key_id")
+            .link("remove", "removeKey", "key_id", "$response.body#/key_id"),
         )
         .refuses([Code::NotFound])
 }
@@ -129,7 +150,12 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("showApiKey", "Keys", "A key")
         .path_id("key_id", ID)
-        .answer(Answer::json(200, "The key, without its text.", sketch.schema::<KeyView>(), example()))
+        .answer(Answer::json(
+            200,
+            "The key, without its text.",
+            sketch.schema::<KeyView>(),
+            example(),
+        ))
         .refuses([Code::NotFound])
 }
 
@@ -167,7 +193,10 @@ pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
         }),
         _ => Value::Null,
     });
-    let rotated = with(with_text(), json!({"previous_valid_until": "2026-11-21T20:10:58.145Z"}));
+    let rotated = with(
+        with_text(),
+        json!({"previous_valid_until": "2026-11-21T20:10:58.145Z"}),
+    );
     Operation::new("rotateKey", "Keys", "Give a key a new text")
         .text("The same key, with the same limits and the same spending. At most 8 earlier texts are valid at once.")
         .path_id("key_id", ID)
@@ -175,4 +204,3 @@ pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
         .answer(Answer::json(200, "The key with its new text.", sketch.schema::<KeyView>(), rotated))
         .refuses([Code::NotFound, Code::Conflict])
 }
-

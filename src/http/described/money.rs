@@ -10,7 +10,12 @@ use serde_json::json;
 /// `GET /balance`
 pub fn balance(sketch: &mut Sketch<'_>) -> Operation {
     let example = json!({"balance": "99.866", "reserved": "0.134", "available": "99.732"});
-    let told = Answer::json(200, "The account's money.", sketch.schema::<BalanceView>(), example);
+    let told = Answer::json(
+        200,
+        "The account's money.",
+        sketch.schema::<BalanceView>(),
+        example,
+    );
     Operation::new("showBalance", "Account", "What can be spent")
         .text("All three amounts are of one moment: `available` is `balance` without `reserved`.")
         .answer(told.not_stored())
@@ -18,7 +23,12 @@ pub fn balance(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /transactions`
 pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
-    let listed = Answer::json(200, "A page of the ledger.", sketch.schema::<Listing<EntryView>>(), page(charge()));
+    let listed = Answer::json(
+        200,
+        "A page of the ledger.",
+        sketch.schema::<Listing<EntryView>>(),
+        page(charge()),
+    );
     Operation::new("listTransactions", "Account", "The ledger")
         .text("What came in and what each picture cost, with the balance after each line; newest first.")
         .window()

@@ -34,7 +34,12 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<JobRecord<'static>>();
     Operation::new("showJob", "Jobs", "A job")
         .path_id("job_id", ID)
-        .answer(Answer::json(200, "The job with all that is on record of it.", schema, record(done())))
+        .answer(Answer::json(
+            200,
+            "The job with all that is on record of it.",
+            schema,
+            record(done()),
+        ))
         .refuses([Code::NotFound, Code::StorageUnavailable])
 }
 

@@ -37,8 +37,12 @@ fn switches() -> Value {
 
 /// `GET /pause`
 pub fn show_pause(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("showPause", "Service", "What is paused")
-        .answer(Answer::json(200, "The switches.", sketch.schema::<Switches>(), switches()))
+    Operation::new("showPause", "Service", "What is paused").answer(Answer::json(
+        200,
+        "The switches.",
+        sketch.schema::<Switches>(),
+        switches(),
+    ))
 }
 
 /// `PUT /pause`
@@ -52,8 +56,14 @@ pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
     let body = object(BODY, &[], |field| match field {
         "project" => told(switch(), "Everything."),
         "tiers" => or_nothing(object(TIERS, &[], |_| switch()), "Single models."),
-        "reason" => told(reason(), "What callers are told, for all that is paused and has no reason of its own."),
-        "reasons" => or_nothing(object(SWITCHES, &[], |_| reason()), "Reasons of single switches."),
+        "reason" => told(
+            reason(),
+            "What callers are told, for all that is paused and has no reason of its own.",
+        ),
+        "reasons" => or_nothing(
+            object(SWITCHES, &[], |_| reason()),
+            "Reasons of single switches.",
+        ),
         _ => Value::Null,
     });
     Operation::new("setPause", "Service", "Pause, or take up again")
@@ -67,7 +77,10 @@ pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /audit`
 pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
-    let kinds: BTreeSet<&str> = Action::ALL.iter().filter_map(|it| it.word().split('.').next()).collect();
+    let kinds: BTreeSet<&str> = Action::ALL
+        .iter()
+        .filter_map(|it| it.word().split('.').next())
+        .collect();
     let actions = Action::ALL.iter().map(|it| it.word()).chain(kinds);
     let moment = || json!({"type": "string", "format": "date-time"});
     let entry = json!({
@@ -87,8 +100,16 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("listChanges", "Service", "Who changed what")
         .text("Newest first. Each line was written in the commit that made its change.")
         .window()
-        .query("account_id", "Only what concerns this account.", json!({"type": "string", "format": "uuid"}))
-        .query("action", "Only such changes; what stands before the dot means all of that kind.", words(actions))
+        .query(
+            "account_id",
+            "Only what concerns this account.",
+            json!({"type": "string", "format": "uuid"}),
+        )
+        .query(
+            "action",
+            "Only such changes; what stands before the dot means all of that kind.",
+            words(actions),
+        )
         .query("from", "Only from this moment on.", moment())
         .query("to", "Only up to this moment.", moment())
         .answer(Answer::json(200, "A page of the log.", schema, page(entry)))

@@ -59,7 +59,12 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("listWebhooks", "Webhooks", "An account's webhooks")
         .path_id("account_id", accounts::ID)
         .window()
-        .answer(Answer::json(200, "A page of webhooks.", schema, last_page(example())))
+        .answer(Answer::json(
+            200,
+            "A page of webhooks.",
+            schema,
+            last_page(example()),
+        ))
         .refuses([Code::NotFound])
 }
 
@@ -68,12 +73,35 @@ pub fn register(sketch: &mut Sketch<'_>) -> Operation {
     let example_body = json!({"url": "https://shop.example/hooks/tintype"});
     Operation::new("registerWebhook", "Webhooks", "Register a webhook")
         .path_id("account_id", accounts::ID)
-        .body(object(FIELDS, &["url"], field), &[("A webhook", example_body)])
+        .body(
+            object(FIELDS, &["url"], field),
+            &[("A webhook", example_body)],
+        )
         .answer(
-            Answer::json(201, "The webhook with its secret.", sketch.schema::<WebhookView>(), example())
-                .link("show", "showWebhook", "webhook_id", "$response.body#/webhook_id")
-                .link("change", "changeWebhook", "webhook_id", "$response.body#/webhook_id")
-                .link("remove", "removeWebhook", "webhook_id", "$response.body#/webhook_id"),
+            Answer::json(
+                201,
+                "The webhook with its secret.",
+                sketch.schema::<WebhookView>(),
+                example(),
+            )
+            .link(
+                "show",
+                "showWebhook",
+                "webhook_id",
+                "$response.body#/webhook_id",
+            )
+            .link(
+                "change",
+                "changeWebhook",
+                "webhook_id",
+                "$response.body#/webhook_id",
+            )
+            .link(
+                "remove",
+                "removeWebhook",
+                "webhook_id",
+                "$response.body#/webhook_id",
+            ),
         )
         .refuses([Code::NotFound, Code::Conflict])
 }
@@ -82,7 +110,12 @@ pub fn register(sketch: &mut Sketch<'_>) -> Operation {
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("showWebhook", "Webhooks", "A webhook")
         .path_id("webhook_id", ID)
-        .answer(Answer::json(200, "The webhook with its secret.", sketch.schema::<WebhookView>(), example()))
+        .answer(Answer::json(
+            200,
+            "The webhook with its secret.",
+            sketch.schema::<WebhookView>(),
+            example(),
+        ))
         .refuses([Code::NotFound])
 }
 
@@ -90,15 +123,25 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
 pub fn change(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("changeWebhook", "Webhooks", "Change a webhook")
         .path_id("webhook_id", ID)
-        .body(object(FIELDS, &[], field_to_change), &[("For JavaScript", json!({"encoding": "utf8"}))])
-        .answer(Answer::json(200, "The webhook as it is now.", sketch.schema::<WebhookView>(), example()))
+        .body(
+            object(FIELDS, &[], field_to_change),
+            &[("For JavaScript", json!({"encoding": "utf8"}))],
+        )
+        .answer(Answer::json(
+            200,
+            "The webhook as it is now.",
+            sketch.schema::<WebhookView>(),
+            example(),
+        ))
         .refuses([Code::NotFound, Code::Conflict])
 }
 
 /// `DELETE /webhooks/{webhook_id}`
 pub fn remove(_: &mut Sketch<'_>) -> Operation {
     Operation::new("removeWebhook", "Webhooks", "Remove a webhook")
-        .text("Deliveries to it that are pending end as `failed`, with the reason `webhook deleted`.")
+        .text(
+            "Deliveries to it that are pending end as `failed`, with the reason `webhook deleted`.",
+        )
         .path_id("webhook_id", ID)
         .answer(Answer::new(204, "The webhook is gone."))
         .refuses([Code::NotFound])
@@ -110,8 +153,18 @@ pub fn test(sketch: &mut Sketch<'_>) -> Operation {
         .text("About a job that never was, with `metadata` `{\"test\": true}`.")
         .path_id("webhook_id", ID)
         .answer(
-            Answer::json(202, "The delivery, pending.", sketch.schema::<DeliveryView>(), pending())
-                .link("show", "showDelivery", "delivery_id", "$response.body#/delivery_id"),
+            Answer::json(
+                202,
+                "The delivery, pending.",
+                sketch.schema::<DeliveryView>(),
+                pending(),
+            )
+            .link(
+                "show",
+                "showDelivery",
+                "delivery_id",
+                "$response.body#/delivery_id",
+            ),
         )
         .refuses([Code::NotFound])
 }
@@ -133,10 +186,25 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
         "to" => moment("Only deliveries of this moment or earlier."),
         _ => Value::Null,
     });
-    Operation::new("redeliverFailed", "Webhooks", "Send all failed deliveries again")
-        .text("Those of this webhook that were created in a range of time, 10,000 at most.")
-        .path_id("webhook_id", ID)
-        .body(body, &[("Of one morning", json!({"from": "2026-11-20T08:00:00Z", "to": "2026-11-20T12:00:00Z"}))])
-        .answer(Answer::json(202, "How many are pending again.", sketch.schema::<Redelivery>(), json!({"redelivered": 12})))
-        .refuses([Code::NotFound])
+    Operation::new(
+        "redeliverFailed",
+        "Webhooks",
+        "Send all failed deliveries again",
+    )
+    .text("Those of this webhook that were created in a range of time, 10,000 at most.")
+    .path_id("webhook_id", ID)
+    .body(
+        body,
+        &[(
+            "Of one morning",
+            json!({"from": "2026-11-20T08:00:00Z", "to": "2026-11-20T12:00:00Z"}),
+        )],
+    )
+    .answer(Answer::json(
+        202,
+        "How many are pending again.",
+        sketch.schema::<Redelivery>(),
+        json!({"redelivered": 12}),
+    ))
+    .refuses([Code::NotFound])
 }

@@ -4,12 +4,16 @@ use super::kinds::{or_null, words};
 use super::sketch::Sketch;
 use crate::http::wire::generation::{self, Endpoint};
 use serde_json::{Map, Value, json};
-use tintype_storage::domain::request::{MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS};
+use tintype_storage::domain::request::{
+    MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
+};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 /// An object with exactly these fields; `describe` knows each of them.
 pub fn object(fields: &[&str], required: &[&str], describe: impl Fn(&str) -> Value) -> Value {
-    let properties = fields.iter().map(|name| ((*name).to_owned(), describe(name)));
+    let properties = fields
+        .iter()
+        .map(|name| ((*name).to_owned(), describe(name)));
     let mut schema = json!({
         "type": "object",
         "properties": properties.collect::<Map<_, _>>(),
@@ -78,7 +82,9 @@ fn aspect_ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
     let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
     let schema = words(ratios.chain(auto.then(|| "auto".to_owned())));
     let text = match auto {
-        true => "The shape, width to height. `auto` is the ratio nearest to the first input image's.",
+        true => {
+            "The shape, width to height. `auto` is the ratio nearest to the first input image's."
+        }
         false => "The shape, width to height.",
     };
     told(schema, text)

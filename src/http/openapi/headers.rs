@@ -119,7 +119,10 @@ impl Header {
                     json!({"type": "integer", "minimum": 1}),
                     it.example.parse::<u32>().unwrap_or_default().into(),
                 ),
-                Kind::Word(word) => (json!({"type": "string", "enum": [word]}), Value::from(it.example)),
+                Kind::Word(word) => (
+                    json!({"type": "string", "enum": [word]}),
+                    Value::from(it.example),
+                ),
             };
             let described = json!({
                 "description": it.text,

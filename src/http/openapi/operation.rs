@@ -82,7 +82,8 @@ impl Operation {
 
     /// The header that makes a call safe to repeat.
     pub fn idempotent(self, text: &str) -> Self {
-        let schema = json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"});
+        let schema =
+            json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"});
         self.header(idempotency::HEADER, text, schema)
             .refuses([Code::ValidationFailed, Code::IdempotencyKeyReused])
     }
@@ -102,7 +103,8 @@ impl Operation {
     }
 
     fn parameter(mut self, name: &str, place: &str, text: &str, schema: Value) -> Self {
-        let mut parameter = json!({"name": name, "in": place, "description": text, "schema": schema});
+        let mut parameter =
+            json!({"name": name, "in": place, "description": text, "schema": schema});
         if place == "path" {
             parameter["required"] = true.into();
         }
@@ -205,7 +207,10 @@ impl Answer {
 
     /// An answer in JSON.
     pub fn json(status: u16, text: &'static str, schema: Value, example: Value) -> Self {
-        Self::new(status, text).content("application/json", json!({"schema": schema, "example": example}))
+        Self::new(status, text).content(
+            "application/json",
+            json!({"schema": schema, "example": example}),
+        )
     }
 
     /// A body of another type.
@@ -257,7 +262,13 @@ pub fn named(examples: &[(&str, Value)]) -> Map<String, Value> {
     let entry = |(summary, value): &(&str, Value)| {
         let name: String = summary
             .chars()
-            .map(|it| if it.is_ascii_alphanumeric() { it.to_ascii_lowercase() } else { '_' })
+            .map(|it| {
+                if it.is_ascii_alphanumeric() {
+                    it.to_ascii_lowercase()
+                } else {
+                    '_'
+                }
+            })
             .collect();
         (name, json!({"summary": summary, "value": value}))
     };

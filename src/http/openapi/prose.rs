@@ -5,21 +5,51 @@ use serde_json::{Value, json};
 
 /// The groups of the client document, in the order in which they are read.
 pub const NATIVE: &[(&str, &str)] = &[
-    ("Pictures", "Six calls make pictures: three models, each from a prompt alone or from a prompt and input images. Each answers `202` as soon as the job, the hold on its price and its idempotency key are on the disk."),
-    ("Jobs", "A job is `queued`, then `processing`, and ends as `done` or `failed`. Its price is charged when it is done, and free again when it fails. Ask again, ask and wait, or listen."),
-    ("Account", "Money, and what the key in hand may do. All amounts are decimal strings."),
-    ("Files", "Where pictures are fetched from. The addresses are signed, need no key, and are made anew by each lookup."),
+    (
+        "Pictures",
+        "Six calls make pictures: three models, each from a prompt alone or from a prompt and input images. Each answers `202` as soon as the job, the hold on its price and its idempotency key are on the disk.",
+    ),
+    (
+        "Jobs",
+        "A job is `queued`, then `processing`, and ends as `done` or `failed`. Its price is charged when it is done, and free again when it fails. Ask again, ask and wait, or listen.",
+    ),
+    (
+        "Account",
+        "Money, and what the key in hand may do. All amounts are decimal strings.",
+    ),
+    (
+        "Files",
+        "Where pictures are fetched from. The addresses are signed, need no key, and are made anew by each lookup.",
+    ),
     ("Service", "What needs no key."),
 ];
 
 /// The groups of the operator's document.
 pub const OPERATORS: &[(&str, &str)] = &[
-    ("Accounts", "Who pays. An account is paid into beforehand; its jobs hold their prices until they end."),
-    ("Keys", "What clients call with. A key's text is told once, when it is made or rotated."),
-    ("Webhooks", "Where an account hears of its jobs. Each has its own URL and its own secret."),
-    ("Deliveries", "What was sent to webhooks, each attempt with what came back, and sending again."),
-    ("Jobs", "Jobs of every account, with all that is on record of them."),
-    ("Service", "How the service is, its switches, and who changed what."),
+    (
+        "Accounts",
+        "Who pays. An account is paid into beforehand; its jobs hold their prices until they end.",
+    ),
+    (
+        "Keys",
+        "What clients call with. A key's text is told once, when it is made or rotated.",
+    ),
+    (
+        "Webhooks",
+        "Where an account hears of its jobs. Each has its own URL and its own secret.",
+    ),
+    (
+        "Deliveries",
+        "What was sent to webhooks, each attempt with what came back, and sending again.",
+    ),
+    (
+        "Jobs",
+        "Jobs of every account, with all that is on record of them.",
+    ),
+    (
+        "Service",
+        "How the service is, its switches, and who changed what.",
+    ),
 ];
 
 /// The tags of a document.

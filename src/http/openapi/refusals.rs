@@ -25,7 +25,9 @@ pub fn behind(door: Door) -> &'static [Code] {
 /// The answer for the errors of one status, as a reference. Its description is put into the document once.
 pub fn response(codes: &[Code], door: Door, responses: &mut Map<String, Value>) -> Value {
     let told = if door == Door::Client { "Client" } else { "" };
-    let name = codes.iter().fold(told.to_owned(), |name, code| name + &camel(code.word()));
+    let name = codes
+        .iter()
+        .fold(told.to_owned(), |name, code| name + &camel(code.word()));
     if !responses.contains_key(&name) {
         responses.insert(name.clone(), described(codes, door));
     }
@@ -36,7 +38,9 @@ fn described(codes: &[Code], door: Door) -> Value {
     let Some(status) = codes.first().map(|code| code.status().as_u16()) else {
         return Value::Null;
     };
-    let means = codes.iter().map(|code| format!("`{}`: {}", code.word(), meaning(*code)));
+    let means = codes
+        .iter()
+        .map(|code| format!("`{}`: {}", code.word(), meaning(*code)));
     let mut headers = vec![Header::REQUEST_ID, Header::CACHE_CONTROL];
     headers.extend(match status {
         401 => Some(Header::CHALLENGE),
@@ -50,7 +54,10 @@ fn described(codes: &[Code], door: Door) -> Value {
     }
     let example = |code: &Code| {
         let name = code.word().to_owned();
-        (name, json!({"summary": code.title(), "value": example(*code)}))
+        (
+            name,
+            json!({"summary": code.title(), "value": example(*code)}),
+        )
     };
     json!({
         "description": means.collect::<Vec<_>>().join("\n\n"),
@@ -128,9 +135,13 @@ fn meaning(code: Code) -> &'static str {
         Code::ModelNotAllowed => "the key is not scoped for this model.",
         Code::AddressNotAllowed => "the key may not be used from this address.",
         Code::Forbidden => "this is not allowed.",
-        Code::InvalidSignature => "the address was not written by this server, or was changed since.",
+        Code::InvalidSignature => {
+            "the address was not written by this server, or was changed since."
+        }
         Code::UrlExpired => "the address has expired. Look the job up again for a new one.",
-        Code::NotFound => "there is no such thing, or it belongs to another account; the two are not told apart.",
+        Code::NotFound => {
+            "there is no such thing, or it belongs to another account; the two are not told apart."
+        }
         Code::MethodNotAllowed => "the path has no such method; see `Allow`.",
         Code::RequestTimeout => "the body came too slowly.",
         Code::Conflict => "what is asked for does not go with the present state.",
@@ -138,13 +149,23 @@ fn meaning(code: Code) -> &'static str {
         Code::PayloadTooLarge => "the body is too large.",
         Code::UnsupportedMediaType => "the body is not JSON in UTF-8, or has a `Content-Encoding`.",
         Code::RangeNotSatisfiable => "the range lies outside the file.",
-        Code::ValidationFailed => "something that was sent is wrong; `errors` names every faulty field.",
+        Code::ValidationFailed => {
+            "something that was sent is wrong; `errors` names every faulty field."
+        }
         Code::IdempotencyKeyReused => "the idempotency key belongs to another request.",
-        Code::RateLimited => "too many calls with this key, or too many jobs of the account that are not over. Wait for `Retry-After` seconds.",
+        Code::RateLimited => {
+            "too many calls with this key, or too many jobs of the account that are not over. Wait for `Retry-After` seconds."
+        }
         Code::Internal => "a fault of the service. Tell its operator the `request_id`.",
-        Code::StorageUnavailable => "the object store failed. Repeat the call, with the same `Idempotency-Key` where it has one.",
-        Code::Paused => "new work is not taken for now. Repeat the call after `Retry-After` with the same `Idempotency-Key`.",
-        Code::Overloaded => "the service has too much to do, or is about to restart. Repeat the call after `Retry-After`.",
+        Code::StorageUnavailable => {
+            "the object store failed. Repeat the call, with the same `Idempotency-Key` where it has one."
+        }
+        Code::Paused => {
+            "new work is not taken for now. Repeat the call after `Retry-After` with the same `Idempotency-Key`."
+        }
+        Code::Overloaded => {
+            "the service has too much to do, or is about to restart. Repeat the call after `Retry-After`."
+        }
     }
 }
 
@@ -153,7 +174,9 @@ fn detail(code: Code) -> &'static str {
     match code {
         Code::Unauthorized => "send the header `Authorization: Bearer <API_KEY>`",
         Code::InsufficientBalance => "the available balance is 0.01, the price 0.134",
-        Code::KeyLimitReached => "the API key has a spend limit of 5.00, of which 4.958 is spent or held; the price is 0.134",
+        Code::KeyLimitReached => {
+            "the API key has a spend limit of 5.00, of which 4.958 is spent or held; the price is 0.134"
+        }
         Code::ModelNotAllowed => "this API key is not scoped for the pro model",
         Code::AddressNotAllowed => "the API key may not be used from 198.51.100.7",
         Code::Forbidden => "this is not allowed",
@@ -167,13 +190,19 @@ fn detail(code: Code) -> &'static str {
         Code::PayloadTooLarge => "the body may have at most 1048576 bytes",
         Code::UnsupportedMediaType => "send the body as `Content-Type: application/json`",
         Code::RangeNotSatisfiable => "the range lies outside the file, which has 1048576 bytes",
-        Code::ValidationFailed => "body: is not a well-formed JSON object: EOF while parsing an object at line 1 column 1",
+        Code::ValidationFailed => {
+            "body: is not a well-formed JSON object: EOF while parsing an object at line 1 column 1"
+        }
         Code::IdempotencyKeyReused => "this idempotency key was used for another request",
         Code::RateLimited => "too many calls with this API key",
         Code::Internal => "the service failed to answer this; tell its operator the request id",
         Code::StorageUnavailable => "the request could not be stored; try again",
-        Code::Paused => "the pro model is paused (new weights until 14:00); try again later with the same Idempotency-Key",
-        Code::Overloaded => "the queue of the service is full; try again later with the same Idempotency-Key",
+        Code::Paused => {
+            "the pro model is paused (new weights until 14:00); try again later with the same Idempotency-Key"
+        }
+        Code::Overloaded => {
+            "the queue of the service is full; try again later with the same Idempotency-Key"
+        }
     }
 }
 

@@ -72,6 +72,8 @@ fn answer(request: &HttpRequest, written: &Written) -> HttpResponse {
     answer.insert_header(header::ETag(written.tag.clone()));
     match is_known {
         true => answer.finish(),
-        false => answer.content_type("application/json").body(written.text.clone()),
+        false => answer
+            .content_type("application/json")
+            .body(written.text.clone()),
     }
 }

@@ -13,7 +13,13 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 /// Where the documents are, and what their own paths begin with.
 const PLACES: [&str; 2] = ["/api/v1/openapi.json", "/admin/v1/openapi.json"];
 /// What belongs to the transport, and is the same on every answer of any server.
-const TRANSPORT: [&str; 5] = ["content-length", "content-type", "transfer-encoding", "date", "connection"];
+const TRANSPORT: [&str; 5] = [
+    "content-length",
+    "content-type",
+    "transfer-encoding",
+    "date",
+    "connection",
+];
 
 /// The documents of a server.
 pub struct Contract {
@@ -41,14 +47,28 @@ static PUBLISHED: OnceLock<Contract> = OnceLock::new();
 pub fn hold(to: SocketAddr, method: &str, target: &str, answer: &Answer) {
     let path = target.split(['?', '#']).next().unwrap_or_default();
     let begins = |it: &&str| path.starts_with(*it);
-    if !["/api/v1/", "/admin/v1/", "/files/results/", "/healthz", "/readyz"].iter().any(|it| begins(&it)) {
+    if ![
+        "/api/v1/",
+        "/admin/v1/",
+        "/files/results/",
+        "/healthz",
+        "/readyz",
+    ]
+    .iter()
+    .any(|it| begins(&it))
+    {
         return;
     }
     let Some(contract) = published(to) else {
         return;
     };
     let faults = contract.faults(method, path, answer);
-    assert!(faults.is_empty(), "{method} {target} is not as documented: {}\n{}", faults.join("; "), answer.text());
+    assert!(
+        faults.is_empty(),
+        "{method} {target} is not as documented: {}\n{}",
+        faults.join("; "),
+        answer.text()
+    );
 }
 
 /// The documents of the first server of this process that would tell them.
@@ -69,7 +89,9 @@ impl Contract {
                 format!("GET {place} HTTP/1.1\r\nHost: {to}\r\nAuthorization: Bearer {ADMIN_TOKEN}\r\nConnection: close\r\n\r\n")
                     .as_bytes(),
             );
-            wire.answer_to("GET").filter(|it| it.status == 200).map(|it| it.json())
+            wire.answer_to("GET")
+                .filter(|it| it.status == 200)
+                .map(|it| it.json())
         };
         Some(Self {
             documents: [fetch(PLACES[0])?, fetch(PLACES[1])?],
@@ -126,7 +148,10 @@ impl Contract {
         }
         let status = answer.status.to_string();
         let Some(response) = call.operation["responses"].get(&status) else {
-            return vec![format!("status {status} of {}", call.operation["operationId"])];
+            return vec![format!(
+                "status {status} of {}",
+                call.operation["operationId"]
+            )];
         };
         let response = resolved(call.document, response);
         let mut faults = headers(call.document, response, answer);
@@ -136,12 +161,22 @@ impl Contract {
         faults
     }
 
-    fn body(&self, call: &Described<'_>, status: &str, response: &Value, answer: &Answer) -> Vec<String> {
+    fn body(
+        &self,
+        call: &Described<'_>,
+        status: &str,
+        response: &Value,
+        answer: &Answer,
+    ) -> Vec<String> {
         let media = answer.header("content-type").unwrap_or_default();
         let media = media.split(';').next().unwrap_or_default();
         let Some(content) = response.get("content") else {
             let is_empty = answer.body.is_empty();
-            return if is_empty { Vec::new() } else { vec!["a body where there should be none".into()] };
+            return if is_empty {
+                Vec::new()
+            } else {
+                vec!["a body where there should be none".into()]
+            };
         };
         let Some(described) = content.get(media) else {
             return vec![format!("the media type {media:?}")];
@@ -152,12 +187,17 @@ impl Contract {
         let name = format!("{} {} {status}", call.method, call.template);
         let validator = self.validator(&name, call.document, &described["schema"]);
         let body = answer.json();
-        validator.iter_errors(&body).map(|it| format!("{} at {}", it, it.instance_path())).collect()
+        validator
+            .iter_errors(&body)
+            .map(|it| format!("{} at {}", it, it.instance_path()))
+            .collect()
     }
 
     fn validator(&self, name: &str, document: &Value, schema: &Value) -> Arc<Validator> {
         let mut known = self.validators.lock().unwrap();
-        let made = known.entry(name.to_owned()).or_insert_with(|| Arc::new(validator(document, schema)));
+        let made = known
+            .entry(name.to_owned())
+            .or_insert_with(|| Arc::new(validator(document, schema)));
         Arc::clone(made)
     }
 }
@@ -178,7 +218,9 @@ pub fn validator(document: &Value, schema: &Value) -> Validator {
 /// What a reference leads to.
 pub fn resolved<'a>(document: &'a Value, value: &'a Value) -> &'a Value {
     match value.get("$ref").and_then(Value::as_str) {
-        Some(place) => document.pointer(place.trim_start_matches('#')).unwrap_or(&Value::Null),
+        Some(place) => document
+            .pointer(place.trim_start_matches('#'))
+            .unwrap_or(&Value::Null),
         None => value,
     }
 }
@@ -188,7 +230,9 @@ fn headers(document: &Value, response: &Value, answer: &Answer) -> Vec<String> {
     let described = response["headers"].as_object().unwrap_or(&NONE);
     let mut faults = Vec::new();
     for (name, value) in &answer.headers {
-        let known = described.iter().find(|(it, _)| it.eq_ignore_ascii_case(name));
+        let known = described
+            .iter()
+            .find(|(it, _)| it.eq_ignore_ascii_case(name));
         match known {
             Some((_, header)) => {
                 let words = resolved(document, header)["schema"]["enum"].as_array();
@@ -202,7 +246,12 @@ fn headers(document: &Value, response: &Value, answer: &Answer) -> Vec<String> {
     }
     for (name, header) in described {
         let required = resolved(document, header)["required"] == true;
-        if required && !answer.headers.iter().any(|(it, _)| it.eq_ignore_ascii_case(name)) {
+        if required
+            && !answer
+                .headers
+                .iter()
+                .any(|(it, _)| it.eq_ignore_ascii_case(name))
+        {
             faults.push(format!("no header {name}"));
         }
     }
