@@ -4,8 +4,8 @@ const METHODS = ["get", "post", "put", "patch", "delete"];
 
 /** The two interfaces. */
 export const INTERFACES = {
-  clients: { title: "For clients", place: "/api/v1/openapi.json", secret: "API key", hint: "tt_…" },
-  operator: { title: "For the operator", place: "/admin/v1/openapi.json", secret: "Admin token", hint: "the file admin-token" },
+  clients: { title: "Clients", place: "/api/v1/openapi.json", secret: "API key", hint: "tt_…" },
+  operator: { title: "Operator", place: "/admin/v1/openapi.json", secret: "Admin token", hint: "the file admin-token" },
 };
 
 /** What a reference leads to; anything else is itself. */

@@ -41,6 +41,14 @@ function answer(document, status, response) {
         h("li", { class: "field" }, h("div", { class: "field-head" }, h("code", { class: "field-name" }, name), it.required ? null : h("span", { class: "kind" }, "sometimes")), h("p", {}, inline(it.description)))))) : null));
 }
 
+/** What is answered when all is well, at a glance. */
+function outcome(document, call) {
+  const [status, response] = Object.entries(call.responses).find(([it]) => it.startsWith("2") && it !== "204") ?? [];
+  const content = follow(document, response).content;
+  const [first] = examples(json(content) ?? content?.["text/event-stream"]);
+  return first ? block(pretty(first[1]), { title: status, plain: typeof first[1] === "string" }) : null;
+}
+
 /** The article of a call. `held` gives the key or token that was typed in. */
 export function article(document, call, held) {
   const body = json(call.requestBody?.content);
@@ -53,5 +61,5 @@ export function article(document, call, held) {
       call.sent ? null : h("section", {}, h("h4", {}, "Answers"), Object.entries(call.responses).map(([status, it]) => answer(document, status, follow(document, it))))),
     h("div", { class: "tried" }, call.sent
       ? examples(body).map(([title, value]) => block(pretty(value), { title }))
-      : tryIt(document, call, held)));
+      : [tryIt(document, call, held), outcome(document, call)]));
 }

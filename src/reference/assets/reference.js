@@ -94,7 +94,8 @@ function draw(name, document) {
     ask: () => { app.firstChild.classList.add("open"); window.document.getElementById("secret").focus(); },
   };
   const { info } = document;
-  frame(name, [secretField(name), index(name, list)], [
+  const own = h("form", { onsubmit: (event) => event.preventDefault() }, secretField(name));
+  frame(name, [own, index(name, list)], [
     h("section", { class: "opening" },
       h("h1", {}, info.title), h("p", { class: "lead" }, info.summary),
       h("p", { class: "facts" }, h("span", {}, `Version ${info.version}`), h("span", {}, `OpenAPI ${document.openapi}`), h("span", {}, h("code", {}, document.servers[0].url)),
