@@ -13,7 +13,7 @@ use tintype_storage::domain::tier::Tier;
 
 /// What the caller's own key may do.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Key")]
+#[schemars(rename = "Key", deny_unknown_fields)]
 pub struct OwnKey<'a> {
     /// The key's id, which is no secret.
     #[schemars(with = "kinds::Id")]

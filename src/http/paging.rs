@@ -22,7 +22,7 @@ pub struct Window {
     pub after: Option<[u8; 16]>,
 }
 
-/// A list on the wire.
+/// A page of a list.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page", deny_unknown_fields)]
 pub struct Listing<T: Serialize> {

@@ -48,7 +48,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
             json!({"type": "object", "additionalProperties": {"type": "string"}, "maxProperties": 10}),
             json!({"order": "4711"}),
         )
-        .answer(listed.not_stored().link("show", "showJob", "job_id", "$response.body#/data/0/job_id"))
+        .answer(listed.not_stored())
         .refuses([Code::StorageUnavailable])
 }
 
@@ -92,7 +92,7 @@ pub fn follow(_: &mut Sketch<'_>) -> Operation {
     let stream = Answer::new(200, "The stream of events.")
         .content(
             "text/event-stream",
-            json!({"schema": {"type": "string"}, "example": stream()}),
+            json!({"schema": event(), "example": stream()}),
         )
         .not_stored()
         .header(Header::UNBUFFERED);
@@ -103,6 +103,18 @@ pub fn follow(_: &mut Sketch<'_>) -> Operation {
         .answer(stream)
         .answer(Answer::new(204, "The last event had been heard: there is nothing more to come."))
         .refuses([Code::NotFound])
+}
+
+/// One event of the stream.
+fn event() -> Value {
+    json!({
+        "description": "The fields of each event.",
+        "properties": {
+            "id": {"type": "string", "description": "The number of the state: what `Last-Event-ID` takes."},
+            "event": {"type": "string", "enum": ["status", "progress"]},
+            "data": {"type": "string", "description": "JSON in one line."},
+        },
+    })
 }
 
 fn stream() -> Value {

@@ -92,7 +92,7 @@ pub const JOB: &str = "01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10";
 /// What amounts look like in answers.
 const MONEY: &str = r"^-?[0-9]{1,15}\.[0-9]{2,6}$";
 /// What amounts may look like in bodies.
-const AMOUNT: &str = r"^-?[0-9]{1,15}(\.[0-9]{1,6})?$";
+const AMOUNT: &str = r"^-?0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$";
 
 /// A value as a schema.
 fn schema(value: Value) -> Schema {
@@ -108,14 +108,14 @@ pub fn words(words: impl IntoIterator<Item = impl Into<Value>>) -> Value {
 
 /// An amount in a body.
 pub fn amount() -> Value {
-    json!({"type": "string", "pattern": AMOUNT, "maxLength": 20, "examples": ["25.00"]})
+    json!({"type": "string", "pattern": AMOUNT, "examples": ["25.00"]})
 }
 
 /// A schema that takes `null` as well.
 pub fn or_null(mut schema: Value) -> Value {
     let kind = schema["type"].take();
     schema["type"] = json!([kind, "null"]);
-    if let Some(words) = schema["enum"].as_array_mut() {
+    if let Some(Value::Array(words)) = schema.get_mut("enum") {
         words.push(Value::Null);
     }
     schema

@@ -6,7 +6,7 @@ use serde::Serialize;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::job::{Job, JobState};
 
-/// The 202 of a generation call.
+/// A job that has been accepted.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "CreatedJob", deny_unknown_fields)]
 pub struct Created {
@@ -47,7 +47,7 @@ pub struct Estimate {
 
 /// A job as the lookup tells it. Every field is always there.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Job")]
+#[schemars(rename = "Job", deny_unknown_fields)]
 pub struct JobView<'a> {
     /// The job's id.
     #[schemars(with = "kinds::Id")]
@@ -75,7 +75,7 @@ pub struct JobView<'a> {
 
 /// A job as the list tells it: with what lists are filtered by.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "ListedJob")]
+#[schemars(rename = "ListedJob", deny_unknown_fields)]
 pub struct ListedJob<'a> {
     #[serde(flatten)]
     job: JobView<'a>,

@@ -13,7 +13,7 @@ use tintype_storage::domain::job::{Brief, Job, JobState, Origin, ResultImage, Wo
 
 /// A job as its keepers see it.
 #[derive(Serialize, JsonSchema)]
-#[schemars(rename = "JobRecord")]
+#[schemars(rename = "JobRecord", deny_unknown_fields)]
 pub struct JobRecord<'a> {
     #[serde(flatten)]
     job: JobView<'a>,

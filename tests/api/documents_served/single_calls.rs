@@ -135,9 +135,12 @@ pub fn jobs(tour: &mut Tour<'_>) {
     let picture = server.objects().join("results").join(format!("{job}.png"));
     fs::remove_file(&picture).unwrap();
     tour.gives(server.get(&file), "gone");
-    fs::create_dir(&picture).unwrap();
+    let results = server.objects().join("results");
+    fs::rename(&results, results.with_extension("aside")).unwrap();
+    fs::write(&results, "in the way").unwrap();
     tour.gives(server.get(&file), "storage_unavailable");
-    fs::remove_dir(&picture).unwrap();
+    fs::remove_file(&results).unwrap();
+    fs::rename(results.with_extension("aside"), &results).unwrap();
     server.clock.advance(std::time::Duration::from_secs(90_000));
     tour.gives(server.get(&file), "url_expired");
 }
