@@ -46,7 +46,7 @@ fn with_text() -> Value {
 
 fn field(name_of: &str) -> Value {
     let limit = |text: &str| {
-        let schema = json!({"type": ["string", "null"], "pattern": r"^[0-9]{1,15}(\.[0-9]{1,6})?$", "maxLength": 20, "examples": ["5.00"]});
+        let schema = json!({"type": ["string", "null"], "pattern": r"^0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$", "examples": ["5.00"]});
         told(
             schema,
             format!("The most that it may spend {text}. `null`: no such limit."),

@@ -18,6 +18,8 @@ pub fn object(fields: &[&str], required: &[&str], describe: impl Fn(&str) -> Val
         "type": "object",
         "properties": properties.collect::<Map<_, _>>(),
         "additionalProperties": false,
+        // A JSON object has no order, and readers want what matters first.
+        "x-order": fields,
     });
     if !required.is_empty() {
         schema["required"] = json!(required);

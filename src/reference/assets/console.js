@@ -44,8 +44,7 @@ function input(document, parameter, form, changed) {
 }
 
 /** Chooses among the examples of a body. */
-function bodies(body, area, changed) {
-  const list = examples(body);
+function bodies(list, area, changed) {
   if (list.length < 2) return null;
   return h("select", { "aria-label": "Example", onchange: (event) => { area.value = pretty(list[event.target.value][1]); changed(); } },
     list.map(([title], at) => h("option", { value: String(at) }, title)));
@@ -55,6 +54,7 @@ function bodies(body, area, changed) {
 export function console(document, call, held) {
   const form = { path: {}, query: {}, header: {}, deep: new Set(), body: "" };
   const body = json(call.requestBody?.content);
+  const ready = examples(document, body);
   const shown = h("div", { class: "sample" });
   const named = held.name === "operator" ? "$TINTYPE_ADMIN_TOKEN" : "$TINTYPE_KEY";
   const draw = () => {
@@ -73,7 +73,7 @@ export function console(document, call, held) {
   const rewritten = () => { form.body = area.value; draw(); };
   if (area) {
     // A body that may be left out is left out until somebody writes one.
-    area.value = call.requestBody.required ? pretty(examples(body)[0]?.[1] ?? {}) : "";
+    area.value = call.requestBody.required ? pretty(ready[0]?.[1] ?? {}) : "";
     form.body = area.value;
   }
   const result = h("div", { class: "received", "aria-live": "polite" });
@@ -97,7 +97,7 @@ export function console(document, call, held) {
     h("form", { onsubmit: send, novalidate: true },
       call.security?.length ? h("p", { class: "small" }, h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); held.ask(); } }, held.label), " is sent with it.") : null,
       parameters.length ? h("div", { class: "entries" }, parameters.map((it) => input(document, it, form, draw))) : null,
-      area ? h("div", { class: "entry" }, h("span", { class: "row" }, h("span", {}, "Body"), bodies(body, area, rewritten)), area) : null,
+      area ? h("div", { class: "entry" }, h("span", { class: "row" }, h("span", {}, "Body"), bodies(ready, area, rewritten)), area) : null,
       h("div", { class: "row" }, button, h("span", { class: "small muted" }, "To this server, for real.")),
       result))];
 }

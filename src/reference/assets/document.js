@@ -42,9 +42,28 @@ export function groups(document) {
 }
 
 /** The examples of a media type, each with what it is of. */
-export function examples(media) {
-  if (media?.examples) return Object.values(media.examples).map((it) => [it.summary, it.value]);
-  return media && "example" in media ? [["", media.example]] : [];
+export function examples(document, media) {
+  const list = media?.examples ? Object.values(media.examples).map((it) => [it.summary, it.value])
+    : media && "example" in media ? [["", media.example]] : [];
+  return list.map(([title, value]) => [title, arranged(document, media.schema, value)]);
+}
+
+/** The names of an object's fields, in the order in which they are written: JSON itself knows none. */
+export function order(document, schema) {
+  const it = follow(document, schema);
+  const whole = it.anyOf ? follow(document, it.anyOf[0]) : it.allOf ? { ...follow(document, it.allOf[0]), ...it, properties: follow(document, it.allOf[0]).properties, required: follow(document, it.allOf[0]).required } : it;
+  const first = whole["x-order"] ?? whole.required ?? [];
+  return [whole, [...new Set([...first, ...Object.keys(whole.properties ?? {})])]];
+}
+
+/** A value with its members in that order, at every depth. */
+export function arranged(document, schema, value) {
+  if (!schema || value === null || typeof value !== "object") return value;
+  const [it, names] = order(document, schema);
+  if (Array.isArray(value)) return value.map((entry) => arranged(document, it.items, entry));
+  const known = names.filter((name) => name in value);
+  const rest = Object.keys(value).filter((name) => !names.includes(name));
+  return Object.fromEntries([...known, ...rest].map((name) => [name, arranged(document, it.properties?.[name], value[name])]));
 }
 
 /** The JSON body of a call, or of an answer, where it has one. */

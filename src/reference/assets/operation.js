@@ -26,7 +26,7 @@ function takes(document, call) {
 function answer(document, status, response) {
   const media = json(response.content);
   const kinds = Object.keys(response.content ?? {});
-  const shown = examples(media ?? response.content?.["text/event-stream"]);
+  const shown = examples(document, media ?? response.content?.["text/event-stream"]);
   const [first, ...rest] = (response.description ?? "").split("\n\n");
   const errors = kinds.includes("application/problem+json");
   const headers = Object.entries(response.headers ?? {}).map(([name, it]) => [name, follow(document, it)]);
@@ -43,9 +43,10 @@ function answer(document, status, response) {
 
 /** What is answered when all is well, at a glance. */
 function outcome(document, call) {
-  const [status, response] = Object.entries(call.responses).find(([it]) => it.startsWith("2") && it !== "204") ?? [];
-  const content = follow(document, response).content;
-  const [first] = examples(json(content) ?? content?.["text/event-stream"]);
+  // What is made goes before what is only looked at.
+  const status = ["201", "202", "200"].find((it) => call.responses[it]);
+  const content = follow(document, call.responses[status]).content;
+  const [first] = examples(document, json(content) ?? content?.["text/event-stream"]);
   return first ? block(pretty(first[1]), { title: status, plain: typeof first[1] === "string" }) : null;
 }
 
@@ -60,6 +61,6 @@ export function article(document, call, held) {
       takes(document, call),
       call.sent ? null : h("section", {}, h("h4", {}, "Answers"), Object.entries(call.responses).map(([status, it]) => answer(document, status, follow(document, it))))),
     h("div", { class: "tried" }, call.sent
-      ? examples(body).map(([title, value]) => block(pretty(value), { title }))
+      ? examples(document, body).map(([title, value]) => block(pretty(value), { title }))
       : [tryIt(document, call, held), outcome(document, call)]));
 }

@@ -22,7 +22,9 @@ function parsed(text) {
 
 const WRITERS = {
   curl({ method, url, headers, body }) {
-    const lines = [`curl -sS ${method === "GET" ? "" : `-X ${method} `}${quoted(url)}`];
+    const first = method === "GET" ? "curl -sS" : `curl -sS -X ${method}`;
+    // On a line of its own where it is long.
+    const lines = first.length + url.length > 50 ? [first, quoted(url)] : [`${first} ${quoted(url)}`];
     for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
     if (body !== undefined) lines.push(`-d ${shell(body)}`);
     return lines.join(" \\\n  ");

@@ -1,5 +1,5 @@
 // What a schema allows, as a list of fields that a person can read.
-import { follow } from "./document.js";
+import { follow, order } from "./document.js";
 import { h } from "./dom.js";
 import { inline } from "./prose.js";
 
@@ -76,8 +76,9 @@ export function field(document, name, schema, { required, text, place } = {}) {
 export function fields(document, schema, { answers } = {}) {
   const [it] = bare(document, schema);
   const needed = new Set(it.required ?? []);
-  return h("ul", { class: "fields" }, Object.entries(it.properties ?? {}).map(([name, property]) =>
-    field(document, name, property, { required: !answers && needed.has(name) })));
+  const [, names] = order(document, it);
+  return h("ul", { class: "fields" }, names.map((name) =>
+    field(document, name, it.properties[name], { required: !answers && needed.has(name) })));
 }
 
 /** Has the schema fields to show? */
