@@ -9,7 +9,7 @@ use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
 use crate::http::state::AppState;
-use crate::http::{Elapsed, KeyRing, Rates, elapsed};
+use crate::http::{Documents, Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::panel::Panel;
 use crate::secrets;
@@ -221,6 +221,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         gallery: ObjectGallery::new(images.clone()),
         operator: Mutex::new(()),
         panel: Panel::default(),
+        documents: Documents::default(),
         config,
         store,
         system,

@@ -4,6 +4,7 @@
 //! which order lives in `tintype-actors`; what is kept, and the rules of it, in `tintype-storage`.
 
 pub mod app;
+mod assets;
 pub mod backends;
 pub mod catalog;
 pub mod cli;
@@ -18,6 +19,7 @@ pub mod http;
 pub mod images;
 pub mod inputs;
 pub mod panel;
+mod reference;
 pub mod secrets;
 pub mod server;
 pub mod telemetry;

@@ -114,6 +114,7 @@ Then look at its status_url with the same Authorization, until it is done.
         );
     }
     words += &format!("The panel is at {url}/panel\n");
+    words += &format!("The interface is described at {url}/docs\n");
     if state.config.admin.token.is_none() {
         let file = state.config.storage.data_dir.join("admin-token");
         words += &format!(

@@ -5,6 +5,7 @@ use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::failures;
+use crate::http::openapi::kinds;
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, FieldFault, Problem};
 use crate::http::sifted::sifted;
@@ -12,6 +13,7 @@ use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryError, Redeliver, Redelivered};
@@ -27,30 +29,74 @@ use tokio::sync::oneshot;
 const MAX_REDELIVERED: usize = 10_000;
 /// Deliveries read, and sent again, at a time.
 const STEP: usize = 500;
+/// The fields of a range of time.
+pub const RANGE: &[&str] = &["from", "to"];
 
 /// A delivery on the wire.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Delivery", deny_unknown_fields)]
 pub struct DeliveryView {
+    /// The delivery's id: `webhook-id` of each attempt.
+    #[schemars(with = "kinds::Id")]
     delivery_id: String,
+    /// Whose it is.
+    #[schemars(with = "kinds::Id")]
     account_id: String,
+    /// The job that it tells of.
+    #[schemars(with = "kinds::Id")]
     job_id: String,
+    /// The webhook; it may have been removed since.
+    #[schemars(with = "kinds::Id")]
     webhook_id: String,
+    /// Where it goes.
     url: String,
+    /// How it stands.
+    #[schemars(with = "kinds::DeliveryStatus")]
     status: &'static str,
+    /// Only of one that failed: why it is given up.
+    #[schemars(with = "Option<kinds::DeliveryReason>")]
     reason: Option<&'static str>,
+    /// What was tried, oldest first.
     attempts: Vec<AttemptView>,
+    /// Only of a pending one.
+    #[schemars(with = "Option<kinds::Moment>")]
     next_attempt_at: Option<String>,
+    /// When it was owed.
+    #[schemars(with = "kinds::Moment")]
     created_at: String,
 }
 
-#[derive(Serialize)]
+/// One `POST` of a delivery.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Attempt", deny_unknown_fields)]
 struct AttemptView {
+    /// When it began.
+    #[schemars(with = "kinds::Moment")]
     at: String,
+    /// Where it went: the webhook's URL at that moment.
+    #[schemars(with = "kinds::Url")]
     url: String,
+    /// The status of the answer, where there was one.
+    #[schemars(with = "Option<kinds::StatusCode>")]
     status_code: Option<u16>,
+    /// What went wrong, where there was no proper answer.
     error: Option<String>,
+    /// How long it took.
+    #[schemars(with = "kinds::Count")]
     duration_ms: u64,
+    /// The first kibibyte of the answer.
     response_body: String,
+}
+
+/// How many deliveries were sent again.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Redelivery", deny_unknown_fields)]
+pub struct Redelivery {
+    /// So many are pending again.
+    #[schemars(with = "kinds::Count")]
+    redelivered: usize,
+    /// Are some left for another call?
+    more: bool,
 }
 
 impl DeliveryView {
@@ -243,9 +289,7 @@ pub async fn redeliver_failed(
     let to = fields
         .optional_time("to")
         .unwrap_or(Timestamp::from_millis(i64::MAX));
-    fields
-        .finish(&["from", "to"])
-        .map_err(Problem::validation)?;
+    fields.finish(RANGE).map_err(Problem::validation)?;
     let mut wanted = Vec::new();
     let mut after = None;
     loop {
@@ -279,11 +323,13 @@ pub async fn redeliver_failed(
                 Ok(_) => redelivered += 1,
                 // Removed for its age, or its webhook given another URL, meanwhile.
                 Err(Refusal::Delivery(DeliveryError::NotFound | DeliveryError::WebhookMoved)) => {}
+                // The webhook was removed meanwhile.
+                Err(Refusal::Delivery(DeliveryError::WebhookDeleted)) => return Err(no_webhook()),
                 Err(refusal) => return Err(refusal.into()),
             }
         }
     }
-    Ok(HttpResponse::Accepted().json(json!({"redelivered": redelivered, "more": more})))
+    Ok(HttpResponse::Accepted().json(Redelivery { redelivered, more }))
 }
 
 /// Why a delivery is not sent again.

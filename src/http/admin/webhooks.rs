@@ -7,11 +7,13 @@ use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::body;
 use crate::http::failures;
+use crate::http::openapi::kinds;
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tintype_actors::delivery::AddDelivery;
@@ -25,17 +27,30 @@ use tintype_storage::store::MAX_WEBHOOKS;
 use tokio::sync::oneshot;
 use url::Url;
 
-const FIELDS: &[&str] = &["url", "encoding"];
+/// The fields of a webhook.
+pub const FIELDS: &[&str] = &["url", "encoding"];
 
-#[derive(Serialize)]
-struct WebhookView {
+/// A webhook on the wire.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Webhook", deny_unknown_fields)]
+pub struct WebhookView {
+    /// The webhook's id.
+    #[schemars(with = "kinds::Id")]
     webhook_id: String,
+    /// Whose it is.
+    #[schemars(with = "kinds::Id")]
     account_id: String,
+    /// Where deliveries go.
     url: String,
-    /// Left out where it was not asked for.
+    /// What signs them. Left out where it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "kinds::SecretText")]
     secret: Option<String>,
+    /// How bodies are written.
+    #[schemars(with = "kinds::EncodingWord")]
     encoding: &'static str,
+    /// When it was registered.
+    #[schemars(with = "kinds::Moment")]
     created_at: String,
 }
 
