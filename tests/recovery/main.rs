@@ -8,6 +8,7 @@ mod first_run;
 mod generate;
 mod interrupted;
 mod kill;
+mod kill_deliveries;
 mod kill_load;
 mod locked;
 mod peer;

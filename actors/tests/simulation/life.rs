@@ -268,6 +268,7 @@ async fn act(process: &Process, steps: u64) {
                 let far = chance.one_in(3);
                 let by = chance.between(-60_000, 60_000) * if far { 1_440 } else { 1 };
                 world.step_clock(by);
+                world.model.lock().set_back += (-by).max(0);
                 world.tell(format!("the clock is set by {by} ms"));
                 world.model.lock().saw_clock(world.now());
                 world.model.lock().count("clock steps");

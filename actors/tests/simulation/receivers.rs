@@ -6,7 +6,7 @@ use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tintype_actors::transport::Transport;
+use tintype_actors::transport::{AttemptOutcome, Transport};
 use tintype_storage::domain::delivery::{Attempt, Delivery};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
@@ -75,9 +75,14 @@ impl Post {
 }
 
 impl Transport for Post {
-    fn attempt(&self, delivery: Delivery, webhook: Webhook) -> LocalBoxFuture<'static, Attempt> {
+    fn attempt(
+        &self,
+        delivery: Delivery,
+        webhook: Webhook,
+    ) -> LocalBoxFuture<'static, AttemptOutcome> {
         let (world, at) = (self.world.clone(), self.world.now());
         let outcome = self.outcome(webhook.id);
+        let not_sent = !world.is_calm() && world.chance.one_in(40);
         world.model.lock().attempt_begins(&delivery, webhook.id, at);
         async move {
             let Some((status_code, took)) = outcome else {
@@ -85,6 +90,14 @@ impl Transport for Post {
                 panic!("{ON_PURPOSE}");
             };
             sleep(took).await;
+            if not_sent {
+                world
+                    .model
+                    .lock()
+                    .deliveries
+                    .attempt_is_not_sent(delivery.id);
+                return AttemptOutcome::NotSent("something of our own is missing".into());
+            }
             let attempt = Attempt {
                 round: delivery.round,
                 at: Timestamp::from_millis(at),
@@ -92,13 +105,14 @@ impl Transport for Post {
                 error: status_code.is_none().then(|| "no answer".into()),
                 duration_ms: took.as_millis() as u64,
                 response_body: String::new(),
+                url: None,
             };
             world
                 .model
                 .lock()
                 .deliveries
                 .attempt_returns(delivery.id, &attempt);
-            attempt
+            AttemptOutcome::Made(attempt)
         }
         .boxed_local()
     }

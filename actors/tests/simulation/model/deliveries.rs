@@ -108,6 +108,11 @@ impl Deliveries {
         self.returned.entry(id).or_default().push(attempt.clone());
     }
 
+    /// An attempt was not made at all.
+    pub fn attempt_is_not_sent(&mut self, id: DeliveryId) {
+        self.under_way.remove(&id);
+    }
+
     pub fn attempt_panics(&mut self, id: DeliveryId) {
         self.under_way.remove(&id);
         *self.panicked.entry(id).or_default() += 1;
@@ -417,7 +422,10 @@ impl Model {
         let complaint = match self.deliveries.owed.get(&id) {
             None => Some("is not durable".to_owned()),
             Some(owed) => match owed.state {
-                State::Pending { due, .. } if now < due && due <= now + longest + SLACK => {
+                // What was scheduled before the clock was set back has moved along with it.
+                State::Pending { due, .. }
+                    if now + self.set_back < due && due <= now + longest + SLACK =>
+                {
                     Some(format!("is due only at {due}, it is {now}"))
                 }
                 State::Pending { .. } => {

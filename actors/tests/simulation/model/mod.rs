@@ -83,6 +83,8 @@ pub struct Model {
     paused_since: i64,
     /// Time that passed, whatever the clock says.
     uptime: i64,
+    /// By how much the clock was set back in all.
+    pub set_back: i64,
     /// The highest moment that was ever seen.
     clock_high: i64,
     /// Storage has failed in this life.
@@ -136,6 +138,7 @@ impl Model {
             paused: [false; 3],
             paused_since: 0,
             uptime: 0,
+            set_back: 0,
             clock_high: 0,
             storage_failed: false,
             stopping: false,
@@ -240,6 +243,7 @@ impl Model {
                 Change::Attempt(id, number, it) => drop(changed.attempts.insert((id, number), it)),
                 Change::Webhook(id, it) => self.hook_changed(id, it.map(|it| (it.account, it.url))),
                 Change::WebhookAccount(id, it) => drop(hook_accounts.insert(id, it)),
+                Change::ForgottenBefore => {}
                 Change::Pause(it) => {
                     self.paused =
                         it.map_or([false; 3], |it| it.tiers.map(|tier| tier || it.project));

@@ -8,6 +8,7 @@ use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, decode};
@@ -29,6 +30,8 @@ pub enum Change {
     Due(i64, DeliveryId, Option<DueDelivery>),
     Attempt(DeliveryId, u32, Option<Attempt>),
     Pause(Option<Pause>),
+    /// The mark that tells a forgotten delivery from a lost one.
+    ForgottenBefore,
 }
 
 /// The key of a use of an idempotency key.
@@ -114,7 +117,11 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             let number = u32::from_be_bytes(number.try_into().ok()?);
             Change::Attempt(DeliveryId(id(delivery)?), number, record(value)?)
         }
-        b's' => Change::Pause(record(value)?),
+        b's' if rest == b"pause" => Change::Pause(record(value)?),
+        b's' if rest == b"deliveries forgotten before" => {
+            record::<Timestamp>(value)??;
+            Change::ForgottenBefore
+        }
         _ => return None,
     })
 }
