@@ -109,9 +109,7 @@ async fn remove_old(state: &AppState, place: &str) {
     if days == 0 {
         return;
     }
-    let age = Duration::from_secs(days * 86_400);
-    let older_than =
-        Timestamp::from_millis(state.now().millis().saturating_sub(age.as_millis() as i64));
+    let older_than = state.now().days_before(days);
     for _ in 0..MAX_STEPS {
         match state
             .images
@@ -133,8 +131,7 @@ async fn forget_old_deliveries(state: &AppState) {
     if days == 0 {
         return;
     }
-    let age = i64::try_from(days * 86_400_000).unwrap_or(i64::MAX);
-    let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(age));
+    let older_than = state.now().days_before(days);
     let mut cursor = Vec::new();
     for _ in 0..MAX_STEPS {
         let (reply, answer) = oneshot::channel();

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use tintype_actors::clock::Clock;
 use tintype_actors::transport::Transport;
 use tintype_storage::domain::canonical::canonical;
-use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind, Sent};
 use tintype_storage::domain::job::{Brief, Job, JobState};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::payload::{self, Ending};
@@ -65,9 +65,10 @@ impl Transport for Sender {
     }
 }
 
-/// What came back before anything went wrong.
+/// What went out and came back before anything went wrong.
 #[derive(Default)]
 struct Answer {
+    sent: Option<Sent>,
     status: Option<u16>,
     body: Vec<u8>,
 }
@@ -90,7 +91,8 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
         )),
     };
     let took = began.elapsed();
-    match answer.status {
+    let sent = answer.sent.take();
+    let attempt = match answer.status {
         Some(status) => Attempt::answered(
             delivery.round,
             at,
@@ -105,7 +107,8 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
             took,
             error.as_deref().unwrap_or("no answer"),
         ),
-    }
+    };
+    attempt.with_sent(sent)
 }
 
 async fn exchange(
@@ -126,6 +129,9 @@ async fn exchange(
         .gate()
         .check_host(&url)
         .map_err(|_| "the URL is not at a public address".to_owned())?;
+    let signature = x_signature(newest, seconds, &body);
+    let listed = standard_signature(&secrets, &id, seconds, &body);
+    answer.sent = Some(Sent::new(signature.clone(), listed.clone(), &body));
     let request = options
         .egress
         .client()
@@ -134,14 +140,11 @@ async fn exchange(
         .force_close()
         .insert_header(("Content-Type", "application/json"))
         .insert_header(("User-Agent", USER_AGENT))
-        .insert_header(("X-Signature", x_signature(newest, seconds, &body)))
+        .insert_header(("X-Signature", signature))
         .insert_header(("X-Timestamp", seconds.to_string()))
         .insert_header(("webhook-id", id.as_str()))
         .insert_header(("webhook-timestamp", seconds.to_string()))
-        .insert_header((
-            "webhook-signature",
-            standard_signature(&secrets, &id, seconds, &body),
-        ));
+        .insert_header(("webhook-signature", listed));
     let mut response = request
         .send_body(body)
         .await

@@ -1,6 +1,10 @@
 //! One event owed to one webhook, and how its attempts move it.
 //!
-//! The body is not kept: it is built from the job anew for each attempt, with a fresh download URL.
+//! The body is built from the job anew for each attempt, with a fresh download URL.
+
+mod sent;
+
+pub use sent::{MAX_SENT_BYTES, Sent};
 
 use super::ids::{AccountId, JobId, NotAnId};
 use super::job::Callback;
@@ -104,6 +108,8 @@ pub struct Attempt {
     pub duration_ms: u64,
     /// The beginning of the answer, as text.
     pub response_body: String,
+    /// What was sent, if it came to that.
+    pub sent: Option<Sent>,
 }
 
 impl Delivery {
@@ -223,7 +229,8 @@ impl Attempt {
             status_code: Some(status_code),
             error: error.map(short),
             duration_ms: millis(took),
-            response_body: excerpt(body),
+            response_body: excerpt(body, MAX_EXCERPT_BYTES),
+            sent: None,
         }
     }
 
@@ -236,7 +243,13 @@ impl Attempt {
             error: Some(short(error)),
             duration_ms: millis(took),
             response_body: String::new(),
+            sent: None,
         }
+    }
+
+    /// The attempt with what it sent.
+    pub fn with_sent(self, sent: Option<Sent>) -> Self {
+        Self { sent, ..self }
     }
 
     /// Did the receiver take it? Any 2xx does, and a redirect does not (specification, "Delivery").
@@ -324,9 +337,9 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_ERROR_CHARS).collect()
 }
 
-/// The first bytes of an answer as text; a character that the cut would halve is left out.
-fn excerpt(body: &[u8]) -> String {
-    let mut head = &body[..body.len().min(MAX_EXCERPT_BYTES)];
+/// The first bytes of a body as text; a character that the cut would halve is left out.
+fn excerpt(body: &[u8], most: usize) -> String {
+    let mut head = &body[..body.len().min(most)];
     if head.len() < body.len()
         && let Some(last) = head.utf8_chunks().last()
     {

@@ -1,10 +1,11 @@
 //! How records look on the disk: a version byte, then postcard.
 
 use super::StoreError;
-use super::earlier::{ApiKeyV1, PauseV1};
+use super::earlier::{ApiKeyV1, AttemptV1, PauseV1};
 use super::job_v1::JobV1;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
+use crate::domain::delivery::Attempt;
 use crate::domain::job::Job;
 use crate::domain::pause::Pause;
 use crate::domain::spending::KeySpending;
@@ -41,7 +42,6 @@ record!(
     crate::domain::time::Timestamp = "moment",
     super::idempotency::IdempotencyRecord = "idempotency",
     super::deliveries::DueDelivery = "due delivery",
-    crate::domain::delivery::Attempt = "attempt",
     crate::domain::delivery::Delivery = "delivery",
     crate::domain::ids::AccountId = "account id",
     crate::domain::webhook::Webhook = "webhook",
@@ -49,6 +49,8 @@ record!(
     crate::domain::person::Session = "session",
     super::people::PersonPlace = "e-mail address",
     super::people::Generation = "generation of sessions",
+    super::tallies::Mark = "mark",
+    crate::domain::tally::Tally = "tally",
 );
 
 impl Record for Job {
@@ -68,6 +70,16 @@ impl Record for ApiKey {
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         (version == 1).then(|| upgraded::<ApiKeyV1, _>(bytes))
+    }
+}
+
+impl Record for Attempt {
+    const NAME: &'static str = "attempt";
+    /// Version 2 knows what was sent.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<AttemptV1, _>(bytes))
     }
 }
 

@@ -1,7 +1,8 @@
-//! The first shapes of an API key's record and of the switches'.
+//! The first shapes of an API key's record, of the switches' and of an attempt's.
 
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, RateLimit};
+use crate::domain::delivery::Attempt;
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::pause::{Pause, PauseReasons};
 use crate::domain::tier::Tier;
@@ -55,6 +56,31 @@ impl From<PauseV1> for Pause {
             project: pause.project,
             tiers: pause.tiers,
             reasons: PauseReasons::default(),
+        }
+    }
+}
+
+/// An attempt as version 1 wrote it: without what was sent.
+#[derive(Deserialize)]
+pub struct AttemptV1 {
+    round: u32,
+    at: Timestamp,
+    status_code: Option<u16>,
+    error: Option<String>,
+    duration_ms: u64,
+    response_body: String,
+}
+
+impl From<AttemptV1> for Attempt {
+    fn from(attempt: AttemptV1) -> Self {
+        Self {
+            round: attempt.round,
+            at: attempt.at,
+            status_code: attempt.status_code,
+            error: attempt.error,
+            duration_ms: attempt.duration_ms,
+            response_body: attempt.response_body,
+            sent: None,
         }
     }
 }

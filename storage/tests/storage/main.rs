@@ -22,3 +22,4 @@ mod sled_failure;
 mod sled_journal;
 mod sled_open;
 mod support;
+mod tallies;
