@@ -126,6 +126,16 @@ impl FairQueue {
         1 + own + shorter + earlier_and_longer
     }
 
+    /// Whose job is the next?
+    pub fn next_account(&self) -> Option<AccountId> {
+        self.turns.front().copied()
+    }
+
+    /// Waiting jobs of an account.
+    pub fn len_of(&self, account: AccountId) -> usize {
+        self.lines.get(&account).map_or(0, |it| it.jobs.len())
+    }
+
     /// Waiting jobs.
     pub fn len(&self) -> usize {
         self.len

@@ -1,9 +1,10 @@
 //! The queues of all tiers, shared by the dispatcher, who fills and empties them, and by whoever asks for a job's place: that
 //! costs no message, so it is answered as fast while the dispatcher is busy.
 
+use crate::dispatcher::Depths;
 use crate::queue::FairQueue;
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::tier::Tier;
 
@@ -15,7 +16,7 @@ pub struct Queues([Mutex<Waiting>; 3]);
 struct Waiting {
     queue: FairQueue,
     /// Jobs whose turn has come and whose run has not ended: no more than the back ends have places.
-    taken: HashSet<JobId>,
+    taken: HashMap<JobId, AccountId>,
 }
 
 impl Queues {
@@ -36,15 +37,16 @@ impl Queues {
     /// Takes the next job.
     pub fn pop(&self, tier: Tier) -> Option<JobId> {
         let mut waiting = self.of(tier).lock();
+        let account = waiting.queue.next_account()?;
         let job = waiting.queue.pop()?;
-        waiting.taken.insert(job);
+        waiting.taken.insert(job, account);
         Some(job)
     }
 
     /// Forgets a job, wherever it stands.
     pub fn forget(&self, tier: Tier, account: AccountId, job: JobId) {
         let mut waiting = self.of(tier).lock();
-        if !waiting.taken.remove(&job) {
+        if waiting.taken.remove(&job).is_none() {
             waiting.queue.remove(account, job);
         }
     }
@@ -52,6 +54,17 @@ impl Queues {
     /// Jobs that wait.
     pub fn len(&self, tier: Tier) -> usize {
         self.of(tier).lock().queue.len()
+    }
+
+    /// Jobs of one account that wait, and those whose turn has come.
+    pub fn depths_of(&self, account: AccountId) -> Depths {
+        let mut depths = Depths::default();
+        for tier in Tier::ALL {
+            let waiting = self.of(*tier).lock();
+            depths.queued[tier.index()] = waiting.queue.len_of(account);
+            depths.running += waiting.taken.values().filter(|it| **it == account).count();
+        }
+        depths
     }
 
     /// Does none wait?
@@ -64,7 +77,7 @@ impl Queues {
     /// before it are on their way as well.
     pub fn position(&self, tier: Tier, account: AccountId, job: JobId) -> usize {
         let waiting = self.of(tier).lock();
-        if waiting.taken.contains(&job) {
+        if waiting.taken.contains_key(&job) {
             return 1;
         }
         let place = waiting.queue.place(account, job);
@@ -88,6 +101,10 @@ mod tests {
         assert_eq!(places(), [1, 2, 3], "the third is on its way");
         assert_eq!(queues.pop(Tier::Pro), Some(jobs[0]));
         assert_eq!(places(), [1, 1, 2]);
+        let depths = queues.depths_of(account);
+        assert_eq!((depths.queued, depths.running), ([0, 0, 1], 1));
+        let other = AccountId(Uuid::from_u128(2));
+        assert_eq!(queues.depths_of(other), Depths::default());
         assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
         jobs.iter()
             .for_each(|job| queues.forget(Tier::Pro, account, *job));

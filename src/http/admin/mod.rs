@@ -1,12 +1,13 @@
 //! The operator interface: accounts, money, keys and switches.
 
 pub(crate) mod accounts;
-mod audit;
+pub(crate) mod audit;
 pub(crate) mod deliveries;
 pub(crate) mod jobs;
 mod key_body;
-mod key_view;
+pub(crate) mod key_view;
 pub(crate) mod keys;
+pub(crate) mod ledger;
 pub(crate) mod pause;
 pub(crate) mod stats;
 pub(crate) mod webhooks;

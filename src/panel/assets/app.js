@@ -10,17 +10,21 @@ import { playground } from "./page_playground.js";
 import { jobs } from "./page_jobs.js";
 import { job } from "./page_job.js";
 import { keys } from "./page_keys.js";
+import { key } from "./page_key.js";
 import { webhooks } from "./page_webhooks.js";
 import { deliveries } from "./page_deliveries.js";
 import { ledger } from "./page_ledger.js";
 import { people } from "./page_people.js";
 import { accounts } from "./page_accounts.js";
 import { service } from "./page_service.js";
+import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
-const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, profile };
-const FREE = ["accounts", "service", "profile"];
-const TITLES = { keys: "API keys" };
+const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, audit, profile };
+const FREE = ["accounts", "service", "audit", "profile"];
+/** Pages of one thing of a list. */
+const SINGLE = { jobs: job, keys: key };
+const TITLES = { keys: "API keys", audit: "Audit log" };
 
 const app = document.getElementById("app");
 let session = null;
@@ -77,7 +81,7 @@ async function show() {
   leave = () => { stop.abort(); leave = () => {}; };
   document.title = `${TITLES[wanted] ?? wanted[0].toUpperCase() + wanted.slice(1)} · Tintype`;
   scrollTo(0, 0);
-  const page = wanted === "jobs" && rest[0] ? job : PAGES[wanted];
+  const page = (rest[0] && SINGLE[wanted]) || PAGES[wanted];
   const guarded = async (work) => {
     try {
       await work();

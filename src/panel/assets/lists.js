@@ -11,6 +11,14 @@ export function table(columns, rows, label) {
       h("td", { class: `${it.kind ?? ""} ${at === 0 ? "lead" : ""}`, "data-label": it.title }, it.cell(row)))))));
 }
 
+/** A choice of one. Options are [value, words]. */
+export const select = (name, options, value, change) => h("select", { name, onchange: change },
+  options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+
+/** The first and the last moment of a day as a date field has it, in local time; nothing for no day. */
+export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
+export const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
+
 export const empty = (title, text, action) => h("div", { class: "empty" }, h("b", {}, title), text, action ? h("div", {}, action) : null);
 
 /** A list behind a path. Looks again on a hint, as far as it has been read; goes on by a button. */

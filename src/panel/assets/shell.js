@@ -8,7 +8,7 @@ const OWN = [
   ["overview", "Overview"], ["playground", "Playground"], ["jobs", "Jobs"], ["keys", "API keys"],
   ["webhooks", "Webhooks"], ["deliveries", "Deliveries"], ["ledger", "Ledger"], ["people", "People"],
 ];
-const OPERATOR = [["accounts", "Accounts"], ["service", "Service"]];
+const OPERATOR = [["accounts", "Accounts"], ["service", "Service"], ["audit", "Audit log"]];
 
 function link([name, title], current) {
   return h("a", { href: `#/${name}`, "aria-current": current === name ? "page" : null }, icon(name), title);
