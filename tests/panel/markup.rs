@@ -123,7 +123,7 @@ fn markup_from_outside_stays_text_on_every_page() {
         browser.fill("name", MARKUP).await;
         browser.fill("allowed_ips", "<script>").await;
         browser.press("Create key").await;
-        browser.see("span", "allowed_ips[0]").await;
+        browser.see("span", "Entry 1 must be an address").await;
         assert_clean(&browser, "a fault of the form").await;
         browser.press("Cancel").await;
 

@@ -82,7 +82,9 @@ pub async fn furnish(browser: &Browser, hook: &str, prompts: &[&str]) -> Places 
 pub async fn settle(browser: &Browser) -> u64 {
     let loaded = "const done = arguments[arguments.length - 1];
         const look = () => document.body.innerText.includes('Loading…') ? setTimeout(look, 20)
-            : Promise.all([...document.images].map((it) => it.decode().catch(() => null))).then(() => done(document.documentElement.scrollWidth));
+            : Promise.all([...document.images].map((it) => it.decode().catch(() => null))
+                .concat(document.getAnimations().filter((it) => it.effect.getComputedTiming().endTime !== Infinity).map((it) => it.finished.catch(() => null))))
+                .then(() => done(document.documentElement.scrollWidth));
         look();";
     let wide = browser.client.execute_async(loaded, vec![]).await;
     wide.expect("a width").as_u64().expect("a number")

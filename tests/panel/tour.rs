@@ -122,7 +122,7 @@ fn a_paused_model_is_refused_with_503() {
         browser.press_in("//label[contains(., 'Pause fast')]").await;
         browser.see("div", "Taken up again").await;
         browser.go("#/audit", "Audit log").await;
-        browser.see("b", "pause change").await;
+        browser.see("b", "Pause changed").await;
         browser.leave().await;
         drop(service);
     });

@@ -125,6 +125,8 @@ function listen(context, refresh, signal) {
     source.addEventListener("ready", () => { if (opened) look(); opened = true; });
   };
   document.addEventListener("visibilitychange", turn, { signal });
+  // Charts are drawn for the screen that they are on.
+  for (const width of [640, 860]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal });
   signal.addEventListener("abort", turn);
   turn();
 }

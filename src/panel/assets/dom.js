@@ -80,7 +80,10 @@ export function showFaults(form, error) {
     const place = [...form.querySelectorAll("[data-field]")].find((it) => it.dataset.field === name.split(/[[.]/)[0]);
     if (!place) { rest.push(`${name}: ${message}`); continue; }
     const fault = place.querySelector(".fault");
-    fault.textContent = fault.textContent ? `${fault.textContent} ${name} ${message}` : message;
+    // Of a list the one that is meant is named as people count.
+    const entry = name.match(/\[(\d+)\]$/);
+    const text = entry ? `Entry ${Number(entry[1]) + 1} ${message}.` : message;
+    fault.textContent = fault.textContent ? `${fault.textContent} ${text}` : text;
     fault.hidden = false;
     fault.id ||= `fault${++ids}`;
     const control = place.querySelector("input, select, textarea");

@@ -41,10 +41,10 @@ function fields(key) {
   ];
 }
 
-/** What a form asks for. A rate that is no number is sent as it is, to be told what is wrong with it. */
+/** What a form asks for. */
 function asked(data) {
   const text = (name) => data.get(name).trim() || null;
-  const count = (name) => (text(name) === null ? null : Number.isInteger(Number(text(name))) ? Number(text(name)) : text(name));
+  const count = (name) => (text(name) === null ? null : Number(text(name)));
   const models = data.getAll("models");
   const [perSecond, burst] = [count("per_second"), count("burst")];
   const lines = data.get("allowed_ips").split(/[\s,]+/).filter(Boolean);
@@ -58,10 +58,22 @@ function asked(data) {
   };
 }
 
+/** The same, once it can be asked for: a rate is two fields here and one in the call. */
+function checked(data) {
+  const wanted = asked(data);
+  const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
+  if (wanted.rate_limit && !(whole(wanted.rate_limit.per_second) && whole(wanted.rate_limit.burst))) {
+    const error = new Error("The limits do not fit.");
+    error.errors = [{ field: "rate_limit", message: "must be whole numbers from 1 to 1,000,000, the first of them in any case" }];
+    throw error;
+  }
+  return wanted;
+}
+
 /** Makes a key and shows it, this once. */
 export const createKey = (path, context, done) => dialog({ title: "New API key", text: "It is shown once, right after it is made.", fields: fields(null), confirm: "Create key",
   submit: async (data) => {
-    const key = await post(path, asked(data));
+    const key = await post(path, checked(data));
     await done();
     reveal({ title: "Your new key", text: "Copy it now: only a hash of it is kept, so it cannot be shown again.", value: key.api_key,
       more: code(snippet("curl", { tier: key.models[0], body: { prompt: "a red fox in the snow", aspect_ratio: "1:1" }, key: key.api_key }, context.session.public_url)) });
@@ -72,7 +84,7 @@ export function changeKey(path, key, done) {
   let before = null;
   const shown = dialog({ title: "Change key", fields: fields(key),
     submit: async (data) => {
-      const wanted = asked(data);
+      const wanted = checked(data);
       const changed = Object.entries(wanted).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
       if (changed.length) await call("PATCH", `${path}/${key.key_id}`, Object.fromEntries(changed));
       await done();
@@ -82,7 +94,7 @@ export function changeKey(path, key, done) {
 }
 
 /** Gives a key a new text; the old one is good for a while yet. */
-export const rotateKey = (path, key, done) => dialog({ title: `New text for “${key.name}”?`, confirm: "Make a new text",
+export const rotateKey = (path, key, done) => dialog({ title: `Rotate “${key.name}”?`, confirm: "Make a new text",
   text: "It stays the same key, with its limits and what it has spent.",
   fields: [field("The old text stays valid for", h("select", { name: "overlap_hours" },
     [["0", "no longer: it has leaked"], ["1", "an hour"], ["24", "a day"], ["168", "a week"], ["720", "30 days"]].map(([value, words]) => h("option", { value, selected: value === "24" }, words))),

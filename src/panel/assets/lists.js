@@ -3,8 +3,8 @@ import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 
 /** Columns are {title, cell, kind}; the first one leads on a narrow screen. */
-export function table(columns, rows, label) {
-  return h("table", { class: "folds", "aria-label": label },
+export function table(columns, rows, label, kind = "") {
+  return h("table", { class: `folds ${kind}`, "aria-label": label },
     h("thead", {}, h("tr", {}, columns.map((it) => h("th", { scope: "col", class: it.kind ?? "" },
       it.title || h("span", { class: "sr" }, it.name ?? "Actions"))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((it, at) =>

@@ -28,7 +28,7 @@ export async function key(main, context) {
     const rate = found.rate_limit;
     fill(main,
       head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found)), h("code", { class: "wrap" }, found.key_id),
-        ...(context.canChange ? [button("Change", () => changeKey(path, found, draw)), button("New text", () => rotateKey(path, found, draw)),
+        ...(context.canChange ? [button("Change", () => changeKey(path, found, draw)), button("Rotate", () => rotateKey(path, found, draw)),
           button(found.active ? "Switch off" : "Switch on", turn), button("Delete", drop, "danger")] : [])),
       h("div", { class: "stack" },
         found.previous_valid_until ? notice("info", `An earlier text of this key is accepted until ${moment(found.previous_valid_until)}.`) : null,
