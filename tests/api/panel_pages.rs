@@ -121,7 +121,7 @@ fn jobs_are_filtered_by_metadata_key_and_day() {
     assert_eq!(all, [second.clone(), first.clone()]);
     assert_eq!(
         desk.ids("/jobs?metadata[order]=4711", "job_id"),
-        [first.clone()]
+        std::slice::from_ref(&first)
     );
     let both = "/jobs?metadata%5Bto%5D=Zo%C3%AB&metadata%5Border%5D=4711";
     assert_eq!(desk.ids(both, "job_id"), [first]);

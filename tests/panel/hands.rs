@@ -154,7 +154,8 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
         browser.sign_in_as_operator().await;
         browser.go("#/people", "People").await;
         browser.press("Invite").await;
-        browser.fill("email", "viewer@example.com").await;
+        let long = "somebody-with-a-rather-long-name@pictures.example.com";
+        browser.fill("email", long).await;
         browser
             .run(
                 "document.querySelector('dialog select').value = 'viewer'",
@@ -191,6 +192,11 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
             crate::pages::settle(&browser).await;
             assert_eq!(browser.run(offered, vec![]).await, json!([]), "{title}");
         }
+        // However long the address is, there is a way out.
+        let out = "return document.querySelector('[aria-label=\"Sign out\"]').getBoundingClientRect().right <= document.querySelector('.side').getBoundingClientRect().right;";
+        assert_eq!(browser.run(out, vec![]).await, json!(true));
+        // What is the operator's leads to one's own first page.
+        browser.go("#/audit", "Overview").await;
         let menu =
             "return [...document.querySelectorAll('.nav a')].map((it) => it.innerText.trim());";
         let menu = browser.run(menu, vec![]).await;

@@ -21,6 +21,7 @@ import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
 const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, audit, profile };
+const OPERATORS = ["accounts", "service", "audit"];
 const FREE = ["accounts", "service", "audit", "profile"];
 /** Pages of one thing of a list. */
 const SINGLE = { jobs: job, keys: key };
@@ -62,7 +63,8 @@ async function show() {
     document.title = "Sign in · Tintype";
     return signIn(app, enter);
   }
-  const known = PAGES[name] ? name : account ? "overview" : "accounts";
+  const may = session.kind === "operator" || !OPERATORS.includes(name);
+  const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
   const wanted = !account && !FREE.includes(known) ? "accounts" : known;
   const main = frame(app, session, account, wanted);
   const stop = new AbortController();

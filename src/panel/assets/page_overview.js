@@ -40,7 +40,7 @@ export async function overview(main, context) {
   let span = 14;
   const draw = async () => {
     const [view, jobs] = await Promise.all([
-      get(`${context.base}/overview${query({ days: span })}`, context.signal), get(`${context.base}/jobs?limit=10`, context.signal)]);
+      get(`${context.base}/overview${query({ days: span })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
     const { money: funds, jobs: live, queue, webhooks, days, service } = view;
     const todays = days[days.length - 1];
     fill(main, head("Overview", null,
