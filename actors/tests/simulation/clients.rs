@@ -187,7 +187,7 @@ pub async fn cancel(process: Process) {
         "cancel {}: {canceled}",
         world.model.lock().name_of(job)
     ));
-    if canceled {
+    if let Ok(job) = &outcome {
         process.system.job_canceled(job);
     }
 }
