@@ -106,6 +106,7 @@ impl Transport for Post {
                 duration_ms: took.as_millis() as u64,
                 response_body: String::new(),
                 url: None,
+                sent: None,
             };
             world
                 .model

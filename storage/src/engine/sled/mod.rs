@@ -75,7 +75,8 @@ pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
 /// An engine on a directory of its own.
 pub struct SledEngine {
-    tree: ::sled::Tree,
+    /// There until the engine is dropped.
+    tree: Option<::sled::Tree>,
     overlay: Arc<Overlay>,
     committer: Committer,
     backlog: Arc<Backlog>,
@@ -147,7 +148,7 @@ impl SledEngine {
             sync,
         )?;
         Ok(Self {
-            tree,
+            tree: Some(tree),
             overlay,
             committer,
             backlog,
@@ -161,7 +162,10 @@ impl SledEngine {
         &self,
         ask: impl FnOnce(&::sled::Tree) -> Result<T, ::sled::Error>,
     ) -> Result<T, EngineError> {
-        let outcome = match catch_unwind(AssertUnwindSafe(|| ask(&self.tree))) {
+        let Some(tree) = &self.tree else {
+            return Err(EngineError::Stopped);
+        };
+        let outcome = match catch_unwind(AssertUnwindSafe(|| ask(tree))) {
             Ok(outcome) => outcome.map_err(failed),
             Err(_) => Err(EngineError::Failed(
                 "a record cannot be read: the store is damaged; restore a backup".into(),
@@ -229,6 +233,14 @@ impl Engine for SledEngine {
 impl Drop for SledEngine {
     fn drop(&mut self) {
         self.close();
+        // The last one to let go of sled makes it sync its log, and panic where the disk refuses. All that was answered is in
+        // the journal, so nothing is lost by that.
+        let tree = self.tree.take();
+        if catch_unwind(AssertUnwindSafe(|| drop(tree))).is_err() {
+            tracing::warn!(
+                "the store behind the journal could not be synced when it was closed; the next start makes it good"
+            );
+        }
     }
 }
 
