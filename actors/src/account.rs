@@ -4,7 +4,9 @@ use crate::clock::Clock;
 use crate::delivery::DeliveriesQueued;
 use crate::dispatcher::{JobsQueued, QueuedJob};
 use crate::fail_stop::FailStop;
+use crate::figures::{Decided, Figures};
 use crate::inbox::Inbox;
+use crate::observer::Observer;
 use crate::watchers::Watchers;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
 use std::collections::VecDeque;
@@ -108,6 +110,10 @@ pub struct AccountContext {
     pub owed: Recipient<DeliveriesQueued>,
     /// Those who wait for news of a job.
     pub watchers: Arc<Watchers>,
+    /// What is counted.
+    pub figures: Arc<Figures>,
+    /// Follows jobs.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Ends the process.
     pub fail_stop: FailStop,
 }
@@ -234,6 +240,8 @@ impl AccountActor {
         let mut batch = self.book.batch(&context.store, context.limits);
         let (mut answers, mut begun, mut queued) = (Vec::new(), Vec::new(), Vec::new());
         let mut changed = Vec::new();
+        let (mut decided, mut ended) = (Decided::default(), Vec::new());
+        let observed = context.observer.is_some();
         for _ in 0..MAX_BATCH {
             if batch.is_full() {
                 break;
@@ -243,19 +251,25 @@ impl AccountActor {
             };
             match command {
                 Command::Accept(new, reply) => {
-                    let (tier, id) = (new.tier, JobId(context.ids.next(now)));
+                    let (tier, mode) = (new.tier, new.mode);
+                    let id = JobId(context.ids.next(now));
                     let outcome = batch.accept(id, *new, now);
                     if let Err(AcceptError::Store(error)) = outcome {
                         return Err(error);
                     }
-                    if outcome.as_ref().is_ok_and(|accepted| !accepted.replayed) {
-                        queued.push(QueuedJob {
-                            job: id,
-                            account: batch.account(),
-                            tier,
-                            goes_first: false,
-                            resumed: false,
-                        });
+                    match &outcome {
+                        Ok(Accepted { replayed: true, .. }) => decided.replayed(),
+                        Ok(_) => {
+                            decided.accepted(tier, mode);
+                            queued.push(QueuedJob {
+                                job: id,
+                                account: batch.account(),
+                                tier,
+                                goes_first: false,
+                                resumed: false,
+                            });
+                        }
+                        Err(_) => {}
                     }
                     answers.push(Answer::Accept(outcome, reply));
                 }
@@ -264,17 +278,24 @@ impl AccountActor {
                         max_runs: context.max_runs,
                     };
                     changed.push(job);
-                    begun.push((
-                        fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?,
-                        reply,
-                    ));
+                    let outcome =
+                        fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
+                    if let Ok(job) = &outcome {
+                        decided.changed(job, true, now);
+                        ended.extend((observed && job.state.is_terminal()).then(|| job.clone()));
+                    }
+                    begun.push((outcome, reply));
                 }
                 Command::Apply(job, event, note, reply) => {
                     changed.push(job);
                     let outcome =
                         fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
-                    if let (Ok(job), Some(note)) = (&outcome, note) {
-                        batch.record(&note(job));
+                    if let Ok(job) = &outcome {
+                        decided.changed(job, false, now);
+                        ended.extend((observed && job.state.is_terminal()).then(|| job.clone()));
+                        if let Some(note) = note {
+                            batch.record(&note(job));
+                        }
                     }
                     answers.push(Answer::Event(outcome.map(Box::new), reply));
                 }
@@ -306,6 +327,7 @@ impl AccountActor {
             }
         }
         if writes.is_empty() {
+            context.figures.jobs.add(&decided);
             answers.into_iter().for_each(Answer::send);
             return Ok(());
         }
@@ -315,6 +337,10 @@ impl AccountActor {
                 Ok(()) => {
                     // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
                     answers.into_iter().for_each(Answer::send);
+                    context.figures.jobs.add(&decided);
+                    if let Some(observer) = &context.observer {
+                        ended.iter().for_each(|job| observer.job_ended(job));
+                    }
                     for job in changed {
                         context.watchers.changed(job);
                     }

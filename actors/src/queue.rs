@@ -126,6 +126,12 @@ impl FairQueue {
         1 + own + shorter + earlier_and_longer
     }
 
+    /// The job that has waited longest, of those that are first of their account.
+    pub fn oldest(&self) -> Option<JobId> {
+        let first = |line: &Line| line.jobs.front().copied();
+        self.lines.values().filter_map(first).min()
+    }
+
     /// Waiting jobs.
     pub fn len(&self) -> usize {
         self.len

@@ -54,6 +54,16 @@ impl Queues {
         self.of(tier).lock().queue.len()
     }
 
+    /// Jobs whose turn has come and whose run has not ended.
+    pub fn taken(&self, tier: Tier) -> usize {
+        self.of(tier).lock().taken.len()
+    }
+
+    /// The job that has waited longest.
+    pub fn oldest(&self, tier: Tier) -> Option<JobId> {
+        self.of(tier).lock().queue.oldest()
+    }
+
     /// Does none wait?
     pub fn is_empty(&self, tier: Tier) -> bool {
         self.of(tier).lock().queue.is_empty()
@@ -89,6 +99,9 @@ mod tests {
         assert_eq!(queues.pop(Tier::Pro), Some(jobs[0]));
         assert_eq!(places(), [1, 1, 2]);
         assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
+        assert_eq!((queues.taken(Tier::Pro), queues.taken(Tier::Fast)), (1, 0));
+        assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1]));
+        assert_eq!(queues.oldest(Tier::Fast), None);
         jobs.iter()
             .for_each(|job| queues.forget(Tier::Pro, account, *job));
         assert!(queues.is_empty(Tier::Pro) && queues.of(Tier::Pro).lock().taken.is_empty());

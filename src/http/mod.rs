@@ -25,6 +25,7 @@ pub(crate) mod paging;
 pub mod problem;
 mod query;
 pub(crate) mod rate;
+pub(crate) mod request_log;
 mod routes;
 mod sifted;
 pub mod state;

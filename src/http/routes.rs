@@ -7,6 +7,7 @@ use super::{
     admin, balance, events, generations, health, history, jobs, key, models, transactions,
 };
 use crate::images::serve;
+use crate::metrics;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::{HttpRequest, HttpResponse, Resource, Scope, web};
 use tintype_storage::domain::tier::{Mode, Tier};
@@ -37,6 +38,11 @@ pub fn configure(service: &mut web::ServiceConfig) {
             open("/readyz", "GET, HEAD")
                 .route(web::get().to(health::readyz))
                 .route(web::head().to(health::readyz)),
+        )
+        .service(
+            open("/metrics", "GET, HEAD")
+                .route(web::get().to(metrics::show))
+                .route(web::head().to(metrics::show)),
         )
         .service(
             open(serve::ROUTE, "GET, HEAD")
