@@ -5,13 +5,33 @@ use std::path::{Path, PathBuf};
 
 /// Where sources lie, from the root.
 const FOLDERS: &[&str] = &[
-    ".ci", "actors", "benches", "docs", "src", "storage", "tests",
+    ".ci", "actors", "benches", "deploy", "docs", "src", "storage", "tests",
 ];
 /// Single files at the root.
 const FILES: &[&str] = &["Cargo.toml", "README.md", "config.toml"];
 /// What ends the name of a text.
 const TEXTS: &[&str] = &[
-    "css", "html", "js", "json", "md", "mjs", "py", "rs", "sh", "snap", "toml", "txt", "run",
+    "css",
+    "html",
+    "js",
+    "json",
+    "md",
+    "mjs",
+    "py",
+    "rs",
+    "sh",
+    "snap",
+    "toml",
+    "txt",
+    "run",
+    "yml",
+    "yaml",
+    "conf",
+    "service",
+    "Caddyfile",
+    "Dockerfile",
+    "postinst",
+    "postrm",
 ];
 
 /// A text with its path from the root.
