@@ -320,8 +320,8 @@ impl World {
             note: None,
             reply,
         });
-        answer.await.unwrap().unwrap();
-        self.system.job_canceled(job);
+        let canceled = answer.await.unwrap().unwrap();
+        self.system.job_canceled(&canceled);
     }
 
     /// A delivery as it is on record.
