@@ -23,7 +23,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tintype_actors::clock::{Clock, system_clock};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::Generator;
@@ -156,6 +156,8 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         generators,
         fail_stop,
     } = setup;
+    // Not the clock of the setup, which decides: this is the process's own.
+    let started = SystemTime::now();
     let data_dir = config.storage.data_dir.clone();
     prepare(&data_dir).map_err(|source| StartError::DataDir {
         path: data_dir.clone(),
@@ -244,7 +246,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         stopping: watch::Sender::new(false),
         fail_stop,
         public_url,
-        metrics: Metrics::default(),
+        metrics: Metrics::since(started),
         traces,
     });
     actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));

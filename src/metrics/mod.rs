@@ -27,12 +27,13 @@ pub struct Metrics {
     started: SystemTime,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Nothing has been counted since the service began to start.
+    pub fn since(started: SystemTime) -> Self {
         Self {
             requests: Requests::default(),
             ledger: LedgerTotals::default(),
-            started: SystemTime::now(),
+            started,
         }
     }
 }

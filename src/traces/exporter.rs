@@ -301,3 +301,46 @@ async fn read(mut response: Response) -> Vec<u8> {
     }
     bytes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::span::{Kind, Moment};
+    use super::*;
+    use crate::config::{Config, Sources};
+    use std::net::TcpListener;
+
+    const SPAN: Span = Span {
+        trace: [1; 16],
+        id: [2; 8],
+        parent: None,
+        name: "job",
+        kind: Kind::Server,
+        began: Moment(1),
+        ended: Moment(2),
+        attributes: Vec::new(),
+        failure: None,
+    };
+
+    /// An address that nobody listens on.
+    fn nowhere() -> String {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        format!("http://{}", listener.local_addr().unwrap())
+    }
+
+    #[test]
+    fn what_the_queue_cannot_hold_is_dropped_and_an_end_waits_for_no_collector() {
+        let settings = Config::load(&Sources::default()).unwrap().otlp;
+        actix_web::rt::System::new().block_on(async {
+            let exporter = Exporter::start(&settings, &nowhere()).unwrap();
+            let dropped = || exporter.figures().dropped.load(Ordering::Relaxed);
+            // Nothing is sent meanwhile: this task does not give way.
+            (0..QUEUE + 1_000).for_each(|_| exporter.offer(SPAN.clone()));
+            assert_eq!((exporter.waiting(), dropped()), (QUEUE, 1_000));
+            exporter.close().await;
+            assert_eq!((exporter.waiting(), dropped()), (0, QUEUE as u64 + 1_000));
+            assert!(exporter.figures().failures.load(Ordering::Relaxed) > 0);
+            exporter.offer(SPAN.clone());
+            assert_eq!(dropped(), QUEUE as u64 + 1_001, "closed");
+        });
+    }
+}
