@@ -127,7 +127,7 @@ mod tests {
     fn spans_are_counted_in_microseconds() {
         let tally = Tally::new(SHORT_SPANS);
         tally.add_span(Duration::from_micros(100));
-        tally.add_span(Duration::from_nanos(101_999));
+        tally.add_span(Duration::from_nanos(100_999));
         tally.add_span(Duration::from_secs(61));
         let read = tally.read();
         assert_eq!((read.counts[0], read.counts[1]), (2, 0), "parts are cut");
