@@ -11,8 +11,10 @@ use crate::housekeeping;
 use crate::http::state::AppState;
 use crate::http::{Documents, Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
+use crate::metrics::Metrics;
 use crate::panel::Panel;
 use crate::secrets;
+use crate::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::webhooks::{Sender, SenderOptions, Vault, VaultError};
 use actix_web::web::Data;
 use parking_lot::RwLock;
@@ -22,10 +24,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tintype_actors::clock::{Clock, system_clock};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::Generator;
+use tintype_actors::observer::Observer;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
 use tintype_storage::domain::tier::Tier;
@@ -107,6 +110,14 @@ pub enum StartError {
     /// A back end cannot be driven as it is configured.
     #[error(transparent)]
     Backend(#[from] BackendSetupError),
+    /// Traces cannot be sent.
+    #[error(transparent)]
+    Traces(#[from] TraceSetupError),
+}
+
+/// Where the engine's files lie.
+pub fn store_dir(config: &Config) -> PathBuf {
+    config.storage.data_dir.join(STORE)
 }
 
 /// Opens the engine of a data directory. `fail_stop` hears of its failure.
@@ -116,10 +127,7 @@ pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engin
     }));
     options.cache_bytes = config.storage.cache_bytes;
     options.commit_timeout = Duration::from_secs(config.storage.commit_timeout_seconds);
-    Ok(Arc::new(SledEngine::open(
-        &config.storage.data_dir.join(STORE),
-        options,
-    )?))
+    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
 }
 
 /// Opens the object store of a data directory.
@@ -151,6 +159,8 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         resolver,
         fail_stop,
     } = setup;
+    // Not the clock of the setup, which decides: this is the process's own.
+    let started = SystemTime::now();
     let data_dir = config.storage.data_dir.clone();
     prepare(&data_dir).map_err(|source| StartError::DataDir {
         path: data_dir.clone(),
@@ -183,6 +193,12 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     let (to_webhooks, egress) = (way_out()?, way_out()?);
     let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
     let (backends, routes) = backends(&config, &images, &generators)?;
+    let traces = traces(&config)?;
+    let ratio = config.otlp.sample_ratio;
+    let observer = traces.clone().map(|exporter| {
+        let observer = JobTraces::new(exporter, Arc::clone(&clock), ratio);
+        Arc::new(observer) as Arc<dyn Observer>
+    });
     let system = System::start(SystemOptions {
         store: store.clone(),
         clock: Arc::clone(&clock),
@@ -209,6 +225,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             total: descriptors::attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },
+        observer,
         fail_stop: fail_stop.clone(),
         threads: Threads::Own,
     })?;
@@ -235,6 +252,8 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         stopping: watch::Sender::new(false),
         fail_stop,
         public_url,
+        metrics: Metrics::since(started),
+        traces,
     });
     actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));
     actix_web::rt::spawn(housekeeping::run(state.clone()));
@@ -260,6 +279,9 @@ pub async fn finish_jobs(state: &AppState) {
         ))
         .await;
     housekeeping::note_key_uses(state).await;
+    if let Some(traces) = &state.traces {
+        traces.close().await;
+    }
 }
 
 /// Ends the actors, writes the last commits and lets the data directory go. Blocks for as long as the disk takes.
@@ -270,7 +292,14 @@ pub fn close(state: &AppState) {
 
 /// Does the data directory hold records?
 pub fn has_store(config: &Config) -> bool {
-    config.storage.data_dir.join(STORE).is_dir()
+    store_dir(config).is_dir()
+}
+
+/// The way to the collector, where there is one.
+fn traces(config: &Config) -> Result<Option<Arc<Exporter>>, TraceSetupError> {
+    let endpoint = config.otlp.endpoint.as_deref();
+    let start = |endpoint| Exporter::start(&config.otlp, endpoint).map(Arc::new);
+    endpoint.map(start).transpose()
 }
 
 fn prepare(data_dir: &Path) -> io::Result<()> {

@@ -4,6 +4,7 @@
 
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -125,6 +126,7 @@ fn cool_down(times: u32, asked: Option<Duration>) -> Duration {
 pub struct Breaker {
     name: Arc<str>,
     state: Arc<Mutex<State>>,
+    opened: Arc<AtomicU64>,
 }
 
 impl Breaker {
@@ -133,7 +135,13 @@ impl Breaker {
         Self {
             name: name.into(),
             state: Arc::new(Mutex::new(State::Closed { faults: 0 })),
+            opened: Arc::default(),
         }
+    }
+
+    /// How often it has been opened since the start, after failed probes too.
+    pub fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
     }
 
     /// Where it stands.
@@ -175,6 +183,8 @@ impl Breaker {
                     faults,
                 },
             ) => {
+                let failed = matches!(event, Event::Failed(_));
+                self.opened.fetch_add(u64::from(failed), Ordering::Relaxed);
                 let seconds = until.saturating_duration_since(at).as_secs();
                 tracing::warn!(%backend, seconds, times, faults, "a back end keeps failing and is passed over");
             }

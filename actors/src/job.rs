@@ -3,7 +3,9 @@
 use crate::accounts::Accounts;
 use crate::breaker::{Breaker, Pass};
 use crate::dispatcher::{Dispatcher, JobEnded, Permit};
+use crate::figures::Figures;
 use crate::generator::{Gallery, Generator};
+use crate::observer::Observer;
 use crate::progress::ProgressBoard;
 use crate::run::{self, Start};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised, WrapFuture};
@@ -65,6 +67,10 @@ pub struct JobContext {
     pub accounts: OnceLock<Arc<Accounts>>,
     /// How far each run is.
     pub progress: ProgressBoard,
+    /// What is counted.
+    pub figures: Arc<Figures>,
+    /// Follows jobs.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Turns true when runs are to be cut off.
     pub cut_off: watch::Receiver<bool>,
 }

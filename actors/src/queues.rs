@@ -123,6 +123,16 @@ impl Queues {
         depths
     }
 
+    /// Jobs whose turn has come and whose run has not ended.
+    pub fn taken(&self, tier: Tier) -> usize {
+        self.of(tier).lock().taken.len()
+    }
+
+    /// The job that has waited longest.
+    pub fn oldest(&self, tier: Tier) -> Option<JobId> {
+        self.of(tier).lock().queue.oldest()
+    }
+
     /// Does none wait?
     pub fn is_empty(&self, tier: Tier) -> bool {
         self.of(tier).lock().queue.is_empty()
@@ -181,6 +191,9 @@ mod tests {
         let other = AccountId(Uuid::from_u128(2));
         assert_eq!(queues.depths_of(other), Depths::default());
         assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
+        assert_eq!((queues.taken(Tier::Pro), queues.taken(Tier::Fast)), (1, 0));
+        assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
+        assert_eq!(queues.oldest(Tier::Fast), None);
         jobs.iter().for_each(|job| queues.forget(*job));
         let waiting = queues.of(Tier::Pro).lock();
         assert!(waiting.queue.is_empty() && waiting.taken.is_empty());

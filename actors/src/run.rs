@@ -4,13 +4,16 @@ use crate::account::{AccountActor, ApplyEvent, BeginJob};
 use crate::backoff;
 use crate::breaker::{Event, Pass};
 use crate::dispatcher::{Dispatcher, Permit};
+use crate::figures::TryOutcome;
 use crate::generator::{GenerateError, Order, Picture};
 use crate::job::{JobContext, Route};
+use crate::observer::{RunEnd, Tries};
 use crate::progress::Progress;
 use actix::Addr;
 use rand::RngExt as _;
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, ResultImage};
@@ -53,11 +56,18 @@ pub async fn run(
         None => return,
     };
     let entry = context.progress.enter(id);
+    let tries = Tries::begin();
+    let tell = |end: RunEnd<'_>| {
+        if let Some(observer) = &context.observer {
+            observer.run_ended(&tries.report(&job, end));
+        }
+    };
     let mut cut_off = context.cut_off.clone();
     let making = tokio::task::spawn_local(make(
         job.clone(),
         Arc::clone(context),
         entry.progress(),
+        tries.clone(),
         start,
         dispatcher.clone(),
     ));
@@ -67,6 +77,7 @@ pub async fn run(
         // The sender lives as long as the process; a closed channel means the same as a cut-off.
         _ = cut_off.wait_for(|cut| *cut) => {
             abort.abort();
+            tell(RunEnd::CutOff);
             apply(&address, id, JobEvent::CutOff).await;
             return;
         }
@@ -86,6 +97,10 @@ pub async fn run(
             }
         }
     };
+    match &event {
+        JobEvent::Fail { error, .. } => tell(RunEnd::Failed(error)),
+        _ => tell(RunEnd::Picture),
+    }
     if apply(&address, id, event).await {
         context.gallery.forget_inputs(&job).await;
     }
@@ -142,11 +157,12 @@ async fn make(
     job: Job,
     context: Arc<JobContext>,
     progress: Progress,
+    tries: Tries,
     start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
     let limit = context.run_timeout;
-    let making = try_backends(job, context, progress, start, dispatcher);
+    let making = try_backends(job, context, progress, tries, start, dispatcher);
     match timeout(limit, making).await {
         Ok(outcome) => outcome,
         Err(_) => Err(GenerateError::TimedOut(format!(
@@ -163,6 +179,7 @@ async fn try_backends(
     job: Job,
     context: Arc<JobContext>,
     progress: Progress,
+    tries: Tries,
     start: Start,
     dispatcher: Addr<Dispatcher>,
 ) -> Result<ResultImage, GenerateError> {
@@ -201,8 +218,14 @@ async fn try_backends(
             }
         };
         let others_up = || ahead.iter().any(|it| is_up(&context, &routes[*it]));
-        let outcome = match try_backend(&order, route, &context, pass, &others_up).await {
-            Ok(picture) => context.gallery.keep(&job, picture).await,
+        let figures = &context.figures.backends[route.backend];
+        let outcome = match try_backend(&order, route, &context, pass, &tries, &others_up).await {
+            Ok(picture) => {
+                let kept = context.gallery.keep(&job, picture).await;
+                let unusable = u64::from(kept.is_err());
+                figures.unusable.fetch_add(unusable, Ordering::Relaxed);
+                kept
+            }
             Err(error) => Err(error),
         };
         match outcome {
@@ -210,6 +233,7 @@ async fn try_backends(
                 return Err(error);
             }
             Err(error) => {
+                figures.given_up.fetch_add(1, Ordering::Relaxed);
                 tracing::warn!(job = %job.id, backend = %backend.name, %error, "a back end gave no picture");
                 last = error;
             }
@@ -273,14 +297,17 @@ async fn try_backend(
     route: &Route,
     context: &JobContext,
     mut pass: Option<Pass>,
+    tries: &Tries,
     others_up: &dyn Fn() -> bool,
 ) -> Result<Picture, GenerateError> {
     let backend = &context.backends[route.backend];
     let breaker = &context.breakers[route.backend];
+    let figures = &context.figures.backends[route.backend];
     let order = for_route(order, route);
-    let mut tries = 0;
+    let mut repeats = 0;
     loop {
         order.progress.forget();
+        let began = Instant::now();
         // What is late is dropped with the future: no answer of a try that was given up can arrive.
         let outcome = timeout(backend.timeout, backend.generator.generate(order.clone())).await;
         let outcome = outcome.unwrap_or_else(|_| {
@@ -289,6 +316,11 @@ async fn try_backend(
                 backend.timeout.as_secs()
             )))
         });
+        let (took, told) = (began.elapsed(), TryOutcome::of(&outcome));
+        figures.tries[told as usize].add_span(took);
+        if context.observer.is_some() {
+            tries.add(&backend.name, took, told);
+        }
         let (event, retry_after) = match &outcome {
             Err(GenerateError::Transient { retry_after, .. }) => {
                 (Event::Failed(*retry_after), *retry_after)
@@ -309,10 +341,12 @@ async fn try_backend(
             done => return done,
         };
         let passed_over = !is_up(context, route) && others_up();
-        if tries >= backend.retries || passed_over {
+        if repeats >= backend.retries || passed_over {
             return Err(error);
         }
-        tries += 1;
-        sleep(backoff::wait(tries, retry_after, rand::rng().random())).await;
+        repeats += 1;
+        figures.retries.fetch_add(1, Ordering::Relaxed);
+        let jitter = rand::rng().random();
+        sleep(backoff::wait(repeats, retry_after, jitter)).await;
     }
 }

@@ -158,6 +158,7 @@ impl Plan {
                 total: 1,
                 per_receiver: 1,
             },
+            observer: None,
             fail_stop: fail_stop.clone(),
             threads: self.threads,
         })

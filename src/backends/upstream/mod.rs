@@ -15,7 +15,7 @@ mod answer;
 mod client;
 mod fault;
 mod message;
-mod retry_after;
+pub(crate) mod retry_after;
 mod socket;
 mod spool;
 

@@ -65,8 +65,12 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.first_run.balance.to_string(), "100.00");
     assert_eq!(
         (c.log.filter.as_str(), c.log.format),
-        ("info", LogFormat::Text)
+        ("info,tintype::requests=warn", LogFormat::Text)
     );
+    assert_eq!(c.otlp.endpoint, None);
+    assert_eq!((c.otlp.sample_ratio, c.otlp.headers.len()), (1.0, 0));
+    assert_eq!(c.otlp.service_name, "tintype");
+    assert_eq!(c.otlp.timeout(), Duration::from_secs(10));
     assert_eq!(c.backends.len(), 1);
     assert_eq!(c.backends["builtin"].kind, BackendKind::Procedural);
     assert_eq!(c.backends["builtin"].concurrency, 2);
