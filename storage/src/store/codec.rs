@@ -1,7 +1,8 @@
 //! How records look on the disk: a version byte, then postcard.
 
 use super::StoreError;
-use super::earlier::{ApiKeyV1, AttemptV1, PauseV1};
+use super::deliveries::DueDelivery;
+use super::earlier::{ApiKeyV1, AttemptV1, DueDeliveryV1, PauseV1};
 use super::job_v1::JobV1;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
@@ -41,7 +42,6 @@ record!(
     crate::domain::ids::KeyId = "key id",
     crate::domain::time::Timestamp = "moment",
     super::idempotency::IdempotencyRecord = "idempotency",
-    super::deliveries::DueDelivery = "due delivery",
     crate::domain::delivery::Delivery = "delivery",
     crate::domain::ids::AccountId = "account id",
     crate::domain::webhook::Webhook = "webhook",
@@ -63,6 +63,26 @@ impl Record for Job {
     }
 }
 
+impl Record for DueDelivery {
+    const NAME: &'static str = "due delivery";
+    /// Version 2 knows failures.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<DueDeliveryV1, _>(bytes))
+    }
+}
+
+impl Record for Attempt {
+    const NAME: &'static str = "attempt";
+    /// Version 2 knows the URL that was called, and what was sent.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<AttemptV1, _>(bytes))
+    }
+}
+
 impl Record for ApiKey {
     const NAME: &'static str = "API key";
     /// Version 2 knows limits per day and month, ranges of addresses and earlier texts.
@@ -70,16 +90,6 @@ impl Record for ApiKey {
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         (version == 1).then(|| upgraded::<ApiKeyV1, _>(bytes))
-    }
-}
-
-impl Record for Attempt {
-    const NAME: &'static str = "attempt";
-    /// Version 2 knows what was sent.
-    const VERSION: u8 = 2;
-
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<AttemptV1, _>(bytes))
     }
 }
 
