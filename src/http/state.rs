@@ -42,7 +42,7 @@ pub struct AppState {
     pub gallery: ObjectGallery,
     /// Seals the secrets of webhooks.
     pub vault: Vault,
-    /// The way out, for input images.
+    /// The way out, for input images, and for a look at where a webhook is to be.
     pub egress: Egress,
     /// The moment.
     pub clock: Clock,
