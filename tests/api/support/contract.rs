@@ -12,6 +12,14 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 /// Where the documents are, and what their own paths begin with.
 const PLACES: [&str; 2] = ["/api/v1/openapi.json", "/admin/v1/openapi.json"];
+/// What the paths begin with that they cover.
+const COVERED: [&str; 5] = [
+    "/api/v1/",
+    "/admin/v1/",
+    "/files/results/",
+    "/healthz",
+    "/readyz",
+];
 /// What belongs to the transport, and is the same on every answer of any server.
 const TRANSPORT: [&str; 5] = [
     "content-length",
@@ -46,17 +54,7 @@ static PUBLISHED: OnceLock<Contract> = OnceLock::new();
 #[track_caller]
 pub fn hold(to: SocketAddr, method: &str, target: &str, answer: &Answer) {
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    let begins = |it: &&str| path.starts_with(*it);
-    if ![
-        "/api/v1/",
-        "/admin/v1/",
-        "/files/results/",
-        "/healthz",
-        "/readyz",
-    ]
-    .iter()
-    .any(|it| begins(&it))
-    {
+    if !COVERED.iter().any(|it| path.starts_with(it)) {
         return;
     }
     let Some(contract) = published(to) else {
