@@ -1,5 +1,6 @@
 //! The delivery log: what was sent, what came back, and sending again.
 
+use super::webhooks::find_webhook;
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
@@ -24,7 +25,7 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::Page;
 use tokio::sync::oneshot;
 
-/// Deliveries sent again by one call.
+/// Deliveries sent again by one call, at the most.
 const MAX_REDELIVERED: usize = 10_000;
 /// Deliveries read, and sent again, at a time.
 const STEP: usize = 500;
@@ -72,6 +73,9 @@ struct AttemptView {
     /// When it began.
     #[schemars(with = "kinds::Moment")]
     at: String,
+    /// Where it went: the webhook's URL at that moment.
+    #[schemars(with = "kinds::Url")]
+    url: String,
     /// The status of the answer, where there was one.
     #[schemars(with = "Option<kinds::StatusCode>")]
     status_code: Option<u16>,
@@ -91,6 +95,8 @@ pub struct Redelivery {
     /// So many are pending again.
     #[schemars(with = "kinds::Count")]
     redelivered: usize,
+    /// Are some left for another call?
+    more: bool,
 }
 
 impl DeliveryView {
@@ -98,11 +104,13 @@ impl DeliveryView {
     pub fn new(delivery: Delivery, attempts: Vec<Attempt>) -> Self {
         let attempt = |it: Attempt| AttemptView {
             at: it.at.to_string(),
+            url: it.url.unwrap_or_else(|| delivery.url.clone()),
             status_code: it.status_code,
             error: it.error,
             duration_ms: it.duration_ms,
             response_body: it.response_body,
         };
+        let attempts = attempts.into_iter().map(attempt).collect();
         Self {
             delivery_id: delivery.id.to_string(),
             account_id: delivery.account.to_string(),
@@ -111,7 +119,7 @@ impl DeliveryView {
             url: delivery.url,
             status: delivery.state.word(),
             reason: delivery.state.reason().map(|reason| reason.words()),
-            attempts: attempts.into_iter().map(attempt).collect(),
+            attempts,
             next_attempt_at: delivery.state.due().map(|due| due.to_string()),
             created_at: delivery.created_at.to_string(),
         }
@@ -263,7 +271,8 @@ pub async fn redeliver(
     Ok(HttpResponse::Accepted().json(view(&state, delivery)?))
 }
 
-/// `POST /webhooks/{webhook_id}/redeliver`: all failed ones of a webhook that were created in a range of time.
+/// `POST /webhooks/{webhook_id}/redeliver`: all failed ones of a webhook that were created in a range of time, newest first.
+/// `more` says that some are left for another call.
 pub async fn redeliver_failed(
     operator: Operator,
     path: web::Path<String>,
@@ -271,9 +280,7 @@ pub async fn redeliver_failed(
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let no_webhook = || Problem::new(Code::NotFound, "there is no such webhook");
-    let id: WebhookId = path.parse().map_err(|_| no_webhook())?;
-    let webhook = state.store.find_webhook(id)?.ok_or_else(no_webhook)?;
+    let webhook = find_webhook(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
     let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
     let from = fields
@@ -290,14 +297,18 @@ pub async fn redeliver_failed(
         let within = |it: &&Delivery| {
             it.webhook == webhook.id
                 && matches!(it.state, DeliveryState::Failed { .. })
+                && !it.is_kept_from(&webhook)
                 && (from..=to).contains(&it.created_at)
         };
         wanted.extend(page.items.iter().filter(within).map(|it| it.id));
         after = page.next;
-        if after.is_none() || wanted.len() >= MAX_REDELIVERED {
+        if after.is_none() || wanted.len() > MAX_REDELIVERED {
             break;
         }
+        // A log may be long, and this thread serves others.
+        tokio::task::yield_now().await;
     }
+    let more = wanted.len() > MAX_REDELIVERED;
     wanted.truncate(MAX_REDELIVERED);
     let mut redelivered = 0;
     for step in wanted.chunks(STEP) {
@@ -310,15 +321,15 @@ pub async fn redeliver_failed(
         for answer in answers {
             match answer {
                 Ok(_) => redelivered += 1,
-                // Removed meanwhile, for its age.
-                Err(Refusal::Delivery(DeliveryError::NotFound)) => {}
+                // Removed for its age, or its webhook given another URL, meanwhile.
+                Err(Refusal::Delivery(DeliveryError::NotFound | DeliveryError::WebhookMoved)) => {}
                 // The webhook was removed meanwhile.
                 Err(Refusal::Delivery(DeliveryError::WebhookDeleted)) => return Err(no_webhook()),
                 Err(refusal) => return Err(refusal.into()),
             }
         }
     }
-    Ok(HttpResponse::Accepted().json(Redelivery { redelivered }))
+    Ok(HttpResponse::Accepted().json(Redelivery { redelivered, more }))
 }
 
 /// Why a delivery is not sent again.
@@ -357,7 +368,7 @@ async fn send_again(
             note: Some(note),
             reply,
         })
-        .map_err(|_| Refusal::Problem(failures::busy()))?;
+        .map_err(|_| Refusal::Problem(failures::busy_delivering()))?;
     let answer = answer
         .await
         .map_err(|_| Refusal::Problem(failures::stopping()))?;
@@ -381,7 +392,9 @@ impl From<DeliveryError> for Problem {
     fn from(error: DeliveryError) -> Self {
         match error {
             DeliveryError::NotFound => missing(),
-            DeliveryError::WebhookDeleted => Problem::new(Code::Conflict, error.to_string()),
+            DeliveryError::WebhookDeleted | DeliveryError::WebhookMoved => {
+                Problem::new(Code::Conflict, error.to_string())
+            }
             DeliveryError::Store(error) => error.into(),
         }
     }
