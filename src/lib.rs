@@ -9,6 +9,7 @@ pub mod catalog;
 pub mod cli;
 pub mod compat;
 pub mod config;
+pub mod decoding;
 pub mod egress;
 pub mod first_run;
 pub mod gallery;

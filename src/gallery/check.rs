@@ -1,35 +1,32 @@
 //! Looks at a picture that came from elsewhere: is it one, is it sound, has it the shape of the job?
 
 use super::{jpeg_end, png_text, probe};
+use crate::decoding::{Leave, MAX_PIXELS, MAX_SIDE, open};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
-use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
-use std::io::Cursor;
+use image::{DynamicImage, ImageFormat};
 use tintype_actors::generator::GenerateError;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
-/// Longest side of a picture: the longest of the published sizes has 12,288.
-const MAX_SIDE: u32 = 16_384;
 /// Shortest side: less is no picture but a marker of some kind.
 const MIN_SIDE: u32 = 16;
-/// Most pixels; the largest of the published sizes has 19 million.
-const MAX_PIXELS: u64 = 64_000_000;
-/// Memory for decoding: that many pixels of four channels of 16 bits.
-const MAX_ALLOC: u64 = MAX_PIXELS * 8;
 /// How far off a shape may be: models round the sides, the published size for 3:4 of one by 2.7 hundredths.
 const TOLERANCE: f64 = 0.03;
 const JPEG_QUALITY: u8 = 95;
 
-/// The picture as it is to be kept. Heavy: for the blocking pool.
+/// The picture as it is to be kept.
 ///
 /// It is decoded to the last pixel, because half a picture has the header of a whole one. Its bytes are kept as they came,
 /// but for the texts of a PNG, unless it has to be cropped.
 ///
 /// # Errors
 /// [`GenerateError::Broken`], for another back end may do better.
-pub fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
+pub fn checked(
+    leave: &Leave,
+    bytes: Vec<u8>,
+    ratio: AspectRatio,
+) -> Result<Vec<u8>, GenerateError> {
     let probed = probe(&bytes)?;
     let (width, height) = (probed.width, probed.height);
     let pixels = u64::from(width) * u64::from(height);
@@ -46,16 +43,8 @@ pub fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateEr
     if probed.format == ImageFormat::Jpeg && !jpeg_end::is_there(&bytes) {
         return Err(damaged());
     }
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ALLOC);
-    let mut reader = ImageReader::with_format(Cursor::new(&bytes), probed.format);
-    reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(broken)?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-    image.apply_orientation(orientation);
+    let opened = open(leave, &bytes, probed.format).map_err(broken)?;
+    let image = opened.decode().map_err(broken)?;
     let Some((x, y, width, height)) = crop(image.width(), image.height(), ratio) else {
         return Ok(match probed.format {
             ImageFormat::Png => png_text::without(bytes),
@@ -106,6 +95,11 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> image::ImageResult<Vec<
 mod tests {
     use super::*;
     use image::{Rgb, RgbImage};
+    use std::io::Cursor;
+
+    fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
+        super::checked(&Leave::of_a_test(), bytes, ratio)
+    }
 
     fn file(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
         let image = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 7]));

@@ -4,6 +4,7 @@ mod check;
 mod jpeg_end;
 mod png_text;
 
+use crate::decoding::at_the_gate;
 use crate::images::Images;
 use crate::words;
 use bytes::Bytes;
@@ -66,7 +67,7 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
 
 /// Checks on the blocking pool. Decoders are known to panic on hostile bytes, which is the back end's fault like any other.
 async fn checked(job: JobId, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
-    let checking = tokio::task::spawn_blocking(move || check::checked(bytes, ratio));
+    let checking = at_the_gate(move |leave| check::checked(leave, bytes, ratio));
     checking.await.unwrap_or_else(|error| {
         tracing::error!(%job, %error, "a picture could not be checked");
         Err(GenerateError::Broken(

@@ -2,7 +2,7 @@
 
 mod fit;
 
-use super::upstream::blocking;
+use super::upstream::decoding;
 use crate::images::Images;
 use crate::inputs::ImageKind;
 use bytes::Bytes;
@@ -98,7 +98,7 @@ pub async fn read_back(
 
 async fn one(bytes: Bytes, number: usize, accepts: Accepts) -> Result<Input, GenerateError> {
     let kind = ImageKind::from_bytes(&bytes);
-    let fitted = blocking(move || fit::fit(bytes, kind, accepts)).await;
+    let fitted = decoding(move |leave| fit::fit(leave, bytes, kind, accepts)).await;
     fitted.map_err(|unfit| match unfit {
         Unfit::Format(name) => GenerateError::Broken(format!(
             "input image {number} is {name}, which the image generator cannot read; send PNG or JPEG"

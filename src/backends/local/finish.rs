@@ -1,16 +1,11 @@
 //! What becomes of a picture that a model has made: one that shows nothing is a fault, one that is too small is enlarged.
 
-use crate::backends::upstream::blocking;
+use crate::backends::upstream::decoding;
+use crate::decoding::{Leave, decode};
+use image::DynamicImage;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::imageops::FilterType as Resampling;
-use image::{DynamicImage, ImageReader, Limits};
-use std::io::Cursor;
 use tintype_actors::generator::{GenerateError, Picture};
-
-/// Longest side that is decoded.
-const MAX_SIDE: u32 = 16_384;
-/// Memory that decoding may take.
-const MAX_ALLOC: u64 = 512 * 1024 * 1024;
 
 /// Checks a picture and enlarges it until it covers `wanted` (width by height), cropped evenly where its ratio is another.
 /// One that is large enough stays byte for byte. Runs on the blocking pool: a large one takes a second or two.
@@ -20,7 +15,7 @@ const MAX_ALLOC: u64 = 512 * 1024 * 1024;
 /// `Broken` for what is no picture, and for one of a single colour: that is what these servers give when the model has failed
 /// (numbers out of range, a missing autoencoder or text encoder), and nobody is to pay for it.
 pub async fn finish(bytes: Vec<u8>, wanted: (u32, u32)) -> Result<Picture, GenerateError> {
-    let bytes = blocking(move || cover(bytes, wanted)).await?;
+    let bytes = decoding(move |leave| cover(leave, bytes, wanted)).await?;
     Ok(Picture::foreign(bytes))
 }
 
@@ -28,9 +23,13 @@ fn broken(text: &str) -> GenerateError {
     GenerateError::Broken(text.to_owned())
 }
 
-fn cover(bytes: Vec<u8>, (width, height): (u32, u32)) -> Result<Vec<u8>, GenerateError> {
-    let picture = decode(&bytes)
-        .ok_or_else(|| broken("the image generator answered with something that is no picture"))?;
+fn cover(
+    leave: &Leave,
+    bytes: Vec<u8>,
+    (width, height): (u32, u32),
+) -> Result<Vec<u8>, GenerateError> {
+    let picture = decode(leave, &bytes)
+        .map_err(|_| broken("the image generator answered with something that is no picture"))?;
     if is_blank(&picture) {
         return Err(broken(
             "the image generator gave a picture of a single colour: its model has failed",
@@ -45,21 +44,8 @@ fn cover(bytes: Vec<u8>, (width, height): (u32, u32)) -> Result<Vec<u8>, Generat
     encode(&large).ok_or_else(|| broken("the enlarged picture could not be encoded"))
 }
 
-/// The first frame of a picture, within limits.
-pub(super) fn decode(bytes: &[u8]) -> Option<DynamicImage> {
-    let mut reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .ok()?;
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ALLOC);
-    reader.limits(limits);
-    reader.decode().ok()
-}
-
 /// A PNG, written fast rather than small.
-pub(super) fn encode(picture: &DynamicImage) -> Option<Vec<u8>> {
+fn encode(picture: &DynamicImage) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let encoder =
         PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
@@ -81,13 +67,17 @@ mod tests {
     use super::*;
     use image::{Rgb, RgbImage};
 
+    fn cover(bytes: Vec<u8>, wanted: (u32, u32)) -> Result<Vec<u8>, GenerateError> {
+        super::cover(&Leave::of_a_test(), bytes, wanted)
+    }
+
     fn gradient(width: u32, height: u32) -> Vec<u8> {
         let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 7]));
         encode(&DynamicImage::ImageRgb8(pixels)).unwrap()
     }
 
     fn size(bytes: &[u8]) -> (u32, u32) {
-        let picture = decode(bytes).unwrap();
+        let picture = decode(&Leave::of_a_test(), bytes).unwrap();
         (picture.width(), picture.height())
     }
 

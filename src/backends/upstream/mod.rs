@@ -26,4 +26,4 @@ pub use message::told_in;
 /// Fields and files of a `multipart/form-data` body.
 pub use reqwest::multipart::{Form, Part};
 pub use socket::Socket;
-pub use spool::blocking;
+pub use spool::{blocking, decoding};
