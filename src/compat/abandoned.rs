@@ -74,7 +74,7 @@ async fn cancel(state: &AppState, abandoned: Abandoned) {
     });
     // One that has started is finished, kept and charged.
     if let Ok(Ok(canceled)) = canceled.await {
-        state.system.job_canceled(job);
+        state.system.job_canceled(&canceled);
         state.gallery.forget_inputs(&canceled).await;
         tracing::debug!(%job, "canceled, as its caller had gone away");
     }
