@@ -188,7 +188,11 @@ mod tests {
     #[test]
     fn what_unpacks_into_too_much_is_not_begun() {
         // A flat GIF of 10,000 x 10,000 is small, and has 400 MB of pixels.
-        let gif = [&b"GIF89a"[..], &[0x10, 0x27, 0x10, 0x27, 0, 0, 0]].concat();
+        let screen = [0x10, 0x27, 0x10, 0x27, 0, 0, 0];
+        let frame = [
+            0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0x80, 0, 0, 0, 9, 9, 9, 2, 2, 0x44, 1, 0, 0x3b,
+        ];
+        let gif = [&b"GIF89a"[..], &screen, &frame].concat();
         let leave = Leave::of_a_test();
         let opened = open(&leave, &gif, ImageFormat::Gif);
         assert_eq!(opened.err(), Some(Undecodable::TooLarge));
