@@ -7,7 +7,10 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::imageops::FilterType as Resampling;
 use tintype_actors::generator::{GenerateError, Picture};
 
-/// Checks a picture and enlarges it until it covers `wanted` (width by height), cropped evenly where its ratio is another.
+/// Shortest side of what is enlarged: less is no picture but a marker of some kind, and nothing to enlarge.
+const MIN_SIDE: u32 = 16;
+
+/// Checks a picture and enlarges it to `wanted` (width by height), cropped evenly where its ratio is another.
 /// One that is large enough stays byte for byte. Runs on the blocking pool: a large one takes a second or two.
 ///
 /// # Errors
@@ -38,10 +41,39 @@ fn cover(
     if picture.width() >= width && picture.height() >= height {
         return Ok(bytes);
     }
+    if picture.width().min(picture.height()) < MIN_SIDE {
+        return Err(broken(&format!(
+            "the image generator answered with a picture of {} x {} pixels, which cannot be right",
+            picture.width(),
+            picture.height()
+        )));
+    }
     drop(bytes);
-    let large = picture.resize_to_fill(width, height, Resampling::Lanczos3);
+    let (x, y, w, h) = middle(picture.width(), picture.height(), (width, height));
+    // Cropped first: the whole of a long strip, enlarged until it covers the other side, would not fit into memory.
+    let large = picture
+        .crop_imm(x, y, w, h)
+        .resize_exact(width, height, Resampling::Lanczos3);
     drop(picture);
     encode(&large).ok_or_else(|| broken("the enlarged picture could not be encoded"))
+}
+
+/// The largest part in the middle that has the ratio of `wanted`, as left, top, width and height.
+fn middle(width: u32, height: u32, wanted: (u32, u32)) -> (u32, u32, u32, u32) {
+    let (across, down) = (
+        u64::from(width) * u64::from(wanted.1),
+        u64::from(height) * u64::from(wanted.0),
+    );
+    // The side of `whole` that goes with the other one, rounded, and never longer than what is there.
+    let side = |other: u64, by: u32, whole: u32| {
+        let by = u64::from(by.max(1));
+        u32::try_from((other + by / 2) / by).map_or(whole, |it| it.clamp(1, whole))
+    };
+    let (w, h) = match across > down {
+        true => (side(down, wanted.1, width), height),
+        false => (width, side(across, wanted.0, height)),
+    };
+    ((width - w) / 2, (height - h) / 2, w, h)
 }
 
 /// A PNG, written fast rather than small.
@@ -98,6 +130,28 @@ mod tests {
             size(&cover(gradient(64, 64), (200, 50)).unwrap()),
             (200, 50)
         );
+    }
+
+    #[test]
+    fn what_is_enlarged_is_the_middle_in_the_right_ratio() {
+        assert_eq!(middle(64, 48, (128, 96)), (0, 0, 64, 48));
+        assert_eq!(middle(64, 64, (200, 50)), (0, 24, 64, 16));
+        assert_eq!(middle(100, 10, (10, 10)), (45, 0, 10, 10));
+        assert_eq!(middle(16_384, 16, (1024, 1024)), (8_184, 0, 16, 16));
+        assert_eq!(middle(16, 16_384, (4096, 512)), (0, 8_191, 16, 2));
+        assert_eq!(middle(7, 5, (0, 0)), (0, 2, 7, 1));
+    }
+
+    /// Enlarged before it was cropped, the longest would have had 17 billion pixels.
+    #[test]
+    fn a_strip_is_cropped_before_it_is_enlarged_and_a_thread_is_refused() {
+        let strip = cover(gradient(16_384, 16), (1024, 1024)).unwrap();
+        assert_eq!(size(&strip), (1024, 1024));
+        for (width, height) in [(16_384, 1), (1, 16_384), (15, 15), (64, 15)] {
+            let fault = cover(gradient(width, height), (1024, 1024)).unwrap_err();
+            let told = format!("{width} x {height} pixels, which cannot be right");
+            assert!(fault.to_string().contains(&told), "{fault}");
+        }
     }
 
     #[test]
