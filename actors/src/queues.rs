@@ -44,7 +44,8 @@ struct Waiting {
     queue: FairQueue,
     /// Waiting jobs of which a run has begun before.
     begun: HashSet<JobId>,
-    /// Jobs whose turn has come and whose run has not ended: no more than the back ends have places.
+    /// Jobs whose turn has come and whose run has not ended: no more than the back ends have places, whether they hold one or
+    /// wait for their next one; and for a moment those whose end is being written.
     taken: HashSet<JobId>,
 }
 

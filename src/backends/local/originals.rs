@@ -24,13 +24,13 @@ const ACCEPTS: Accepts = Accepts {
 ///
 /// # Errors
 ///
-/// As [`inputs::load`]; `Refused` for one whose header is whole and the rest of which is not.
+/// As [`inputs::load`]; `Unsound` for one whose header is whole and the rest of which is not.
 pub async fn load(images: &Images, order: &Order) -> Result<Vec<Input>, GenerateError> {
     let originals = inputs::load(images, order, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();
         if decoding(move |leave| decode(leave, &bytes).is_err()).await {
-            return Err(GenerateError::Refused(format!(
+            return Err(GenerateError::Unsound(format!(
                 "input image {} is damaged and cannot be decoded",
                 at + 1
             )));
