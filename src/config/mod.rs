@@ -30,6 +30,7 @@ mod suggest;
 mod tier;
 mod tiers;
 mod values;
+mod warnings;
 mod webhooks;
 
 #[cfg(test)]
