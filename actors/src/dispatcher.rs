@@ -80,8 +80,6 @@ pub struct Dispatcher {
     turns: Vec<Tier>,
     queues: Arc<Queues>,
     running: HashMap<JobId, Running>,
-    /// How many of them are of each tier.
-    under_way: [usize; 3],
     /// Runs of each tier that go on at another back end, and wait for a place there.
     moves: [Moves; 3],
     /// When a back end that is passed over may be tried out, and the timer for that.
@@ -109,7 +107,6 @@ impl Dispatcher {
             turns: Tier::ALL.to_vec(),
             queues,
             running: HashMap::new(),
-            under_way: [0; 3],
             moves: Default::default(),
             alarm: None,
             pause,
@@ -153,7 +150,6 @@ impl Dispatcher {
         actor.do_send(RunJob { granted, resumed });
         let from = QueuedJob { job, account, tier };
         vacant.insert(Running { actor, from });
-        self.under_way[tier.index()] += 1;
     }
 
     /// The first tier in turn that has both a run and a place for it, as an index into the turns. Runs that go on come before
@@ -164,7 +160,6 @@ impl Dispatcher {
             lanes,
             turns,
             queues,
-            under_way,
             moves,
             pause,
             stopping,
@@ -176,7 +171,7 @@ impl Dispatcher {
                 return Some((at, Found::Moving(moving, place)));
             }
             let begins = !*stopping && !pause.covers(*tier) && !queues.is_empty(*tier);
-            let begins = begins && lane.takes_more(moves.len(), under_way[tier.index()]);
+            let begins = begins && lane.takes_more(moves.len());
             let place = begins.then(|| lane.place(context, now));
             Some((at, Found::Queued(place??)))
         })
@@ -222,7 +217,6 @@ impl Dispatcher {
     fn end(&mut self, job: JobId) -> Option<Running> {
         let ended = self.running.remove(&job)?;
         self.queues.forget(ended.from);
-        self.under_way[ended.from.tier.index()] -= 1;
         Some(ended)
     }
 }
@@ -256,9 +250,8 @@ impl Handler<JobsQueued> for Dispatcher {
 impl Handler<JobEnded> for Dispatcher {
     type Result = ();
 
-    fn handle(&mut self, hint: JobEnded, ctx: &mut Self::Context) {
+    fn handle(&mut self, hint: JobEnded, _: &mut Self::Context) {
         self.end(hint.0);
-        self.dispatch(ctx);
     }
 }
 

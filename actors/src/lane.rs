@@ -42,12 +42,12 @@ impl Lane {
         }
     }
 
-    /// May another job begin, while so many runs of the tier wait for their next back end, of so many under way?
+    /// May another job begin, while so many runs of the tier wait for their next back end?
     ///
-    /// A back end that gives every job back at once would else draw the whole queue into runs that only wait. While none waits
-    /// the places are bound enough.
-    pub fn takes_more(&self, waiting: usize, under_way: usize) -> bool {
-        waiting == 0 || under_way < self.capacity
+    /// A back end that gives every job back at once would else draw the whole queue into runs that only wait. One that gives
+    /// back a job now and then goes on with the others meanwhile.
+    pub fn takes_more(&self, waiting: usize) -> bool {
+        waiting < self.capacity
     }
 
     /// A place on the back end that the next run is to begin on, unless that one is full.
