@@ -4,11 +4,12 @@ use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans};
 use crate::config::{Config, TierBackend};
-use crate::egress::{Egress, EgressOptions, EgressSetupError};
+use crate::descriptors;
+use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
 use crate::http::state::AppState;
-use crate::http::{Elapsed, KeyRing, Rates, elapsed};
+use crate::http::{Documents, Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::panel::Panel;
 use crate::secrets;
@@ -29,15 +30,13 @@ use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
-use tintype_storage::engine::{Engine, EngineError};
+use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{Mutex, Semaphore, watch};
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
-/// Attempts of deliveries under way at a time, over all receivers: each is a connection.
-const MAX_ATTEMPTS: usize = 512;
-/// The same for one receiver that answers.
+/// Attempts of deliveries under way at a time to one receiver that answers.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
 
 /// What an instance is made of. Tests and benchmarks replace the parts that they look at.
@@ -54,6 +53,8 @@ pub struct Setup {
     pub engine: Option<Arc<dyn Engine>>,
     /// Generators in place of the configured ones, by the back end's name.
     pub generators: HashMap<String, Arc<dyn Generator>>,
+    /// Looks host names up, for input images and webhooks; `None` for the system's way.
+    pub resolver: Option<Arc<dyn Resolve>>,
     /// Hears of failures that end the process.
     pub fail_stop: FailStop,
 }
@@ -68,6 +69,7 @@ impl Setup {
             elapsed: elapsed(),
             engine: None,
             generators: HashMap::new(),
+            resolver: None,
             fail_stop: FailStop::new(),
         }
     }
@@ -143,6 +145,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         elapsed,
         engine,
         generators,
+        resolver,
         fail_stop,
     } = setup;
     let data_dir = config.storage.data_dir.clone();
@@ -155,6 +158,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         None => open_engine(&config, fail_stop.clone())?,
     };
     let store = Store::new(engine);
+    count_earlier_jobs(&store)?;
     let images = open_images(&config, &public_url)?;
     images.remove_unfinished_uploads().await?;
     let token = secrets::admin_token(config.admin.token.as_ref(), &data_dir).map_err(|source| {
@@ -163,12 +167,18 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             source,
         }
     })?;
-    let egress = Egress::new(EgressOptions {
+    let options = EgressOptions {
         allow: config.egress.allow.clone(),
         extra_ca_file: config.egress.extra_ca_file.clone(),
         ..EgressOptions::default()
-    })?;
-    let vault = Vault::load_or_create(&data_dir)?;
+    };
+    // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
+    let way_out = || match &resolver {
+        Some(resolver) => Egress::with_resolver(options.clone(), Arc::clone(resolver)),
+        None => Egress::new(options.clone()),
+    };
+    let (to_webhooks, egress) = (way_out()?, way_out()?);
+    let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let system = System::start(SystemOptions {
         store: store.clone(),
@@ -186,19 +196,14 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             store: store.clone(),
             images: images.clone(),
             vault: vault.clone(),
-            egress: egress.clone(),
+            egress: to_webhooks,
             clock: Arc::clone(&clock),
-            timeout: Duration::from_secs(config.webhooks.attempt_timeout_seconds),
+            timeout: config.webhooks.attempt_timeout(),
             url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
         })),
-        retry_delays: config
-            .webhooks
-            .retry_delays_seconds
-            .iter()
-            .map(|it| Duration::from_secs(*it))
-            .collect(),
+        retry_delays: config.webhooks.retry_delays(),
         outbox: OutboxLimits {
-            total: MAX_ATTEMPTS,
+            total: descriptors::attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },
         fail_stop: fail_stop.clone(),
@@ -214,6 +219,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         gallery: ObjectGallery::new(images.clone()),
         operator: Mutex::new(()),
         panel: Panel::default(),
+        documents: Documents::default(),
         config,
         store,
         system,
@@ -230,6 +236,15 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));
     actix_web::rt::spawn(housekeeping::run(state.clone()));
     Ok(state)
+}
+
+/// A store of a version that kept no tallies gets them once, before anybody else writes to it.
+fn count_earlier_jobs(store: &Store) -> Result<(), StoreError> {
+    let writes = store.missing_tallies()?;
+    if !writes.is_empty() {
+        commit_and_wait(store.engine().as_ref(), writes)?;
+    }
+    Ok(())
 }
 
 /// Lets running jobs finish within the grace period and writes down what is left for the next start.

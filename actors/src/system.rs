@@ -41,7 +41,7 @@ const DELIVERIES: usize = 2;
 /// Where the actors run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// On two of their own: one for decisions, one for jobs.
+    /// On three of their own: one for decisions, one for jobs, one for deliveries.
     #[default]
     Own,
     /// On the caller's alone, where one paused clock holds for all of them.
@@ -274,6 +274,11 @@ impl System {
     /// How many jobs wait and run.
     pub async fn depths(&self) -> Depths {
         self.dispatcher.send(GetDepths).await.unwrap_or_default()
+    }
+
+    /// How many jobs of one account wait and run. Asks nobody: as fast while the dispatcher is busy.
+    pub fn depths_of(&self, account: AccountId) -> Depths {
+        self.queues.depths_of(account)
     }
 
     /// How each configured back end is, as of now.

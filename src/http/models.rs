@@ -1,22 +1,35 @@
 //! `GET /models`: what is on sale for the caller's key.
 
 use super::auth::Principal;
+use super::openapi::kinds;
 use super::paging::Listing;
 use super::problem::Problem;
 use super::state::AppState;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tintype_storage::domain::tier::{Mode, Tier};
 
-#[derive(Serialize)]
-struct Model {
+/// A model as it is sold.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Model {
+    /// Its name.
+    #[schemars(with = "kinds::TierWord")]
     id: &'static str,
+    /// From a prompt alone, and from input images.
+    #[schemars(with = "Vec<kinds::ModeWord>")]
     modes: Vec<&'static str>,
+    /// The shapes that it makes.
+    #[schemars(with = "Vec<kinds::ChoiceWord>")]
     aspect_ratios: Vec<String>,
+    /// The sizes that it makes.
+    #[schemars(with = "Vec<kinds::ResolutionWord>")]
     resolutions: Vec<&'static str>,
-    /// By resolution, in the service's currency.
+    /// By size, in the service's currency.
+    #[schemars(with = "BTreeMap<String, kinds::Money>")]
     prices: BTreeMap<&'static str, String>,
     /// Would a call be answered 503 now?
     paused: bool,
@@ -33,7 +46,15 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let pause = state.pause.read().clone();
+    let models = on_sale(&state, |tier| principal.key.allows(tier));
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(answer.json(Listing::of(models, None)))
+}
+
+/// All models as they are now. `allows` tells which of them whoever asks may use.
+pub fn on_sale(state: &AppState, allows: impl Fn(Tier) -> bool) -> Vec<Model> {
+    let pause = state.pause.read();
     let model = |tier: &Tier| {
         let offer = state.catalog.offer(*tier);
         let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
@@ -51,10 +72,8 @@ pub async fn list(
                 .collect(),
             paused: pause.covers(*tier),
             paused_reason: pause.reason(*tier).map(str::to_owned),
-            allowed: principal.key.allows(*tier),
+            allowed: allows(*tier),
         }
     };
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(Listing::of(Tier::ALL.iter().map(model).collect(), None)))
+    Tier::ALL.iter().map(model).collect()
 }

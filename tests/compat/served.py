@@ -7,6 +7,7 @@ model `fast`; TINTYPE_KEY_POOR, of an account without money; and TINTYPE_ADMIN_T
 Usage: served.py COMMAND [ARGUMENT...]
 """
 
+import contextlib
 import json
 import os
 import pathlib
@@ -49,20 +50,23 @@ def address(output) -> str:
     raise SystemExit("the program has ended before it was ready")
 
 
-def main() -> int:
+@contextlib.contextmanager
+def serving(**extra: str):
+    """The environment of a command, while the program runs. `extra` are settings of its own."""
     with tempfile.TemporaryDirectory() as directory:
         settings = {
             "PATH": os.environ["PATH"],
             "TINTYPE__SERVER__LISTEN": "127.0.0.1:0",
             "TINTYPE__STORAGE__DATA_DIR": f"{directory}/data",
             "TINTYPE_ADMIN_TOKEN": TOKEN,
+            **extra,
         }
         server = subprocess.Popen(
             [program(), "serve"], cwd=directory, env=settings, stdout=subprocess.PIPE, text=True
         )
         try:
             url = address(server.stdout)
-            environment = {
+            yield {
                 **os.environ,
                 "TINTYPE_URL": url,
                 "TINTYPE_KEY": key(url, "100.00"),
@@ -70,10 +74,14 @@ def main() -> int:
                 "TINTYPE_KEY_POOR": key(url, "0.01"),
                 "TINTYPE_ADMIN_TOKEN": TOKEN,
             }
-            return subprocess.run(sys.argv[1:], env=environment, timeout=300).returncode
         finally:
             server.terminate()
             server.communicate(timeout=60)
+
+
+def main() -> int:
+    with serving() as environment:
+        return subprocess.run(sys.argv[1:], env=environment, timeout=300).returncode
 
 
 if __name__ == "__main__":

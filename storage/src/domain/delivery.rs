@@ -1,6 +1,10 @@
 //! One event owed to one webhook, and how its attempts move it.
 //!
-//! The body is not kept: it is built from the job anew for each attempt, with a fresh download URL.
+//! The body is built from the job anew for each attempt, with a fresh download URL.
+
+mod sent;
+
+pub use sent::{MAX_SENT_BYTES, Sent};
 
 use super::ids::{AccountId, JobId, NotAnId};
 use super::job::Callback;
@@ -87,6 +91,8 @@ pub enum FailReason {
     AttemptsExhausted,
     /// There is no receiver any more.
     WebhookDeleted,
+    /// The receiver has another URL than the one that the job named.
+    WebhookMoved,
 }
 
 /// One POST, kept as a record of its own under the delivery's id and the attempt's number.
@@ -104,6 +110,10 @@ pub struct Attempt {
     pub duration_ms: u64,
     /// The beginning of the answer, as text.
     pub response_body: String,
+    /// The URL that was called, where it was not the one of the delivery: its webhook had been given another one.
+    pub url: Option<String>,
+    /// What was sent, if it came to that.
+    pub sent: Option<Sent>,
 }
 
 impl Delivery {
@@ -134,13 +144,15 @@ impl Delivery {
 }
 
 impl Delivery {
-    /// A delivery that was owed to a webhook which is no more: it is on record, and nothing is sent.
+    /// A delivery that was owed to a webhook which is no more, or no more at the URL that was asked for: it is on record, and
+    /// nothing is sent.
     pub fn to_nobody(
         id: DeliveryId,
         account: AccountId,
         callback: &Callback,
         job: JobId,
         now: Timestamp,
+        reason: FailReason,
     ) -> Self {
         Self {
             id,
@@ -152,11 +164,13 @@ impl Delivery {
             created_at: now,
             attempts: 0,
             round: 0,
-            state: DeliveryState::Failed {
-                reason: FailReason::WebhookDeleted,
-                at: now,
-            },
+            state: DeliveryState::Failed { reason, at: now },
         }
+    }
+
+    /// Is this one that must not go where its webhook is now? Its job named another URL, which alone its caller asked for.
+    pub fn is_kept_from(&self, webhook: &Webhook) -> bool {
+        self.state.reason() == Some(FailReason::WebhookMoved) && webhook.url != self.url
     }
 }
 
@@ -201,6 +215,7 @@ impl FailReason {
         match self {
             Self::AttemptsExhausted => "attempts exhausted",
             Self::WebhookDeleted => "webhook deleted",
+            Self::WebhookMoved => "webhook url changed",
         }
     }
 }
@@ -223,7 +238,9 @@ impl Attempt {
             status_code: Some(status_code),
             error: error.map(short),
             duration_ms: millis(took),
-            response_body: excerpt(body),
+            response_body: excerpt(body, MAX_EXCERPT_BYTES),
+            url: None,
+            sent: None,
         }
     }
 
@@ -236,7 +253,20 @@ impl Attempt {
             error: Some(short(error)),
             duration_ms: millis(took),
             response_body: String::new(),
+            url: None,
+            sent: None,
         }
+    }
+
+    /// The same attempt, known to have been made at this URL.
+    pub fn at_url(mut self, url: &str, delivery: &Delivery) -> Self {
+        self.url = (url != delivery.url).then(|| url.to_owned());
+        self
+    }
+
+    /// The attempt with what it sent.
+    pub fn with_sent(self, sent: Option<Sent>) -> Self {
+        Self { sent, ..self }
     }
 
     /// Did the receiver take it? Any 2xx does, and a redirect does not (specification, "Delivery").
@@ -324,9 +354,9 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_ERROR_CHARS).collect()
 }
 
-/// The first bytes of an answer as text; a character that the cut would halve is left out.
-fn excerpt(body: &[u8]) -> String {
-    let mut head = &body[..body.len().min(MAX_EXCERPT_BYTES)];
+/// The first bytes of a body as text; a character that the cut would halve is left out.
+fn excerpt(body: &[u8], most: usize) -> String {
+    let mut head = &body[..body.len().min(most)];
     if head.len() < body.len()
         && let Some(last) = head.utf8_chunks().last()
     {
