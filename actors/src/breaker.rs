@@ -291,6 +291,7 @@ mod tests {
         drop(next);
         assert_eq!(breaker.state(), closed(0));
     }
+
     #[tokio::test(start_paused = true)]
     async fn a_leave_from_before_ends_no_probe() {
         let breaker = Breaker::new("it");
