@@ -10,6 +10,7 @@ pub mod catalog;
 pub mod cli;
 pub mod compat;
 pub mod config;
+pub mod decoding;
 pub mod descriptors;
 pub mod egress;
 pub mod first_run;
