@@ -19,6 +19,7 @@ pub mod inputs;
 pub mod panel;
 pub mod secrets;
 pub mod server;
+pub mod stale_inputs;
 pub mod telemetry;
 pub mod webhooks;
 mod words;
