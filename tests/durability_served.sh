@@ -10,8 +10,8 @@ for command in strace curl; do
     command -v "$command" >/dev/null || { echo "durability: $command is needed (Debian: apt install $command)" >&2; exit 2; }
 done
 
-cargo build -q --bin tintype
-program=$PWD/target/debug/tintype
+[ -n "${TINTYPE_BIN:-}" ] || cargo build -q --bin tintype
+program=${TINTYPE_BIN:-$PWD/target/debug/tintype}
 work=$(mktemp -d)
 tracer=
 end() {

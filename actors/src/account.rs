@@ -2,9 +2,10 @@
 
 use crate::clock::Clock;
 use crate::delivery::DeliveriesQueued;
-use crate::dispatcher::{JobsQueued, QueuedJob};
+use crate::dispatcher::JobsQueued;
 use crate::fail_stop::FailStop;
 use crate::inbox::Inbox;
+use crate::queues::{QueuedJob, Queues};
 use crate::watchers::Watchers;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
 use std::collections::VecDeque;
@@ -78,15 +79,10 @@ pub struct DepositMoney {
     pub reply: Reply<Result<LedgerEntry, DepositError>>,
 }
 
-/// There is something in the inbox.
+/// There is something to decide: in the inbox, or because the commit on its way has ended, well or not.
 #[derive(Message)]
 #[rtype(result = "()")]
 pub(crate) struct Wake;
-
-/// The commit on its way has ended, well or not.
-#[derive(Message)]
-#[rtype(result = "()")]
-struct CommitEnded;
 
 /// What all account actors share.
 pub struct AccountContext {
@@ -102,7 +98,9 @@ pub struct AccountContext {
     pub max_runs: u32,
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
-    /// Hears of new jobs.
+    /// Where new jobs wait for their turn.
+    pub queues: Arc<Queues>,
+    /// Hears that there are some.
     pub queued: Recipient<JobsQueued>,
     /// Hears of new deliveries.
     pub owed: Recipient<DeliveriesQueued>,
@@ -167,7 +165,6 @@ pub struct AccountActor {
     live: Arc<AtomicUsize>,
     waiting: VecDeque<Command>,
     inbox: Arc<Inbox<AcceptJob>>,
-    committing: bool,
 }
 
 impl AccountActor {
@@ -185,7 +182,6 @@ impl AccountActor {
             live,
             waiting: VecDeque::new(),
             inbox,
-            committing: false,
         }
     }
 
@@ -201,7 +197,10 @@ impl AccountActor {
 
     /// Decides what waits, unless a commit is on the way: its outcome is what the next decision builds on.
     fn decide(&mut self, ctx: &Context<Self>) {
-        while !self.committing && !self.context.fail_stop.has_tripped() {
+        while !self.context.fail_stop.has_tripped() {
+            if self.inbox.is_committing(!self.waiting.is_empty()) {
+                break;
+            }
             // Only when a batch is not full without it: so the inbox fills up, and refuses, when more comes in than can be decided.
             if self.waiting.len() < MAX_BATCH {
                 let laid = self.inbox.take();
@@ -253,8 +252,6 @@ impl AccountActor {
                             job: id,
                             account: batch.account(),
                             tier,
-                            goes_first: false,
-                            resumed: false,
                         });
                     }
                     answers.push(Answer::Accept(outcome, reply));
@@ -309,17 +306,21 @@ impl AccountActor {
             answers.into_iter().for_each(Answer::send);
             return Ok(());
         }
-        self.committing = true;
+        let inbox = Arc::clone(&self.inbox);
+        inbox.commit_begins();
         let done = Box::new(move |outcome: Result<(), EngineError>| {
             match outcome {
                 Ok(()) => {
+                    // Queued before it is spoken of, so that whoever asks at once is told the right place.
+                    let any_queued = !queued.is_empty();
+                    context.queues.push_all(queued);
                     // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
                     answers.into_iter().for_each(Answer::send);
                     for job in changed {
                         context.watchers.changed(job);
                     }
-                    if !queued.is_empty() {
-                        context.queued.do_send(JobsQueued(queued));
+                    if any_queued && context.queues.is_hint_due() {
+                        context.queued.do_send(JobsQueued);
                     }
                     if !owed.is_empty() {
                         context.owed.do_send(DeliveriesQueued(owed));
@@ -333,7 +334,9 @@ impl AccountActor {
                 }
             }
             // After a failure too: what has piled up meanwhile is then refused at once.
-            address.do_send(CommitEnded);
+            if inbox.commit_ended() {
+                address.do_send(Wake);
+            }
         });
         self.context.store.engine().submit(Commit { writes, done });
         Ok(())
@@ -412,14 +415,5 @@ impl Handler<DepositMoney> for AccountActor {
             Command::Deposit(command.deposit, command.note, command.reply),
             ctx,
         );
-    }
-}
-
-impl Handler<CommitEnded> for AccountActor {
-    type Result = ();
-
-    fn handle(&mut self, _: CommitEnded, ctx: &mut Self::Context) {
-        self.committing = false;
-        self.decide(ctx);
     }
 }

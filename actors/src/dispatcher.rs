@@ -2,12 +2,13 @@
 
 use crate::job::{JobActor, JobContext, RunJob};
 use crate::lane::{Lane, Place};
-use crate::queues::Queues;
+use crate::queues::{QueuedJob, Queues, Turn};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervisor};
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,25 +18,10 @@ const MAILBOX: usize = 4_096;
 /// How often the dispatcher looks for job actors that have vanished.
 const SWEEP: Duration = Duration::from_secs(30);
 
-/// A job that waits for its run.
-#[derive(Clone, Copy, Debug)]
-pub struct QueuedJob {
-    /// The job.
-    pub job: JobId,
-    /// Whose.
-    pub account: AccountId,
-    /// Which queue.
-    pub tier: Tier,
-    /// Does it go before the others of its account, because its turn had come before?
-    pub goes_first: bool,
-    /// Has a run of it begun before? A back end may hold the work of that.
-    pub resumed: bool,
-}
-
-/// Hint: these jobs are in the store.
+/// Hint: there are jobs in the queues.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct JobsQueued(pub Vec<QueuedJob>);
+pub struct JobsQueued;
 
 /// Hint: the run of this job has ended; the job is terminal, or will go on after a restart.
 #[derive(Message)]
@@ -45,7 +31,7 @@ pub struct JobEnded(pub JobId);
 /// Hint: this queued job was canceled.
 #[derive(Message)]
 #[rtype(result = "()")]
-pub struct JobCanceled(pub JobId);
+pub struct JobCanceled(pub QueuedJob);
 
 /// Hint: a back end has room again.
 #[derive(Message)]
@@ -100,23 +86,25 @@ impl Drop for Permit {
     }
 }
 
-struct Entry {
-    address: Addr<JobActor>,
-    queued: QueuedJob,
-    running: bool,
+/// A job whose turn has come, until its run has ended.
+struct Running {
+    actor: Addr<JobActor>,
+    from: QueuedJob,
 }
 
 /// Holds the queues and gives jobs to back ends: round robin between accounts, first in first out inside one.
+///
+/// A job that waits is a record in the store and a place in a queue. Its actor is started when its turn comes: before that it
+/// would have nothing to do, and a million of them would take as much memory as all else together.
 pub struct Dispatcher {
     context: Arc<JobContext>,
     lanes: [Lane; 3],
     /// The tier whose turn it is comes first.
     turns: Vec<Tier>,
     queues: Arc<Queues>,
-    jobs: HashMap<JobId, Entry>,
+    running: HashMap<JobId, Running>,
     pause: Pause,
     stopping: bool,
-    running: usize,
 }
 
 impl Dispatcher {
@@ -129,47 +117,9 @@ impl Dispatcher {
             lanes,
             turns: Tier::ALL.to_vec(),
             queues,
-            jobs: HashMap::new(),
+            running: HashMap::new(),
             pause,
             stopping: false,
-            running: 0,
-        }
-    }
-
-    fn add(&mut self, queued: QueuedJob, ctx: &Context<Self>) {
-        if self.jobs.contains_key(&queued.job) {
-            return;
-        }
-        let address = self.start_actor(&queued, ctx);
-        self.jobs.insert(
-            queued.job,
-            Entry {
-                address,
-                queued,
-                running: false,
-            },
-        );
-        self.enqueue(&queued);
-    }
-
-    fn start_actor(&self, queued: &QueuedJob, ctx: &Context<Self>) -> Addr<JobActor> {
-        let actor = JobActor::new(
-            queued.job,
-            queued.account,
-            Arc::clone(&self.context),
-            ctx.address(),
-        );
-        Supervisor::start(move |_| actor)
-    }
-
-    fn enqueue(&mut self, queued: &QueuedJob) {
-        let QueuedJob {
-            job, account, tier, ..
-        } = *queued;
-        if queued.goes_first {
-            self.queues.push_front(tier, account, job);
-        } else {
-            self.queues.push(tier, account, job);
         }
     }
 
@@ -182,22 +132,37 @@ impl Dispatcher {
         while let Some((at, place)) = self.next_place(now) {
             let tier = self.turns.remove(at);
             self.turns.push(tier);
-            let permit = Permit {
-                held: Some(place.held),
-                dispatcher: ctx.address(),
-            };
-            let next = self.queues.pop(tier);
-            if let Some(entry) = next.and_then(|job| self.jobs.get_mut(&job)) {
-                entry.running = true;
-                self.running += 1;
-                entry.address.do_send(RunJob {
-                    permit,
-                    route: place.route,
-                    pass: place.pass,
-                    resumed: entry.queued.resumed,
-                });
+            if let Some(turn) = self.queues.pop(tier) {
+                self.start(turn, tier, place, ctx);
             }
         }
+    }
+
+    fn start(&mut self, turn: Turn, tier: Tier, place: Place, ctx: &Context<Self>) {
+        let Turn {
+            job,
+            account,
+            resumed,
+        } = turn;
+        let permit = Permit {
+            held: Some(place.held),
+            dispatcher: ctx.address(),
+        };
+        let vacant = match self.running.entry(job) {
+            Entry::Vacant(vacant) => vacant,
+            // Queued twice: a job never has two runs at a time.
+            Entry::Occupied(_) => return,
+        };
+        let actor = JobActor::new(job, account, Arc::clone(&self.context), ctx.address());
+        let actor = Supervisor::start(move |_| actor);
+        actor.do_send(RunJob {
+            permit,
+            route: place.route,
+            pass: place.pass,
+            resumed,
+        });
+        let from = QueuedJob { job, account, tier };
+        vacant.insert(Running { actor, from });
     }
 
     /// The first tier in turn that has both a job and a place for it, as an index into the turns.
@@ -217,39 +182,23 @@ impl Dispatcher {
         })
     }
 
-    fn forget(&mut self, job: JobId) {
-        if let Some(entry) = self.jobs.remove(&job) {
-            if entry.running {
-                self.running -= 1;
-            }
-            self.queues
-                .forget(entry.queued.tier, entry.queued.account, job);
-        }
-    }
-
     /// A job actor ends by itself only when something broke: it is started again, and the store says what is left to do.
     fn sweep(&mut self, ctx: &Context<Self>) {
-        let vanished: Vec<JobId> = self
-            .jobs
-            .iter()
-            .filter(|(_, entry)| !entry.address.connected())
-            .map(|(job, _)| *job)
-            .collect();
+        let vanished = self.running.iter().filter(|(_, it)| !it.actor.connected());
+        let vanished: Vec<JobId> = vanished.map(|(job, _)| *job).collect();
         for job in vanished {
             tracing::warn!(%job, "a job's actor has vanished and is started again");
-            if let Some(queued) = self.jobs.get(&job).map(|entry| entry.queued) {
-                self.forget(job);
-                self.add(
-                    QueuedJob {
-                        goes_first: true,
-                        resumed: true,
-                        ..queued
-                    },
-                    ctx,
-                );
+            if let Some(ended) = self.end(job) {
+                self.queues.push_front(ended.from);
             }
         }
         self.dispatch(ctx);
+    }
+
+    fn end(&mut self, job: JobId) -> Option<Running> {
+        let ended = self.running.remove(&job)?;
+        self.queues.forget(ended.from);
+        Some(ended)
     }
 }
 
@@ -265,8 +214,8 @@ impl Actor for Dispatcher {
 impl Handler<JobsQueued> for Dispatcher {
     type Result = ();
 
-    fn handle(&mut self, hint: JobsQueued, ctx: &mut Self::Context) {
-        hint.0.into_iter().for_each(|queued| self.add(queued, ctx));
+    fn handle(&mut self, _: JobsQueued, ctx: &mut Self::Context) {
+        self.queues.hint_taken();
         self.dispatch(ctx);
     }
 }
@@ -275,7 +224,7 @@ impl Handler<JobEnded> for Dispatcher {
     type Result = ();
 
     fn handle(&mut self, hint: JobEnded, _: &mut Self::Context) {
-        self.forget(hint.0);
+        self.end(hint.0);
     }
 }
 
@@ -284,8 +233,8 @@ impl Handler<JobCanceled> for Dispatcher {
 
     fn handle(&mut self, hint: JobCanceled, _: &mut Self::Context) {
         // A run that is being begun finds the job canceled in the store and ends by itself.
-        if self.jobs.get(&hint.0).is_some_and(|entry| !entry.running) {
-            self.forget(hint.0);
+        if !self.running.contains_key(&hint.0.job) {
+            self.queues.forget(hint.0);
         }
     }
 }
@@ -321,7 +270,7 @@ impl Handler<GetDepths> for Dispatcher {
     fn handle(&mut self, _: GetDepths, _: &mut Self::Context) -> Depths {
         Depths {
             queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.queues.len(tier)),
-            running: self.running,
+            running: self.running.len(),
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A message to an actor costs a system call and a switch of threads when the actor sleeps. While its commit is on the way to
 //! the disk it has nothing to decide, so the many calls that arrive meanwhile are laid here, and it finds them all when the
-//! commit has ended.
+//! commit has ended. When none has arrived by then it is left asleep.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -15,9 +15,21 @@ pub struct Inbox<T> {
 
 struct State<T> {
     queue: VecDeque<T>,
-    /// The actor has been told, or knows by itself, that it has to look.
-    awake: bool,
+    stage: Stage,
     closed: bool,
+}
+
+/// What the actor is doing.
+enum Stage {
+    /// Nothing; it has to be woken.
+    Asleep,
+    /// It has been woken, or knows by itself that it has to look.
+    Awake,
+    /// It waits for its commit.
+    Committing {
+        /// It has more to decide once that has ended.
+        come_back: bool,
+    },
 }
 
 /// What a sender has to do after laying something into an inbox.
@@ -36,7 +48,7 @@ impl<T> Inbox<T> {
     pub fn new(capacity: usize) -> Self {
         let state = Mutex::new(State {
             queue: VecDeque::new(),
-            awake: false,
+            stage: Stage::Asleep,
             closed: false,
         });
         Self { state, capacity }
@@ -49,10 +61,12 @@ impl<T> Inbox<T> {
             return Laid::Full;
         }
         state.queue.push_back(item);
-        if std::mem::replace(&mut state.awake, true) {
-            Laid::Noticed
-        } else {
-            Laid::Wake
+        match state.stage {
+            Stage::Asleep => {
+                state.stage = Stage::Awake;
+                Laid::Wake
+            }
+            Stage::Awake | Stage::Committing { .. } => Laid::Noticed,
         }
     }
 
@@ -66,8 +80,36 @@ impl<T> Inbox<T> {
     /// All that was laid in. When there is nothing, the next sender is asked to wake the actor.
     pub fn take(&self) -> VecDeque<T> {
         let mut state = self.state.lock();
-        state.awake = !state.queue.is_empty();
+        state.stage = match state.queue.is_empty() {
+            true => Stage::Asleep,
+            false => Stage::Awake,
+        };
         std::mem::take(&mut state.queue)
+    }
+
+    /// The actor's commit is on its way from now on.
+    pub fn commit_begins(&self) {
+        self.state.lock().stage = Stage::Committing { come_back: false };
+    }
+
+    /// Is a commit of the actor on its way? If so, and it has `more` to decide, it is woken at the end of that.
+    pub fn is_committing(&self, more: bool) -> bool {
+        match &mut self.state.lock().stage {
+            Stage::Committing { come_back } => {
+                *come_back |= more;
+                true
+            }
+            Stage::Asleep | Stage::Awake => false,
+        }
+    }
+
+    /// The commit has ended. Has the actor to be woken?
+    pub fn commit_ended(&self) -> bool {
+        let mut state = self.state.lock();
+        let come_back = matches!(state.stage, Stage::Committing { come_back: true });
+        let wake = come_back || !state.queue.is_empty();
+        state.stage = if wake { Stage::Awake } else { Stage::Asleep };
+        wake
     }
 }
 
@@ -91,6 +133,26 @@ mod tests {
     }
 
     #[test]
+    fn a_commit_that_ends_wakes_the_actor_only_when_there_is_something_to_decide() {
+        let inbox = Inbox::new(3);
+        let commit = || {
+            inbox.take();
+            inbox.commit_begins();
+            assert!(inbox.is_committing(false));
+        };
+        commit();
+        assert!(!inbox.commit_ended() && !inbox.is_committing(true));
+        assert_eq!(inbox.lay(1), Laid::Wake, "it was left asleep");
+        commit();
+        assert_eq!(inbox.lay(2), Laid::Noticed);
+        assert!(inbox.commit_ended(), "something was laid in meanwhile");
+        assert_eq!(inbox.lay(3), Laid::Noticed, "it has been woken already");
+        commit();
+        assert!(inbox.is_committing(true));
+        assert!(inbox.commit_ended(), "it has something else to decide");
+    }
+
+    #[test]
     fn a_full_one_takes_no_more() {
         let inbox = Inbox::new(1);
         assert_eq!([inbox.lay(1), inbox.lay(2)], [Laid::Wake, Laid::Full]);
@@ -108,8 +170,9 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_forgotten_between_many_senders_and_a_sleeping_taker() {
+    fn nothing_is_forgotten_between_many_senders_a_sleeping_taker_and_its_commits() {
         let (inbox, (wake, woken)) = (Inbox::new(usize::MAX), std::sync::mpsc::channel());
+        let (commit, commits) = std::sync::mpsc::channel();
         let total = 4 * 5_000;
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -122,19 +185,30 @@ mod tests {
                     }
                 });
             }
+            let (ended, committer) = (wake.clone(), &inbox);
+            scope.spawn(move || {
+                for () in commits {
+                    if committer.commit_ended() {
+                        ended.send(()).unwrap();
+                    }
+                }
+            });
             let mut taken = 0;
             while taken < total {
                 woken
                     .recv_timeout(std::time::Duration::from_secs(60))
                     .expect("a wake-up was lost");
-                loop {
-                    let found = inbox.take().len();
+                if inbox.is_committing(false) {
+                    continue;
+                }
+                let found = inbox.take().len();
+                if found > 0 {
                     taken += found;
-                    if found == 0 {
-                        break;
-                    }
+                    inbox.commit_begins();
+                    commit.send(()).unwrap();
                 }
             }
+            drop(commit);
         });
     }
 }

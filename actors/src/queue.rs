@@ -50,7 +50,7 @@ impl FairQueue {
     }
 
     /// The next job; its account then waits for its next turn.
-    pub fn pop(&mut self) -> Option<JobId> {
+    pub fn pop(&mut self) -> Option<(AccountId, JobId)> {
         let account = self.turns.pop_front()?;
         let line = self.lines.get_mut(&account)?;
         let job = line.jobs.pop_front()?;
@@ -64,7 +64,7 @@ impl FairQueue {
             self.turn += 1;
             self.turns.push_back(account);
         }
-        Some(job)
+        Some((account, job))
     }
 
     /// Takes a job out, wherever it stands.
@@ -167,6 +167,10 @@ mod tests {
     use tintype_storage::domain::ids::IdSource;
     use tintype_storage::domain::time::Timestamp;
 
+    fn next(queue: &mut FairQueue) -> Option<JobId> {
+        queue.pop().map(|(_, job)| job)
+    }
+
     fn ids() -> impl FnMut() -> uuid::Uuid {
         let source = IdSource::new(Timestamp::from_millis(0));
         move || source.next(Timestamp::from_millis(1))
@@ -174,48 +178,51 @@ mod tests {
 
     #[test]
     fn hostile_117_one_account_with_many_jobs_does_not_hold_up_another() {
-        let mut next = ids();
-        let (flood, other) = (AccountId(next()), AccountId(next()));
+        let mut new = ids();
+        let (flood, other) = (AccountId(new()), AccountId(new()));
         let mut queue = FairQueue::default();
-        let flooding: Vec<JobId> = (0..1_000).map(|_| JobId(next())).collect();
+        let flooding: Vec<JobId> = (0..1_000).map(|_| JobId(new())).collect();
         flooding.iter().for_each(|job| queue.push(flood, *job));
-        let late = JobId(next());
+        let late = JobId(new());
         queue.push(other, late);
         assert_eq!(
-            [queue.pop(), queue.pop(), queue.pop()],
+            [next(&mut queue), next(&mut queue), next(&mut queue)],
             [Some(flooding[0]), Some(late), Some(flooding[1])]
         );
         assert_eq!(queue.len(), 998);
-        let rest: Vec<JobId> = std::iter::from_fn(|| queue.pop()).collect();
+        let rest: Vec<JobId> = std::iter::from_fn(|| next(&mut queue)).collect();
         assert_eq!(rest, flooding[2..], "first in, first out within an account");
         assert!(queue.is_empty());
     }
 
     #[test]
     fn a_removed_job_leaves_no_turn_behind() {
-        let mut next = ids();
-        let (a, b) = (AccountId(next()), AccountId(next()));
-        let (job_a, job_b) = (JobId(next()), JobId(next()));
+        let mut new = ids();
+        let (a, b) = (AccountId(new()), AccountId(new()));
+        let (job_a, job_b) = (JobId(new()), JobId(new()));
         let mut queue = FairQueue::default();
         queue.push(a, job_a);
         queue.push(b, job_b);
         assert!(queue.remove(a, job_a) && !queue.remove(a, job_a));
         queue.push(a, job_a);
         assert_eq!(
-            [queue.pop(), queue.pop(), queue.pop()],
+            [next(&mut queue), next(&mut queue), next(&mut queue)],
             [Some(job_b), Some(job_a), None]
         );
     }
 
     #[test]
     fn a_job_whose_turn_had_come_goes_first() {
-        let mut next = ids();
-        let account = AccountId(next());
-        let (waiting, begun) = (JobId(next()), JobId(next()));
+        let mut new = ids();
+        let account = AccountId(new());
+        let (waiting, begun) = (JobId(new()), JobId(new()));
         let mut queue = FairQueue::default();
         queue.push(account, waiting);
         queue.push_front(account, begun);
-        assert_eq!([queue.pop(), queue.pop()], [Some(begun), Some(waiting)]);
+        assert_eq!(
+            [next(&mut queue), next(&mut queue)],
+            [Some(begun), Some(waiting)]
+        );
     }
 
     /// The places of all jobs as they are told, with the order in which they are then popped.
@@ -225,7 +232,7 @@ mod tests {
             .filter_map(|(account, job)| Some((*job, queue.place(*account, *job)?)))
             .collect();
         assert_eq!(told.len(), queue.len());
-        let popped = std::iter::from_fn(|| queue.pop());
+        let popped = std::iter::from_fn(|| next(&mut queue));
         (1..)
             .zip(popped)
             .map(|(at, job)| (told[&job], at))
@@ -234,13 +241,13 @@ mod tests {
 
     /// Lines of these lengths after so many turns; each account's jobs.
     fn queue_of(lengths: &[usize], turns: usize) -> (FairQueue, Vec<(AccountId, JobId)>) {
-        let mut next = ids();
+        let mut new = ids();
         let mut queue = FairQueue::default();
         let mut jobs = Vec::new();
         for length in lengths {
-            let account = AccountId(next());
+            let account = AccountId(new());
             for _ in 0..*length {
-                let job = JobId(next());
+                let job = JobId(new());
                 queue.push(account, job);
                 jobs.push((account, job));
             }
@@ -291,8 +298,8 @@ mod tests {
     #[test]
     fn a_job_that_is_not_there_has_no_place_and_a_coming_one_the_last_of_its_line() {
         let (mut queue, jobs) = queue_of(&[3, 2], 0);
-        let mut next = ids();
-        let (stranger, coming) = (AccountId(next()), JobId(next()));
+        let mut new = ids();
+        let (stranger, coming) = (AccountId(new()), JobId(new()));
         assert_eq!(queue.place(stranger, jobs[0].1), None);
         assert_eq!(queue.place(jobs[0].0, coming), None);
         let place = queue.next_place(stranger);

@@ -1,52 +1,109 @@
-//! The queues of all tiers, shared by the dispatcher, who fills and empties them, and by whoever asks for a job's place: that
-//! costs no message, so it is answered as fast while the dispatcher is busy.
+//! The queues of all tiers: filled from the commits that accept jobs, emptied by the dispatcher, and looked at by whoever asks
+//! for a job's place. None of that costs a message, so it goes as fast while the dispatcher is busy.
 
 use crate::queue::FairQueue;
 use parking_lot::Mutex;
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
+
+/// A job that waits for its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedJob {
+    /// The job.
+    pub job: JobId,
+    /// Whose.
+    pub account: AccountId,
+    /// Which queue.
+    pub tier: Tier,
+}
+
+/// A job whose turn has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Turn {
+    /// The job.
+    pub job: JobId,
+    /// Whose.
+    pub account: AccountId,
+    /// Has a run of it begun before? A back end may hold the work of that.
+    pub resumed: bool,
+}
 
 /// One queue for each tier.
 #[derive(Default)]
-pub struct Queues([Mutex<Waiting>; 3]);
+pub struct Queues {
+    tiers: [Mutex<Waiting>; 3],
+    /// The dispatcher has been told that there are jobs, and has not looked since.
+    hinted: AtomicBool,
+}
 
 #[derive(Default)]
 struct Waiting {
     queue: FairQueue,
+    /// Waiting jobs of which a run has begun before.
+    begun: HashSet<JobId>,
     /// Jobs whose turn has come and whose run has not ended: no more than the back ends have places.
     taken: HashSet<JobId>,
 }
 
 impl Queues {
     fn of(&self, tier: Tier) -> &Mutex<Waiting> {
-        &self.0[tier.index()]
+        &self.tiers[tier.index()]
     }
 
-    /// Puts a job behind the others of its account.
-    pub fn push(&self, tier: Tier, account: AccountId, job: JobId) {
-        self.of(tier).lock().queue.push(account, job);
+    /// Puts jobs behind the others of their accounts, each in its turn.
+    pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) {
+        for QueuedJob { job, account, tier } in jobs {
+            self.of(tier).lock().queue.push(account, job);
+        }
     }
 
-    /// Puts a job before the others of its account.
-    pub fn push_front(&self, tier: Tier, account: AccountId, job: JobId) {
-        self.of(tier).lock().queue.push_front(account, job);
+    /// Puts a job, a run of which has begun before, behind the others of its account.
+    pub fn push_begun(&self, QueuedJob { job, account, tier }: QueuedJob) {
+        let mut waiting = self.of(tier).lock();
+        waiting.queue.push(account, job);
+        waiting.begun.insert(job);
+    }
+
+    /// Puts a job, a run of which has begun before, in front of the others of its account.
+    pub fn push_front(&self, QueuedJob { job, account, tier }: QueuedJob) {
+        let mut waiting = self.of(tier).lock();
+        waiting.queue.push_front(account, job);
+        waiting.begun.insert(job);
     }
 
     /// Takes the next job.
-    pub fn pop(&self, tier: Tier) -> Option<JobId> {
+    pub fn pop(&self, tier: Tier) -> Option<Turn> {
         let mut waiting = self.of(tier).lock();
-        let job = waiting.queue.pop()?;
+        let (account, job) = waiting.queue.pop()?;
         waiting.taken.insert(job);
-        Some(job)
+        Some(Turn {
+            job,
+            account,
+            resumed: waiting.begun.remove(&job),
+        })
     }
 
     /// Forgets a job, wherever it stands.
-    pub fn forget(&self, tier: Tier, account: AccountId, job: JobId) {
+    pub fn forget(&self, QueuedJob { job, account, tier }: QueuedJob) {
         let mut waiting = self.of(tier).lock();
         if !waiting.taken.remove(&job) {
             waiting.queue.remove(account, job);
+            waiting.begun.remove(&job);
         }
+    }
+
+    /// After jobs were put in: has the dispatcher to be told? Not while it has yet to look since it was told last.
+    pub fn is_hint_due(&self) -> bool {
+        !self.hinted.swap(true, Ordering::AcqRel)
+    }
+
+    /// The dispatcher is going to look: to be called before it does.
+    pub fn hint_taken(&self) {
+        // A swap, so that whoever found the hint still there has put its jobs in before this look.
+        self.hinted.swap(false, Ordering::AcqRel);
     }
 
     /// Jobs that wait.
@@ -60,15 +117,25 @@ impl Queues {
     }
 
     /// The place of a job that is queued in the store; see [`FairQueue::place`]. One whose turn has come is the next, and one
-    /// that the dispatcher has yet to hear of stands last in its line; it may be told a lower place than it gets when others
-    /// before it are on their way as well.
-    pub fn position(&self, tier: Tier, account: AccountId, job: JobId) -> usize {
+    /// that is not here yet stands last in its line; it may be told a lower place than it gets when others before it are on
+    /// their way as well.
+    pub fn position(&self, QueuedJob { job, account, tier }: QueuedJob) -> usize {
         let waiting = self.of(tier).lock();
         if waiting.taken.contains(&job) {
             return 1;
         }
         let place = waiting.queue.place(account, job);
         place.unwrap_or_else(|| waiting.queue.next_place(account))
+    }
+}
+
+impl From<&Job> for QueuedJob {
+    fn from(job: &Job) -> Self {
+        Self {
+            job: job.id,
+            account: job.account,
+            tier: job.tier,
+        }
     }
 }
 
@@ -81,16 +148,34 @@ mod tests {
     fn a_job_whose_turn_has_come_is_the_next_until_it_is_forgotten() {
         let queues = Queues::default();
         let account = AccountId(Uuid::from_u128(1));
-        let jobs = [1, 2, 3].map(|id| JobId(Uuid::from_u128(id)));
-        let places = || jobs.map(|job| queues.position(Tier::Pro, account, job));
-        queues.push(Tier::Pro, account, jobs[0]);
-        queues.push(Tier::Pro, account, jobs[1]);
+        let jobs = [1, 2, 3].map(|id| QueuedJob {
+            job: JobId(Uuid::from_u128(id)),
+            account,
+            tier: Tier::Pro,
+        });
+        let places = || jobs.map(|job| queues.position(job));
+        queues.push_begun(jobs[0]);
+        queues.push_all([jobs[1]]);
         assert_eq!(places(), [1, 2, 3], "the third is on its way");
-        assert_eq!(queues.pop(Tier::Pro), Some(jobs[0]));
+        let turn = Turn {
+            job: jobs[0].job,
+            account,
+            resumed: true,
+        };
+        assert_eq!(queues.pop(Tier::Pro), Some(turn));
         assert_eq!(places(), [1, 1, 2]);
         assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
-        jobs.iter()
-            .for_each(|job| queues.forget(Tier::Pro, account, *job));
-        assert!(queues.is_empty(Tier::Pro) && queues.of(Tier::Pro).lock().taken.is_empty());
+        jobs.iter().for_each(|job| queues.forget(*job));
+        let waiting = queues.of(Tier::Pro).lock();
+        assert!(waiting.queue.is_empty() && waiting.taken.is_empty());
+        assert!(waiting.begun.is_empty());
+    }
+
+    #[test]
+    fn the_dispatcher_is_told_once_until_it_looks() {
+        let queues = Queues::default();
+        assert!(queues.is_hint_due() && !queues.is_hint_due());
+        queues.hint_taken();
+        assert!(queues.is_hint_due());
     }
 }

@@ -1,7 +1,7 @@
 //! What a start finds: every job that is not terminal, counted into its account's book and put back in its place.
 
 use crate::accounts::Accounts;
-use crate::dispatcher::QueuedJob;
+use crate::queues::QueuedJob;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::{ids, job::Job};
@@ -9,8 +9,10 @@ use tintype_storage::store::{AccountBook, Store, StoreError};
 
 /// The live jobs of the store.
 pub struct Recovered {
-    /// To be made: first the ones that had begun before the restart, then the others, each account's in order of acceptance.
-    pub queued: Vec<QueuedJob>,
+    /// To be made, and before the others: those that had begun before the restart.
+    pub begun: Vec<QueuedJob>,
+    /// To be made: the others, each account's in order of acceptance.
+    pub waiting: Vec<QueuedJob>,
     /// To be canceled: their callers waited on a connection, which is gone, and nothing has begun.
     pub abandoned: Vec<Job>,
 }
@@ -34,8 +36,8 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
             .context()
             .ids
             .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
-        let resumed = matches!(job.state, JobState::Processing { .. });
-        let line = match (resumed, job.origin) {
+        let has_begun = matches!(job.state, JobState::Processing { .. });
+        let line = match (has_begun, job.origin) {
             (true, _) => &mut begun,
             (false, Origin::Native) => &mut waiting,
             (false, Origin::Synchronous) => {
@@ -43,13 +45,7 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
                 return Ok(());
             }
         };
-        line.push(QueuedJob {
-            job: job.id,
-            account: job.account,
-            tier: job.tier,
-            goes_first: false,
-            resumed,
-        });
+        line.push(QueuedJob::from(&job));
         Ok(())
     })?;
     finish(current, accounts)?;
@@ -62,9 +58,9 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
         }
         Ok(())
     })?;
-    begun.append(&mut waiting);
     Ok(Recovered {
-        queued: begun,
+        begun,
+        waiting,
         abandoned,
     })
 }

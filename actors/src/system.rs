@@ -30,8 +30,6 @@ use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 
-/// Jobs that the dispatcher is told of at a time during recovery, so that it can run the first ones meanwhile.
-const RECOVERY_STEP: usize = 1_000;
 /// How long cut-off runs may take to write that they were.
 const CUT_OFF_GRACE: Duration = Duration::from_secs(5);
 const POLL: Duration = Duration::from_millis(20);
@@ -168,6 +166,7 @@ impl System {
             limits,
             max_runs,
             live_jobs: AtomicUsize::new(0),
+            queues: Arc::clone(&queues),
             queued: dispatcher.clone().recipient(),
             owed: deliveries.clone().recipient(),
             watchers: Arc::new(Watchers::default()),
@@ -176,13 +175,18 @@ impl System {
         let accounts = Arc::new(Accounts::new(on(DECISIONS), Arc::clone(&context)));
         // Set here for the only time, before any job is known to the dispatcher.
         let _ = jobs.accounts.set(Arc::clone(&accounts));
-        let Recovered { queued, abandoned } = recovery::recover(&store, &accounts)?;
-        context
-            .live_jobs
-            .store(queued.len() + abandoned.len(), Ordering::Relaxed);
-        queued
-            .chunks(RECOVERY_STEP)
-            .for_each(|step| dispatcher.do_send(JobsQueued(step.to_vec())));
+        let Recovered {
+            begun,
+            waiting,
+            abandoned,
+        } = recovery::recover(&store, &accounts)?;
+        context.live_jobs.store(
+            begun.len() + waiting.len() + abandoned.len(),
+            Ordering::Relaxed,
+        );
+        begun.into_iter().for_each(|job| queues.push_begun(job));
+        queues.push_all(waiting);
+        dispatcher.do_send(JobsQueued);
         actix::spawn(cancel(abandoned, Arc::clone(&accounts), Arc::clone(&jobs)));
         Ok(Self {
             jobs,
@@ -214,14 +218,14 @@ impl System {
     }
 
     /// Tells the dispatcher that a queued job was canceled, once that is on the disk.
-    pub fn job_canceled(&self, job: JobId) {
-        self.dispatcher.do_send(JobCanceled(job));
+    pub fn job_canceled(&self, job: &Job) {
+        self.dispatcher.do_send(JobCanceled(job.into()));
     }
 
     /// Which of its tier's waiting jobs this one is, in the order in which they begin: 1 is the next. `None` for one that is
     /// not queued; only the queue of a queued one is looked at.
     pub fn queue_position(&self, job: &Job) -> Option<usize> {
-        let position = || self.queues.position(job.tier, job.account, job.id);
+        let position = || self.queues.position(job.into());
         (job.state == JobState::Queued).then(position)
     }
 

@@ -99,7 +99,7 @@ async fn decide(state: &AppState, abandoned: Abandoned) -> Result<Option<Left>, 
     });
     Ok(match canceled.await {
         Ok(Ok(canceled)) => {
-            state.system.job_canceled(job);
+            state.system.job_canceled(&canceled);
             // Apart: a store that hangs must not hold up what the next one gets back.
             actix_web::rt::spawn(state.gallery.forget_inputs(&canceled));
             tracing::debug!(%job, "canceled, as its caller had gone away");

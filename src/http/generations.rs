@@ -22,6 +22,7 @@ use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::GenerationRequest;
@@ -66,7 +67,7 @@ pub async fn submit(
     let key = &principal.key;
     check_scope(key, endpoint)?;
     let Parsed {
-        asked,
+        mut asked,
         name,
         is_dry_run,
     } = parse(headers, query, body, endpoint, handed.len(), &state)?;
@@ -75,33 +76,19 @@ pub async fn submit(
         name,
         fingerprint: asked.fingerprint(),
     });
+    let words = words_of(&mut asked);
+    let needs_material =
+        !asked.input_urls.is_empty() || !handed.is_empty() || words::is_too_large(&words);
+    let opened = Opened::of(&principal, &asked, &state);
+    // The account's actor knows an idempotency key that was used before. It is looked for here as well where it would not be
+    // asked, or only after the call has cost something.
     if let Some(used) = &used
-        && let Some(first) = state.store.idempotency(
-            IdempotentCall::Generation,
-            key.account,
-            &used.name,
-            state.now(),
-        )?
+        && (opened.is_err() || needs_material)
+        && let Some(replay) = replay(&state, key.account, used)?
     {
-        return if first.fingerprint == used.fingerprint {
-            Ok(accepted(&state, first.made, true))
-        } else {
-            Err(AcceptError::KeyReused.into())
-        };
+        return Ok(replay);
     }
-    open::check(&state, asked.tier)?;
-    principal.admit()?;
-    let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
-        Problem::new(
-            Code::Unauthorized,
-            "the account of this API key no longer exists",
-        )
-    })?;
-    let most = state.config.jobs.max_live_per_account as usize;
-    if account.live_jobs() >= most {
-        return Err(AcceptError::TooManyLive(account.live_jobs()).into());
-    }
-    let callback = callback_of(&state, key, &asked)?;
+    let Opened { account, callback } = opened?;
     let price = state
         .catalog
         .price(asked.tier, asked.resolution)
@@ -110,13 +97,14 @@ pub async fn submit(
         state,
         key: Arc::clone(key),
         asked,
+        words,
         callback,
         price,
         used,
         account,
         handed,
     };
-    if call.needs_material() || is_dry_run {
+    if needs_material || is_dry_run {
         funds::check(&call.state, &call.key, call.price).await?;
         // Apart from this request's own life: a caller that goes away must leave no objects behind.
         let apart = if is_dry_run {
@@ -134,11 +122,62 @@ pub async fn submit(
     call.accept().await
 }
 
+/// What the first use of an idempotency key was answered; `None` when this is the first.
+fn replay(
+    state: &AppState,
+    account: AccountId,
+    used: &IdempotencyUse,
+) -> Result<Option<HttpResponse>, Problem> {
+    let call = IdempotentCall::Generation;
+    let first = state
+        .store
+        .idempotency(call, account, &used.name, state.now())?;
+    match first {
+        Some(first) if first.fingerprint == used.fingerprint => {
+            Ok(Some(accepted(state, first.made, true)))
+        }
+        Some(_) => Err(AcceptError::KeyReused.into()),
+        None => Ok(None),
+    }
+}
+
+/// What a call finds that is not refused for a pause, for its key's rate, or for the account's live jobs.
+struct Opened {
+    account: AccountHandle,
+    callback: Option<Callback>,
+}
+
+impl Opened {
+    fn of(
+        principal: &Principal,
+        asked: &GenerationRequest,
+        state: &AppState,
+    ) -> Result<Self, Problem> {
+        let key = &principal.key;
+        open::check(state, asked.tier)?;
+        principal.admit()?;
+        let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
+            Problem::new(
+                Code::Unauthorized,
+                "the account of this API key no longer exists",
+            )
+        })?;
+        let most = state.config.jobs.max_live_per_account as usize;
+        if account.live_jobs() >= most {
+            return Err(AcceptError::TooManyLive(account.live_jobs()).into());
+        }
+        let callback = callback_of(state, key, asked)?;
+        Ok(Self { account, callback })
+    }
+}
+
 /// A call that has passed its first checks.
 struct Call {
     state: web::Data<AppState>,
     key: Arc<ApiKey>,
+    /// All but its words.
     asked: GenerationRequest,
+    words: Words,
     callback: Option<Callback>,
     price: Amount,
     used: Option<IdempotencyUse>,
@@ -147,16 +186,9 @@ struct Call {
 }
 
 impl Call {
-    fn needs_material(&self) -> bool {
-        !self.asked.input_urls.is_empty()
-            || !self.handed.is_empty()
-            || words::is_too_large(&words_of(&self.asked))
-    }
-
     /// Gathers what the job needs, then asks the account's actor.
     async fn accept(mut self) -> Result<HttpResponse, Problem> {
-        let handed = std::mem::take(&mut self.handed);
-        let material = Material::gather(&self.state, &self.asked, handed).await?;
+        let material = self.gather().await?;
         let outcome = self.reserve(&material).await;
         match outcome {
             Ok(Accepted {
@@ -182,15 +214,19 @@ impl Call {
 
     /// Fetches what the job would need, and leaves nothing behind.
     async fn try_out(mut self) -> Result<HttpResponse, Problem> {
-        let handed = std::mem::take(&mut self.handed);
-        let material = Material::gather(&self.state, &self.asked, handed).await?;
-        let job = new_job(&self, &material);
+        let material = self.gather().await?;
+        let job = self.new_job(&material);
         material.discard(&self.state).await;
         dry_run::answer(&self.state, self.key.account, &job?)
     }
 
-    async fn reserve(&self, material: &Material) -> Result<Accepted, Problem> {
-        let job = Box::new(new_job(self, material)?);
+    async fn gather(&mut self) -> Result<Material, Problem> {
+        let handed = std::mem::take(&mut self.handed);
+        Material::gather(&self.state, &self.asked.input_urls, &self.words, handed).await
+    }
+
+    async fn reserve(&mut self, material: &Material) -> Result<Accepted, Problem> {
+        let job = Box::new(self.new_job(material)?);
         let (reply, answer) = oneshot::channel();
         self.account
             .accept(AcceptJob { job, reply })
@@ -200,6 +236,46 @@ impl Call {
             Err(_) if self.state.fail_stop.has_tripped() => Err(failures::stopping()),
             Err(_) => Err(failures::busy()),
         }
+    }
+
+    /// The job to be reserved; it takes the words along.
+    fn new_job(&mut self, material: &Material) -> Result<NewJob, Problem> {
+        let asked = &self.asked;
+        let ratio = match (asked.aspect, material.inputs.first()) {
+            (AspectChoice::Fixed(ratio), _) => ratio,
+            (AspectChoice::Auto, first) => {
+                let offered = &self.state.catalog.offer(asked.tier).aspect_ratios;
+                let nearest = first
+                    .and_then(|image| AspectRatio::nearest(offered, image.width, image.height));
+                nearest.ok_or_else(|| {
+                    Problem::field("aspect_ratio", "`auto` needs an input image with a size")
+                })?
+            }
+        };
+        let input = |image: &InputImage| job::InputImage {
+            key: image.key.clone(),
+            bytes: image.bytes,
+            width: image.width,
+            height: image.height,
+        };
+        Ok(NewJob {
+            key: self.key.id,
+            spend_limits: self.key.spend_limits(),
+            tier: asked.tier,
+            mode: asked.mode,
+            aspect: asked.aspect,
+            ratio,
+            resolution: asked.resolution,
+            brief: match &material.words {
+                Some(key) => Brief::Stored(key.clone()),
+                None => Brief::Inline(std::mem::take(&mut self.words)),
+            },
+            callback: self.callback.take(),
+            origin: Origin::Native,
+            inputs: material.inputs.iter().map(input).collect(),
+            price: self.price,
+            idempotency: self.used.take(),
+        })
     }
 }
 
@@ -285,29 +361,24 @@ struct Material {
 impl Material {
     async fn gather(
         state: &AppState,
-        asked: &GenerationRequest,
+        urls: &[String],
+        words: &Words,
         handed: Vec<Held>,
     ) -> Result<Self, Problem> {
         let mut material = Self::default();
-        if !asked.input_urls.is_empty() {
+        if !urls.is_empty() {
             let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
             let limits = state.input_limits();
-            material.inputs = inputs::ingest(
-                &state.egress,
-                state.images.store(),
-                &prefix,
-                &asked.input_urls,
-                &limits,
-            )
-            .await
-            .map_err(ingest_problem)?;
+            material.inputs =
+                inputs::ingest(&state.egress, state.images.store(), &prefix, urls, &limits)
+                    .await
+                    .map_err(ingest_problem)?;
         }
         // Kept only now: what fails before this line takes them back.
         let handed = handed.into_iter().map(Held::keep);
         material.inputs.splice(0..0, handed);
-        let words = words_of(asked);
-        if words::is_too_large(&words) {
-            match words::store(&state.images, &words).await {
+        if words::is_too_large(words) {
+            match words::store(&state.images, words).await {
                 Ok(key) => material.words = Some(key),
                 Err(error) => {
                     tracing::error!(%error, "words could not be stored");
@@ -348,58 +419,12 @@ fn ingest_problem(error: IngestError) -> Problem {
     }
 }
 
-fn words_of(asked: &GenerationRequest) -> Words {
+/// Takes the words out of a request.
+fn words_of(asked: &mut GenerationRequest) -> Words {
     Words {
-        prompt: asked.prompt.clone(),
-        metadata: asked.metadata.as_ref().map(Json::to_compact),
+        prompt: std::mem::take(&mut asked.prompt),
+        metadata: asked.metadata.take().as_ref().map(Json::to_compact),
     }
-}
-
-fn new_job(call: &Call, material: &Material) -> Result<NewJob, Problem> {
-    let Call {
-        state,
-        key,
-        asked,
-        callback,
-        price,
-        used,
-        ..
-    } = call;
-    let ratio = match (asked.aspect, material.inputs.first()) {
-        (AspectChoice::Fixed(ratio), _) => ratio,
-        (AspectChoice::Auto, first) => {
-            let offered = &state.catalog.offer(asked.tier).aspect_ratios;
-            let nearest =
-                first.and_then(|image| AspectRatio::nearest(offered, image.width, image.height));
-            nearest.ok_or_else(|| {
-                Problem::field("aspect_ratio", "`auto` needs an input image with a size")
-            })?
-        }
-    };
-    let input = |image: &InputImage| job::InputImage {
-        key: image.key.clone(),
-        bytes: image.bytes,
-        width: image.width,
-        height: image.height,
-    };
-    Ok(NewJob {
-        key: key.id,
-        spend_limits: key.spend_limits(),
-        tier: asked.tier,
-        mode: asked.mode,
-        aspect: asked.aspect,
-        ratio,
-        resolution: asked.resolution,
-        brief: match &material.words {
-            Some(key) => Brief::Stored(key.clone()),
-            None => Brief::Inline(words_of(asked)),
-        },
-        callback: callback.clone(),
-        origin: Origin::Native,
-        inputs: material.inputs.iter().map(input).collect(),
-        price: *price,
-        idempotency: used.clone(),
-    })
 }
 
 fn accepted(state: &AppState, job: Uuid, replayed: bool) -> HttpResponse {

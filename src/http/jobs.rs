@@ -83,7 +83,7 @@ pub async fn cancel_job(
         .map_err(|_| failures::busy())?;
     match outcome.await.map_err(|_| failures::stopping())? {
         Ok(job) => {
-            state.system.job_canceled(id);
+            state.system.job_canceled(&job);
             state.gallery.forget_inputs(&job).await;
             Ok(job)
         }

@@ -21,6 +21,8 @@ TOKEN = "the-admin-token-of-the-sdk-tests-0123456789"
 
 
 def program() -> str:
+    if built := os.environ.get("TINTYPE_BIN"):
+        return built
     subprocess.run(["cargo", "build", "-q", "--bin", "tintype"], cwd=ROOT, check=True)
     return str(pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug/tintype")
 

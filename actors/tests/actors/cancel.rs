@@ -21,7 +21,7 @@ fn a_waiting_job_is_canceled_and_never_made() {
         until("the first one is being made", || generator.running() == 1).await;
         let canceled = world.apply(A, waiting, JobEvent::Cancel).await;
         assert!(canceled.expect("an answer").is_ok());
-        world.system.job_canceled(waiting);
+        world.system.job_canceled(&world.job(waiting));
         assert_eq!(world.failure(waiting).await, "canceled");
         assert_eq!(world.money(A), ["100.00", "0.039"], "released at once");
         let again = world.apply(A, waiting, JobEvent::Cancel).await;
@@ -74,7 +74,7 @@ fn a_cancellation_that_wins_the_race_leaves_nothing_running() {
         );
         world.engine.open();
         assert!(canceled.await.expect("an answer").is_ok());
-        world.system.job_canceled(second);
+        world.system.job_canceled(&world.job(second));
         world.done(first).await;
         world.done(third).await;
         world.idle().await;

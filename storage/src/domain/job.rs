@@ -82,7 +82,7 @@ pub enum Brief {
 }
 
 /// Prompt and metadata.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Words {
     /// The prompt.
     pub prompt: String,
