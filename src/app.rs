@@ -4,11 +4,12 @@ use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans, Room};
 use crate::config::{Config, TierBackend};
-use crate::egress::{Egress, EgressOptions, EgressSetupError};
+use crate::descriptors;
+use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
 use crate::http::state::AppState;
-use crate::http::{Elapsed, KeyRing, Rates, elapsed};
+use crate::http::{Documents, Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::panel::Panel;
 use crate::secrets;
@@ -38,9 +39,7 @@ const STORE: &str = "store";
 /// One try of a back end that has no time-out of its own.
 const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
 
-/// Attempts of deliveries under way at a time, over all receivers: each is a connection.
-const MAX_ATTEMPTS: usize = 512;
-/// The same for one receiver that answers.
+/// Attempts of deliveries under way at a time to one receiver that answers.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
 
 /// What an instance is made of. Tests and benchmarks replace the parts that they look at.
@@ -57,6 +56,8 @@ pub struct Setup {
     pub engine: Option<Arc<dyn Engine>>,
     /// Generators in place of the configured ones, by the back end's name.
     pub generators: HashMap<String, Arc<dyn Generator>>,
+    /// Looks host names up, for input images and webhooks; `None` for the system's way.
+    pub resolver: Option<Arc<dyn Resolve>>,
     /// Hears of failures that end the process.
     pub fail_stop: FailStop,
 }
@@ -71,6 +72,7 @@ impl Setup {
             elapsed: elapsed(),
             engine: None,
             generators: HashMap::new(),
+            resolver: None,
             fail_stop: FailStop::new(),
         }
     }
@@ -146,6 +148,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         elapsed,
         engine,
         generators,
+        resolver,
         fail_stop,
     } = setup;
     let data_dir = config.storage.data_dir.clone();
@@ -166,12 +169,18 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             source,
         }
     })?;
-    let egress = Egress::new(EgressOptions {
+    let options = EgressOptions {
         allow: config.egress.allow.clone(),
         extra_ca_file: config.egress.extra_ca_file.clone(),
         ..EgressOptions::default()
-    })?;
-    let vault = Vault::load_or_create(&data_dir)?;
+    };
+    // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
+    let way_out = || match &resolver {
+        Some(resolver) => Egress::with_resolver(options.clone(), Arc::clone(resolver)),
+        None => Egress::new(options.clone()),
+    };
+    let (to_webhooks, egress) = (way_out()?, way_out()?);
+    let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let system = System::start(SystemOptions {
         store: store.clone(),
@@ -189,19 +198,14 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             store: store.clone(),
             images: images.clone(),
             vault: vault.clone(),
-            egress: egress.clone(),
+            egress: to_webhooks,
             clock: Arc::clone(&clock),
-            timeout: Duration::from_secs(config.webhooks.attempt_timeout_seconds),
+            timeout: config.webhooks.attempt_timeout(),
             url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
         })),
-        retry_delays: config
-            .webhooks
-            .retry_delays_seconds
-            .iter()
-            .map(|it| Duration::from_secs(*it))
-            .collect(),
+        retry_delays: config.webhooks.retry_delays(),
         outbox: OutboxLimits {
-            total: MAX_ATTEMPTS,
+            total: descriptors::attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },
         fail_stop: fail_stop.clone(),
@@ -217,6 +221,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         gallery: ObjectGallery::new(images.clone()),
         operator: Mutex::new(()),
         panel: Panel::default(),
+        documents: Documents::default(),
         config,
         store,
         system,

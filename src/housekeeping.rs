@@ -1,4 +1,4 @@
-//! What is done now and then: forgetting old idempotency keys, removing old pictures, noticing a dead dispatcher.
+//! What is done now and then: forgetting old idempotency keys and deliveries, removing old pictures, noticing a dead actor.
 
 use crate::http::state::AppState;
 use crate::images::{RESULTS, THUMBNAILS};
@@ -20,15 +20,41 @@ const NOTE_USES_EVERY: u64 = 60;
 const STEP: usize = 1_000;
 /// Steps of one sweep; the rest waits for the next.
 const MAX_STEPS: usize = 1_000;
+/// Steps of one sweep over lists that are swept from where the last one stopped. Ten thousand of them remove more than ten
+/// thousand deliveries a second between two sweeps, each step's commit being small.
+const SWEEP: Pace = Pace {
+    step: STEP,
+    steps: 10_000,
+};
+
+/// How much of a list one sweep goes through.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Records looked at in one step.
+    pub step: usize,
+    /// Steps of one sweep.
+    pub steps: usize,
+}
+
+/// The lists that are too long for one sweep, and how far each has been swept: the next sweep goes on from there, so that what
+/// comes early in a list never keeps what comes late from being looked at.
+pub struct Sweeps {
+    pace: Pace,
+    idempotency_keys: Vec<u8>,
+    deliveries: Vec<u8>,
+}
 
 /// Runs for as long as the process does.
-pub async fn run(state: Data<AppState>) {
+pub(crate) async fn run(state: Data<AppState>) {
+    let mut sweeps = Sweeps::new(SWEEP);
     let mut pulse = interval(PULSE);
     pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
     for beat in 0u64.. {
         pulse.tick().await;
         if !state.system.is_alive() {
-            state.fail_stop.trip("the dispatcher has died");
+            state
+                .fail_stop
+                .trip("the actor that begins jobs, or the one that sends webhooks, has died");
             return;
         }
         if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
@@ -36,43 +62,88 @@ pub async fn run(state: Data<AppState>) {
         }
         if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
             forget_audit_log(&state).await;
-            forget_idempotency_keys(&state).await;
+            sweeps.forget_idempotency_keys(&state).await;
             remove_old(&state, RESULTS).await;
             remove_old(&state, THUMBNAILS).await;
             remove_stale_inputs(&state).await;
-            forget_old_deliveries(&state).await;
+            sweeps.forget_old_deliveries(&state).await;
             panel::forget_old(&state).await;
         }
     }
 }
 
-async fn forget_idempotency_keys(state: &AppState) {
-    let mut cursor = Vec::new();
-    for _ in 0..MAX_STEPS {
-        match state.store.forget_expired(state.now(), &cursor, STEP) {
-            Ok((writes, next)) => {
-                if !writes.is_empty() && state.commit(writes).await.is_err() {
+impl Sweeps {
+    /// Sweeps that begin at the beginning of each list.
+    pub fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            idempotency_keys: Vec::new(),
+            deliveries: Vec::new(),
+        }
+    }
+
+    /// Forgets idempotency keys whose time is over.
+    pub async fn forget_idempotency_keys(&mut self, state: &AppState) {
+        for _ in 0..self.pace.steps {
+            let cursor = &self.idempotency_keys;
+            match state
+                .store
+                .forget_expired(state.now(), cursor, self.pace.step)
+            {
+                Ok((writes, next)) => {
+                    if !writes.is_empty() && state.commit(writes).await.is_err() {
+                        return;
+                    }
+                    self.idempotency_keys = next;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "old idempotency keys could not be forgotten");
                     return;
                 }
-                cursor = next;
             }
-            Err(error) => {
-                tracing::error!(%error, "old idempotency keys could not be forgotten");
+            if self.idempotency_keys.is_empty() {
                 return;
             }
         }
-        if cursor.is_empty() {
+    }
+
+    /// Removes deliveries that ended longer ago than they are to be kept.
+    pub async fn forget_old_deliveries(&mut self, state: &AppState) {
+        let Some(age) = state.config.webhooks.delivery_retention() else {
             return;
+        };
+        let older_than = before(state.now(), age);
+        for _ in 0..self.pace.steps {
+            let (reply, answer) = oneshot::channel();
+            let command = ForgetDeliveries {
+                older_than,
+                cursor: self.deliveries.clone(),
+                limit: self.pace.step,
+                reply,
+            };
+            // Refused or unanswered, the process is busy or ending; the next sweep goes on.
+            if state.system.deliveries().try_send(command).is_err() {
+                return;
+            }
+            let Ok(Ok(next)) = answer.await else { return };
+            self.deliveries = next;
+            if self.deliveries.is_empty() {
+                return;
+            }
         }
     }
+}
+
+fn before(now: Timestamp, age: Duration) -> Timestamp {
+    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.millis().saturating_sub(age))
 }
 
 async fn forget_audit_log(state: &AppState) {
     let Some(age) = state.config.audit.retention() else {
         return;
     };
-    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
-    let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(age));
+    let older_than = before(state.now(), age);
     for _ in 0..MAX_STEPS {
         match state.store.forget_audit_log(older_than, STEP) {
             Ok(writes) if writes.is_empty() => return,
@@ -111,9 +182,7 @@ async fn remove_old(state: &AppState, place: &str) {
     if days == 0 {
         return;
     }
-    let age = Duration::from_secs(days * 86_400);
-    let older_than =
-        Timestamp::from_millis(state.now().millis().saturating_sub(age.as_millis() as i64));
+    let older_than = before(state.now(), Duration::from_secs(days * 86_400));
     for _ in 0..MAX_STEPS {
         match state
             .images
@@ -135,32 +204,5 @@ async fn remove_stale_inputs(state: &AppState) {
         Ok(0) => {}
         Ok(removed) => tracing::info!(removed, "input images that no job needs were removed"),
         Err(error) => tracing::warn!(%error, "stale input images could not be removed"),
-    }
-}
-
-async fn forget_old_deliveries(state: &AppState) {
-    let days = state.config.webhooks.delivery_retention_days;
-    if days == 0 {
-        return;
-    }
-    let age = i64::try_from(days * 86_400_000).unwrap_or(i64::MAX);
-    let older_than = Timestamp::from_millis(state.now().millis().saturating_sub(age));
-    let mut cursor = Vec::new();
-    for _ in 0..MAX_STEPS {
-        let (reply, answer) = oneshot::channel();
-        let command = ForgetDeliveries {
-            older_than,
-            cursor,
-            limit: STEP,
-            reply,
-        };
-        // Refused or unanswered, the process is busy or ending; the next sweep goes on.
-        if state.system.deliveries().try_send(command).is_err() {
-            return;
-        }
-        match answer.await {
-            Ok(Ok(next)) if !next.is_empty() => cursor = next,
-            _ => return,
-        }
     }
 }

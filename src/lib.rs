@@ -4,19 +4,22 @@
 //! which order lives in `tintype-actors`; what is kept, and the rules of it, in `tintype-storage`.
 
 pub mod app;
+mod assets;
 pub mod backends;
 pub mod catalog;
 pub mod cli;
 pub mod compat;
 pub mod config;
+pub mod descriptors;
 pub mod egress;
 pub mod first_run;
 pub mod gallery;
-mod housekeeping;
+pub mod housekeeping;
 pub mod http;
 pub mod images;
 pub mod inputs;
 pub mod panel;
+mod reference;
 pub mod secrets;
 pub mod server;
 pub mod stale_inputs;

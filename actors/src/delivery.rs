@@ -5,6 +5,7 @@
 //! decided about that delivery.
 
 mod messages;
+mod restart;
 
 pub use messages::{
     AddDelivery, DeliveriesQueued, DeliveryError, ForgetDeliveries, GetOutboxDepths, OutboxDepths,
@@ -13,8 +14,8 @@ pub use messages::{
 
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
-use crate::outbox::{Outbox, OutboxLimits, Parcel};
-use crate::transport::Transport;
+use crate::outbox::{Ending, Outbox, OutboxLimits, Parcel, Standing};
+use crate::transport::{AttemptOutcome, Transport};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
@@ -28,13 +29,14 @@ use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::oneshot;
 
 const MAILBOX: usize = 4_096;
-/// Deliveries read from the due index at a time when the process starts.
-const STEP: usize = 1_000;
-/// Deliveries that were overdue at the start are begun this far apart, so that a restart is no storm.
-const SPREAD: Duration = Duration::from_millis(2);
 /// No delivery is due later than the longest delay from now, but for the spreading. One that lies further ahead was recorded
 /// under a clock that has been set back since, and does not wait for that moment to come again.
 const SLACK: Duration = Duration::from_secs(60 * 60);
+/// After this long a delivery is tried again that could not be sent for a fault of our own.
+const NOT_SENT_DELAY: Duration = Duration::from_secs(30);
+/// A clock that goes back by more milliseconds than these has been set, and what was scheduled by it moves along: a retry is due
+/// a time after an attempt, whatever the clock calls that moment. It is late by one look at the schedule at the most.
+const CLOCK_JITTER: i64 = 1_000;
 /// The timer looks again after this long at the latest: the system's clock may be set meanwhile.
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
 
@@ -59,8 +61,8 @@ pub struct DeliveryContext {
 #[rtype(result = "()")]
 struct AttemptEnded {
     parcel: Parcel,
-    was_ailing: bool,
-    attempt: Attempt,
+    standing: Standing,
+    outcome: AttemptOutcome,
 }
 
 /// A commit about this delivery is on the disk. `None`: it has been removed.
@@ -86,6 +88,8 @@ pub struct DeliveryActor {
     /// Deliveries with an attempt under way.
     under_way: HashSet<DeliveryId>,
     timer: Option<(Timestamp, SpawnHandle)>,
+    /// The moment of the last look at the schedule.
+    newest: Timestamp,
     stopping: bool,
     /// This actor, once it runs: what ends elsewhere comes back as a message.
     own: Option<Addr<Self>>,
@@ -101,49 +105,27 @@ impl DeliveryActor {
             committing: HashMap::new(),
             under_way: HashSet::new(),
             timer: None,
+            newest: Timestamp::from_millis(0),
             stopping: false,
             own: None,
-        }
-    }
-
-    /// Reads the whole due index. What is overdue is spread over the next moments.
-    fn recover(&mut self) -> Result<(), StoreError> {
-        let now = (self.context.clock)();
-        let (mut after, mut overdue) = (None, 0u32);
-        loop {
-            let step = self.context.store.due(after, STEP)?;
-            let Some((due, id, _)) = step.last() else {
-                return Ok(());
-            };
-            after = Some((*due, *id));
-            for (due, id, entry) in &step {
-                let mut due = *due;
-                if due < now {
-                    due = now.plus(SPREAD.saturating_mul(overdue));
-                    overdue += 1;
-                }
-                self.outbox.schedule(
-                    due,
-                    Parcel {
-                        id: *id,
-                        account: entry.account,
-                        webhook: entry.webhook,
-                    },
-                );
-            }
         }
     }
 
     /// Begins what is due and has room, and sets the timer for the next.
     fn pump(&mut self, ctx: &mut Context<Self>) {
         let now = (self.context.clock)();
+        let set_back = self.newest.millis() - now.millis();
+        if set_back > CLOCK_JITTER {
+            self.outbox.set_back(set_back);
+        }
+        self.newest = now;
         self.outbox.pull_in(self.horizon(now));
         self.outbox.advance(now);
         while !self.stopping && !self.context.fail_stop.has_tripped() {
-            let Some(parcel) = self.outbox.take() else {
+            let Some((parcel, standing)) = self.outbox.take() else {
                 break;
             };
-            self.begin(parcel);
+            self.begin(parcel, standing);
         }
         self.arm(now, ctx);
     }
@@ -172,57 +154,51 @@ impl DeliveryActor {
         self.timer = Some((due, handle));
     }
 
-    fn begin(&mut self, parcel: Parcel) {
-        let was_ailing = self.outbox.is_ailing(parcel.webhook);
+    fn begin(&mut self, parcel: Parcel, standing: Standing) {
         match self.load(parcel) {
-            Ok(Some((delivery, webhook))) => {
+            Ok(Ok((delivery, webhook))) => {
                 self.under_way.insert(parcel.id);
-                self.attempt(parcel, was_ailing, delivery, webhook);
+                self.attempt(parcel, standing, delivery, webhook);
             }
-            Ok(None) => self.outbox.ended(parcel.webhook, was_ailing, None),
+            Ok(Err(ending)) => self.outbox.ended(parcel.webhook, standing, ending),
             Err(error) => self.context.fail_stop.trip(error.to_string()),
         }
     }
 
     /// Begins an attempt in a task of its own: actix would look at all of an actor's futures whenever one of them moves.
-    fn attempt(&self, parcel: Parcel, was_ailing: bool, delivery: Delivery, webhook: Webhook) {
+    fn attempt(&self, parcel: Parcel, standing: Standing, delivery: Delivery, webhook: Webhook) {
         let Some(own) = self.own.clone() else { return };
         let (round, at) = (delivery.round, (self.context.clock)());
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
-            let attempt = attempt.await.unwrap_or_else(|panic| {
+            let outcome = attempt.await.unwrap_or_else(|panic| {
                 tracing::error!(delivery = %parcel.id, %panic, "an attempt panicked");
-                Attempt::broken(round, at, Duration::ZERO, "the sender failed unexpectedly")
+                let text = "the sender failed unexpectedly";
+                AttemptOutcome::Made(Attempt::broken(round, at, Duration::ZERO, text))
             });
             own.do_send(AttemptEnded {
                 parcel,
-                was_ailing,
-                attempt,
+                standing,
+                outcome,
             });
         });
     }
 
-    /// The record and its receiver; `None` when there is nothing to send.
-    fn load(&mut self, parcel: Parcel) -> Result<Option<(Delivery, Webhook)>, StoreError> {
+    /// The record and its receiver, or how it ends with nothing sent.
+    fn load(&mut self, parcel: Parcel) -> Result<Result<(Delivery, Webhook), Ending>, StoreError> {
         // One that is being decided about comes back through the schedule when its commit has ended.
         if self.committing.contains_key(&parcel.id) || self.under_way.contains(&parcel.id) {
-            return Ok(None);
+            return Ok(Err(Ending::Unsent));
         }
         let Some(delivery) = self.context.store.delivery(parcel.id)? else {
-            return Ok(None);
+            return Ok(Err(Ending::Unsent));
         };
-        let now = (self.context.clock)();
-        match delivery.state.due() {
-            None => return Ok(None),
-            // An entry of the schedule that a redelivery or an earlier attempt has overtaken: the record's moment counts.
-            Some(due) if now < due && due <= self.horizon(now) => {
-                self.outbox.schedule(due, parcel);
-                return Ok(None);
-            }
-            Some(_) => {}
+        // A redelivery or an earlier attempt has overtaken this one, and has scheduled its own.
+        if delivery.state.due() != Some(parcel.due) {
+            return Ok(Err(Ending::Unsent));
         }
         match self.context.store.webhook(parcel.account, parcel.webhook)? {
-            Some(webhook) => Ok(Some((delivery, webhook))),
+            Some(webhook) => Ok(Ok((delivery, webhook))),
             None => {
                 let given_up = delivery::webhook_deleted(&delivery, (self.context.clock)());
                 let writes = self
@@ -230,7 +206,7 @@ impl DeliveryActor {
                     .store
                     .change_delivery(Some(&delivery), &given_up);
                 self.commit(given_up, writes, None);
-                Ok(None)
+                Ok(Err(Ending::Gone))
             }
         }
     }
@@ -247,6 +223,23 @@ impl DeliveryActor {
         };
         if let Err(error) = outcome {
             self.context.fail_stop.trip(error.to_string());
+        }
+    }
+
+    /// Tries one again that could not be sent for a fault of our own. Nothing of that goes on record.
+    fn put_off(&mut self, id: DeliveryId, reason: &str) {
+        tracing::error!(delivery = %id, reason, "a delivery could not be sent; it is tried again in a while");
+        // One that is being decided about comes back through the schedule when its commit has ended.
+        if self.committing.contains_key(&id) {
+            return;
+        }
+        match self.context.store.delivery(id) {
+            Ok(Some(delivery)) => {
+                let moment = (self.context.clock)().plus(NOT_SENT_DELAY);
+                self.queue(&delivery, Some(moment));
+            }
+            Ok(None) => {}
+            Err(error) => self.context.fail_stop.trip(error.to_string()),
         }
     }
 
@@ -271,13 +264,12 @@ impl DeliveryActor {
             refuse(reply, DeliveryError::NotFound);
             return Ok(());
         };
-        if self
-            .context
-            .store
-            .webhook(before.account, before.webhook)?
-            .is_none()
-        {
+        let Some(webhook) = self.context.store.webhook(before.account, before.webhook)? else {
             refuse(reply, DeliveryError::WebhookDeleted);
+            return Ok(());
+        };
+        if before.is_kept_from(&webhook) {
+            refuse(reply, DeliveryError::WebhookMoved);
             return Ok(());
         }
         let after = delivery::redeliver(&before, (self.context.clock)());
@@ -358,14 +350,16 @@ impl DeliveryActor {
         Ok(())
     }
 
-    fn queue(&mut self, delivery: &Delivery) {
+    /// Puts a delivery into the schedule, at this moment or else at the one when it is due.
+    fn queue(&mut self, delivery: &Delivery, moment: Option<Timestamp>) {
         if let Some(due) = delivery.state.due() {
             let parcel = Parcel {
                 id: delivery.id,
                 account: delivery.account,
                 webhook: delivery.webhook,
+                due,
             };
-            self.outbox.schedule(due, parcel);
+            self.outbox.schedule(moment.unwrap_or(due), parcel);
         }
     }
 }
@@ -376,7 +370,8 @@ impl Actor for DeliveryActor {
     fn started(&mut self, ctx: &mut Self::Context) {
         ctx.set_mailbox_capacity(MAILBOX);
         self.own = Some(ctx.address());
-        if let Err(error) = self.recover() {
+        let now = (self.context.clock)();
+        if let Err(error) = restart::recover(&self.context.store, &mut self.outbox, now) {
             self.context.fail_stop.trip(error.to_string());
         }
         self.pump(ctx);
@@ -387,7 +382,9 @@ impl Handler<DeliveriesQueued> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, hint: DeliveriesQueued, ctx: &mut Self::Context) {
-        hint.0.iter().for_each(|delivery| self.queue(delivery));
+        hint.0
+            .iter()
+            .for_each(|delivery| self.queue(delivery, None));
         self.pump(ctx);
     }
 }
@@ -398,13 +395,22 @@ impl Handler<AttemptEnded> for DeliveryActor {
     fn handle(&mut self, ended: AttemptEnded, ctx: &mut Self::Context) {
         let AttemptEnded {
             parcel,
-            was_ailing,
-            attempt,
+            standing,
+            outcome,
         } = ended;
         self.under_way.remove(&parcel.id);
-        self.outbox
-            .ended(parcel.webhook, was_ailing, Some(attempt.succeeded()));
-        self.decide(parcel.id, Deferred::Attempt(attempt));
+        let ending = match &outcome {
+            AttemptOutcome::Made(attempt) if attempt.succeeded() => {
+                Ending::Succeeded(Duration::from_millis(attempt.duration_ms))
+            }
+            AttemptOutcome::Made(_) => Ending::Failed,
+            AttemptOutcome::NotSent(_) => Ending::Unsent,
+        };
+        self.outbox.ended(parcel.webhook, standing, ending);
+        match outcome {
+            AttemptOutcome::Made(attempt) => self.decide(parcel.id, Deferred::Attempt(attempt)),
+            AttemptOutcome::NotSent(reason) => self.put_off(parcel.id, &reason),
+        }
         self.pump(ctx);
     }
 }
@@ -417,7 +423,7 @@ impl Handler<Recorded> for DeliveryActor {
         let mut deferred = self.committing.remove(&id).unwrap_or_default();
         // Scheduled whatever is decided next: a wish that is refused leaves the delivery as it is.
         if let Some(delivery) = &delivery {
-            self.queue(delivery);
+            self.queue(delivery, None);
         }
         // The first begins a commit of its own; the others wait for that one.
         while let Some(wanted) = deferred.pop_front() {

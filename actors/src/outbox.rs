@@ -1,7 +1,15 @@
 //! Which delivery is attempted next: a schedule in the order of time, and per receiver a line of what is due.
 //!
+//! Receivers are of three kinds by what is known of them, and each kind has a ring of its own in which they take turns, and a
+//! bound of places: those that are dead or slow can never hold all places, nor can those that nobody has heard of yet.
+//!
 //! Pure: moments come in as arguments. One entry takes about 100 bytes, so a hundred thousand pending deliveries take 10 MB.
 
+mod standing;
+
+pub use standing::{BRISK, Ending, Standing};
+
+use standing::Kind;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::AccountId;
@@ -11,12 +19,16 @@ use tintype_storage::domain::webhook::WebhookId;
 /// How many attempts may be under way.
 #[derive(Clone, Copy, Debug)]
 pub struct OutboxLimits {
-    /// In all.
+    /// In all. Half of it is the most for receivers that are dead or slow, three quarters for these and unknown ones together.
     pub total: usize,
     /// To one receiver that answers. One that has not answered yet, or whose last attempt failed, gets a single one until it
     /// does: many that hang would else hold every place before the first of them is known to.
     pub per_receiver: usize,
 }
+
+/// Receivers with nothing due that are remembered, each in about 200 bytes; past these the one that has been quiet for the
+/// longest is forgotten, and unknown when it is next called.
+const MAX_QUIET: usize = 50_000;
 
 /// A pending delivery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,18 +39,8 @@ pub struct Parcel {
     pub account: AccountId,
     /// Its receiver.
     pub webhook: WebhookId,
-}
-
-/// What the last attempt says of a receiver.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Standing {
-    /// None has ended yet.
-    #[default]
-    Untried,
-    /// It succeeded.
-    Answering,
-    /// It failed: the receiver may be dead, and must not take the places of those that live.
-    Ailing,
+    /// When it is due by its record. Where the record says otherwise by the time of its turn, this one has been overtaken.
+    pub due: Timestamp,
 }
 
 #[derive(Default)]
@@ -46,8 +48,10 @@ struct Receiver {
     due: VecDeque<Parcel>,
     under_way: usize,
     standing: Standing,
-    /// Stands in the ring of turns.
-    listed: bool,
+    /// Its place in the ring of its kind.
+    turn: Option<u64>,
+    /// Its place among the quiet ones.
+    quiet: Option<u64>,
 }
 
 /// All pending deliveries of the process.
@@ -55,9 +59,16 @@ pub struct Outbox {
     limits: OutboxLimits,
     scheduled: BTreeMap<(Timestamp, DeliveryId), Parcel>,
     receivers: HashMap<WebhookId, Receiver>,
-    turns: VecDeque<WebhookId>,
-    under_way: usize,
-    ailing_under_way: usize,
+    /// Receivers with something due, in the order of their turns, by kind.
+    rings: [BTreeMap<u64, WebhookId>; 3],
+    /// Receivers with nothing to be done for, the longest quiet one first.
+    quiet: BTreeMap<u64, WebhookId>,
+    /// Attempts under way, by the kind of their receivers when they began.
+    under_way: [usize; 3],
+    /// The kind whose turn it is.
+    next: usize,
+    /// Numbers of places that were given out.
+    counter: u64,
 }
 
 impl Outbox {
@@ -67,15 +78,23 @@ impl Outbox {
             limits,
             scheduled: BTreeMap::new(),
             receivers: HashMap::new(),
-            turns: VecDeque::new(),
-            under_way: 0,
-            ailing_under_way: 0,
+            rings: Default::default(),
+            quiet: BTreeMap::new(),
+            under_way: [0; 3],
+            next: 0,
+            counter: 0,
         }
     }
 
     /// Schedules a delivery for `due`.
     pub fn schedule(&mut self, due: Timestamp, parcel: Parcel) {
         self.scheduled.insert((due, parcel.id), parcel);
+    }
+
+    /// Says that an attempt to this receiver has failed before the process began, and none is known to have succeeded since.
+    pub fn suspect(&mut self, webhook: WebhookId) {
+        self.receivers.entry(webhook).or_default();
+        self.stand(webhook, Standing::Ailing);
     }
 
     /// When the next scheduled delivery is due.
@@ -94,6 +113,14 @@ impl Outbox {
         }
     }
 
+    /// Brings all that is scheduled forward by `millis`: the clock has been set back by as much.
+    pub fn set_back(&mut self, millis: i64) {
+        for ((due, _), parcel) in std::mem::take(&mut self.scheduled) {
+            let due = Timestamp::from_millis(due.millis().saturating_sub(millis));
+            self.schedule(due, parcel);
+        }
+    }
+
     /// Lines up what has become due by `now`.
     pub fn advance(&mut self, now: Timestamp) {
         while let Some(entry) = self.scheduled.first_entry() {
@@ -101,92 +128,84 @@ impl Outbox {
                 return;
             }
             let parcel = entry.remove();
-            self.receivers
-                .entry(parcel.webhook)
-                .or_default()
-                .due
-                .push_back(parcel);
-            self.list(parcel.webhook);
+            let receiver = self.receivers.entry(parcel.webhook).or_default();
+            receiver.due.push_back(parcel);
+            self.place(parcel.webhook);
         }
     }
 
-    /// The next delivery to attempt, if there is room for one. Receivers take turns.
-    pub fn take(&mut self) -> Option<Parcel> {
-        if self.under_way >= self.limits.total {
-            return None;
-        }
-        // Half of all places are kept from receivers that do not answer.
-        let ailing_full = self.ailing_under_way >= self.limits.total.div_ceil(2);
-        for _ in 0..self.turns.len() {
-            let webhook = self.turns.pop_front()?;
-            let Some(receiver) = self.receivers.get_mut(&webhook) else {
-                continue;
-            };
-            let room = match receiver.standing {
-                Standing::Untried | Standing::Ailing => 1,
-                Standing::Answering => self.limits.per_receiver,
-            };
-            let ailing = receiver.standing == Standing::Ailing;
-            if receiver.under_way >= room {
-                // It is listed again when one of its attempts ends.
-                receiver.listed = false;
-                continue;
+    /// The next delivery to attempt, if there is room for one, and how its receiver stands. Kinds take turns, and within
+    /// them receivers do.
+    pub fn take(&mut self) -> Option<(Parcel, Standing)> {
+        for _ in Kind::ALL {
+            let kind = Kind::ALL[self.next];
+            self.next = (self.next + 1) % Kind::ALL.len();
+            if self.has_room(kind)
+                && let Some(taken) = self.take_of(kind)
+            {
+                return Some(taken);
             }
-            if ailing && ailing_full {
-                self.turns.push_back(webhook);
-                continue;
-            }
-            let Some(parcel) = receiver.due.pop_front() else {
-                receiver.listed = false;
-                continue;
-            };
-            receiver.under_way += 1;
-            self.under_way += 1;
-            self.ailing_under_way += usize::from(ailing);
-            if receiver.due.is_empty() {
-                receiver.listed = false;
-            } else {
-                self.turns.push_back(webhook);
-            }
-            return Some(parcel);
         }
         None
     }
 
-    /// An attempt has ended, `succeeded` or not; `None` when nothing was sent, so that nothing is known of the receiver.
-    /// `ailing_at_start` is what [`Outbox::is_ailing`] said when it was begun.
-    pub fn ended(&mut self, webhook: WebhookId, ailing_at_start: bool, succeeded: Option<bool>) {
-        self.under_way = self.under_way.saturating_sub(1);
-        self.ailing_under_way = self
-            .ailing_under_way
-            .saturating_sub(usize::from(ailing_at_start));
+    fn has_room(&self, kind: Kind) -> bool {
+        let [_, unknown, doubtful] = self.under_way;
+        let total = self.limits.total;
+        let part = |quarters: usize| (total * quarters).div_ceil(4);
+        self.under_way() < total
+            && match kind {
+                Kind::Brisk => true,
+                Kind::Unknown => unknown + doubtful < part(3),
+                Kind::Doubtful => unknown + doubtful < part(3) && doubtful < part(2),
+            }
+    }
+
+    fn take_of(&mut self, kind: Kind) -> Option<(Parcel, Standing)> {
+        // Each turn but the one that is taken ends with the receiver outside of the ring.
+        while let Some((_, webhook)) = self.rings[kind as usize].pop_first() {
+            let Some(receiver) = self.receivers.get_mut(&webhook) else {
+                continue;
+            };
+            receiver.turn = None;
+            let room = match receiver.standing {
+                Standing::Untried | Standing::Ailing => 1,
+                Standing::Brisk | Standing::Slow => self.limits.per_receiver,
+            };
+            // It comes back when one of its attempts ends.
+            if receiver.under_way >= room {
+                continue;
+            }
+            let standing = receiver.standing;
+            let Some(parcel) = receiver.due.pop_front() else {
+                continue;
+            };
+            receiver.under_way += 1;
+            self.under_way[kind as usize] += 1;
+            self.place(webhook);
+            return Some((parcel, standing));
+        }
+        None
+    }
+
+    /// An attempt has ended. `at_start` is how its receiver stood when it was taken.
+    pub fn ended(&mut self, webhook: WebhookId, at_start: Standing, ending: Ending) {
+        let of_kind = &mut self.under_way[at_start.kind() as usize];
+        *of_kind = of_kind.saturating_sub(1);
         let Some(receiver) = self.receivers.get_mut(&webhook) else {
             return;
         };
         receiver.under_way = receiver.under_way.saturating_sub(1);
-        match succeeded {
-            Some(true) => receiver.standing = Standing::Answering,
-            Some(false) => receiver.standing = Standing::Ailing,
-            None => {}
+        let standing = receiver.standing.after(ending);
+        self.stand(webhook, standing);
+        if ending == Ending::Gone {
+            self.forget_quiet(webhook);
         }
-        let quiet = receiver.due.is_empty() && receiver.under_way == 0;
-        if quiet && receiver.standing != Standing::Ailing {
-            self.receivers.remove(&webhook);
-        } else {
-            self.list(webhook);
-        }
-    }
-
-    /// Did the last attempt to this receiver fail?
-    pub fn is_ailing(&self, webhook: WebhookId) -> bool {
-        self.receivers
-            .get(&webhook)
-            .is_some_and(|receiver| receiver.standing == Standing::Ailing)
     }
 
     /// Attempts under way.
     pub fn under_way(&self) -> usize {
-        self.under_way
+        self.under_way.iter().sum()
     }
 
     /// Deliveries that wait for their moment or their turn.
@@ -199,150 +218,51 @@ impl Outbox {
                 .sum::<usize>()
     }
 
-    fn list(&mut self, webhook: WebhookId) {
-        if let Some(receiver) = self.receivers.get_mut(&webhook)
-            && !receiver.listed
-            && !receiver.due.is_empty()
-        {
-            receiver.listed = true;
-            self.turns.push_back(webhook);
+    fn stand(&mut self, webhook: WebhookId, standing: Standing) {
+        if let Some(receiver) = self.receivers.get_mut(&webhook) {
+            let before = std::mem::replace(&mut receiver.standing, standing).kind();
+            if before != standing.kind()
+                && let Some(turn) = receiver.turn.take()
+            {
+                self.rings[before as usize].remove(&turn);
+            }
+        }
+        self.place(webhook);
+    }
+
+    /// Puts a receiver where it belongs: into the ring of its kind, or among the quiet ones.
+    fn place(&mut self, webhook: WebhookId) {
+        let Some(receiver) = self.receivers.get_mut(&webhook) else {
+            return;
+        };
+        if let Some(quiet) = receiver.quiet.take() {
+            self.quiet.remove(&quiet);
+        }
+        if !receiver.due.is_empty() {
+            if receiver.turn.is_none() {
+                self.counter += 1;
+                receiver.turn = Some(self.counter);
+                self.rings[receiver.standing.kind() as usize].insert(self.counter, webhook);
+            }
+        } else if receiver.under_way == 0 {
+            self.counter += 1;
+            receiver.quiet = Some(self.counter);
+            self.quiet.insert(self.counter, webhook);
+            if self.quiet.len() > MAX_QUIET
+                && let Some((_, oldest)) = self.quiet.pop_first()
+            {
+                self.receivers.remove(&oldest);
+            }
+        }
+    }
+
+    fn forget_quiet(&mut self, webhook: WebhookId) {
+        if let Some(quiet) = self.receivers.get(&webhook).and_then(|it| it.quiet) {
+            self.quiet.remove(&quiet);
+            self.receivers.remove(&webhook);
         }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use uuid::Uuid;
-
-    const LIMITS: OutboxLimits = OutboxLimits {
-        total: 8,
-        per_receiver: 3,
-    };
-
-    fn parcel(webhook: u128, number: u128) -> Parcel {
-        Parcel {
-            id: DeliveryId(Uuid::from_u128(webhook * 1_000_000 + number)),
-            account: AccountId(Uuid::nil()),
-            webhook: WebhookId(Uuid::from_u128(webhook)),
-        }
-    }
-
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_millis(millis)
-    }
-
-    fn outbox(parcels: &[(i64, Parcel)]) -> Outbox {
-        let mut outbox = Outbox::new(LIMITS);
-        parcels
-            .iter()
-            .for_each(|(due, parcel)| outbox.schedule(at(*due), *parcel));
-        outbox
-    }
-
-    fn taken(outbox: &mut Outbox) -> Vec<Parcel> {
-        std::iter::from_fn(|| outbox.take()).collect()
-    }
-
-    #[test]
-    fn nothing_is_attempted_before_it_is_due() {
-        let mut outbox = outbox(&[(20, parcel(1, 1)), (10, parcel(1, 2))]);
-        assert_eq!(outbox.next_due(), Some(at(10)));
-        outbox.advance(at(9));
-        assert_eq!(outbox.take(), None);
-        outbox.advance(at(10));
-        assert_eq!((outbox.take(), outbox.take()), (Some(parcel(1, 2)), None));
-        assert_eq!(outbox.next_due(), Some(at(20)));
-        assert_eq!((outbox.under_way(), outbox.waiting()), (1, 1));
-    }
-
-    #[test]
-    fn hostile_100_a_receiver_with_many_due_ones_leaves_room_for_others() {
-        let mut outbox = Outbox::new(LIMITS);
-        (0..10_000).for_each(|number| outbox.schedule(at(0), parcel(1, number)));
-        outbox.schedule(at(1), parcel(2, 0));
-        outbox.advance(at(1));
-        assert_eq!(taken(&mut outbox), [parcel(1, 0), parcel(2, 0)]);
-        outbox.ended(parcel(1, 0).webhook, false, Some(true));
-        assert_eq!(
-            taken(&mut outbox),
-            [1, 2, 3].map(|number| parcel(1, number))
-        );
-        outbox.ended(parcel(1, 0).webhook, false, Some(true));
-        assert_eq!(outbox.take(), Some(parcel(1, 4)));
-    }
-
-    #[test]
-    fn receivers_that_have_not_answered_yet_get_one_place_each() {
-        let mut outbox = Outbox::new(LIMITS);
-        for webhook in 1..=5 {
-            (0..10).for_each(|number| outbox.schedule(at(0), parcel(webhook, number)));
-        }
-        outbox.schedule(at(1), parcel(6, 0));
-        outbox.advance(at(1));
-        let begun = taken(&mut outbox);
-        assert_eq!(begun.len(), 6, "{begun:?}");
-        assert!(begun.contains(&parcel(6, 0)));
-        // One that had nothing to send is as unknown as before.
-        outbox.ended(parcel(1, 0).webhook, false, None);
-        assert_eq!(taken(&mut outbox), [parcel(1, 1)]);
-    }
-
-    #[test]
-    fn a_receiver_that_fails_gets_one_place_until_it_succeeds() {
-        let mut outbox = Outbox::new(LIMITS);
-        (0..10).for_each(|number| outbox.schedule(at(0), parcel(1, number)));
-        outbox.advance(at(0));
-        let webhook = parcel(1, 0).webhook;
-        assert_eq!(taken(&mut outbox).len(), 1);
-        outbox.ended(webhook, false, Some(true));
-        assert_eq!(taken(&mut outbox).len(), 3);
-        (0..3).for_each(|_| outbox.ended(webhook, false, Some(false)));
-        assert!(outbox.is_ailing(webhook));
-        assert_eq!(taken(&mut outbox).len(), 1);
-        outbox.ended(webhook, true, Some(true));
-        assert_eq!(taken(&mut outbox).len(), 3);
-    }
-
-    #[test]
-    fn failing_receivers_take_half_of_all_places_at_most() {
-        let mut outbox = Outbox::new(LIMITS);
-        for webhook in 1..=20 {
-            outbox.schedule(at(0), parcel(webhook, 0));
-            outbox.schedule(at(1), parcel(webhook, 1));
-        }
-        outbox.advance(at(0));
-        while let Some(parcel) = outbox.take() {
-            outbox.ended(parcel.webhook, false, Some(false));
-        }
-        outbox.schedule(at(1), parcel(99, 0));
-        outbox.advance(at(1));
-        let taken = taken(&mut outbox);
-        assert_eq!(
-            taken
-                .iter()
-                .filter(|it| it.webhook != parcel(99, 0).webhook)
-                .count(),
-            4
-        );
-        assert!(taken.contains(&parcel(99, 0)));
-    }
-
-    #[test]
-    fn what_lies_too_far_ahead_is_brought_forward() {
-        let mut outbox = outbox(&[(5, parcel(1, 1)), (900, parcel(1, 2)), (901, parcel(1, 3))]);
-        outbox.pull_in(at(10));
-        assert_eq!((outbox.waiting(), outbox.next_due()), (3, Some(at(5))));
-        outbox.advance(at(10));
-        assert_eq!(outbox.next_due(), None);
-    }
-
-    #[test]
-    fn a_quiet_receiver_leaves_nothing_behind() {
-        let mut outbox = outbox(&[(0, parcel(1, 1))]);
-        outbox.advance(at(0));
-        outbox.take();
-        outbox.ended(parcel(1, 1).webhook, false, Some(true));
-        assert!(outbox.receivers.is_empty() && outbox.turns.is_empty());
-    }
-}
+mod tests;

@@ -56,6 +56,11 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
             let moment = ids::moment_of(&line.id.0).unwrap_or(line.created_at);
             accounts.context().ids.raise(moment);
         }
+        // And an account's webhooks in the order of theirs: the first one receives what names no other.
+        if let Some(webhook) = store.newest_webhook(account.id)? {
+            let moment = ids::moment_of(&webhook.id.0).unwrap_or(webhook.created_at);
+            accounts.context().ids.raise(moment);
+        }
         Ok(())
     })?;
     Ok(Recovered {

@@ -41,7 +41,7 @@ const DELIVERIES: usize = 2;
 /// Where the actors run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Threads {
-    /// On two of their own: one for decisions, one for jobs.
+    /// On three of their own: one for decisions, one for jobs, one for deliveries.
     #[default]
     Own,
     /// On the caller's alone, where one paused clock holds for all of them.

@@ -13,7 +13,6 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::store::Store;
 
-const RECEIVERS: usize = 1_000;
 /// Between the call and the moment when the first delivery is due: for filling the store and starting the service.
 const AHEAD: Duration = Duration::from_secs(25);
 const PATIENCE: Duration = Duration::from_secs(180);
@@ -21,7 +20,8 @@ const PATIENCE: Duration = Duration::from_secs(180);
 /// One run.
 pub struct Scenario {
     name: &'static str,
-    /// Of [`RECEIVERS`].
+    receivers: usize,
+    /// Of these.
     hanging: usize,
     /// Deliveries in all, those to hanging receivers included.
     count: usize,
@@ -29,22 +29,32 @@ pub struct Scenario {
     spacing: u64,
 }
 
-const SCENARIOS: [Scenario; 3] = [
+const SCENARIOS: [Scenario; 4] = [
     Scenario {
         name: "all due at once",
+        receivers: 1_000,
         hanging: 0,
         count: 60_000,
         spacing: 0,
     },
     Scenario {
         name: "1,000 a second",
+        receivers: 1_000,
         hanging: 0,
         count: 15_000,
         spacing: 1_000,
     },
     Scenario {
         name: "1,000 a second, half of the receivers hang",
-        hanging: RECEIVERS / 2,
+        receivers: 1_000,
+        hanging: 500,
+        count: 15_000,
+        spacing: 1_000,
+    },
+    Scenario {
+        name: "1,000 a second to 2,000, half of which hang",
+        receivers: 2_000,
+        hanging: 1_000,
         count: 15_000,
         spacing: 1_000,
     },
@@ -53,7 +63,7 @@ const SCENARIOS: [Scenario; 3] = [
 /// Prints one line for each scenario.
 pub fn run() -> anyhow::Result<()> {
     println!(
-        "\n| Deliveries to 1,000 receivers | arrived | per second | start delay p50 ms | p99 ms | recorded as delivered |"
+        "\n| Deliveries (to 1,000 receivers) | arrived | per second | start delay p50 ms | p99 ms | recorded as delivered |"
     );
     println!("|---|---|---|---|---|---|");
     SCENARIOS.iter().try_for_each(one)
@@ -67,7 +77,7 @@ fn one(scenario: &Scenario) -> anyhow::Result<()> {
         .args(["--peer", "fill-deliveries"])
         .arg(directory.path())
         .arg(receiver.address.to_string())
-        .args([RECEIVERS, scenario.hanging, scenario.count].map(|it| it.to_string()))
+        .args([scenario.receivers, scenario.hanging, scenario.count].map(|it| it.to_string()))
         .args([first.millis().to_string(), scenario.spacing.to_string()])
         .status()?;
     ensure!(filled.success(), "the directory could not be filled");
@@ -76,7 +86,7 @@ fn one(scenario: &Scenario) -> anyhow::Result<()> {
         Timestamp::now() < first,
         "filling and starting took too long for deliveries to be due afterwards"
     );
-    let expected = scenario.count - scenario.count * scenario.hanging / RECEIVERS;
+    let expected = scenario.count - scenario.count * scenario.hanging / scenario.receivers;
     let figures = until_arrived(receiver.address, expected)?;
     service.end()?;
     receiver.end()?;

@@ -50,7 +50,7 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
         SledOptions::new(Arc::new(|_| {})),
     )?);
     let store = Store::new(engine.clone());
-    let vault = Vault::load_or_create(&wanted.data_dir)?;
+    let vault = Vault::load_or_create(&wanted.data_dir, None)?;
     let limits = Limits {
         max_live_per_account: usize::MAX,
         idempotency_retention: Duration::from_secs(86_400),

@@ -1,7 +1,7 @@
 //! `tintype delivery ...`: the delivery log of a running server, and sending again.
 
 use super::common::{Common, moment};
-use super::operator::read;
+use super::operator::{Operator, read};
 use super::output::{facts, print, print_json, shortened, table};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -96,6 +96,9 @@ struct Delivery {
 #[derive(Deserialize)]
 struct Attempt {
     at: String,
+    /// Earlier servers do not tell it.
+    #[serde(default)]
+    url: Option<String>,
     status_code: Option<u16>,
     error: Option<String>,
     duration_ms: u64,
@@ -207,11 +210,15 @@ fn shown(delivery: &Delivery) -> String {
             attempt.error.clone().unwrap_or_else(|| "-".into()),
             first.next().map(cut).unwrap_or_default(),
         ]);
-        rows.extend(first.map(|line| {
+        let below = |text: String| {
             let mut row = vec![String::new(); 5];
-            row.push(cut(line));
+            row.push(text);
             row
-        }));
+        };
+        rows.extend(first.map(|line| below(cut(line))));
+        if let Some(url) = attempt.url.as_ref().filter(|it| **it != delivery.url) {
+            rows.push(below(cut(&format!("(called at {url})"))));
+        }
     }
     text.push('\n');
     text.push_str(&table(
@@ -240,7 +247,7 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
                 .filter_map(|(name, moment)| Some((name.to_owned(), json!(moment?.to_string()))))
                 .collect();
             let path = format!("/webhooks/{webhook}/redeliver");
-            operator.post(&path, Some(Value::Object(body))).await?
+            all_failed(&operator, &path, Value::Object(body)).await?
         }
         (None, None) => anyhow::bail!("name a delivery, or a webhook with --webhook"),
     };
@@ -256,6 +263,20 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
         }
     };
     print(&format!("{said}\n"))
+}
+
+/// One call after the other, for as long as the answers say that there are more.
+async fn all_failed(operator: &Operator, path: &str, body: Value) -> anyhow::Result<Value> {
+    let mut count = 0;
+    loop {
+        let answer = operator.post(path, Some(body.clone())).await?;
+        let step = answer["redelivered"].as_u64().unwrap_or(0);
+        count += step;
+        let more = answer["more"] == true;
+        if !more || step == 0 {
+            return Ok(json!({"redelivered": count, "more": more}));
+        }
+    }
 }
 
 #[cfg(test)]

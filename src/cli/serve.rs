@@ -4,7 +4,7 @@ use super::settings::Settings;
 use crate::app::{self, Setup};
 use crate::config::Config;
 use crate::http::state::AppState;
-use crate::{first_run, server, telemetry};
+use crate::{descriptors, first_run, server, telemetry};
 use actix_web::web::Data;
 use anyhow::Context as _;
 use clap::Args;
@@ -34,6 +34,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .map(|listen| ("server.listen".to_owned(), toml::Value::String(listen)));
     let config = arguments.settings.load(listen.into_iter().collect())?;
     telemetry::start(&config.log);
+    descriptors::raise();
     actix_web::rt::System::new().block_on(serve(config))
 }
 
@@ -113,6 +114,7 @@ Then look at its status_url with the same Authorization, until it is done.
         );
     }
     words += &format!("The panel is at {url}/panel\n");
+    words += &format!("The interface is described at {url}/docs\n");
     if state.config.admin.token.is_none() {
         let file = state.config.storage.data_dir.join("admin-token");
         words += &format!(

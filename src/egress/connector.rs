@@ -7,17 +7,10 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    task::{Context, Poll},
     time::Duration,
 };
 
-use actix_tls::connect::{ConnectError, ConnectInfo, Connection};
-use actix_web::dev::Service;
-use awc::http::Uri;
-use futures_util::{
-    future::LocalBoxFuture,
-    stream::{FuturesUnordered, StreamExt},
-};
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{gate::AddressGate, resolve::Resolve};
@@ -71,7 +64,7 @@ impl Route {
     }
 
     /// The addresses of `host` that may be reached. Of a mixed answer the public ones are used, never the others.
-    async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, OpenFault> {
+    pub async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, OpenFault> {
         let answers = match literal(host) {
             Some(ip) => vec![ip],
             None => self.resolver.resolve(host).await.map_err(|error| {
@@ -138,38 +131,5 @@ async fn connect_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
             Some(Err(error)) => last = error,
             None => return Err(last),
         }
-    }
-}
-
-/// The service that awc asks for plain connections, below TLS.
-#[derive(Clone)]
-pub(super) struct GatedConnector(pub Arc<Route>);
-
-impl Service<ConnectInfo<Uri>> for GatedConnector {
-    type Response = Connection<Uri, TcpStream>;
-    type Error = ConnectError;
-    type Future = LocalBoxFuture<'static, Result<Self::Response, Self::Error>>;
-
-    fn poll_ready(&self, _: &mut Context<'_>) -> Poll<Result<(), Self::Error>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&self, info: ConnectInfo<Uri>) -> Self::Future {
-        let route = Arc::clone(&self.0);
-        Box::pin(connect(route, info.request().clone(), info.port()))
-    }
-}
-
-/// An address that awc's caller fixed in advance is left unread: only what the gate has seen is connected to.
-async fn connect(
-    route: Arc<Route>,
-    uri: Uri,
-    port: u16,
-) -> Result<Connection<Uri, TcpStream>, ConnectError> {
-    let host = uri.host().unwrap_or_default().to_owned();
-    match route.open(&host, port).await {
-        Ok(stream) => Ok(Connection::new(uri, stream)),
-        // awc passes a boxed resolver error through untouched, so that `EgressFault` can find it again.
-        Err(fault) => Err(ConnectError::Resolver(Box::new(fault))),
     }
 }

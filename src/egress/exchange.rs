@@ -1,8 +1,9 @@
 //! One request and its answer over a connection of its own, through the gate.
 //!
-//! awc stands behind [`Egress::client`](super::Egress::client); bodies that matter are read here, because awc 3.11 takes a
-//! body that breaks off for a complete one, an answer without a length for an empty one, and an interim answer for the final
-//! one. hyper, which the object store's client brings along anyway, gets all three right (RFC 9112 sections 6.3 and 8).
+//! Not with awc: 3.11 takes a body that breaks off for a complete one, an answer without a length for an empty one, and an
+//! interim answer for the final one. The last cannot be mended around it, for it closes the connection before the final one
+//! comes. hyper, which the object store's client brings along anyway, gets all three right (RFC 9112 sections 6.3 and 8,
+//! RFC 9110 section 15.2).
 
 use std::{
     future::{Future, poll_fn},

@@ -2,7 +2,6 @@
 
 use std::io;
 
-use awc::error::{ConnectError, SendRequestError};
 use rustls::{CertificateError, Error as TlsError};
 
 use super::connector::OpenFault;
@@ -33,17 +32,6 @@ pub enum EgressFault {
     Unsendable,
 }
 
-impl From<&SendRequestError> for EgressFault {
-    fn from(error: &SendRequestError) -> Self {
-        match error {
-            SendRequestError::Connect(error) => connecting(error),
-            SendRequestError::Timeout => Self::TimedOut,
-            SendRequestError::Url(_) | SendRequestError::Http(_) => Self::Unsendable,
-            _ => Self::Broken,
-        }
-    }
-}
-
 impl From<&OpenFault> for EgressFault {
     fn from(fault: &OpenFault) -> Self {
         match fault {
@@ -52,18 +40,6 @@ impl From<&OpenFault> for EgressFault {
             OpenFault::TimedOut => Self::TimedOut,
             OpenFault::Unreachable(error) => Self::Unreachable(reason(error)),
         }
-    }
-}
-
-fn connecting(error: &ConnectError) -> EgressFault {
-    match error {
-        ConnectError::Resolver(inner) => inner
-            .downcast_ref::<OpenFault>()
-            .map_or(EgressFault::Unresolved, EgressFault::from),
-        ConnectError::Timeout => EgressFault::TimedOut,
-        // Plain connections are opened by our own connector, so what is left of input and output is the handshake's.
-        ConnectError::Io(error) => EgressFault::Tls(handshake_reason(error)),
-        _ => EgressFault::Broken,
     }
 }
 

@@ -3,8 +3,7 @@
 //! Only public addresses are reached, and those the operator has opened (`[egress] allow`). A name is resolved once per
 //! connection, every address of the answer goes through the [`AddressGate`], and the connection is made to the very
 //! address that passed: there is no second look-up that could answer differently. Literal addresses, redirects and
-//! webhooks take the same way, because there is only this one: [`Egress::send`] and the clients of [`Egress::client`] open
-//! their connections in the same place.
+//! webhooks take the same way, because there is only this one: [`Egress::send`].
 
 mod address;
 mod connector;
@@ -18,7 +17,6 @@ pub(crate) mod tests;
 pub(crate) mod tls;
 
 use std::{
-    cell::RefCell,
     path::PathBuf,
     sync::{
         Arc,
@@ -27,8 +25,11 @@ use std::{
     time::Duration,
 };
 
-use awc::http::header;
 use ipnet::IpNet;
+use tokio::time::timeout;
+use url::Url;
+
+use connector::OpenFault;
 
 pub use address::{MAX_URL_CHARS, UrlFault, parse_url, resolve_location};
 pub use exchange::Answer;
@@ -36,6 +37,8 @@ pub use fault::EgressFault;
 pub use gate::{AddressGate, Refused};
 pub use resolve::{Resolve, SystemResolver};
 
+/// How long a host is looked up for when nothing is to be sent to it yet.
+const CHECK_TIMEOUT: Duration = Duration::from_secs(3);
 /// How this program names itself to other servers.
 pub const USER_AGENT: &str = concat!("tintype/", env!("CARGO_PKG_VERSION"));
 
@@ -79,17 +82,8 @@ pub enum EgressSetupError {
 /// The way out: made once, shared by all threads, cheap to clone.
 #[derive(Clone)]
 pub struct Egress {
-    /// Tells the clients of several instances apart on one thread.
-    id: u64,
     route: Arc<connector::Route>,
     tls: Arc<rustls::ClientConfig>,
-}
-
-static NEXT_ID: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    /// awc's client is bound to its thread, and so are its idle connections: each worker keeps one per [`Egress`].
-    static CLIENTS: RefCell<Vec<(u64, awc::Client)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Egress {
@@ -117,7 +111,6 @@ impl Egress {
             refusals: AtomicU64::new(0),
         };
         Ok(Self {
-            id: NEXT_ID.fetch_add(1, Ordering::Relaxed),
             route: Arc::new(route),
             tls: Arc::new(tls),
         })
@@ -128,43 +121,22 @@ impl Egress {
         &self.route.gate
     }
 
+    /// Looks the host of a URL up and asks the gate, as a connection to it would. A host that has no address by now, or whose
+    /// name servers take their time, may have one when it matters: it passes, and is judged at each connection.
+    ///
+    /// # Errors
+    /// [`EgressFault::Refused`] when it has addresses, none of which may be reached.
+    pub async fn check(&self, url: &Url) -> Result<(), EgressFault> {
+        let host = url.host_str().ok_or(EgressFault::Unsendable)?;
+        let port = url.port_or_known_default().ok_or(EgressFault::Unsendable)?;
+        match timeout(CHECK_TIMEOUT, self.route.permitted(host, port)).await {
+            Ok(Err(OpenFault::Refused)) => Err(EgressFault::Refused),
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     /// Connections that the gate has refused since the start.
     pub fn refusals(&self) -> u64 {
         self.route.refusals.load(Ordering::Relaxed)
-    }
-
-    /// This thread's client. It follows no redirect, decodes no content encoding, speaks HTTP/1.1 only and has no time-out
-    /// but those of connecting: the caller brings a deadline for the whole exchange, and a bound on what it reads.
-    ///
-    /// The number of connections is not limited here, since one limit over all hosts lets hung ones starve the rest; the
-    /// caller bounds its own. An idle connection is only looked after when its host is called again, so requests to hosts
-    /// that may never be called again should close theirs (`force_close`).
-    pub fn client(&self) -> awc::Client {
-        CLIENTS.with_borrow_mut(|clients| {
-            if let Some((_, client)) = clients.iter().find(|(id, _)| *id == self.id) {
-                return client.clone();
-            }
-            let client = self.build();
-            clients.push((self.id, client.clone()));
-            client
-        })
-    }
-
-    fn build(&self) -> awc::Client {
-        // The connector keeps its own time and reports what it ran out of; awc's limit only has to come later.
-        let backstop = self.route.timeout.saturating_mul(2);
-        let connector = awc::Connector::new()
-            .connector(connector::GatedConnector(Arc::clone(&self.route)))
-            .rustls_0_23(Arc::clone(&self.tls))
-            .timeout(backstop)
-            .handshake_timeout(self.route.timeout)
-            .limit(0);
-        awc::Client::builder()
-            .connector(connector)
-            .disable_redirects()
-            .disable_timeout()
-            .no_default_headers()
-            .add_default_header((header::USER_AGENT, USER_AGENT))
-            .finish()
     }
 }

@@ -176,6 +176,29 @@ fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResp
 #[cfg(test)]
 mod tests {
     use super::*;
+    use actix_web::middleware::from_fn;
+    use actix_web::{App, test};
+
+    #[actix_web::test]
+    async fn a_panic_is_told_as_500_in_the_form_of_every_error() {
+        let app = App::new()
+            .wrap(from_fn(envelope))
+            .route("/", web::get().to(panicking));
+        let app = test::init_service(app).await;
+        let call = test::TestRequest::get().uri("/").to_request();
+        let error = test::try_call_service(&app, call).await.err();
+        let answer = error.map(|it| it.error_response());
+        let answer = answer.expect("the error that the server renders");
+        assert_eq!(answer.status(), 500);
+        assert!(answer.headers().contains_key(REQUEST_ID));
+        let body = actix_web::body::to_bytes(answer.into_body()).await;
+        let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
+        assert_eq!(body["code"], "internal");
+    }
+
+    async fn panicking() -> HttpResponse {
+        panic!("as a fault would")
+    }
 
     #[test]
     fn ids_fit_for_a_log_line() {

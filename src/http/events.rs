@@ -54,7 +54,9 @@ pub async fn follow(
     let told = last_told(&request);
     if told == TERMINAL {
         // What makes a browser's EventSource stop coming back (HTML, section 9.2.3).
-        return Ok(HttpResponse::NoContent().finish());
+        let mut answer = HttpResponse::NoContent();
+        answer.insert_header((header::CACHE_CONTROL, "no-store"));
+        return Ok(answer.finish());
     }
     let listener = Listener {
         watch: state.system.watch(job.id),

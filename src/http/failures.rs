@@ -20,6 +20,14 @@ pub fn busy() -> Problem {
     )
 }
 
+/// The actor of the deliveries has more to do than it can.
+pub fn busy_delivering() -> Problem {
+    Problem::new(
+        Code::Overloaded,
+        "too many deliveries are being added or sent again; repeat it in a moment",
+    )
+}
+
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         match error {

@@ -1,49 +1,82 @@
 //! `GET /key`: what the caller's own key may do.
 
 use super::auth::Principal;
+use super::openapi::kinds;
 use super::problem::Problem;
 use super::state::AppState;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
+use schemars::JsonSchema;
 use serde::Serialize;
 use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::tier::Tier;
 
-#[derive(Serialize)]
-struct OwnKey<'a> {
+/// What the caller's own key may do.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Key", deny_unknown_fields)]
+pub struct OwnKey<'a> {
+    /// The key's id, which is no secret.
+    #[schemars(with = "kinds::Id")]
     key_id: String,
+    /// Its name.
     name: &'a str,
+    /// The models that it may ask for.
+    #[schemars(with = "Vec<kinds::TierWord>")]
     models: Vec<&'static str>,
+    /// Switched on.
     active: bool,
+    /// Until when it is valid.
+    #[schemars(with = "Option<kinds::Moment>")]
     expires_at: Option<String>,
+    /// The most that it may spend over all its life.
+    #[schemars(with = "Option<kinds::Money>")]
     spend_limit: Option<String>,
+    /// What it has spent.
+    #[schemars(with = "kinds::Money")]
     spent: String,
     #[serde(flatten)]
     month: Option<Month>,
     #[serde(flatten)]
     day: Option<Day>,
+    /// How often it may call, be it by its own limit or by that of the configuration.
     rate_limit: Option<Rate>,
+    /// When it was made.
+    #[schemars(with = "kinds::Moment")]
     created_at: String,
 }
 
 /// Of a key with a limit per calendar month.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Month {
+    /// Only of a key with such a limit: the most that it may spend in a calendar month of UTC.
+    #[schemars(with = "kinds::Money")]
     spend_limit_monthly: String,
+    /// Only of a key with such a limit.
+    #[schemars(with = "kinds::Money")]
     spent_this_month: String,
 }
 
 /// Of a key with a limit per day.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
 struct Day {
+    /// Only of a key with such a limit: the most that it may spend in a day of UTC.
+    #[schemars(with = "kinds::Money")]
     spend_limit_daily: String,
+    /// Only of a key with such a limit.
+    #[schemars(with = "kinds::Money")]
     spent_today: String,
 }
 
-#[derive(Serialize)]
-struct Rate {
-    per_second: u32,
-    burst: u32,
+/// How often a key may call.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Rate", deny_unknown_fields)]
+pub struct Rate {
+    /// Calls a second.
+    #[schemars(with = "kinds::Count")]
+    pub per_second: u32,
+    /// Calls at once, after a quiet time.
+    #[schemars(with = "kinds::Count")]
+    pub burst: u32,
 }
 
 /// The key, without its text. `rate_limit` is the one that holds, be it the key's own or that of the configuration.

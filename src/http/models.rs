@@ -1,22 +1,35 @@
 //! `GET /models`: what is on sale for the caller's key.
 
 use super::auth::Principal;
+use super::openapi::kinds;
 use super::paging::Listing;
 use super::problem::Problem;
 use super::state::AppState;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tintype_storage::domain::tier::{Mode, Tier};
 
-#[derive(Serialize)]
-struct Model {
+/// A model as it is sold.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Model {
+    /// Its name.
+    #[schemars(with = "kinds::TierWord")]
     id: &'static str,
+    /// From a prompt alone, and from input images.
+    #[schemars(with = "Vec<kinds::ModeWord>")]
     modes: Vec<&'static str>,
+    /// The shapes that it makes.
+    #[schemars(with = "Vec<kinds::ChoiceWord>")]
     aspect_ratios: Vec<String>,
+    /// The sizes that it makes.
+    #[schemars(with = "Vec<kinds::ResolutionWord>")]
     resolutions: Vec<&'static str>,
-    /// By resolution, in the service's currency.
+    /// By size, in the service's currency.
+    #[schemars(with = "BTreeMap<String, kinds::Money>")]
     prices: BTreeMap<&'static str, String>,
     /// Would a call be answered 503 now?
     paused: bool,

@@ -3,6 +3,7 @@
 use super::problem::{FieldFault, Problem};
 use super::query::shown;
 use actix_web::HttpRequest;
+use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::HashSet;
 use tintype_storage::store::Page;
@@ -21,10 +22,13 @@ pub struct Window {
     pub after: Option<[u8; 16]>,
 }
 
-/// A list on the wire.
-#[derive(Serialize)]
+/// A page of a list.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "{T}Page", deny_unknown_fields)]
 pub struct Listing<T: Serialize> {
+    /// The entries of this page.
     data: Vec<T>,
+    /// What goes on from here, as `cursor`; `null` at the end of the list.
     next_cursor: Option<String>,
 }
 

@@ -197,9 +197,12 @@ impl Problem {
     }
 
     /// 405 with the methods that the path has.
-    pub fn method_not_allowed(allow: &'static str) -> Self {
-        Self::new(Code::MethodNotAllowed, format!("this path takes {allow}"))
-            .with_header(header::ALLOW, HeaderValue::from_static(allow))
+    pub fn method_not_allowed(allow: &str) -> Self {
+        let problem = Self::new(Code::MethodNotAllowed, format!("this path takes {allow}"));
+        match HeaderValue::from_str(allow) {
+            Ok(value) => problem.with_header(header::ALLOW, value),
+            Err(_) => problem,
+        }
     }
 
     /// Sets the seconds of `Retry-After`.

@@ -1,14 +1,17 @@
 //! Which path is handled where. Under the two interfaces every path asks for credentials first, unknown ones too.
 
 use super::auth::{Operator, Principal};
+use super::described::{
+    catalogue, files, generations as described, jobs as of_jobs, money, service as of_service,
+};
 use super::problem::{Code, Problem};
+use super::surface::{Door, Place, Surface};
 use super::wire::generation::Endpoint;
 use super::{
-    admin, balance, events, generations, health, history, jobs, key, models, transactions,
+    admin, balance, events, generations, health, history, jobs, key, models, openapi, transactions,
 };
 use crate::images::serve;
-use actix_web::dev::HttpServiceFactory;
-use actix_web::{HttpRequest, HttpResponse, Resource, Scope, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 /// The generation calls: path below `/api/v1`, tier and mode.
@@ -24,103 +27,55 @@ const GENERATIONS: [(&str, Tier, Mode); 6] = [
 /// Adds all routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(native())
-        .service(operator())
+        .service(native().scope().default_service(web::to(unknown_to_client)))
+        .service(
+            admin::surface()
+                .scope()
+                .default_service(web::to(unknown_to_operator)),
+        )
         .configure(crate::compat::configure)
         .configure(crate::panel::configure)
-        .service(
-            open("/healthz", "GET, HEAD")
-                .route(web::get().to(health::healthz))
-                .route(web::head().to(health::healthz)),
-        )
-        .service(
-            open("/readyz", "GET, HEAD")
-                .route(web::get().to(health::readyz))
-                .route(web::head().to(health::readyz)),
-        )
-        .service(
-            open(serve::ROUTE, "GET, HEAD")
-                .route(web::get().to(file))
-                .route(web::head().to(file)),
-        )
-        .default_service(web::to(unknown));
+        .configure(crate::reference::configure);
+    open().register(service);
+    service.default_service(web::to(unknown));
 }
 
-fn native() -> impl HttpServiceFactory {
-    let mut scope = web::scope("/api/v1");
-    for (path, tier, mode) in GENERATIONS {
+/// The paths for clients.
+pub fn native() -> Surface {
+    let generations = GENERATIONS.map(|(path, tier, mode)| {
         let endpoint = Endpoint { tier, mode };
-        scope = scope.service(client(path, "POST").route(web::post().to(
+        Place::new(Door::Client, path).post(
             move |principal, request, payload, state| {
                 generations::create(endpoint, principal, request, payload, state)
             },
-        )));
-    }
-    scope
-        .service(
-            client("/jobs/{job_id}", "DELETE, GET, HEAD")
-                .route(web::get().to(jobs::show))
-                .route(web::head().to(jobs::show))
-                .route(web::delete().to(jobs::cancel)),
+            move |sketch| described::create(endpoint, sketch),
         )
-        .service(
-            client("/jobs", "GET, HEAD")
-                .route(web::get().to(history::list))
-                .route(web::head().to(history::list)),
-        )
-        .service(
-            client("/jobs/{job_id}/events", "GET, HEAD")
-                .route(web::get().to(events::follow))
-                .route(web::head().to(events::follow)),
-        )
-        .service(
-            client("/balance", "GET, HEAD")
-                .route(web::get().to(balance::show))
-                .route(web::head().to(balance::show)),
-        )
-        .service(
-            client("/transactions", "GET, HEAD")
-                .route(web::get().to(transactions::list))
-                .route(web::head().to(transactions::list)),
-        )
-        .service(
-            client("/models", "GET, HEAD")
-                .route(web::get().to(models::list))
-                .route(web::head().to(models::list)),
-        )
-        .service(
-            client("/key", "GET, HEAD")
-                .route(web::get().to(key::show))
-                .route(web::head().to(key::show)),
-        )
-        .default_service(web::to(unknown_to_client))
+    });
+    let others = [
+        Place::new(Door::Client, "/jobs").get(history::list, of_jobs::list),
+        Place::new(Door::Client, "/jobs/{job_id}")
+            .get(jobs::show, of_jobs::show)
+            .delete(jobs::cancel, of_jobs::cancel),
+        Place::new(Door::Client, "/jobs/{job_id}/events").get(events::follow, of_jobs::follow),
+        Place::new(Door::Client, "/balance").get(balance::show, money::balance),
+        Place::new(Door::Client, "/transactions").get(transactions::list, money::transactions),
+        Place::new(Door::Client, "/models").get(models::list, catalogue::models),
+        Place::new(Door::Client, "/key").get(key::show, catalogue::key),
+        Place::new(Door::Anyone, "/openapi.json").get(openapi::native, of_service::native),
+    ];
+    Surface::new("/api/v1", generations.into_iter().chain(others).collect())
 }
 
-fn operator() -> Scope {
-    admin::routes(web::scope("/admin/v1")).default_service(web::to(unknown_to_operator))
-}
-
-/// A path that needs no credentials.
-fn open(path: &str, allow: &'static str) -> Resource {
-    web::resource(path).default_service(web::to(move || async move { refuse_method(allow) }))
-}
-
-/// A path for clients: a wrong method is told only to those who have a key.
-fn client(path: &str, allow: &'static str) -> Resource {
-    web::resource(path).default_service(web::to(
-        move |_: Principal| async move { refuse_method(allow) },
-    ))
-}
-
-/// A path for the operator.
-pub(super) fn for_operator(path: &str, allow: &'static str) -> Resource {
-    web::resource(path).default_service(web::to(
-        move |_: Operator| async move { refuse_method(allow) },
-    ))
-}
-
-fn refuse_method(allow: &'static str) -> Result<HttpResponse, Problem> {
-    Err(Problem::method_not_allowed(allow))
+/// The paths that need no credentials, outside of the two interfaces.
+pub fn open() -> Surface {
+    let places = [
+        Place::new(Door::Anyone, serve::ROUTE)
+            .shown_as("/files/results/{file}")
+            .get(file, files::show),
+        Place::new(Door::Anyone, "/healthz").get(health::healthz, of_service::healthz),
+        Place::new(Door::Anyone, "/readyz").get(health::readyz, of_service::readyz),
+    ];
+    Surface::new("", places.into())
 }
 
 async fn file(
@@ -133,7 +88,7 @@ async fn file(
 async fn unknown() -> Result<HttpResponse, Problem> {
     Err(Problem::new(
         Code::NotFound,
-        "there is nothing at this path; the interface is at /api/v1",
+        "there is nothing at this path; the interface is at /api/v1, and described at /docs",
     ))
 }
 

@@ -1,6 +1,7 @@
 //! What every handler may use.
 
 use super::key_ring::KeyRing;
+use super::openapi::Documents;
 use super::rate::Rates;
 use crate::compat::{Line, Orphans, Room};
 use crate::config::Config;
@@ -66,6 +67,8 @@ pub struct AppState {
     pub operator: Mutex<()>,
     /// What the web panel keeps in memory.
     pub panel: Panel,
+    /// The published descriptions of the interfaces.
+    pub documents: Documents,
 }
 
 impl AppState {

@@ -39,7 +39,9 @@ pub async fn show(of: OfAccount, state: web::Data<AppState>) -> Result<HttpRespo
     });
     view["paused"] = paused(&state);
     if matches!(of.visitor.who, Who::Operator) {
-        view["service"] = stats::figures(state).await?;
+        let service = stats::figures(state).await?;
+        // A map with string keys always encodes.
+        view["service"] = serde_json::to_value(service).unwrap_or_default();
     }
     Ok(HttpResponse::Ok().json(view))
 }

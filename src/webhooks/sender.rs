@@ -1,15 +1,17 @@
 //! One attempt of a delivery: the body, its signatures, one POST through the address gate, and what came of it.
 
-use super::vault::Vault;
-use crate::egress::{Egress, EgressFault, parse_url};
+use super::vault::{Vault, VaultError};
+use crate::egress::{Egress, parse_url};
 use crate::images::Images;
 use crate::words;
+use bytes::Bytes;
 use futures_util::FutureExt as _;
-use futures_util::StreamExt as _;
 use futures_util::future::LocalBoxFuture;
+use hyper::Method;
+use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::{Duration, Instant};
 use tintype_actors::clock::Clock;
-use tintype_actors::transport::Transport;
+use tintype_actors::transport::{AttemptOutcome, Transport};
 use tintype_storage::domain::canonical::canonical;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind};
 use tintype_storage::domain::job::{Brief, Job, JobState};
@@ -22,11 +24,11 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
 use tokio::time::timeout;
+use url::Url;
 
 /// Bytes of an answer that are read. The rest is left unread, and takes nothing away from the status: a receiver that
 /// answers 2xx has the delivery, however much it has to say about it.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
-const USER_AGENT: &str = concat!("tintype/", env!("CARGO_PKG_VERSION"));
 
 /// What attempts are made with.
 #[derive(Clone)]
@@ -41,7 +43,7 @@ pub struct SenderOptions {
     pub egress: Egress,
     /// The moment.
     pub clock: Clock,
-    /// For the whole exchange of one attempt.
+    /// For the whole exchange of one attempt, and for what our own stores take before it.
     pub timeout: Duration,
     /// How long the download URL in the body is valid.
     pub url_lifetime: Duration,
@@ -60,9 +62,21 @@ impl Sender {
 }
 
 impl Transport for Sender {
-    fn attempt(&self, delivery: Delivery, webhook: Webhook) -> LocalBoxFuture<'static, Attempt> {
+    fn attempt(
+        &self,
+        delivery: Delivery,
+        webhook: Webhook,
+    ) -> LocalBoxFuture<'static, AttemptOutcome> {
         attempt(self.options.clone(), delivery, webhook).boxed_local()
     }
+}
+
+/// Why there is no answer, or no whole one.
+enum Fault {
+    /// Something of our own is missing, and may come back: nothing was sent.
+    Own(String),
+    /// It lies with the receiver, or with what this delivery is of: another attempt is all that can be done.
+    Theirs(String),
 }
 
 /// What came back before anything went wrong.
@@ -72,164 +86,161 @@ struct Answer {
     body: Vec<u8>,
 }
 
-async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -> Attempt {
+async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -> AttemptOutcome {
+    let limit = options.timeout;
+    // What our own stores take is not the receiver's time.
+    let payload = match timeout(limit, payload(&options, &delivery)).await {
+        Ok(payload) => payload,
+        Err(_) => Err(Fault::Own(format!(
+            "what it tells could not be read within {} s",
+            limit.as_secs_f32()
+        ))),
+    };
     let (began, at) = (Instant::now(), (options.clock)());
     let mut answer = Answer::default();
-    let limit = options.timeout;
-    let outcome = timeout(
-        limit,
-        exchange(&options, &delivery, &webhook, at, &mut answer),
-    )
-    .await;
-    let error = match outcome {
-        Ok(Ok(())) => None,
-        Ok(Err(error)) => Some(error),
-        Err(_) => Some(format!(
-            "no complete answer within {} s",
-            limit.as_secs_f32()
-        )),
+    let request = payload.and_then(|it| request(&options, &delivery, &webhook, &it, at));
+    let outcome = match request {
+        Ok(request) => timeout(limit, exchange(&options, request, &mut answer))
+            .await
+            .unwrap_or_else(|_| {
+                let limit = limit.as_secs_f32();
+                Err(format!("no complete answer within {limit} s"))
+            }),
+        Err(Fault::Own(reason)) => return AttemptOutcome::NotSent(reason),
+        Err(Fault::Theirs(error)) => Err(error),
     };
-    let took = began.elapsed();
-    match answer.status {
-        Some(status) => Attempt::answered(
-            delivery.round,
-            at,
-            took,
-            status,
-            &answer.body,
-            error.as_deref(),
-        ),
-        None => Attempt::broken(
-            delivery.round,
-            at,
-            took,
-            error.as_deref().unwrap_or("no answer"),
-        ),
-    }
+    let (round, took, error) = (delivery.round, began.elapsed(), outcome.err());
+    let attempt = match answer.status {
+        Some(status) => Attempt::answered(round, at, took, status, &answer.body, error.as_deref()),
+        None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
+    };
+    AttemptOutcome::Made(attempt.at_url(&webhook.url, &delivery))
+}
+
+struct Request {
+    url: Url,
+    headers: HeaderMap,
+    body: String,
+}
+
+/// The body in its webhook's encoding, and its signatures.
+fn request(
+    options: &SenderOptions,
+    delivery: &Delivery,
+    webhook: &Webhook,
+    payload: &Json,
+    at: Timestamp,
+) -> Result<Request, Fault> {
+    let url = parse_url(&webhook.url).map_err(|fault| Fault::Theirs(format!("the URL {fault}")))?;
+    let body = canonical(payload, webhook.encoding);
+    let secrets = secrets(options, webhook, at).map_err(|error| Fault::Own(error.to_string()))?;
+    let headers = headers(&secrets, &delivery.id.to_string(), at.seconds(), &body);
+    let headers = headers.map_err(Fault::Own)?;
+    Ok(Request { url, headers, body })
 }
 
 async fn exchange(
     options: &SenderOptions,
-    delivery: &Delivery,
-    webhook: &Webhook,
-    at: Timestamp,
+    request: Request,
     answer: &mut Answer,
 ) -> Result<(), String> {
-    let body = canonical(&payload(options, delivery, at).await?, webhook.encoding);
-    let secrets = secrets(options, webhook, at)?;
-    let id = delivery.id.to_string();
-    let seconds = at.seconds();
-    let newest = secrets.first().ok_or("the webhook has no secret")?;
-    let url = parse_url(&webhook.url).map_err(|fault| format!("the URL {fault}"))?;
+    let Request { url, headers, body } = request;
     options
         .egress
         .gate()
         .check_host(&url)
         .map_err(|_| "the URL is not at a public address".to_owned())?;
-    let request = options
+    let sent = options
         .egress
-        .client()
-        .post(url.as_str())
-        // A kept connection would be looked after only when its receiver is called again, and may be closed by then.
-        .force_close()
-        .insert_header(("Content-Type", "application/json"))
-        .insert_header(("User-Agent", USER_AGENT))
-        .insert_header(("X-Signature", x_signature(newest, seconds, &body)))
-        .insert_header(("X-Timestamp", seconds.to_string()))
-        .insert_header(("webhook-id", id.as_str()))
-        .insert_header(("webhook-timestamp", seconds.to_string()))
-        .insert_header((
-            "webhook-signature",
-            standard_signature(&secrets, &id, seconds, &body),
-        ));
-    let mut response = request
-        .send_body(body)
-        .await
-        .map_err(|error| EgressFault::from(&error).to_string())?;
-    answer.status = Some(response.status().as_u16());
+        .send(Method::POST, &url, headers, Bytes::from(body));
+    let mut response = sent.await.map_err(|fault| fault.to_string())?;
+    answer.status = Some(response.status.as_u16());
     while answer.body.len() < MAX_ANSWER_BYTES {
-        match response.next().await {
-            Some(Ok(chunk)) => {
+        match response.chunk().await {
+            Ok(Some(chunk)) => {
                 let room = MAX_ANSWER_BYTES - answer.body.len();
                 answer
                     .body
                     .extend_from_slice(&chunk[..chunk.len().min(room)]);
             }
             // The status has come: where its words break off, they end.
-            Some(Err(_)) | None => break,
+            Ok(None) | Err(_) => break,
         }
     }
     Ok(())
 }
 
+/// All but those that every request of ours carries.
+fn headers(secrets: &[Secret], id: &str, seconds: i64, body: &str) -> Result<HeaderMap, String> {
+    let newest = secrets.first().ok_or("the webhook has no secret")?;
+    let fields = [
+        ("content-type", "application/json".to_owned()),
+        ("x-signature", x_signature(newest, seconds, body)),
+        ("x-timestamp", seconds.to_string()),
+        ("webhook-id", id.to_owned()),
+        ("webhook-timestamp", seconds.to_string()),
+        (
+            "webhook-signature",
+            standard_signature(secrets, id, seconds, body),
+        ),
+    ];
+    let mut headers = HeaderMap::with_capacity(fields.len() + 3);
+    for (name, value) in fields {
+        let value = HeaderValue::from_str(&value).map_err(|error| error.to_string())?;
+        headers.insert(HeaderName::from_static(name), value);
+    }
+    Ok(headers)
+}
+
 /// What the delivery tells, with a fresh download URL.
-async fn payload(
-    options: &SenderOptions,
-    delivery: &Delivery,
-    at: Timestamp,
-) -> Result<Json, String> {
+async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, Fault> {
     if delivery.kind == DeliveryKind::Test {
         return Ok(payload::test(delivery.job));
     }
     let read = options
         .store
         .job(delivery.account, delivery.job)
-        .map_err(|error| error.to_string())?;
-    let job = read.ok_or("the job of this delivery is no longer on record")?;
+        .map_err(|error| Fault::Own(error.to_string()))?;
+    let gone = || Fault::Theirs("the job of this delivery is no longer on record".into());
+    let job = read.ok_or_else(gone)?;
     let metadata = metadata(options, &job).await?;
+    let ending = |ending| Ok(payload::event(job.id, ending, metadata.as_ref()));
     match &job.state {
         JobState::Done { image, .. } => {
-            let url = options
-                .images
-                .presign(&image.key, at.to_datetime(), options.url_lifetime)
-                .await;
-            let url = url.map_err(|error| {
-                tracing::error!(%error, "a download URL could not be signed");
-                "the download URL could not be signed".to_owned()
+            let at = (options.clock)().to_datetime();
+            let url = options.images.presign(&image.key, at, options.url_lifetime);
+            let url = url.await.map_err(|error| {
+                Fault::Own(format!("the download URL could not be signed: {error}"))
             })?;
-            Ok(payload::event(
-                job.id,
-                Ending::Done { image_url: &url },
-                metadata.as_ref(),
-            ))
+            ending(Ending::Done { image_url: &url })
         }
-        JobState::Failed { error, .. } => Ok(payload::event(
-            job.id,
-            Ending::Failed { error },
-            metadata.as_ref(),
+        JobState::Failed { error, .. } => ending(Ending::Failed { error }),
+        JobState::Queued | JobState::Processing { .. } => Err(Fault::Theirs(
+            "the job of this delivery has not ended".into(),
         )),
-        JobState::Queued | JobState::Processing { .. } => {
-            Err("the job of this delivery has not ended".into())
-        }
     }
 }
 
-async fn metadata(options: &SenderOptions, job: &Job) -> Result<Option<Json>, String> {
+async fn metadata(options: &SenderOptions, job: &Job) -> Result<Option<Json>, Fault> {
     let text = match &job.brief {
         Brief::Inline(words) => words.metadata.clone(),
         Brief::Stored(key) => {
-            let words = words::load(&options.images, key).await.map_err(|error| {
-                tracing::error!(%key, %error, "the words of a job cannot be read");
-                "the metadata could not be read from the object store".to_owned()
-            })?;
+            let words = words::load(&options.images, key)
+                .await
+                .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;
             words.metadata
         }
     };
     text.map(|text| Json::parse(&text, MAX_METADATA_DEPTH))
         .transpose()
-        .map_err(|fault| format!("the metadata {fault}"))
+        .map_err(|fault| Fault::Theirs(format!("the metadata {fault}")))
 }
 
 fn secrets(
     options: &SenderOptions,
     webhook: &Webhook,
     at: Timestamp,
-) -> Result<Vec<Secret>, String> {
-    let open = |sealed| {
-        options
-            .vault
-            .open(webhook.id, sealed)
-            .map_err(|error| error.to_string())
-    };
+) -> Result<Vec<Secret>, VaultError> {
+    let open = |sealed| options.vault.open(webhook.id, sealed);
     webhook.signing_secrets(at).into_iter().map(open).collect()
 }

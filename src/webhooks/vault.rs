@@ -10,7 +10,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 use tintype_storage::domain::secret::Secret;
-use tintype_storage::domain::webhook::{SealedSecret, WebhookId};
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 
 const FILE_NAME: &str = "secrets-key";
 const KEY_BYTES: usize = 32;
@@ -48,7 +48,13 @@ pub enum VaultError {
 
 impl Vault {
     /// The vault of a data directory; its key is made on first use, readable by the owner alone.
-    pub fn load_or_create(data_dir: &Path) -> Result<Self, VaultError> {
+    ///
+    /// `known` is some webhook of the store, if it holds any: its secret tells whether the key is the one that they are all
+    /// sealed under. A new key in its place would fail every pending delivery, and open no secret ever again.
+    ///
+    /// # Errors
+    /// [`VaultError::Key`] names the file and what to do about it.
+    pub fn load_or_create(data_dir: &Path, known: Option<&Webhook>) -> Result<Self, VaultError> {
         let path = data_dir.join(FILE_NAME);
         let file = |source| VaultError::File {
             path: path.clone(),
@@ -67,8 +73,17 @@ impl Vault {
                 let key: [u8; KEY_BYTES] = bytes
                     .try_into()
                     .map_err(|_| wrong("is damaged; restore it from a backup"))?;
-                Ok(Self::with_key(key))
+                let vault = Self::with_key(key);
+                if known.is_some_and(|it| vault.open(it.id, &it.secret).is_err()) {
+                    return Err(wrong(
+                        "is not the key of the webhooks' secrets on record; restore it from the backup that goes with them",
+                    ));
+                }
+                Ok(vault)
             }
+            Err(error) if error.kind() == io::ErrorKind::NotFound && known.is_some() => Err(wrong(
+                "is missing, and the secrets of webhooks are sealed under it; restore it from a backup",
+            )),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 let key: [u8; KEY_BYTES] = rand::random();
                 create(data_dir, &path, &key).map_err(file)?;
@@ -138,6 +153,9 @@ fn create(data_dir: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tintype_storage::domain::canonical::Encoding;
+    use tintype_storage::domain::ids::AccountId;
+    use tintype_storage::domain::time::Timestamp;
     use uuid::Uuid;
 
     fn id(number: u128) -> WebhookId {
@@ -148,10 +166,10 @@ mod tests {
     fn a_secret_opens_for_its_own_webhook_after_a_restart() {
         let directory = tempfile::tempdir().unwrap();
         let secret = Secret::from_random([7; 32]);
-        let sealed = Vault::load_or_create(directory.path())
+        let sealed = Vault::load_or_create(directory.path(), None)
             .unwrap()
             .seal(id(1), &secret);
-        let vault = Vault::load_or_create(directory.path()).unwrap();
+        let vault = Vault::load_or_create(directory.path(), None).unwrap();
         assert_eq!(vault.open(id(1), &sealed).unwrap().text(), secret.text());
         assert!(vault.open(id(2), &sealed).is_err(), "another webhook's");
         assert_ne!(
@@ -161,7 +179,7 @@ mod tests {
         );
         let other = tempfile::tempdir().unwrap();
         assert!(
-            Vault::load_or_create(other.path())
+            Vault::load_or_create(other.path(), None)
                 .unwrap()
                 .open(id(1), &sealed)
                 .is_err(),
@@ -172,7 +190,7 @@ mod tests {
     #[test]
     fn a_damaged_seal_or_key_is_a_clear_error() {
         let directory = tempfile::tempdir().unwrap();
-        let vault = Vault::load_or_create(directory.path()).unwrap();
+        let vault = Vault::load_or_create(directory.path(), None).unwrap();
         let sealed = vault.seal(id(1), &Secret::from_random([7; 32]));
         for at in 0..sealed.0.len() {
             let mut bytes = sealed.0.clone();
@@ -195,11 +213,41 @@ mod tests {
         );
         fs::write(&path, b"short").unwrap();
         assert!(
-            Vault::load_or_create(directory.path())
+            Vault::load_or_create(directory.path(), None)
                 .err()
                 .unwrap()
                 .to_string()
                 .contains("restore")
         );
+    }
+
+    #[test]
+    fn a_key_that_is_lost_or_another_one_is_never_replaced_in_silence() {
+        let directory = tempfile::tempdir().unwrap();
+        let vault = Vault::load_or_create(directory.path(), None).unwrap();
+        let known = Webhook {
+            id: id(1),
+            account: AccountId(Uuid::nil()),
+            url: "https://example.com/".into(),
+            encoding: Encoding::Ascii,
+            secret: vault.seal(id(1), &Secret::from_random([7; 32])),
+            retired: Vec::new(),
+            created_at: Timestamp::from_millis(0),
+        };
+        let told = || {
+            let loaded = Vault::load_or_create(directory.path(), Some(&known));
+            loaded.err().map(|error| error.to_string())
+        };
+        assert_eq!(told(), None);
+        let path = directory.path().join(FILE_NAME);
+        fs::write(&path, [9; KEY_BYTES]).unwrap();
+        assert!(
+            told()
+                .unwrap()
+                .contains("is not the key of the webhooks' secrets")
+        );
+        fs::remove_file(&path).unwrap();
+        assert!(told().unwrap().contains("is missing"));
+        assert!(!path.exists(), "and none is made");
     }
 }

@@ -148,7 +148,9 @@ fn one_who_comes_back_hears_what_is_new_and_nothing_twice() {
     let told = parsed(&at_processing.answer_to("GET").unwrap().text());
     assert_eq!(statuses(&told), ["done"]);
     // Who has heard the end need not come back: 204 tells an EventSource so.
-    assert!(resumed("3").expect(204).body.is_empty());
+    let over = resumed("3").expect(204);
+    assert!(over.body.is_empty());
+    assert_eq!(over.header("cache-control"), Some("no-store"));
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The HTTP edge from outside: a real server on loopback, spoken to in bytes.
 //!
 //! `spec_*` has one test for each row of the specification's tables, `decisions_*` for what it leaves open, `admin_*` for the
-//! operator's calls, and `hostile_*` for what must be survived, by the numbers of its list.
+//! operator's calls, `documents_*` for the published descriptions, and `hostile_*` for what must be survived, by the numbers of its list.
 
 mod admin_accounts;
 mod admin_audit;
@@ -33,6 +33,8 @@ mod decisions_rates;
 mod decisions_ratios;
 mod decisions_reads;
 mod decisions_waiting;
+mod documents_form;
+mod documents_served;
 mod hostile_auth;
 mod hostile_connections;
 mod hostile_fetching;

@@ -92,21 +92,29 @@ def address(output) -> str:
 
 
 @contextlib.contextmanager
-def served(**settings: str):
-    """The address of the program, which runs on an empty directory until this is left."""
+def serving(**extra: str):
+    """The environment of a command, while the program runs. `extra` are settings of its own."""
     with tempfile.TemporaryDirectory() as directory:
-        environment = {
+        settings = {
             "PATH": os.environ["PATH"],
             "TINTYPE__SERVER__LISTEN": "127.0.0.1:0",
             "TINTYPE__STORAGE__DATA_DIR": f"{directory}/data",
             "TINTYPE_ADMIN_TOKEN": TOKEN,
-            **settings,
+            **extra,
         }
         server = subprocess.Popen(
-            [program(), "serve"], cwd=directory, env=environment, stdout=subprocess.PIPE, text=True
+            [program(), "serve"], cwd=directory, env=settings, stdout=subprocess.PIPE, text=True
         )
         try:
-            yield address(server.stdout)
+            url = address(server.stdout)
+            yield {
+                **os.environ,
+                "TINTYPE_URL": url,
+                "TINTYPE_KEY": key(url, "100.00"),
+                "TINTYPE_KEY_FAST": key(url, "100.00", models=["fast"]),
+                "TINTYPE_KEY_POOR": key(url, "0.01"),
+                "TINTYPE_ADMIN_TOKEN": TOKEN,
+            }
         finally:
             server.terminate()
             server.communicate(timeout=60)
@@ -115,22 +123,14 @@ def served(**settings: str):
 def main() -> int:
     backend = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Frail)
     threading.Thread(target=backend.serve_forever, daemon=True).start()
-    frail = {
+    told = {
         "TINTYPE__BACKENDS__FRAIL": f'{{ kind = "openai", base_url = "http://127.0.0.1:{backend.server_port}/v1", retries = 0 }}',
         "TINTYPE__TIERS__FAST__BACKENDS": '[{ name = "frail" }]',
         "TINTYPE__JOBS__MAX_LIVE": "1",
     }
-    with served(TINTYPE__EGRESS__ALLOW='["127.0.0.0/8"]') as url, served(**frail) as frail_url:
-        environment = {
-            **os.environ,
-            "TINTYPE_URL": url,
-            "TINTYPE_KEY": key(url, "100.00"),
-            "TINTYPE_KEY_FAST": key(url, "100.00", models=["fast"]),
-            "TINTYPE_KEY_POOR": key(url, "0.01"),
-            "TINTYPE_FRAIL_URL": frail_url,
-            "TINTYPE_FRAIL_KEY": key(frail_url, "100.00"),
-            "TINTYPE_ADMIN_TOKEN": TOKEN,
-        }
+    with serving(TINTYPE__EGRESS__ALLOW='["127.0.0.0/8"]') as environment, serving(**told) as frail:
+        environment["TINTYPE_FRAIL_URL"] = frail["TINTYPE_URL"]
+        environment["TINTYPE_FRAIL_KEY"] = frail["TINTYPE_KEY"]
         return subprocess.run(sys.argv[1:], env=environment, timeout=300).returncode
 
 

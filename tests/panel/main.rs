@@ -1,4 +1,4 @@
-//! The panel in a real browser: headless Chromium, driven over WebDriver.
+//! The panel, and the page of the interfaces, in a real browser: headless Chromium, driven over WebDriver.
 //!
 //! Needs `chromium` and `chromedriver`, and axe-core below target/test-tools: `tests/run` installs them and sets
 //! `TINTYPE_TEST_BROWSER=1`. Without it these tests do nothing, as there is nothing to run them with.
@@ -7,6 +7,7 @@ mod access;
 mod browser;
 mod markup;
 mod receiver;
+mod reference;
 mod service;
 mod shots;
 mod tour;

@@ -7,6 +7,7 @@ mod first_run;
 mod generate;
 mod interrupted;
 mod kill;
+mod kill_deliveries;
 mod locked;
 mod place;
 mod start_errors;

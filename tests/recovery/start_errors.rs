@@ -1,5 +1,6 @@
 //! What cannot start says why, names the thing, and exits with 1.
 
+use crate::client::Client;
 use crate::place::Place;
 use std::fs;
 use std::net::TcpListener;
@@ -45,6 +46,26 @@ fn an_unknown_key_and_a_file_that_is_not_there() {
         .run(&["serve", "--config", "elsewhere.toml"])
         .assert_fault(&["elsewhere.toml"]);
     assert!(!place.data().exists(), "nothing was made");
+}
+
+#[test]
+fn the_key_of_the_webhooks_secrets_is_not_replaced_in_silence() {
+    let place = Place::with(&[("EGRESS__ALLOW", "[\"127.0.0.0/8\"]")]);
+    let service = place.serve();
+    let operator = Client::new(&service.address(), &place.token());
+    let accounts = operator.get("/admin/v1/accounts").json();
+    let account = accounts["data"][0]["account_id"].as_str().expect("an id");
+    let path = format!("/admin/v1/accounts/{account}/webhooks");
+    let body = serde_json::json!({"url": "http://127.0.0.1:9/"});
+    assert_eq!(operator.call("POST", &path, Some(&body)).status, 201);
+    service.stop();
+    let (key, aside) = (place.data().join("secrets-key"), place.path("aside"));
+    fs::rename(&key, &aside).expect("the key");
+    let start = || place.run(&["serve", "--listen", "127.0.0.1:0"]);
+    start().assert_fault(&["secrets-key", "is missing", "backup"]);
+    assert!(!key.exists(), "none is made");
+    fs::rename(&aside, &key).expect("the key");
+    place.serve().stop();
 }
 
 #[test]

@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 
 /// Where sources lie, from the root.
 const FOLDERS: &[&str] = &[
-    ".ci", "actors", "benches", "docs", "src", "storage", "tests",
+    ".ci", "actors", "benches", "clients", "docs", "src", "storage", "tests",
 ];
 /// Single files at the root.
 const FILES: &[&str] = &["Cargo.toml", "README.md", "config.toml"];
 /// What ends the name of a text.
 const TEXTS: &[&str] = &[
-    "css", "html", "js", "json", "md", "mjs", "py", "rs", "sh", "snap", "toml", "txt", "run",
+    "css", "html", "js", "json", "md", "mjs", "py", "rs", "sh", "snap", "toml", "ts", "txt", "run",
 ];
+/// Folders of what is made from sources or fetched.
+const MADE: &[&str] = &["target", "node_modules", "build", "dist"];
 
 /// A text with its path from the root.
 pub struct Source {
@@ -45,8 +47,10 @@ pub fn all() -> Vec<Source> {
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.expect("an entry").path();
-            if path.is_dir() && !path.ends_with("target") {
-                folders.push(path);
+            if path.is_dir() {
+                if !MADE.iter().any(|it| path.ends_with(it)) {
+                    folders.push(path);
+                }
             } else if is_text(&path) {
                 paths.push(path);
             }

@@ -5,6 +5,10 @@ use crate::receiver::Receiver;
 use crate::support::{Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, webhook_deleted};
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::engine::commit_and_wait;
+use uuid::Uuid;
 
 const UNKNOWN: &str = "01a1ee56-5e00-7830-9f1e-fe4a8b85c625";
 
@@ -297,7 +301,7 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
     let range = json!({"from": "2026-11-18T11:07:40.001Z", "to": "2026-11-18T11:08:40.001Z"});
     assert_eq!(
         again(range.clone()).expect(202).json(),
-        json!({"redelivered": 2})
+        json!({"redelivered": 2, "more": false})
     );
     for job in &jobs[1..=2] {
         server.delivery_in(job, "delivered");
@@ -305,11 +309,42 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
     for job in [&jobs[0], &jobs[3]] {
         assert_eq!(server.delivery_of(job).unwrap()["status"], "failed");
     }
-    assert_eq!(again(range).expect(202).json(), json!({"redelivered": 0}));
+    assert_eq!(
+        again(range).expect(202).json(),
+        json!({"redelivered": 0, "more": false})
+    );
     assert_eq!(
         again(json!({})).expect(202).json(),
-        json!({"redelivered": 2})
+        json!({"redelivered": 2, "more": false})
     );
     until("all have arrived", || receiver.count() == 8);
     server.assert_settled();
+}
+
+#[test]
+fn more_failed_ones_than_one_call_sends_again_are_left_for_the_next() {
+    let server = server();
+    let customer = server.customer("1.00");
+    let webhook = server.webhook(&customer, "https://nowhere.example/");
+    let store = &server.inside().store;
+    let webhook = store.find_webhook(webhook.id.parse().unwrap()).unwrap();
+    let webhook = webhook.unwrap();
+    for number in 1..=10_020 {
+        let id = Uuid::from_u128(number);
+        let now = server.inside().now();
+        let test = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, JobId(id), now);
+        let over = webhook_deleted(&test, now);
+        commit_and_wait(&**store.engine(), store.add_delivery(&over)).unwrap();
+    }
+    let again = || {
+        let path = format!("/webhooks/{}/redeliver", webhook.id);
+        server
+            .admin("POST", &path)
+            .json(&json!({}))
+            .expect(202)
+            .json()
+    };
+    assert_eq!(again(), json!({"redelivered": 10_000, "more": true}));
+    assert_eq!(again(), json!({"redelivered": 20, "more": false}));
+    assert_eq!(again(), json!({"redelivered": 0, "more": false}));
 }

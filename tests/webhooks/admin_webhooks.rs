@@ -6,8 +6,13 @@ use crate::receiver::Receiver;
 use crate::support::clock::START;
 use crate::support::{Options, Server};
 use base64::Engine as _;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use std::io;
+use std::net::IpAddr;
 use std::time::Duration;
+use tintype::egress::Resolve;
 
 const UNKNOWN: &str = "01a1ee56-5e00-7830-9f1e-fe4a8b85c625";
 
@@ -110,6 +115,44 @@ fn what_cannot_be_registered() {
     register(&server, &customer.account, &json!({})).invalid(&["url"]);
     let body = json!({"url": "https://example.com/"});
     register(&server, UNKNOWN, &body).refused(404, "not_found");
+}
+
+/// Names by where they lead.
+struct Names;
+
+impl Resolve for Names {
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let addresses: &[[u8; 4]] = match host {
+            "inside.example" => &[[10, 0, 0, 1], [127, 0, 0, 1]],
+            "mixed.example" => &[[10, 0, 0, 1], [1, 1, 1, 1]],
+            "outside.example" => &[[1, 1, 1, 1]],
+            _ => &[],
+        };
+        let found = addresses.iter().copied().map(IpAddr::from).collect();
+        async move { Ok(found) }.boxed()
+    }
+}
+
+#[test]
+fn a_name_is_looked_up_when_it_is_registered_and_when_it_is_changed() {
+    let server = Server::with(Options::new().resolving(Names));
+    let customer = server.customer("1.00");
+    let inside = json!({"url": "https://inside.example/"});
+    let refused = register(&server, &customer.account, &inside);
+    let text = refused.invalid(&["url"]).text();
+    assert!(text.contains("is not at a public address"), "{text}");
+    assert!(!text.contains("10.0.0.1"), "{text}");
+    for host in ["outside", "mixed", "unknown"] {
+        let url = format!("https://{host}.example/");
+        let made = register(&server, &customer.account, &json!({ "url": url }));
+        let made = made.expect(201).json();
+        let path = format!("/webhooks/{}", made["webhook_id"].as_str().unwrap());
+        let change = server.admin("PATCH", &path).json(&inside);
+        change.invalid(&["url"]);
+        assert_eq!(server.admin("GET", &path).expect(200).json(), made);
+        let moved = json!({"url": format!("{url}moved")});
+        server.admin("PATCH", &path).json(&moved).expect(200);
+    }
 }
 
 #[test]

@@ -17,12 +17,12 @@ struct Receiver {
     heard: JoinHandle<Vec<u8>>,
 }
 
-fn receiver() -> Receiver {
+fn receiver(host: &str) -> Receiver {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = rcgen::IsCa::Ca(rcgen::BasicConstraints::Unconstrained);
     let authority = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
     let key = KeyPair::generate().unwrap();
-    let leaf = CertificateParams::new(["127.0.0.1".to_owned()]).unwrap();
+    let leaf = CertificateParams::new([host.to_owned()]).unwrap();
     let certificate = leaf.signed_by(&key, &authority).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let config = rustls::ServerConfig::builder_with_provider(provider)
@@ -34,7 +34,7 @@ fn receiver() -> Receiver {
             PrivatePkcs8KeyDer::from(key.serialize_der()).into(),
         )
         .unwrap();
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind((host, 0)).unwrap();
     Receiver {
         authority: authority.pem(),
         address: listener.local_addr().unwrap(),
@@ -69,7 +69,7 @@ fn first_attempt(server: &Server, address: SocketAddr) -> (Value, Value) {
 
 #[test]
 fn hostile_101_a_certificate_of_no_known_authority() {
-    let receiver = receiver();
+    let receiver = receiver("127.0.0.1");
     let server = Server::with(options());
     let (attempt, delivery) = first_attempt(&server, receiver.address);
     let error = attempt["error"].as_str().unwrap();
@@ -84,14 +84,19 @@ fn hostile_101_a_certificate_of_no_known_authority() {
 
 #[test]
 fn a_receiver_under_the_operators_own_authority_is_trusted() {
-    let receiver = receiver();
-    let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), &receiver.authority).unwrap();
-    let path = file.path().to_str().unwrap().to_owned();
-    let server = Server::with(options().set("egress.extra_ca_file", path));
-    let (attempt, delivery) = first_attempt(&server, receiver.address);
-    assert_eq!(attempt["status_code"], 204, "{attempt}");
-    assert_eq!(delivery["status"], "delivered");
-    let heard = String::from_utf8(receiver.heard.join().unwrap()).unwrap();
-    assert!(heard.contains("x-signature: sha256=") || heard.contains("X-Signature: sha256="));
+    for host in ["127.0.0.1", "::1"] {
+        let receiver = receiver(host);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), &receiver.authority).unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        let options = options()
+            .set("egress.allow", vec!["127.0.0.0/8", "::1/128"])
+            .set("egress.extra_ca_file", path);
+        let server = Server::with(options);
+        let (attempt, delivery) = first_attempt(&server, receiver.address);
+        assert_eq!(attempt["status_code"], 204, "{attempt}");
+        assert_eq!(delivery["status"], "delivered");
+        let heard = String::from_utf8(receiver.heard.join().unwrap()).unwrap();
+        assert!(heard.contains("x-signature: sha256="), "{heard}");
+    }
 }

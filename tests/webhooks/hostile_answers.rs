@@ -87,8 +87,31 @@ fn hostile_98_100_and_then_nothing() {
         Receiver::always(Reply::Begin(begun)),
     );
     let attempted = attempt_at(&server, &receiver.url("/"));
-    assert_eq!(attempted.1["status"], "pending", "{}", attempted.1);
-    assert!(attempted.0["error"].is_string() || attempted.0["status_code"] == 100);
+    assert_failed(&attempted, None, "no complete answer within 1 s");
+}
+
+#[test]
+fn hostile_98_interim_answers_are_not_the_answer() {
+    let server = server();
+    for interim in ["100 Continue", "102 Processing", "103 Early Hints"] {
+        let begun = format!("HTTP/1.1 {interim}\r\n\r\n").into_bytes();
+        let whole = [begun, answer(200, "", b"thanks")].concat();
+        let receiver = Receiver::always(Reply::Bytes(whole));
+        let (attempt, delivery) = attempt_at(&server, &receiver.url("/"));
+        assert_eq!(delivery["status"], "delivered", "{interim}: {delivery}");
+        assert_eq!(attempt["status_code"], 200);
+        assert_eq!(attempt["response_body"], "thanks");
+        receiver.once(1);
+    }
+}
+
+#[test]
+fn an_answer_that_ends_with_its_connection_keeps_its_text() {
+    let bytes = b"HTTP/1.1 500 Oh\r\n\r\nthe queue is full".to_vec();
+    let receiver = Receiver::always(Reply::Bytes(bytes));
+    let (attempt, _) = attempt_at(&server(), &receiver.url("/"));
+    assert_eq!(attempt["status_code"], 500);
+    assert_eq!(attempt["response_body"], "the queue is full");
 }
 
 #[test]

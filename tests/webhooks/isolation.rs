@@ -3,12 +3,14 @@
 use crate::desk::options;
 use crate::receiver::{Receiver, Reply};
 use crate::support::{Customer, Server, until};
-use crate::world::{Beginning, Outcome, World, furnish, in_paused_time, webhook};
+use crate::world::{BEGIN, Beginning, Outcome, World, furnish, in_paused_time, status, webhook};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tintype_actors::delivery::GetOutboxDepths;
 use tintype_actors::outbox::OutboxLimits;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
 use tokio::time::sleep;
@@ -91,50 +93,110 @@ fn connections_to_one_receiver_are_bounded() {
     assert_eq!(receiver.count(), 17);
 }
 
+/// Twenty places, and many receivers of which the last is healthy.
+fn crowd(engine: &Arc<MemoryEngine>, receivers: u128, then: Outcome) -> (World, Vec<Webhook>) {
+    let webhooks: Vec<_> = (1..=receivers + 1).map(webhook).collect();
+    furnish(&**engine, &Store::new(engine.clone()), &webhooks);
+    let world = World::begin(Beginning {
+        then,
+        limits: OutboxLimits {
+            total: 20,
+            per_receiver: 4,
+        },
+        ..Beginning::over(engine.clone(), Vec::new())
+    });
+    world.post.treat(&webhooks[receivers as usize], status(200));
+    (world, webhooks)
+}
+
+async fn under_way(world: &World) -> usize {
+    let asked = world.system.deliveries().send(GetOutboxDepths);
+    asked.await.unwrap().under_way
+}
+
+/// The healthy one gets what it is owed in the very millisecond.
+async fn assert_prompt(world: &World, healthy: &Webhook, deliveries: usize) {
+    let now = world.now().millis() - BEGIN;
+    for _ in 0..deliveries {
+        world.send_test(healthy).await;
+    }
+    sleep(Duration::from_millis(1)).await;
+    let sent = world.post.sent();
+    let own = sent.iter().filter(|it| it.webhook == healthy.id);
+    let moments: Vec<i64> = own.map(|it| it.at).filter(|it| *it >= now).collect();
+    assert_eq!(moments, vec![now; deliveries]);
+}
+
 #[test]
-fn attempts_in_all_are_bounded_and_half_of_the_places_are_kept_from_the_dead() {
-    let hanging = |receivers: u128, then: Outcome, wait: Duration| {
+fn hostile_100_receivers_that_fail_or_take_their_time_leave_half_of_the_places_to_others() {
+    for answer in [Some(200), None] {
         in_paused_time(async move {
+            let slow = Outcome {
+                status: answer,
+                took: Duration::from_secs(9),
+            };
             let engine = Arc::new(MemoryEngine::new());
-            let webhooks: Vec<_> = (1..=receivers + 1).map(webhook).collect();
-            furnish(&*engine, &Store::new(engine.clone()), &webhooks);
-            let world = World::begin(Beginning {
-                then,
-                limits: OutboxLimits {
-                    total: 20,
-                    per_receiver: 4,
-                },
-                ..Beginning::over(engine, Vec::new())
-            });
-            for webhook in &webhooks[..receivers as usize] {
-                for _ in 0..3 {
+            let (world, webhooks) = crowd(&engine, 40, slow);
+            for webhook in &webhooks[..40] {
+                for _ in 0..20 {
                     world.send_test(webhook).await;
                 }
             }
-            sleep(wait).await;
-            let sent = world.post.sent();
-            let under_way = world.system.deliveries();
-            let depths = under_way.send(tintype_actors::delivery::GetOutboxDepths);
-            (sent, depths.await.unwrap().under_way)
-        })
-    };
-    let forever = Outcome {
-        status: None,
-        took: Duration::from_secs(100_000),
-    };
-    let (sent, under_way) = hanging(30, forever, Duration::from_secs(5));
-    assert_eq!(
-        (sent.len(), under_way),
-        (20, 20),
-        "never more than the total"
-    );
-    // Ten seconds later all are known to be dead: from then on they hold half of the places.
-    let slow = Outcome {
-        status: None,
-        took: Duration::from_secs(10),
-    };
-    let (_, under_way) = hanging(30, slow, Duration::from_secs(25));
-    assert_eq!(under_way, 10, "half for those that fail");
+            // Three rounds of fifteen, and all are known.
+            sleep(Duration::from_secs(40)).await;
+            assert_eq!(under_way(&world).await, 10, "{answer:?}");
+            assert_prompt(&world, &webhooks[40], 1).await;
+            assert_prompt(&world, &webhooks[40], 10).await;
+        });
+    }
+}
+
+#[test]
+fn hostile_100_receivers_that_nobody_has_heard_of_leave_places_to_one_that_answers() {
+    in_paused_time(async {
+        let forever = Outcome {
+            status: None,
+            took: Duration::from_secs(100_000),
+        };
+        let engine = Arc::new(MemoryEngine::new());
+        let (world, webhooks) = crowd(&engine, 40, forever);
+        assert_prompt(&world, &webhooks[40], 1).await;
+        for webhook in &webhooks[..40] {
+            for _ in 0..3 {
+                world.send_test(webhook).await;
+            }
+        }
+        sleep(Duration::from_secs(5)).await;
+        assert_eq!(under_way(&world).await, 15);
+        // It has been quiet meanwhile, and is known all the same.
+        assert_prompt(&world, &webhooks[40], 5).await;
+    });
+}
+
+#[test]
+fn attempts_in_all_are_bounded() {
+    in_paused_time(async {
+        let engine = Arc::new(MemoryEngine::new());
+        let (world, webhooks) = crowd(&engine, 40, status(200));
+        for webhook in &webhooks {
+            world.send_test(webhook).await;
+        }
+        sleep(Duration::from_secs(1)).await;
+        for webhook in &webhooks {
+            world.post.treat(
+                webhook,
+                Outcome {
+                    status: None,
+                    took: Duration::from_secs(100_000),
+                },
+            );
+            for _ in 0..5 {
+                world.send_test(webhook).await;
+            }
+        }
+        sleep(Duration::from_secs(1)).await;
+        assert_eq!(under_way(&world).await, 20);
+    });
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod hostile_answers;
 mod hostile_names;
 mod isolation;
 mod late_commits;
+mod own_faults;
 mod receiver;
 mod restart;
 mod retention;

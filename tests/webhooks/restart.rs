@@ -4,14 +4,16 @@ use crate::checks::assert_signed;
 use crate::desk::{ended, millis, options};
 use crate::receiver::{Receiver, Reply};
 use crate::support::{Server, until};
-use crate::world::{Beginning, World, furnish, in_paused_time, webhook};
+use crate::world::{Beginning, Outcome, World, furnish, in_paused_time, webhook};
 use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use tintype_storage::domain::ids::JobId;
+use tintype_actors::outbox::OutboxLimits;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
+use tintype_storage::domain::ids::{IdSource, JobId};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
@@ -182,5 +184,94 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
         let most = counts.values().max().unwrap();
         assert!(*most <= 600, "{most} in one second");
         assert_eq!(world.store.due(None, 1).unwrap(), []);
+    });
+}
+
+#[test]
+fn a_webhook_that_is_registered_after_the_clock_was_set_back_is_the_newest() {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(engine.clone());
+    let tomorrow = Timestamp::from_millis(crate::world::BEGIN).plus(crate::desk::DAY);
+    let before = Webhook {
+        id: WebhookId(IdSource::new(tomorrow).next(tomorrow)),
+        created_at: tomorrow,
+        ..webhook(1)
+    };
+    furnish(&*engine, &store, std::slice::from_ref(&before));
+    in_paused_time(async {
+        let world = World::begin(Beginning::over(engine, Vec::new()));
+        let next = world.system.accounts().context().ids.next(world.now());
+        assert!(next > before.id.0);
+    });
+}
+
+/// A delivery that was due when the world began, of which so many attempts have failed.
+fn overdue(number: u128, to: &Webhook, failures: u32) -> Delivery {
+    let (id, job) = (Uuid::from_u128(number), Uuid::from_u128(number));
+    let created = Timestamp::from_millis(crate::world::BEGIN);
+    Delivery {
+        state: DeliveryState::Pending {
+            due: created,
+            failures,
+        },
+        ..Delivery::new(DeliveryId(id), to, DeliveryKind::Test, JobId(job), created)
+    }
+}
+
+#[test]
+fn receivers_that_failed_before_a_restart_take_half_of_the_places_after_it() {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(engine.clone());
+    let webhooks: Vec<_> = (1..=41).map(webhook).collect();
+    furnish(&*engine, &store, &webhooks);
+    for (number, to) in (1..).zip(&webhooks[..40]) {
+        let delivery = overdue(number, to, 1);
+        commit_and_wait(&*engine, store.add_delivery(&delivery)).unwrap();
+    }
+    in_paused_time(async {
+        let hang = Outcome {
+            status: None,
+            took: Duration::from_secs(100_000),
+        };
+        let world = World::begin(Beginning {
+            after: 3_600_000,
+            then: hang,
+            limits: OutboxLimits {
+                total: 20,
+                per_receiver: 4,
+            },
+            ..Beginning::over(engine, Vec::new())
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        assert_eq!(world.post.sent().len(), 10);
+        world.send_test(&webhooks[40]).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        let last = world.post.sent().pop().unwrap();
+        assert_eq!((last.webhook, last.at), (webhooks[40].id, 3_601_000));
+    });
+}
+
+#[test]
+fn one_overdue_delivery_does_not_wait_for_the_many_of_another_receiver() {
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(engine.clone());
+    let (many, one) = (webhook(1), webhook(2));
+    furnish(&*engine, &store, &[many.clone(), one.clone()]);
+    for number in 1..=10_000 {
+        let delivery = overdue(number, &many, 0);
+        commit_and_wait(&*engine, store.add_delivery(&delivery)).unwrap();
+    }
+    let delivery = overdue(10_001, &one, 0);
+    commit_and_wait(&*engine, store.add_delivery(&delivery)).unwrap();
+    in_paused_time(async {
+        let world = World::begin(Beginning {
+            after: 3_600_000,
+            ..Beginning::over(engine, Vec::new())
+        });
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let sent = world.post.sent();
+        let own = sent.iter().find(|it| it.webhook == one.id);
+        assert_eq!(own.unwrap().at, 3_600_002, "second in turn");
+        assert!((400..=600).contains(&sent.len()), "{}", sent.len());
     });
 }

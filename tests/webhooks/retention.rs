@@ -1,8 +1,12 @@
 //! Forgetting old deliveries (108): those that ended before a moment, with their attempts, and nothing else.
 
+use crate::desk::{DAY, server};
+use crate::receiver::Receiver;
+use crate::support::fox;
 use crate::world::{Beginning, World, furnish, in_paused_time, status, webhook};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype::housekeeping::{Pace, Sweeps};
 use tintype_actors::delivery::ForgetDeliveries;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;
@@ -67,11 +71,13 @@ fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
         }
         assert_eq!(
             engine.image().len(),
-            empty.len() + 3 * 5,
-            "three records each"
+            empty.len() + 1 + 3 * 5,
+            "three records each, and up to when deliveries are forgotten"
         );
         assert!(forget(&world, world.now().plus(HOUR), 2).await > 1);
-        assert_eq!(engine.image(), empty, "nothing is left behind");
+        let mut left = engine.image();
+        left.retain(|key, _| !key.starts_with(b"s"));
+        assert_eq!(left, empty, "nothing is left behind");
     });
 }
 
@@ -114,4 +120,70 @@ fn one_commit_of_it_stays_small() {
                 .all(|id| world.store.attempts(*id).unwrap().is_empty())
         );
     });
+}
+
+#[test]
+fn a_sweep_goes_on_where_the_last_one_stopped() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customers: Vec<_> = (0..3).map(|_| server.customer("9.00")).collect();
+    let mut young = Vec::new();
+    for customer in &customers {
+        server.webhook(customer, &receiver.url("/"));
+        for _ in 0..4 {
+            let job = server.create(customer);
+            server.delivery_in(&job, "delivered");
+        }
+    }
+    server.clock.advance(31 * DAY);
+    for customer in &customers {
+        young.push(server.create(customer));
+    }
+    young
+        .iter()
+        .for_each(|job| drop(server.delivery_in(job, "delivered")));
+    assert_eq!(server.deliveries("limit=100").len(), 15);
+    // Two steps of two each: four of the fifteen, and the next four in the next round.
+    let pace = Pace { step: 2, steps: 2 };
+    let mut sweeps = Sweeps::new(pace);
+    let runtime = actix_web::rt::System::new();
+    let mut left = vec![15];
+    for _ in 0..4 {
+        runtime.block_on(sweeps.forget_old_deliveries(server.inside()));
+        left.push(server.deliveries("limit=100").len());
+    }
+    assert_eq!(left.last(), Some(&3), "{left:?}");
+    assert!(left.windows(2).all(|it| it[0] - it[1] <= 4), "{left:?}");
+    for job in &young {
+        assert!(server.delivery_of(job).is_some());
+    }
+}
+
+#[test]
+fn idempotency_keys_are_forgotten_from_where_the_last_sweep_stopped() {
+    let server = server();
+    let customer = server.customer("9.00");
+    let call = |key: &str| {
+        let call = server.generation(&customer, "/text-generations", &fox());
+        call.header("Idempotency-Key", key).expect(202).job_id()
+    };
+    let names: Vec<String> = (0..10).map(|number| format!("key-{number}")).collect();
+    let first: Vec<String> = names.iter().map(|name| call(name)).collect();
+    assert_eq!(call(&names[9]), first[9]);
+    server.clock.advance(2 * DAY);
+    let records = || {
+        let (writes, _) = server
+            .inside()
+            .store
+            .forget_expired(server.inside().now(), &[], 100)
+            .unwrap();
+        writes.len()
+    };
+    let mut sweeps = Sweeps::new(Pace { step: 2, steps: 2 });
+    let runtime = actix_web::rt::System::new();
+    let mut left = vec![records()];
+    for _ in 0..4 {
+        runtime.block_on(sweeps.forget_idempotency_keys(server.inside()));
+        left.push(records());
+    }
+    assert_eq!(left, [10, 6, 2, 0, 0]);
 }

@@ -3,6 +3,7 @@
 use crate::world::{
     BEGIN, Beginning, Outcome, TABLE, World, furnish, in_paused_time, status, webhook,
 };
+use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -152,16 +153,14 @@ fn many_redeliveries_at_one_moment_are_one() {
         let world = begin(vec![], status(200));
         let id = world.send_test(&webhook(1)).await;
         sleep(Duration::from_secs(1)).await;
-        for _ in 0..20 {
-            world.redeliver(id).await.unwrap();
-        }
+        let all = join_all((0..20).map(|_| world.redeliver(id))).await;
+        assert!(all.iter().all(Result::is_ok));
         sleep(HOUR).await;
-        let sent = world.post.sent().len();
-        assert!((2..=21).contains(&sent), "{sent}");
+        assert_eq!(world.post.moments(), [0, 1_000]);
         let delivery = world.delivery(id);
         assert!(matches!(delivery.state, DeliveryState::Delivered { .. }));
         assert_eq!(delivery.round, 20);
-        assert_eq!(world.store.attempts(id).unwrap().len(), sent);
+        assert_eq!(world.store.attempts(id).unwrap().len(), 2);
         assert_eq!(world.store.due(None, 9).unwrap(), []);
     });
 }
@@ -192,6 +191,30 @@ fn hostile_109_a_clock_that_is_set_moves_the_retries_with_it_and_loses_none() {
             assert_eq!(world.post.sent().len(), 4, "{set}");
         });
     }
+}
+
+#[test]
+fn hostile_109_a_clock_that_stays_set_back_delays_no_retry_by_what_it_was_set() {
+    in_paused_time(async {
+        let world = begin(vec![status(500); 6], status(200));
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(5)).await;
+        let set = -2 * 3_600_000;
+        world.set_by.store(set, Ordering::SeqCst);
+        sleep(2 * HOUR).await;
+        let state = world.delivery(id).state;
+        assert!(
+            matches!(state, DeliveryState::Delivered { .. }),
+            "{state:?}"
+        );
+        let moments = world.post.moments();
+        // Late by the time until the schedule is looked at again, and by the table from then on.
+        let first = moments[1] - set;
+        assert!((60_000..=95_000).contains(&first), "{moments:?}");
+        let gaps: Vec<i64> = moments[1..].windows(2).map(|it| it[1] - it[0]).collect();
+        let table: Vec<i64> = TABLE[1..].iter().map(|it| *it as i64 * 1_000).collect();
+        assert_eq!(gaps, table);
+    });
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Specification, "Choosing the receiving webhook"; decision 4, when it is chosen.
 
 use crate::checks::assert_signed;
-use crate::desk::server;
+use crate::desk::{Webhook, server};
 use crate::receiver::Receiver;
-use crate::support::fox_with;
+use crate::support::{Server, fox_with};
 use serde_json::json;
 
 #[test]
@@ -130,6 +130,65 @@ fn hostile_103_a_named_webhook_that_was_deleted_meanwhile_receives_nothing() {
     assert!(delivery["next_attempt_at"].is_null());
     assert_eq!(receiver.count(), 0);
     server.assert_settled();
+}
+
+/// Gives a webhook another URL.
+fn relocate(server: &Server, webhook: &Webhook, url: &str) {
+    let path = format!("/webhooks/{}", webhook.id);
+    let change = server.admin("PATCH", &path).json(&json!({ "url": url }));
+    change.expect(200);
+}
+
+#[test]
+fn hostile_103_a_named_webhook_that_was_given_another_url_meanwhile_receives_nothing() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customer = server.customer("1.00");
+    let url = receiver.url("/old");
+    let webhook = server.webhook(&customer, &url);
+    server.generator.hold();
+    let job = server.create_with(&customer, json!({ "callback_url": url }));
+    server.job_once(&customer, &job, "processing");
+    relocate(&server, &webhook, &receiver.url("/new"));
+    server.generator.release_all();
+    let delivery = server.delivery_in(&job, "failed");
+    assert_eq!(delivery["reason"], "webhook url changed");
+    assert_eq!(delivery["url"], url.as_str());
+    // Nor by hand: it would go where its caller has never asked it to go.
+    let again = format!(
+        "/deliveries/{}/redeliver",
+        delivery["delivery_id"].as_str().unwrap()
+    );
+    server.admin("POST", &again).refused(409, "conflict");
+    let all = format!("/webhooks/{}/redeliver", webhook.id);
+    let all = server.admin("POST", &all).json(&json!({})).expect(202);
+    assert_eq!(all.json(), json!({"redelivered": 0, "more": false}));
+    assert_eq!(receiver.count(), 0);
+    relocate(&server, &webhook, &url);
+    server.admin("POST", &again).expect(202);
+    server.delivery_in(&job, "delivered");
+    assert_eq!(receiver.once(1)[0].line, "POST /old");
+    server.assert_settled();
+}
+
+#[test]
+fn a_chosen_webhook_that_is_given_another_url_receives_there_and_the_log_says_so() {
+    let (server, receiver) = (server(), Receiver::statuses(&[500, 200]));
+    let customer = server.customer("1.00");
+    let (old, new) = (receiver.url("/old"), receiver.url("/new"));
+    let webhook = server.webhook(&customer, &old);
+    let job = server.create(&customer);
+    server.delivery_after(&job, 1);
+    relocate(&server, &webhook, &new);
+    server.pass(std::time::Duration::from_secs(61));
+    let delivery = server.delivery_in(&job, "delivered");
+    assert_eq!(delivery["url"], old.as_str(), "as it was chosen");
+    let called: Vec<_> = (0..2).map(|at| &delivery["attempts"][at]["url"]).collect();
+    assert_eq!(called, [old.as_str(), new.as_str()]);
+    let received = receiver.once(2);
+    assert_eq!(
+        [&received[0].line, &received[1].line],
+        ["POST /old", "POST /new"]
+    );
 }
 
 #[test]

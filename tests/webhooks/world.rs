@@ -4,10 +4,10 @@ use crate::support::generator::TestGenerator;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype_actors::account::{AcceptJob, ApplyEvent};
 use tintype_actors::clock::Clock;
@@ -16,7 +16,7 @@ use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::{Gallery, GenerateError, Picture};
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
-use tintype_actors::transport::Transport;
+use tintype_actors::transport::{AttemptOutcome, Transport};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::Encoding;
@@ -86,12 +86,24 @@ pub struct Sent {
 pub struct Post {
     script: Arc<Mutex<VecDeque<Outcome>>>,
     then: Outcome,
+    of_webhook: Arc<Mutex<HashMap<WebhookId, Outcome>>>,
+    hold_ups: Arc<AtomicUsize>,
     sent: Arc<Mutex<Vec<Sent>>>,
     taken: Arc<Mutex<Vec<DeliveryId>>>,
     clock: Clock,
 }
 
 impl Post {
+    /// From now on attempts to this webhook end so, unless the script says otherwise.
+    pub fn treat(&self, webhook: &Webhook, outcome: Outcome) {
+        self.of_webhook.lock().insert(webhook.id, outcome);
+    }
+
+    /// The next attempts are begun and cannot be made, for a fault of our own.
+    pub fn hold_up(&self, attempts: usize) {
+        self.hold_ups.store(attempts, Ordering::SeqCst);
+    }
+
     /// What was begun so far.
     pub fn sent(&self) -> Vec<Sent> {
         self.sent.lock().clone()
@@ -109,7 +121,11 @@ impl Post {
 }
 
 impl Transport for Post {
-    fn attempt(&self, delivery: Delivery, webhook: Webhook) -> LocalBoxFuture<'static, Attempt> {
+    fn attempt(
+        &self,
+        delivery: Delivery,
+        webhook: Webhook,
+    ) -> LocalBoxFuture<'static, AttemptOutcome> {
         let post = self.clone();
         async move {
             let at = (post.clock)();
@@ -118,10 +134,17 @@ impl Transport for Post {
                 delivery: delivery.id,
                 webhook: webhook.id,
             });
-            let outcome = post.script.lock().pop_front().unwrap_or(post.then);
+            let of_webhook = post.of_webhook.lock().get(&webhook.id).copied();
+            let scripted = post.script.lock().pop_front();
+            let outcome = scripted.or(of_webhook).unwrap_or(post.then);
             sleep(outcome.took).await;
+            let held_up = |left: usize| left.checked_sub(1);
+            let order = Ordering::SeqCst;
+            if post.hold_ups.fetch_update(order, order, held_up).is_ok() {
+                return AttemptOutcome::NotSent("held up".into());
+            }
             let (round, took) = (delivery.round, outcome.took);
-            match outcome.status {
+            AttemptOutcome::Made(match outcome.status {
                 Some(status) => {
                     if (200..300).contains(&status) {
                         post.taken.lock().push(delivery.id);
@@ -129,7 +152,7 @@ impl Transport for Post {
                     Attempt::answered(round, at, took, status, b"", None)
                 }
                 None => Attempt::broken(round, at, took, "no answer"),
-            }
+            })
         }
         .boxed_local()
     }
@@ -221,6 +244,8 @@ impl World {
         let post = Post {
             script: Arc::new(Mutex::new(beginning.script.into())),
             then: beginning.then,
+            of_webhook: Arc::default(),
+            hold_ups: Arc::default(),
             sent: Arc::default(),
             taken: Arc::default(),
             clock: Arc::clone(&clock),
@@ -319,8 +344,8 @@ impl World {
             note: None,
             reply,
         });
-        answer.await.unwrap().unwrap();
-        self.system.job_canceled(job);
+        let canceled = answer.await.unwrap().unwrap();
+        self.system.job_canceled(&canceled);
     }
 
     /// A delivery as it is on record.

@@ -88,6 +88,11 @@ pub enum DeliveryError {
     /// Its webhook is no more.
     #[error("the webhook of this delivery has been deleted")]
     WebhookDeleted,
+    /// Its webhook has another URL than the one that its job named.
+    #[error(
+        "the webhook of this delivery has been given another URL, and its job asked for the one that the delivery names"
+    )]
+    WebhookMoved,
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -11,12 +11,12 @@ use tintype_actors::accounts::AccountHandle;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
-use tintype_actors::transport::Transport;
+use tintype_actors::transport::{AttemptOutcome, Transport};
 use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::delivery::{Attempt, Delivery};
+use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Origin, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
@@ -50,7 +50,7 @@ pub const START: i64 = 1_000_000;
 struct Nobody;
 
 impl Transport for Nobody {
-    fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, Attempt> {
+    fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, AttemptOutcome> {
         panic!("delivery {} was owed to nobody", delivery.id);
     }
 }

@@ -86,39 +86,14 @@ pub(crate) fn egress_for(resolver: Arc<dyn Resolve>, connect_timeout: Duration) 
     Egress::with_resolver(options, resolver).unwrap()
 }
 
-/// The two ways out of one gate.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Way {
-    Client,
-    Send,
-}
-
-pub(crate) const WAYS: [Way; 2] = [Way::Client, Way::Send];
-
-impl Way {
-    /// The body of an answer.
-    pub(crate) async fn get(self, egress: &Egress, url: &str) -> Result<String, EgressFault> {
-        let mut bytes = Vec::new();
-        match self {
-            Self::Client => {
-                let answer = egress.client().get(url).force_close().send().await;
-                let body = answer
-                    .map_err(|error| EgressFault::from(&error))?
-                    .body()
-                    .await;
-                bytes.extend_from_slice(&body.unwrap());
-            }
-            Self::Send => {
-                let url = url.parse().unwrap();
-                let answer = egress
-                    .send(Method::GET, &url, HeaderMap::new(), Bytes::new())
-                    .await;
-                let mut answer = answer?;
-                while let Some(chunk) = answer.chunk().await? {
-                    bytes.extend_from_slice(&chunk);
-                }
-            }
-        }
-        Ok(String::from_utf8(bytes).unwrap())
+/// The body of an answer.
+pub(crate) async fn get(egress: &Egress, url: &str) -> Result<String, EgressFault> {
+    let mut bytes = Vec::new();
+    let url = url.parse().unwrap();
+    let answer = egress.send(Method::GET, &url, HeaderMap::new(), Bytes::new());
+    let mut answer = answer.await?;
+    while let Some(chunk) = answer.chunk().await? {
+        bytes.extend_from_slice(&chunk);
     }
+    Ok(String::from_utf8(bytes).unwrap())
 }

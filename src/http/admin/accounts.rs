@@ -5,12 +5,14 @@ use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::failures;
 use crate::http::idempotency;
+use crate::http::openapi::kinds;
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use crate::http::wire::ledger::EntryView;
 use actix_web::{HttpRequest, HttpResponse, web};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
@@ -24,16 +26,35 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{Deposit, IdempotencyUse};
 use tokio::sync::oneshot;
 
-const MAX_NAME_CHARS: usize = 200;
-const MAX_REFERENCE_CHARS: usize = 500;
+/// Of a name for people.
+pub const MAX_NAME_CHARS: usize = 200;
+/// Of the operator's words to a deposit.
+pub const MAX_REFERENCE_CHARS: usize = 500;
+/// The fields of a new account.
+pub const OPENING: &[&str] = &["name", "balance"];
+/// The fields of a deposit.
+pub const DEPOSIT: &[&str] = &["amount", "reference"];
 
-#[derive(Serialize)]
-struct AccountView {
+/// An account on the wire.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Account", deny_unknown_fields)]
+pub struct AccountView {
+    /// The account's id.
+    #[schemars(with = "kinds::Id")]
     account_id: String,
+    /// A name for people.
     name: String,
+    /// What has been paid in and not been charged.
+    #[schemars(with = "kinds::Money")]
     balance: String,
+    /// What is held for jobs that are not over.
+    #[schemars(with = "kinds::Money")]
     reserved: String,
+    /// What can be spent now.
+    #[schemars(with = "kinds::Money")]
     available: String,
+    /// When it was opened.
+    #[schemars(with = "kinds::Moment")]
     created_at: String,
 }
 
@@ -85,9 +106,7 @@ pub async fn open(
     let balance = fields.optional_amount("balance").unwrap_or_default();
     let books = Books::default().deposit(balance);
     let books = fields.checked("balance", books);
-    fields
-        .finish(&["name", "balance"])
-        .map_err(Problem::validation)?;
+    fields.finish(OPENING).map_err(Problem::validation)?;
     let (Some(name), Some(books)) = (name, books) else {
         return Err(Problem::field("body", "is incomplete"));
     };
@@ -182,9 +201,7 @@ pub async fn deposit(
         fields.fault(fault.field, fault.message);
         None
     });
-    fields
-        .finish(&["amount", "reference"])
-        .map_err(Problem::validation)?;
+    fields.finish(DEPOSIT).map_err(Problem::validation)?;
     let amount = amount.ok_or_else(|| Problem::field("amount", "is required"))?;
     let idempotency = name.map(|name| IdempotencyUse {
         name,

@@ -1,29 +1,53 @@
 //! The audit log, read.
 
 use crate::http::auth::Operator;
+use crate::http::openapi::kinds;
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{FieldFault, Problem};
 use crate::http::sifted::sifted;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::time::Timestamp;
 
-#[derive(Serialize)]
-struct EntryView {
+/// A line of the log on the wire.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Change", deny_unknown_fields)]
+pub struct EntryView {
+    /// The line's id.
+    #[schemars(with = "kinds::Id")]
     audit_id: String,
+    /// When.
+    #[schemars(with = "kinds::Moment")]
     at: String,
+    /// Who: whoever held the token, the service itself, or a person who had signed in.
+    #[schemars(with = "kinds::ActorWord")]
     actor: &'static str,
+    /// Only of a person.
+    #[schemars(with = "Option<kinds::Id>")]
     person_id: Option<String>,
+    /// What.
+    #[schemars(with = "kinds::ActionWord")]
     action: &'static str,
+    /// Whose affairs; `null` for what concerns all.
+    #[schemars(with = "Option<kinds::Id>")]
     account_id: Option<String>,
+    /// The thing itself.
+    #[schemars(with = "Option<kinds::Id>")]
     subject_id: Option<String>,
+    /// How it was; `null` for what is new.
+    #[schemars(with = "Option<kinds::Metadata>")]
     before: Option<Box<RawValue>>,
+    /// How it is; `null` for what is gone.
+    #[schemars(with = "Option<kinds::Metadata>")]
     after: Option<Box<RawValue>>,
+    /// The call's `X-Request-Id`.
     request_id: Option<String>,
+    /// Where the call came from.
     address: Option<String>,
 }
 

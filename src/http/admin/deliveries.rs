@@ -1,9 +1,11 @@
 //! The delivery log: what was sent, what came back, and sending again.
 
+use super::webhooks::find_webhook;
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::failures;
+use crate::http::openapi::kinds;
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, FieldFault, Problem};
 use crate::http::sifted::sifted;
@@ -11,6 +13,7 @@ use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryError, Redeliver, Redelivered};
@@ -22,33 +25,78 @@ use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::Page;
 use tokio::sync::oneshot;
 
-/// Deliveries sent again by one call.
+/// Deliveries sent again by one call, at the most.
 const MAX_REDELIVERED: usize = 10_000;
 /// Deliveries read, and sent again, at a time.
 const STEP: usize = 500;
+/// The fields of a range of time.
+pub const RANGE: &[&str] = &["from", "to"];
 
 /// A delivery on the wire.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Delivery", deny_unknown_fields)]
 pub struct DeliveryView {
+    /// The delivery's id: `webhook-id` of each attempt.
+    #[schemars(with = "kinds::Id")]
     delivery_id: String,
+    /// Whose it is.
+    #[schemars(with = "kinds::Id")]
     account_id: String,
+    /// The job that it tells of.
+    #[schemars(with = "kinds::Id")]
     job_id: String,
+    /// The webhook; it may have been removed since.
+    #[schemars(with = "kinds::Id")]
     webhook_id: String,
+    /// Where it goes.
     url: String,
+    /// How it stands.
+    #[schemars(with = "kinds::DeliveryStatus")]
     status: &'static str,
+    /// Only of one that failed: why it is given up.
+    #[schemars(with = "Option<kinds::DeliveryReason>")]
     reason: Option<&'static str>,
+    /// What was tried, oldest first.
     attempts: Vec<AttemptView>,
+    /// Only of a pending one.
+    #[schemars(with = "Option<kinds::Moment>")]
     next_attempt_at: Option<String>,
+    /// When it was owed.
+    #[schemars(with = "kinds::Moment")]
     created_at: String,
 }
 
-#[derive(Serialize)]
+/// One `POST` of a delivery.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Attempt", deny_unknown_fields)]
 struct AttemptView {
+    /// When it began.
+    #[schemars(with = "kinds::Moment")]
     at: String,
+    /// Where it went: the webhook's URL at that moment.
+    #[schemars(with = "kinds::Url")]
+    url: String,
+    /// The status of the answer, where there was one.
+    #[schemars(with = "Option<kinds::StatusCode>")]
     status_code: Option<u16>,
+    /// What went wrong, where there was no proper answer.
     error: Option<String>,
+    /// How long it took.
+    #[schemars(with = "kinds::Count")]
     duration_ms: u64,
+    /// The first kibibyte of the answer.
     response_body: String,
+}
+
+/// How many deliveries were sent again.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Redelivery", deny_unknown_fields)]
+pub struct Redelivery {
+    /// So many are pending again.
+    #[schemars(with = "kinds::Count")]
+    redelivered: usize,
+    /// Are some left for another call?
+    more: bool,
 }
 
 impl DeliveryView {
@@ -56,11 +104,13 @@ impl DeliveryView {
     pub fn new(delivery: Delivery, attempts: Vec<Attempt>) -> Self {
         let attempt = |it: Attempt| AttemptView {
             at: it.at.to_string(),
+            url: it.url.unwrap_or_else(|| delivery.url.clone()),
             status_code: it.status_code,
             error: it.error,
             duration_ms: it.duration_ms,
             response_body: it.response_body,
         };
+        let attempts = attempts.into_iter().map(attempt).collect();
         Self {
             delivery_id: delivery.id.to_string(),
             account_id: delivery.account.to_string(),
@@ -69,7 +119,7 @@ impl DeliveryView {
             url: delivery.url,
             status: delivery.state.word(),
             reason: delivery.state.reason().map(|reason| reason.words()),
-            attempts: attempts.into_iter().map(attempt).collect(),
+            attempts,
             next_attempt_at: delivery.state.due().map(|due| due.to_string()),
             created_at: delivery.created_at.to_string(),
         }
@@ -221,7 +271,8 @@ pub async fn redeliver(
     Ok(HttpResponse::Accepted().json(view(&state, delivery)?))
 }
 
-/// `POST /webhooks/{webhook_id}/redeliver`: all failed ones of a webhook that were created in a range of time.
+/// `POST /webhooks/{webhook_id}/redeliver`: all failed ones of a webhook that were created in a range of time, newest first.
+/// `more` says that some are left for another call.
 pub async fn redeliver_failed(
     operator: Operator,
     path: web::Path<String>,
@@ -229,9 +280,7 @@ pub async fn redeliver_failed(
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let no_webhook = || Problem::new(Code::NotFound, "there is no such webhook");
-    let id: WebhookId = path.parse().map_err(|_| no_webhook())?;
-    let webhook = state.store.find_webhook(id)?.ok_or_else(no_webhook)?;
+    let webhook = find_webhook(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
     let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
     let from = fields
@@ -240,9 +289,7 @@ pub async fn redeliver_failed(
     let to = fields
         .optional_time("to")
         .unwrap_or(Timestamp::from_millis(i64::MAX));
-    fields
-        .finish(&["from", "to"])
-        .map_err(Problem::validation)?;
+    fields.finish(RANGE).map_err(Problem::validation)?;
     let mut wanted = Vec::new();
     let mut after = None;
     loop {
@@ -250,14 +297,18 @@ pub async fn redeliver_failed(
         let within = |it: &&Delivery| {
             it.webhook == webhook.id
                 && matches!(it.state, DeliveryState::Failed { .. })
+                && !it.is_kept_from(&webhook)
                 && (from..=to).contains(&it.created_at)
         };
         wanted.extend(page.items.iter().filter(within).map(|it| it.id));
         after = page.next;
-        if after.is_none() || wanted.len() >= MAX_REDELIVERED {
+        if after.is_none() || wanted.len() > MAX_REDELIVERED {
             break;
         }
+        // A log may be long, and this thread serves others.
+        tokio::task::yield_now().await;
     }
+    let more = wanted.len() > MAX_REDELIVERED;
     wanted.truncate(MAX_REDELIVERED);
     let mut redelivered = 0;
     for step in wanted.chunks(STEP) {
@@ -270,13 +321,15 @@ pub async fn redeliver_failed(
         for answer in answers {
             match answer {
                 Ok(_) => redelivered += 1,
-                // Removed meanwhile, for its age.
-                Err(Refusal::Delivery(DeliveryError::NotFound)) => {}
+                // Removed for its age, or its webhook given another URL, meanwhile.
+                Err(Refusal::Delivery(DeliveryError::NotFound | DeliveryError::WebhookMoved)) => {}
+                // The webhook was removed meanwhile.
+                Err(Refusal::Delivery(DeliveryError::WebhookDeleted)) => return Err(no_webhook()),
                 Err(refusal) => return Err(refusal.into()),
             }
         }
     }
-    Ok(HttpResponse::Accepted().json(json!({"redelivered": redelivered})))
+    Ok(HttpResponse::Accepted().json(Redelivery { redelivered, more }))
 }
 
 /// Why a delivery is not sent again.
@@ -315,7 +368,7 @@ async fn send_again(
             note: Some(note),
             reply,
         })
-        .map_err(|_| Refusal::Problem(failures::busy()))?;
+        .map_err(|_| Refusal::Problem(failures::busy_delivering()))?;
     let answer = answer
         .await
         .map_err(|_| Refusal::Problem(failures::stopping()))?;
@@ -339,7 +392,9 @@ impl From<DeliveryError> for Problem {
     fn from(error: DeliveryError) -> Self {
         match error {
             DeliveryError::NotFound => missing(),
-            DeliveryError::WebhookDeleted => Problem::new(Code::Conflict, error.to_string()),
+            DeliveryError::WebhookDeleted | DeliveryError::WebhookMoved => {
+                Problem::new(Code::Conflict, error.to_string())
+            }
             DeliveryError::Store(error) => error.into(),
         }
     }

@@ -3,7 +3,7 @@
 use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::jobs::{cancel_job, not_found};
-use crate::http::paging::Window;
+use crate::http::paging::{Listing, Window};
 use crate::http::problem::{FieldFault, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::job_record::{JobRecord, words_of};
@@ -15,7 +15,6 @@ use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{JobPage, JobWindow};
-use uuid::Uuid;
 
 /// Jobs looked at for one page when a filter lets few through; the cursor then goes on from there.
 const MAX_LOOKED_AT: usize = 10_000;
@@ -131,10 +130,7 @@ pub async fn listed(
             state.system.queue_position(job),
         ));
     }
-    let next = page
-        .next
-        .map(|id| Uuid::from_bytes(id).simple().to_string());
-    Ok(HttpResponse::Ok().json(json!({"data": data, "next_cursor": next})))
+    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
 /// `DELETE /jobs/{job_id}`: cancels a job that is still queued, as the account itself can.

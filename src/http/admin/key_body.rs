@@ -10,7 +10,8 @@ use tintype_storage::domain::api_key::{ApiKey, RateLimit};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 
-const FIELDS: &[&str] = &[
+/// The fields of a key.
+pub const FIELDS: &[&str] = &[
     "name",
     "models",
     "active",
@@ -23,7 +24,9 @@ const FIELDS: &[&str] = &[
 ];
 
 /// Ranges of addresses that a key may have.
-const MAX_RANGES: usize = 64;
+pub const MAX_RANGES: usize = 64;
+/// Calls a second, or at once, that a key may be given.
+pub const MAX_PER_SECOND: u32 = 1_000_000;
 
 /// What a body says of a key. An outer `None` is a field that was not sent; an inner one is `null`.
 #[derive(Default)]
@@ -155,8 +158,8 @@ fn rate_limit(fields: &mut Fields<'_>) -> Option<RateLimit> {
     }
     match serde_json::from_str::<Wire>(raw.get()) {
         Ok(Wire {
-            per_second: per_second @ 1..=1_000_000,
-            burst: burst @ 1..=1_000_000,
+            per_second: per_second @ 1..=MAX_PER_SECOND,
+            burst: burst @ 1..=MAX_PER_SECOND,
         }) => Some(RateLimit { per_second, burst }),
         _ => {
             let message = format!(

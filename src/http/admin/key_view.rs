@@ -1,7 +1,10 @@
 //! An API key on the wire and in the audit log. Of its text neither knows anything.
 
+use crate::http::key::Rate;
+use crate::http::openapi::kinds;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tintype_storage::domain::api_key::ApiKey;
@@ -10,34 +13,60 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 
 /// A key on the wire.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "ApiKey", deny_unknown_fields)]
 pub struct KeyView {
+    /// The key's id, which is no secret.
+    #[schemars(with = "kinds::Id")]
     key_id: String,
+    /// Whose it is.
+    #[schemars(with = "kinds::Id")]
     account_id: String,
     /// Shown once, when the key is made or rotated.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "kinds::KeyText")]
     api_key: Option<String>,
+    /// A name for people.
     name: String,
+    /// The models that it may ask for.
+    #[schemars(with = "Vec<kinds::TierWord>")]
     models: Vec<&'static str>,
+    /// Switched on.
     active: bool,
+    /// Until when it is valid.
+    #[schemars(with = "Option<kinds::Moment>")]
     expires_at: Option<String>,
+    /// The most that it may spend over all its life.
+    #[schemars(with = "Option<kinds::Money>")]
     spend_limit: Option<String>,
+    /// The most that it may spend in a day of UTC.
+    #[schemars(with = "Option<kinds::Money>")]
     spend_limit_daily: Option<String>,
+    /// The most that it may spend in a calendar month of UTC.
+    #[schemars(with = "Option<kinds::Money>")]
     spend_limit_monthly: Option<String>,
+    /// What it has spent over all its life.
+    #[schemars(with = "kinds::Money")]
     spent: String,
+    /// What it has spent in this day of UTC.
+    #[schemars(with = "kinds::Money")]
     spent_today: String,
+    /// What it has spent in this calendar month of UTC.
+    #[schemars(with = "kinds::Money")]
     spent_this_month: String,
-    rate_limit: Option<RateView>,
+    /// How often it may call; `null`: as the configuration says.
+    rate_limit: Option<Rate>,
+    /// Addresses and ranges that it may be used from; `null`: everywhere.
     allowed_ips: Option<Vec<String>>,
+    /// When it was last used.
+    #[schemars(with = "Option<kinds::Moment>")]
     last_used_at: Option<String>,
+    /// Until when an earlier text of it is valid.
+    #[schemars(with = "Option<kinds::Moment>")]
     previous_valid_until: Option<String>,
+    /// When it was made.
+    #[schemars(with = "kinds::Moment")]
     created_at: String,
-}
-
-#[derive(Serialize)]
-struct RateView {
-    per_second: u32,
-    burst: u32,
 }
 
 impl KeyView {
@@ -61,7 +90,7 @@ impl KeyView {
             spent: spent(Period::Total),
             spent_today: spent(Period::Day),
             spent_this_month: spent(Period::Month),
-            rate_limit: key.rate_limit.map(|rate| RateView {
+            rate_limit: key.rate_limit.map(|rate| Rate {
                 per_second: rate.per_second,
                 burst: rate.burst,
             }),

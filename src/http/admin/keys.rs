@@ -17,8 +17,11 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 
 /// Hours that the old text of a rotated key is valid, unless asked otherwise.
-const DEFAULT_OVERLAP_HOURS: u64 = 24;
-const MAX_OVERLAP_HOURS: u64 = 24 * 30;
+pub const DEFAULT_OVERLAP_HOURS: u64 = 24;
+/// The most that can be asked for.
+pub const MAX_OVERLAP_HOURS: u64 = 24 * 30;
+/// The fields of a rotation.
+pub const ROTATION: &[&str] = &["overlap_hours"];
 /// Earlier texts of one key that may be valid at once.
 const MAX_RETIRED: usize = 8;
 
@@ -185,9 +188,7 @@ async fn read_overlap(
         let message = format!("must be a whole number from 0 to {MAX_OVERLAP_HOURS}");
         fields.fault("overlap_hours", message);
     }
-    fields
-        .finish(&["overlap_hours"])
-        .map_err(Problem::validation)?;
+    fields.finish(ROTATION).map_err(Problem::validation)?;
     Ok(hours.unwrap_or(DEFAULT_OVERLAP_HOURS))
 }
 

@@ -1,11 +1,11 @@
 //! The operator interface: accounts, money, keys and switches.
 
 pub(crate) mod accounts;
-mod audit;
+pub(crate) mod audit;
 pub(crate) mod deliveries;
 pub(crate) mod jobs;
-mod key_body;
-mod key_view;
+pub(crate) mod key_body;
+pub(crate) mod key_view;
 pub(crate) mod keys;
 pub(crate) mod pause;
 pub(crate) mod stats;
@@ -14,80 +14,57 @@ pub(crate) mod webhooks;
 pub use accounts::create as open_account;
 pub use keys::{issue as issue_key, withdraw as remove_key};
 
-use super::routes::for_operator;
-use actix_web::{Scope, web};
+use super::described::{
+    accounts as of_accounts, deliveries as of_deliveries, keys as of_keys, operator_jobs, service,
+    watching, webhooks as of_webhooks,
+};
+use super::openapi;
+use super::surface::{Door, Place, Surface};
 
-/// Adds the operator's routes.
-pub fn routes(scope: Scope) -> Scope {
-    scope
-        .service(
-            for_operator("/accounts", "GET, POST")
-                .route(web::get().to(accounts::list))
-                .route(web::post().to(accounts::open)),
-        )
-        .service(for_operator("/accounts/{account_id}", "GET").route(web::get().to(accounts::show)))
-        .service(
-            for_operator("/accounts/{account_id}/deposits", "POST")
-                .route(web::post().to(accounts::deposit)),
-        )
-        .service(
-            for_operator("/accounts/{account_id}/transactions", "GET")
-                .route(web::get().to(accounts::transactions)),
-        )
-        .service(
-            for_operator("/accounts/{account_id}/keys", "GET, POST")
-                .route(web::get().to(keys::list))
-                .route(web::post().to(keys::create)),
-        )
-        .service(
-            for_operator("/keys/{key_id}", "DELETE, GET, PATCH")
-                .route(web::get().to(keys::show))
-                .route(web::patch().to(keys::change))
-                .route(web::delete().to(keys::remove)),
-        )
-        .service(for_operator("/keys/{key_id}/rotate", "POST").route(web::post().to(keys::rotate)))
-        .service(
-            for_operator("/accounts/{account_id}/webhooks", "GET, POST")
-                .route(web::get().to(webhooks::list))
-                .route(web::post().to(webhooks::register)),
-        )
-        .service(
-            for_operator("/webhooks/{webhook_id}", "DELETE, GET, PATCH")
-                .route(web::get().to(webhooks::show))
-                .route(web::patch().to(webhooks::change))
-                .route(web::delete().to(webhooks::remove)),
-        )
-        .service(
-            for_operator("/webhooks/{webhook_id}/test", "POST")
-                .route(web::post().to(webhooks::test)),
-        )
-        .service(
-            for_operator("/webhooks/{webhook_id}/rotate-secret", "POST")
-                .route(web::post().to(webhooks::rotate)),
-        )
-        .service(
-            for_operator("/webhooks/{webhook_id}/redeliver", "POST")
-                .route(web::post().to(deliveries::redeliver_failed)),
-        )
-        .service(for_operator("/deliveries", "GET").route(web::get().to(deliveries::list)))
-        .service(
-            for_operator("/deliveries/{delivery_id}", "GET").route(web::get().to(deliveries::show)),
-        )
-        .service(
-            for_operator("/deliveries/{delivery_id}/redeliver", "POST")
-                .route(web::post().to(deliveries::redeliver)),
-        )
-        .service(for_operator("/jobs", "GET").route(web::get().to(jobs::list)))
-        .service(
-            for_operator("/jobs/{job_id}", "DELETE, GET")
-                .route(web::get().to(jobs::show))
-                .route(web::delete().to(jobs::cancel)),
-        )
-        .service(for_operator("/stats", "GET").route(web::get().to(stats::show)))
-        .service(
-            for_operator("/pause", "GET, PUT")
-                .route(web::get().to(pause::show))
-                .route(web::put().to(pause::set)),
-        )
-        .service(for_operator("/audit", "GET").route(web::get().to(audit::list)))
+/// The operator's paths.
+pub fn surface() -> Surface {
+    let at = |path| Place::new(Door::Operator, path);
+    let places = [
+        at("/accounts")
+            .get(accounts::list, of_accounts::list)
+            .post(accounts::open, of_accounts::open),
+        at("/accounts/{account_id}").get(accounts::show, of_accounts::show),
+        at("/accounts/{account_id}/deposits").post(accounts::deposit, of_accounts::deposit),
+        at("/accounts/{account_id}/transactions")
+            .get(accounts::transactions, of_accounts::transactions),
+        at("/accounts/{account_id}/keys")
+            .get(keys::list, of_keys::list)
+            .post(keys::create, of_keys::create),
+        at("/keys/{key_id}")
+            .get(keys::show, of_keys::show)
+            .patch(keys::change, of_keys::change)
+            .delete(keys::remove, of_keys::remove),
+        at("/keys/{key_id}/rotate").post(keys::rotate, of_keys::rotate),
+        at("/accounts/{account_id}/webhooks")
+            .get(webhooks::list, of_webhooks::list)
+            .post(webhooks::register, of_webhooks::register),
+        at("/webhooks/{webhook_id}")
+            .get(webhooks::show, of_webhooks::show)
+            .patch(webhooks::change, of_webhooks::change)
+            .delete(webhooks::remove, of_webhooks::remove),
+        at("/webhooks/{webhook_id}/test").post(webhooks::test, of_webhooks::test),
+        at("/webhooks/{webhook_id}/rotate-secret").post(webhooks::rotate, of_webhooks::rotate),
+        at("/webhooks/{webhook_id}/redeliver")
+            .post(deliveries::redeliver_failed, of_webhooks::redeliver),
+        at("/deliveries").get(deliveries::list, of_deliveries::list),
+        at("/deliveries/{delivery_id}").get(deliveries::show, of_deliveries::show),
+        at("/deliveries/{delivery_id}/redeliver")
+            .post(deliveries::redeliver, of_deliveries::redeliver),
+        at("/jobs").get(jobs::list, operator_jobs::list),
+        at("/jobs/{job_id}")
+            .get(jobs::show, operator_jobs::show)
+            .delete(jobs::cancel, operator_jobs::cancel),
+        at("/stats").get(stats::show, watching::stats),
+        at("/pause")
+            .get(pause::show, watching::show_pause)
+            .put(pause::set, watching::set_pause),
+        at("/audit").get(audit::list, watching::audit),
+        at("/openapi.json").get(openapi::operator, service::operator),
+    ];
+    Surface::new("/admin/v1", places.into())
 }

@@ -3,19 +3,43 @@
 use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::body;
+use crate::http::openapi::kinds;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::tier::Tier;
 
-const TIERS: &[&str] = &["fast", "quality", "pro"];
-const SWITCHES: &[&str] = &["project", "fast", "quality", "pro"];
-const MAX_REASON_CHARS: usize = 200;
+/// The fields of a body.
+pub const BODY: &[&str] = &["project", "tiers", "reason", "reasons"];
+/// Those of its `tiers`.
+pub const TIERS: &[&str] = &["fast", "quality", "pro"];
+/// Those of its `reasons`.
+pub const SWITCHES: &[&str] = &["project", "fast", "quality", "pro"];
+/// Of a reason.
+pub const MAX_REASON_CHARS: usize = 200;
+
+/// The switches on the wire.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Switches", deny_unknown_fields)]
+pub struct Switches {
+    /// Everything is paused.
+    project: bool,
+    /// Each model by its name.
+    #[schemars(with = "kinds::PerTier<bool>")]
+    tiers: BTreeMap<&'static str, bool>,
+    /// What callers are told, for each switch by its name. Left out where there is no reason at all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "BTreeMap<String, Option<String>>")]
+    reasons: Option<BTreeMap<&'static str, Option<String>>>,
+}
 
 /// `GET /pause`
 pub async fn show(_: Operator, state: web::Data<AppState>) -> HttpResponse {
@@ -40,7 +64,7 @@ pub async fn set(
             id: None,
         };
         let line = operator.author.line(&state, Action::PauseChange, subject);
-        let line = told(line, Some(view(&before)), Some(view(&pause)));
+        let line = told(line, Some(facts(&before)), Some(facts(&pause)));
         let mut writes = state.store.set_pause(&pause);
         writes.push(state.store.add_audit(&line));
         state.commit(writes).await?;
@@ -86,9 +110,7 @@ impl Wanted {
                 }
             });
         }
-        fields
-            .finish(&["project", "tiers", "reason", "reasons"])
-            .map_err(Problem::validation)?;
+        fields.finish(BODY).map_err(Problem::validation)?;
         Ok(wanted)
     }
 
@@ -154,21 +176,27 @@ fn reason(fields: &mut Fields<'_>, name: &str) -> Option<Option<String>> {
 }
 
 /// The switches; with reasons only where there is one.
-fn view(pause: &Pause) -> Value {
-    let per_tier = |value: &dyn Fn(usize) -> Value| -> Map<String, Value> {
-        let tiers = Tier::ALL.iter();
-        tiers
-            .map(|tier| (tier.word().to_owned(), value(tier.index())))
-            .collect()
+fn view(pause: &Pause) -> Switches {
+    let reasons = |pause: &Pause| {
+        let of_tiers = Tier::ALL.iter().map(|tier| {
+            let reason = &pause.reasons.tiers[tier.index()];
+            (tier.word(), reason.clone())
+        });
+        let of_project = ("project", pause.reasons.project.clone());
+        of_tiers.chain([of_project]).collect()
     };
-    let mut shown = json!({
-        "project": pause.project,
-        "tiers": per_tier(&|at| pause.tiers[at].into()),
-    });
-    if pause.reasons != PauseReasons::default() {
-        let mut reasons = per_tier(&|at| pause.reasons.tiers[at].clone().into());
-        reasons.insert("project".to_owned(), pause.reasons.project.clone().into());
-        shown["reasons"] = reasons.into();
+    let tiers = Tier::ALL.iter();
+    Switches {
+        project: pause.project,
+        tiers: tiers
+            .map(|tier| (tier.word(), pause.tiers[tier.index()]))
+            .collect(),
+        reasons: (pause.reasons != PauseReasons::default()).then(|| reasons(pause)),
     }
-    shown
+}
+
+/// What the audit log says of the switches.
+fn facts(pause: &Pause) -> Value {
+    // A map with string keys always encodes.
+    serde_json::to_value(view(pause)).unwrap_or_default()
 }

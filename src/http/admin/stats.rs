@@ -2,10 +2,13 @@
 
 use crate::http::auth::Operator;
 use crate::http::failures;
+use crate::http::openapi::kinds;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use actix_web::{HttpResponse, web};
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use tintype_actors::system::{BackendHealth, Health};
 use tintype_storage::domain::job::{Job, JobState};
@@ -20,30 +23,91 @@ const LOOK_BACK: Duration = Duration::from_secs(6 * 3_600);
 /// Jobs looked at per account for throughput, and pending deliveries that are counted.
 const MOST: usize = 10_000;
 
+/// The figures of the whole service.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Stats", deny_unknown_fields)]
+pub struct Figures {
+    /// Jobs that wait, by model.
+    #[schemars(with = "kinds::PerTier<kinds::Count>")]
+    queued: BTreeMap<&'static str, usize>,
+    /// Jobs that are being processed.
+    #[schemars(with = "kinds::Count")]
+    running: usize,
+    /// Jobs that are not over.
+    #[schemars(with = "kinds::Count")]
+    live_jobs: usize,
+    /// What the last hour has brought.
+    throughput: Throughput,
+    /// The back ends, in the order of their names.
+    backends: Vec<Backend>,
+    /// Deliveries that are pending; at 10,000 the counting stops.
+    #[schemars(with = "kinds::Count")]
+    webhooks_pending: usize,
+}
+
+/// Jobs that have ended lately.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Throughput {
+    /// The span that is counted over.
+    #[schemars(with = "kinds::Count")]
+    window_seconds: u64,
+    /// Jobs that are done.
+    #[schemars(with = "kinds::Count")]
+    done: usize,
+    /// Jobs that failed.
+    #[schemars(with = "kinds::Count")]
+    failed: usize,
+}
+
+/// How a back end is.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+struct Backend {
+    /// The operator's name for it.
+    name: String,
+    /// Whether it is used: `probing` is on its way up again.
+    #[schemars(with = "kinds::HealthWord")]
+    health: &'static str,
+    /// Faults in a row, while it is up.
+    #[schemars(with = "kinds::Count")]
+    faults: u32,
+    /// Seconds until the next probe, while it is down.
+    #[schemars(with = "Option<kinds::Count>")]
+    probe_in_seconds: Option<u64>,
+    /// Runs that it takes at a time.
+    #[schemars(with = "kinds::Count")]
+    places: usize,
+    /// Runs that it has.
+    #[schemars(with = "kinds::Count")]
+    running: usize,
+}
+
 /// `GET /stats`
 pub async fn show(_: Operator, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     Ok(HttpResponse::Ok().json(figures(state).await?))
 }
 
 /// The figures of the whole service.
-pub async fn figures(state: web::Data<AppState>) -> Result<Value, Problem> {
+pub async fn figures(state: web::Data<AppState>) -> Result<Figures, Problem> {
     let depths = state.system.depths().await;
-    let queued: serde_json::Map<_, _> = Tier::ALL
-        .iter()
-        .map(|tier| (tier.word().to_owned(), depths.queued[tier.index()].into()))
-        .collect();
+    let tiers = Tier::ALL.iter();
+    let queued = tiers.map(|tier| (tier.word(), depths.queued[tier.index()]));
     let shared = state.clone();
     let counted = web::block(move || counts(&shared));
     let (done, failed, pending) = counted.await.map_err(|_| failures::busy())??;
-    let backends: Vec<_> = state.system.backends().iter().map(backend).collect();
-    Ok(json!({
-        "queued": queued,
-        "running": depths.running,
-        "live_jobs": state.system.live_jobs(),
-        "throughput": {"window_seconds": WINDOW.as_secs(), "done": done, "failed": failed},
-        "backends": backends,
-        "webhooks_pending": pending,
-    }))
+    Ok(Figures {
+        queued: queued.collect(),
+        running: depths.running,
+        live_jobs: state.system.live_jobs(),
+        throughput: Throughput {
+            window_seconds: WINDOW.as_secs(),
+            done,
+            failed,
+        },
+        backends: state.system.backends().iter().map(backend).collect(),
+        webhooks_pending: pending,
+    })
 }
 
 fn counts(state: &AppState) -> Result<(usize, usize, usize), StoreError> {
@@ -68,17 +132,17 @@ fn counts(state: &AppState) -> Result<(usize, usize, usize), StoreError> {
     Ok((done, page.items.len() - done, pending))
 }
 
-fn backend(backend: &BackendHealth) -> Value {
-    json!({
-        "name": backend.name,
-        "health": match backend.health {
+fn backend(backend: &BackendHealth) -> Backend {
+    Backend {
+        name: backend.name.clone(),
+        health: match backend.health {
             Health::Up => "up",
             Health::Down => "down",
             Health::Probing => "probing",
         },
-        "faults": backend.faults,
-        "probe_in_seconds": backend.probe_in.map(|it| it.as_secs()),
-        "places": backend.places,
-        "running": backend.running,
-    })
+        faults: backend.faults,
+        probe_in_seconds: backend.probe_in.map(|it| it.as_secs()),
+        places: backend.places,
+        running: backend.running,
+    }
 }

@@ -7,11 +7,13 @@ use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::body;
 use crate::http::failures;
+use crate::http::openapi::kinds;
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tintype_actors::delivery::AddDelivery;
@@ -19,23 +21,36 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::request::MAX_URL_CHARS;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::store::MAX_WEBHOOKS;
 use tokio::sync::oneshot;
+use url::Url;
 
-const FIELDS: &[&str] = &["url", "encoding"];
+/// The fields of a webhook.
+pub const FIELDS: &[&str] = &["url", "encoding"];
 
-#[derive(Serialize)]
-struct WebhookView {
+/// A webhook on the wire.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Webhook", deny_unknown_fields)]
+pub struct WebhookView {
+    /// The webhook's id.
+    #[schemars(with = "kinds::Id")]
     webhook_id: String,
+    /// Whose it is.
+    #[schemars(with = "kinds::Id")]
     account_id: String,
+    /// Where deliveries go.
     url: String,
-    /// Left out where it was not asked for.
+    /// What signs them. Left out where it was not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "kinds::SecretText")]
     secret: Option<String>,
+    /// How bodies are written.
+    #[schemars(with = "kinds::EncodingWord")]
     encoding: &'static str,
+    /// When it was registered.
+    #[schemars(with = "kinds::Moment")]
     created_at: String,
 }
 
@@ -95,7 +110,9 @@ pub async fn register(
     let encoding = read_encoding(&mut fields).unwrap_or(Encoding::Ascii);
     fields.finish(FIELDS).map_err(Problem::validation)?;
     let url = url.ok_or_else(|| Problem::field("url", "is required"))?;
+    check_address(&state, &url).await?;
     let _changing = state.operator.lock().await;
+    let url = url.text;
     check_free(&state, account.id, None, &url)?;
     let now = state.now();
     let id = WebhookId(state.system.accounts().context().ids.next(now));
@@ -120,33 +137,37 @@ pub async fn register(
     Ok(HttpResponse::Created().json(view(&state, webhook)?))
 }
 
-/// A URL that deliveries may be sent to, as far as can be said without a look-up.
-fn read_url(state: &AppState, fields: &mut Fields<'_>, url: Option<String>) -> Option<String> {
-    let url = url?;
-    let chars = url.chars().count();
-    if !(1..=MAX_URL_CHARS).contains(&chars) {
-        fields.fault(
-            "url",
-            format!("has {chars} characters; 1 to {MAX_URL_CHARS} are allowed"),
-        );
-        return None;
-    }
-    match parse_url(&url) {
-        Ok(parsed) if state.egress.gate().check_host(&parsed).is_ok() => return Some(url),
-        Ok(_) => fields.fault(
-            "url",
-            "is not at a public address; [egress] allow opens ranges of your own",
-        ),
+/// A URL that deliveries may be sent to.
+struct Target {
+    /// As it was written: it is compared character for character.
+    text: String,
+    url: Url,
+}
+
+const NOT_PUBLIC: &str = "is not at a public address; [egress] allow opens ranges of your own";
+
+/// A target as far as can be said without a look-up.
+fn read_url(state: &AppState, fields: &mut Fields<'_>, text: Option<String>) -> Option<Target> {
+    let text = text?;
+    match parse_url(&text) {
+        Ok(url) if state.egress.gate().check_host(&url).is_ok() => {
+            return Some(Target { text, url });
+        }
+        Ok(_) => fields.fault("url", NOT_PUBLIC),
         Err(fault) => fields.fault("url", fault.to_string()),
     }
     None
 }
 
+/// The same gate as at each attempt, after the look-up: what could never be delivered is told where it can be mended.
+async fn check_address(state: &AppState, target: &Target) -> Result<(), Problem> {
+    let checked = state.egress.check(&target.url).await;
+    checked.map_err(|_| Problem::field("url", NOT_PUBLIC))
+}
+
 fn read_encoding(fields: &mut Fields<'_>) -> Option<Encoding> {
     let word = fields.optional_string("encoding")?;
-    let known = [Encoding::Ascii, Encoding::Utf8]
-        .into_iter()
-        .find(|encoding| encoding.word() == word);
+    let known = word.parse().ok();
     if known.is_none() {
         fields.fault("encoding", "must be ascii or utf8");
     }
@@ -231,6 +252,10 @@ pub async fn change(
     let url = read_url(&state, &mut fields, url);
     let encoding = read_encoding(&mut fields);
     fields.finish(FIELDS).map_err(Problem::validation)?;
+    if let Some(url) = &url {
+        check_address(&state, url).await?;
+    }
+    let url = url.map(|it| it.text);
     let _changing = state.operator.lock().await;
     let webhook = find_webhook(&state, &path)?;
     if let Some(url) = &url {
@@ -323,12 +348,13 @@ pub async fn test(
         .system
         .deliveries()
         .try_send(command)
-        .map_err(|_| failures::busy())?;
+        .map_err(|_| failures::busy_delivering())?;
     let delivery = answer.await.map_err(|_| failures::stopping())??;
     Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, Vec::new())))
 }
 
-fn find_webhook(state: &AppState, id: &str) -> Result<Webhook, Problem> {
+/// The webhook of a path.
+pub(super) fn find_webhook(state: &AppState, id: &str) -> Result<Webhook, Problem> {
     let missing = || Problem::new(Code::NotFound, "there is no such webhook");
     let id: WebhookId = id.parse().map_err(|_| missing())?;
     state.store.find_webhook(id)?.ok_or_else(missing)

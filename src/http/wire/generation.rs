@@ -35,6 +35,14 @@ const IMAGE_FIELDS: &[&str] = &[
     "metadata",
 ];
 
+/// The fields that a body may have.
+pub fn fields(mode: Mode) -> &'static [&'static str] {
+    match mode {
+        Mode::TextToImage => TEXT_FIELDS,
+        Mode::ImageToImage => IMAGE_FIELDS,
+    }
+}
+
 /// Parses a body, or lists all of its faults. `handed` input images came apart from it.
 pub fn parse(
     body: &[u8],
@@ -50,10 +58,7 @@ pub fn parse(
     let input_urls = input_urls(&mut fields, endpoint.mode, handed);
     let callback_url = callback_url(&mut fields);
     let metadata = metadata(&mut fields);
-    fields.finish(match endpoint.mode {
-        Mode::TextToImage => TEXT_FIELDS,
-        Mode::ImageToImage => IMAGE_FIELDS,
-    })?;
+    fields.finish(self::fields(endpoint.mode))?;
     // Each is there: where it is not, there was a fault.
     match (prompt, aspect, resolution, input_urls) {
         (Some(prompt), Some(aspect), Some(resolution), Some(input_urls)) => Ok(GenerationRequest {

@@ -1,48 +1,85 @@
 //! A job with all that is on record of it: what the operator and the panel see beyond the lookup.
 
 use super::job::JobView;
+use crate::http::openapi::kinds;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use crate::words;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::job::{Brief, Job, JobState, Origin, ResultImage, Words};
 
 /// A job as its keepers see it.
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "JobRecord", deny_unknown_fields)]
 pub struct JobRecord<'a> {
     #[serde(flatten)]
     job: JobView<'a>,
+    /// Whose it is.
+    #[schemars(with = "kinds::Id")]
     account_id: String,
+    /// The key that asked for it.
+    #[schemars(with = "kinds::Id")]
     key_id: String,
+    /// The model.
+    #[schemars(with = "kinds::TierWord")]
     tier: &'static str,
+    /// With input images or without.
+    #[schemars(with = "kinds::ModeWord")]
     mode: &'static str,
+    /// The shape that was asked for.
+    #[schemars(with = "kinds::ChoiceWord")]
     aspect_ratio: String,
-    /// The ratio that `auto` came to.
+    /// The shape that it came to, where `auto` was asked for.
+    #[schemars(with = "kinds::RatioWord")]
     ratio: String,
+    /// The size.
+    #[schemars(with = "kinds::ResolutionWord")]
     resolution: &'static str,
+    /// What it costs, fixed when it was accepted.
+    #[schemars(with = "kinds::Money")]
     price: String,
     /// `null` where it was too long for the record and has been cleared away.
     prompt: Option<String>,
+    /// As the caller sent it.
+    #[schemars(with = "Option<kinds::Metadata>")]
     metadata: Option<Box<RawValue>>,
+    /// The webhook that the caller chose.
     callback_url: Option<&'a str>,
+    /// The interface that it came by.
+    #[schemars(with = "kinds::OriginWord")]
     origin: &'static str,
+    /// The input images.
     inputs: Vec<InputView>,
+    /// Only of a job that is done.
     picture: Option<PictureView>,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "InputImage", deny_unknown_fields)]
 struct InputView {
+    #[schemars(with = "kinds::Count")]
     bytes: u64,
+    /// In pixels; 0 where it is not known.
+    #[schemars(with = "kinds::Count")]
     width: u32,
+    /// In pixels; 0 where it is not known.
+    #[schemars(with = "kinds::Count")]
     height: u32,
 }
 
-#[derive(Serialize)]
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Picture", deny_unknown_fields)]
 struct PictureView {
+    #[schemars(with = "kinds::Count")]
     bytes: u64,
+    /// In pixels.
+    #[schemars(with = "kinds::Count")]
     width: u32,
+    /// In pixels.
+    #[schemars(with = "kinds::Count")]
     height: u32,
 }
 

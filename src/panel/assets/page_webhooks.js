@@ -39,7 +39,11 @@ export async function webhooks(main, context) {
     const change = () => dialog({ title: "Change webhook", fields: [field("Address", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
       submit: async (data) => { await call("PATCH", own, Object.fromEntries(data)); await load(); } });
     const again = () => dialog({ title: "Send all failed deliveries again?", text: "Those to this webhook that were given up, with a fresh set of attempts each.", confirm: "Send again",
-      submit: async () => { const { redelivered } = await post(`${own}/redeliver`, {}); toast(`${redelivered} sent again`); } });
+      submit: async () => {
+        let sent = 0, answer;
+        do sent += (answer = await post(`${own}/redeliver`, {})).redelivered; while (answer.more && answer.redelivered);
+        toast(`${sent} sent again`);
+      } });
     const drop = () => dialog({ title: "Delete this webhook?", text: "Nothing more is sent to it; what is pending fails. Past deliveries stay on record.", confirm: "Delete", danger: true,
       submit: async () => { await remove(own); await load(); } });
     return h("div", { class: "row wraps" }, slim("Send a test", test), slim("Show secret", show), slim("New secret", rotate), slim("Change", change), slim("Send failed again", again), slim("Delete", drop, "danger"));

@@ -87,6 +87,8 @@ pub enum FailReason {
     AttemptsExhausted,
     /// There is no receiver any more.
     WebhookDeleted,
+    /// The receiver has another URL than the one that the job named.
+    WebhookMoved,
 }
 
 /// One POST, kept as a record of its own under the delivery's id and the attempt's number.
@@ -104,6 +106,8 @@ pub struct Attempt {
     pub duration_ms: u64,
     /// The beginning of the answer, as text.
     pub response_body: String,
+    /// The URL that was called, where it was not the one of the delivery: its webhook had been given another one.
+    pub url: Option<String>,
 }
 
 impl Delivery {
@@ -134,13 +138,15 @@ impl Delivery {
 }
 
 impl Delivery {
-    /// A delivery that was owed to a webhook which is no more: it is on record, and nothing is sent.
+    /// A delivery that was owed to a webhook which is no more, or no more at the URL that was asked for: it is on record, and
+    /// nothing is sent.
     pub fn to_nobody(
         id: DeliveryId,
         account: AccountId,
         callback: &Callback,
         job: JobId,
         now: Timestamp,
+        reason: FailReason,
     ) -> Self {
         Self {
             id,
@@ -152,11 +158,13 @@ impl Delivery {
             created_at: now,
             attempts: 0,
             round: 0,
-            state: DeliveryState::Failed {
-                reason: FailReason::WebhookDeleted,
-                at: now,
-            },
+            state: DeliveryState::Failed { reason, at: now },
         }
+    }
+
+    /// Is this one that must not go where its webhook is now? Its job named another URL, which alone its caller asked for.
+    pub fn is_kept_from(&self, webhook: &Webhook) -> bool {
+        self.state.reason() == Some(FailReason::WebhookMoved) && webhook.url != self.url
     }
 }
 
@@ -201,6 +209,7 @@ impl FailReason {
         match self {
             Self::AttemptsExhausted => "attempts exhausted",
             Self::WebhookDeleted => "webhook deleted",
+            Self::WebhookMoved => "webhook url changed",
         }
     }
 }
@@ -224,6 +233,7 @@ impl Attempt {
             error: error.map(short),
             duration_ms: millis(took),
             response_body: excerpt(body),
+            url: None,
         }
     }
 
@@ -236,7 +246,14 @@ impl Attempt {
             error: Some(short(error)),
             duration_ms: millis(took),
             response_body: String::new(),
+            url: None,
         }
+    }
+
+    /// The same attempt, known to have been made at this URL.
+    pub fn at_url(mut self, url: &str, delivery: &Delivery) -> Self {
+        self.url = (url != delivery.url).then(|| url.to_owned());
+        self
     }
 
     /// Did the receiver take it? Any 2xx does, and a redirect does not (specification, "Delivery").

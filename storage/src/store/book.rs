@@ -10,7 +10,7 @@ use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes, encode
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::audit_log::AuditEntry;
-use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
 use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, transition};
 use crate::domain::ledger::{EntryKind, LedgerEntry};
@@ -338,7 +338,15 @@ impl Batch<'_> {
         let id = DeliveryId(job.id.0);
         let delivery = match (webhook::choose(&webhooks, url), &job.callback) {
             (Some(webhook), _) => Delivery::new(id, webhook, DeliveryKind::Event, job.id, now),
-            (None, Some(callback)) => Delivery::to_nobody(id, job.account, callback, job.id, now),
+            (None, Some(callback)) => {
+                let moved = webhooks.iter().any(|it| it.id == callback.webhook);
+                let reason = if moved {
+                    FailReason::WebhookMoved
+                } else {
+                    FailReason::WebhookDeleted
+                };
+                Delivery::to_nobody(id, job.account, callback, job.id, now, reason)
+            }
             (None, None) => return Ok(()),
         };
         for (key, value) in self.store.add_delivery(&delivery) {

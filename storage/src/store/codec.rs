@@ -1,10 +1,12 @@
 //! How records look on the disk: a version byte, then postcard.
 
 use super::StoreError;
-use super::earlier::{ApiKeyV1, PauseV1};
+use super::deliveries::DueDelivery;
+use super::earlier::{ApiKeyV1, AttemptV1, DueDeliveryV1, PauseV1};
 use super::job_v1::JobV1;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
+use crate::domain::delivery::Attempt;
 use crate::domain::job::Job;
 use crate::domain::pause::Pause;
 use crate::domain::spending::KeySpending;
@@ -40,8 +42,6 @@ record!(
     crate::domain::ids::KeyId = "key id",
     crate::domain::time::Timestamp = "moment",
     super::idempotency::IdempotencyRecord = "idempotency",
-    super::deliveries::DueDelivery = "due delivery",
-    crate::domain::delivery::Attempt = "attempt",
     crate::domain::delivery::Delivery = "delivery",
     crate::domain::ids::AccountId = "account id",
     crate::domain::webhook::Webhook = "webhook",
@@ -58,6 +58,26 @@ impl Record for Job {
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         (version == 1).then(|| upgraded::<JobV1, _>(bytes))
+    }
+}
+
+impl Record for DueDelivery {
+    const NAME: &'static str = "due delivery";
+    /// Version 2 knows failures.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<DueDeliveryV1, _>(bytes))
+    }
+}
+
+impl Record for Attempt {
+    const NAME: &'static str = "attempt";
+    /// Version 2 knows URLs.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<AttemptV1, _>(bytes))
     }
 }
 

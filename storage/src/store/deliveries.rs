@@ -1,7 +1,7 @@
 //! Deliveries, their attempts, and the index of what is due.
 
 use super::{Page, Store, StoreError, Writes, decode, encode, keys};
-use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
@@ -15,11 +15,34 @@ pub struct DueDelivery {
     pub account: AccountId,
     /// Its receiver.
     pub webhook: WebhookId,
+    /// Attempts of this round that have failed: a restart knows from them whose receivers may be dead.
+    pub failures: u32,
+}
+
+impl DueDelivery {
+    /// What the index says of this delivery, and when it is due; `None` where it is not pending.
+    pub(crate) fn of(delivery: &Delivery) -> Option<(Timestamp, Self)> {
+        match delivery.state {
+            DeliveryState::Pending { due, failures } => Some((
+                due,
+                Self {
+                    account: delivery.account,
+                    webhook: delivery.webhook,
+                    failures,
+                },
+            )),
+            DeliveryState::Delivered { .. } | DeliveryState::Failed { .. } => None,
+        }
+    }
 }
 
 /// Bytes of keys that one step of forgetting removes, but for a single delivery with very many attempts: a commit is kept
 /// whole for certain only while it is small.
 const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
+
+/// The setting that holds up to which moment deliveries have been forgotten: whoever audits the store can tell by it one
+/// that was forgotten from one that was lost.
+const FORGOTTEN: &str = "deliveries forgotten before";
 
 /// Deliveries to be removed.
 #[derive(Clone, Debug, Default)]
@@ -195,15 +218,10 @@ impl Store {
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
         let mut writes = vec![(keys::delivery(after.account, after.id), Some(encode(after)))];
         let old = before.and_then(|it| it.state.due());
-        let new = after.state.due();
-        if let Some(due) = old.filter(|due| Some(*due) != new) {
+        if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
             writes.push((keys::delivery_due(due, after.id), None));
         }
-        if let Some(due) = new {
-            let entry = DueDelivery {
-                account: after.account,
-                webhook: after.webhook,
-            };
+        if let Some((due, entry)) = DueDelivery::of(after) {
             writes.push((keys::delivery_due(due, after.id), Some(encode(&entry))));
         }
         writes
@@ -217,6 +235,12 @@ impl Store {
             Some(encode(attempt)),
         ));
         writes
+    }
+
+    /// Deliveries that ended before this moment may have been forgotten; no other ones have been.
+    pub(crate) fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
+        let mark = self.read(&keys::setting(FORGOTTEN))?;
+        Ok(mark.unwrap_or(Timestamp::from_millis(0)))
     }
 
     /// Finds deliveries that ended before `older_than` among the next `limit` from `cursor` on, but those to `keep`.
@@ -236,13 +260,21 @@ impl Store {
         let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
         let mut forgotten = Forgotten::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
+        let before = self.deliveries_forgotten()?;
+        let mark = (
+            keys::setting(FORGOTTEN),
+            Some(encode(&older_than.max(before))),
+        );
         for (key, value) in pairs {
             let delivery: Delivery = decode(&value)?;
             let old = delivery.state.ended_at().is_some_and(|at| at < older_than);
             if old && !keep(delivery.id) {
                 let removed = keys_of(&delivery);
                 bytes += removed.iter().map(Vec::len).sum::<usize>();
-                if bytes > MAX_FORGOTTEN_BYTES && !forgotten.ids.is_empty() {
+                if forgotten.ids.is_empty() {
+                    bytes += mark.0.len();
+                    forgotten.writes.push(mark.clone());
+                } else if bytes > MAX_FORGOTTEN_BYTES {
                     // The next step begins with this one.
                     return Ok(forgotten);
                 }

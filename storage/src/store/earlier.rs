@@ -1,11 +1,15 @@
-//! The first shapes of an API key's record and of the switches'.
+//! The first shapes of records that have changed since: an API key, the switches, an entry of
+//! the due index, an attempt.
 
+use super::deliveries::DueDelivery;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, RateLimit};
+use crate::domain::delivery::Attempt;
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::pause::{Pause, PauseReasons};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
+use crate::domain::webhook::WebhookId;
 use serde::Deserialize;
 
 /// An API key as version 1 wrote it: one limit, for its whole life, and one text.
@@ -55,6 +59,48 @@ impl From<PauseV1> for Pause {
             project: pause.project,
             tiers: pause.tiers,
             reasons: PauseReasons::default(),
+        }
+    }
+}
+
+/// An entry of the due index as version 1 wrote it: without failures.
+#[derive(Deserialize)]
+pub struct DueDeliveryV1 {
+    account: AccountId,
+    webhook: WebhookId,
+}
+
+impl From<DueDeliveryV1> for DueDelivery {
+    fn from(entry: DueDeliveryV1) -> Self {
+        Self {
+            account: entry.account,
+            webhook: entry.webhook,
+            failures: 0,
+        }
+    }
+}
+
+/// An attempt as version 1 wrote it: without its URL.
+#[derive(Deserialize)]
+pub struct AttemptV1 {
+    round: u32,
+    at: Timestamp,
+    status_code: Option<u16>,
+    error: Option<String>,
+    duration_ms: u64,
+    response_body: String,
+}
+
+impl From<AttemptV1> for Attempt {
+    fn from(attempt: AttemptV1) -> Self {
+        Self {
+            round: attempt.round,
+            at: attempt.at,
+            status_code: attempt.status_code,
+            error: attempt.error,
+            duration_ms: attempt.duration_ms,
+            response_body: attempt.response_body,
+            url: None,
         }
     }
 }

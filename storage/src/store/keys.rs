@@ -199,6 +199,11 @@ pub fn webhooks_of(account: AccountId) -> Key {
     key(WEBHOOK, &[account.as_bytes()])
 }
 
+/// All webhooks.
+pub fn webhooks() -> Key {
+    key(WEBHOOK, &[])
+}
+
 /// Whose webhook this is.
 pub fn webhook_account(id: WebhookId) -> Key {
     key(WEBHOOK_ACCOUNT, &[id.as_bytes()])

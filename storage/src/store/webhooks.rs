@@ -24,6 +24,18 @@ impl Store {
         self.page(keys::webhooks_of(account), Direction::Rising, limit, after)
     }
 
+    /// The newest webhook of an account.
+    pub fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {
+        let newest = self.page(keys::webhooks_of(account), Direction::Falling, 1, None)?;
+        Ok(newest.items.into_iter().next())
+    }
+
+    /// Some webhook of some account, if there is any.
+    pub fn any_webhook(&self) -> Result<Option<Webhook>, StoreError> {
+        let first = self.page(keys::webhooks(), Direction::Rising, 1, None)?;
+        Ok(first.items.into_iter().next())
+    }
+
     /// A webhook of an account.
     pub fn webhook(
         &self,

@@ -8,7 +8,7 @@ use tintype_storage::domain::delivery::{
     self, Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState,
 };
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Job, Origin};
+use tintype_storage::domain::job::{Callback, FailureKind, Job, JobState, Origin};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, commit_and_wait};
@@ -131,10 +131,11 @@ fn a_delivery_of_no_job_or_of_another_accounts() {
     let sound = Sound::new();
     let nobody = JobId(uuid(0xbad));
     sound.change(&sound.delivered, |it| it.job = nobody);
-    sound.finds(&[format!(
-        "delivery {} is of job {nobody}, which account {ACCOUNT} does not have",
-        sound.delivered.id
-    )]);
+    let id = sound.delivered.id;
+    sound.finds(&[
+        format!("delivery {id} is of job {nobody}, whose delivery has the job's own id"),
+        format!("delivery {id} is of job {nobody}, which account {ACCOUNT} does not have"),
+    ]);
 }
 
 #[test]
@@ -142,10 +143,68 @@ fn a_delivery_of_a_job_that_has_not_ended() {
     let mut sound = Sound::new();
     let running = sound.till.running("0.10");
     sound.change(&sound.delivered, |it| it.job = running);
-    sound.finds(&[format!(
-        "delivery {} is of job {running}, which is processing",
-        sound.delivered.id
-    )]);
+    let id = sound.delivered.id;
+    sound.finds(&[
+        format!("delivery {id} is of job {running}, whose delivery has the job's own id"),
+        format!("delivery {id} is of job {running}, which is processing"),
+    ]);
+}
+
+#[test]
+fn a_job_that_named_a_callback_and_has_no_delivery() {
+    let sound = Sound::new();
+    let id = JobId(uuid(0xca11));
+    let callback = Callback {
+        webhook: WebhookId(uuid(1)),
+        url: "https://example.com/".into(),
+    };
+    let lost = Job {
+        id,
+        callback: Some(callback),
+        state: JobState::Failed {
+            started_at: None,
+            finished_at: at(90_000_000),
+            error: "no".into(),
+            kind: FailureKind::Refused,
+        },
+        ..sound.job.clone()
+    };
+    sound.put(ended(&lost), &lost);
+    let sentence = format!("job {id} has ended and named a callback, and no delivery tells of it");
+    sound.finds(std::slice::from_ref(&sentence));
+    // Where older ones are forgotten, nothing is missing of them.
+    let store = &sound.till.store;
+    let forget = |before| {
+        let step = store.forget_deliveries(before, &[], 100, |_| false);
+        commit_and_wait(&**store.engine(), step.unwrap().writes).expect("commit");
+    };
+    forget(at(3_000_000));
+    sound.finds(&[sentence]);
+    let last = Delivery::new(
+        DeliveryId(uuid(78)),
+        &webhook(),
+        DeliveryKind::Test,
+        JobId(uuid(78)),
+        at(5),
+    );
+    let over = delivery::webhook_deleted(&last, at(6));
+    commit_and_wait(&**store.engine(), store.add_delivery(&over)).expect("commit");
+    forget(at(90_000_001));
+    sound.finds(&[]);
+    // Those whose callers waited, and those that named none, owe none.
+    let store = &Sound::new();
+    let waited = Job {
+        origin: Origin::Synchronous,
+        ..lost.clone()
+    };
+    store.put(ended(&waited), &waited);
+    store.finds(&[]);
+    let unnamed = Job {
+        callback: None,
+        ..lost
+    };
+    store.put(ended(&unnamed), &unnamed);
+    store.finds(&[]);
 }
 
 #[test]
@@ -170,6 +229,14 @@ fn a_pending_delivery_that_the_due_index_lacks_or_has_otherwise() {
     let entry = DueDelivery {
         account: ACCOUNT,
         webhook: WebhookId(uuid(2)),
+        failures: 1,
+    };
+    sound.put(due(moment, id), &entry);
+    sound.finds(std::slice::from_ref(&sentence));
+    let entry = DueDelivery {
+        webhook: WebhookId(uuid(1)),
+        failures: 2,
+        ..entry
     };
     sound.put(due(moment, id), &entry);
     sound.finds(std::slice::from_ref(&sentence));
@@ -183,6 +250,7 @@ fn an_entry_of_the_due_index_without_a_pending_delivery() {
     let entry = DueDelivery {
         account: ACCOUNT,
         webhook: WebhookId(uuid(1)),
+        failures: 0,
     };
     for id in [
         sound.delivered.id,

@@ -6,6 +6,7 @@ mod audit_deliveries;
 mod audit_log;
 mod children;
 mod codec;
+mod codec_deliveries;
 mod contract;
 mod engines_agree;
 mod history;

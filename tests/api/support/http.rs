@@ -1,5 +1,6 @@
 //! A client that behaves: one request, one connection, one answer, with nothing added that a test did not ask for.
 
+use super::contract;
 use super::raw::{self, Wire};
 use serde_json::Value;
 use std::net::SocketAddr;
@@ -94,11 +95,25 @@ impl Request {
     }
 
     /// Sends it on a connection of its own and reads the answer.
+    #[track_caller]
     pub fn send(&self) -> Answer {
         let mut wire = Wire::open(self.to);
         wire.send(&self.clone().header("Connection", "close").wire());
-        wire.answer_to(&self.method)
-            .unwrap_or_else(|| panic!("no answer to {} {}", self.method, self.target))
+        let answer = wire
+            .answer_to(&self.method)
+            .unwrap_or_else(|| panic!("no answer to {} {}", self.method, self.target));
+        contract::hold(self.to, &self.method, &self.target, &answer);
+        answer
+    }
+
+    /// Its method.
+    pub fn method(&self) -> &str {
+        &self.method
+    }
+
+    /// What it is sent to, as written.
+    pub fn target(&self) -> &str {
+        &self.target
     }
 
     /// Sends it and demands this status.

@@ -2,6 +2,7 @@
 
 pub mod books;
 pub mod clock;
+pub mod contract;
 pub mod customer;
 pub mod generator;
 pub mod http;

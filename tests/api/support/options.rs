@@ -2,10 +2,15 @@
 
 use super::clock::TestClock;
 use super::generator::TestGenerator;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
+use std::io;
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 use tempfile::TempDir;
 use tintype::config::{Config, Sources};
+use tintype::egress::Resolve;
 
 /// The operator's token of every test server.
 pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
@@ -17,10 +22,24 @@ pub struct Options {
     flags: Vec<(String, toml::Value)>,
     pub(super) sled: bool,
     pub(super) dir: Arc<TempDir>,
+    pub(super) resolver: Arc<dyn Resolve>,
     /// Its clock.
     pub clock: TestClock,
     /// Its back end.
     pub generator: TestGenerator,
+}
+
+/// Knows this machine alone: no test asks a name server, whose answer nobody here could foretell.
+struct Offline;
+
+impl Resolve for Offline {
+    fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
+        let found = match host {
+            "localhost" => vec![IpAddr::from([127, 0, 0, 1])],
+            _ => Vec::new(),
+        };
+        async move { Ok(found) }.boxed()
+    }
 }
 
 impl Options {
@@ -30,6 +49,7 @@ impl Options {
         let options = Self {
             flags: Vec::new(),
             sled: false,
+            resolver: Arc::new(Offline),
             clock: TestClock::default(),
             generator: TestGenerator::default(),
             dir,
@@ -52,6 +72,12 @@ impl Options {
     /// Keeps records on the disk, so that they outlive the server.
     pub fn on_disk(mut self) -> Self {
         self.sled = true;
+        self
+    }
+
+    /// Looks host names up this way.
+    pub fn resolving(mut self, resolver: impl Resolve + 'static) -> Self {
+        self.resolver = Arc::new(resolver);
         self
     }
 

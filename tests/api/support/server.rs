@@ -140,6 +140,7 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
         elapsed: options.clock.elapsed(),
         engine,
         generators: HashMap::from([("builtin".to_owned(), generator)]),
+        resolver: Some(Arc::clone(&options.resolver)),
         ..Setup::new(config, public_url)
     })
     .await

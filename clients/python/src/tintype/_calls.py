@@ -1,0 +1,140 @@
+"""The calls of the interface as data: what is sent, apart from how."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Unpack
+from urllib.parse import quote
+
+from .types import CreatedJob, GenerationParams, Job, JobFilter
+
+PREFIX = "/api/v1"
+PATHS = {"fast": "/nb", "quality": "/nb2", "pro": ""}
+JobRef = str | Job | CreatedJob
+Query = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One request. Each may be sent again: those that make something carry an idempotency key."""
+
+    method: str
+    # Below the address of the service; or a whole URL, to which no API key is sent.
+    path: str
+    query: Query = ()
+    body: bytes | None = None
+    headers: Mapping[str, str] = field(default_factory=dict)
+    idempotency_key: str | None = None
+    # Seconds that the service may take on purpose, beyond the time-out.
+    patience: float = 0.0
+    # Where the body of the answer goes, if not into memory.
+    save_to: Path | None = None
+
+    @property
+    def is_foreign(self) -> bool:
+        """Does it go to an address that the service has named, which may be a bucket's?"""
+        return not self.path.startswith("/")
+
+
+def id_of(job: JobRef) -> str:
+    """The id of a job, however it is named."""
+    name = job if isinstance(job, str) else job.job_id
+    if not name:
+        raise ValueError("the job_id is empty")
+    return name
+
+
+def job_path(job: JobRef) -> str:
+    """Where a job is."""
+    return f"{PREFIX}/jobs/{quote(id_of(job), safe='')}"
+
+
+def generation(idempotency_key: str | None, **params: Unpack[GenerationParams]) -> Call:
+    """A generation call; one that is only tried out where there is no key."""
+    if params["tier"] not in PATHS:
+        raise ValueError(f"tier must be one of {', '.join(PATHS)}, not {params['tier']!r}")
+    body = {name: value for name, value in params.items() if name != "tier" and value is not None}
+    urls = params.get("input_images_urls")
+    if urls is not None:
+        if isinstance(urls, str):
+            raise TypeError("input_images_urls must be a list of URLs, not one")
+        body["input_images_urls"] = list(urls)
+    mode = "text" if urls is None else "url"
+    headers = {"Content-Type": "application/json"}
+    if idempotency_key is not None:
+        headers["Idempotency-Key"] = idempotency_key
+    return Call(
+        method="POST",
+        path=f"{PREFIX}{PATHS[params['tier']]}/{mode}-generations",
+        query=() if idempotency_key is not None else (("dry_run", "true"),),
+        # What JSON has no word for, such as NaN, is refused here rather than there.
+        body=json.dumps(body, allow_nan=False).encode(),
+        headers=headers,
+        idempotency_key=idempotency_key,
+    )
+
+
+def lookup(job: JobRef, wait: int | None = None) -> Call:
+    """A job, at once or once it is over."""
+    query = () if wait is None else (("wait", str(wait)),)
+    return Call(method="GET", path=job_path(job), query=query, patience=float(wait or 0))
+
+
+def cancel(job: JobRef) -> Call:
+    """Takes back a job that is still queued."""
+    return Call(method="DELETE", path=job_path(job))
+
+
+def events(job: JobRef, last_event_id: str | None) -> Call:
+    """The states of a job."""
+    # Not compressed: a compressor may hold an event back until there are more.
+    headers = {"Accept": "text/event-stream", "Accept-Encoding": "identity"}
+    if last_event_id is not None:
+        headers["Last-Event-ID"] = last_event_id
+    return Call(method="GET", path=f"{job_path(job)}/events", headers=headers)
+
+
+def picture(url: str, save_to: Path | None) -> Call:
+    """A picture at its signed URL, to which the API key is nobody's business."""
+    return Call(method="GET", path=url, headers={"Accept": "image/*"}, save_to=save_to)
+
+
+def get(path: str, query: Query = ()) -> Call:
+    """What is read and has no parameters of its own."""
+    return Call(method="GET", path=f"{PREFIX}{path}", query=query)
+
+
+def window(limit: int | None, cursor: str | None) -> Query:
+    """Which part of a list."""
+    given = (("limit", None if limit is None else str(limit)), ("cursor", cursor))
+    return tuple((name, value) for name, value in given if value is not None)
+
+
+def filtered(**wanted: Unpack[JobFilter]) -> Query:
+    """Which jobs of the list."""
+    query: list[tuple[str, str]] = []
+    for name, value in wanted.items():
+        if value is None:
+            continue
+        if isinstance(value, datetime):
+            query.append((name, _utc(name, value)))
+        elif isinstance(value, Mapping):
+            query.extend((f"metadata[{member}]", _text(it)) for member, it in value.items())
+        else:
+            query.append((name, str(value)))
+    return tuple(query)
+
+
+def _utc(name: str, moment: datetime) -> str:
+    if moment.tzinfo is None:
+        raise ValueError(f"{name} needs a time zone, such as datetime.now(timezone.utc)")
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+def _text(value: object) -> str:
+    """A member of metadata as lists compare it: a string as it is, everything else by its JSON text."""
+    return value if isinstance(value, str) else json.dumps(value)

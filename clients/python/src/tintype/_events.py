@@ -1,0 +1,139 @@
+"""Server-sent events: reads a stream of them, and knows when to come back to one that broke off."""
+
+from __future__ import annotations
+
+import codecs
+import random
+import re
+from dataclasses import dataclass, field
+
+from . import _calls, _retry, _wire
+from ._calls import Call
+from ._failures import error_of
+from ._flows import waiting_repeats
+from ._retry import Answer, Outcome
+from .errors import ApiConnectionError, UnexpectedAnswerError
+from .types import JobEvent, StatusEvent
+
+# The ends of lines (HTML, section 9.2.5). Not `str.splitlines`, which knows more of them than the format does.
+END_OF_LINE = re.compile(r"\r\n|\n|\r")
+# Seconds of silence after which a stream is taken for dead. The service says something every 15.
+SILENCE = 45.0
+
+
+@dataclass(slots=True)
+class Message:
+    """One event as it came."""
+
+    name: str = "message"
+    data: str = ""
+    id: str | None = None
+
+
+@dataclass(slots=True)
+class Reader:
+    """Takes the stream apart."""
+
+    retry: float | None = None
+    _decoder: codecs.IncrementalDecoder = field(default_factory=lambda: codecs.getincrementaldecoder("utf-8")("replace"))
+    _rest: str = ""
+    _name: str = ""
+    _data: list[str] = field(default_factory=list)
+    _id: str | None = None
+
+    def feed(self, chunk: bytes) -> list[Message]:
+        """The events that are whole with this chunk."""
+        text = self._rest + self._decoder.decode(chunk)
+        # The other half of a \r\n may be on its way.
+        held = text.endswith("\r")
+        lines = END_OF_LINE.split(text[:-1] if held else text)
+        self._rest = lines.pop() + ("\r" if held else "")
+        return [message for line in lines if (message := self._line(line)) is not None]
+
+    def _line(self, line: str) -> Message | None:
+        if not line:
+            return self._dispatch()
+        name, _, value = line.partition(":")
+        value = value.removeprefix(" ")
+        match name:
+            case "event":
+                self._name = value
+            case "data":
+                self._data.append(value)
+            case "id" if "\0" not in value:
+                self._id = value
+            case "retry" if value.isascii() and value.isdigit():
+                self.retry = int(value) / 1000
+        return None
+
+    def _dispatch(self) -> Message | None:
+        name, data = self._name, self._data
+        self._name, self._data = "", []
+        if not data:
+            return None
+        return Message(name=name or "message", data="\n".join(data), id=self._id)
+
+
+class Listening:
+    """Follows one job over as many streams as it takes."""
+
+    def __init__(self, job: _calls.JobRef, repeats: int) -> None:
+        self._job = _calls.id_of(job)
+        self._repeats = waiting_repeats(repeats)
+        self._reader = Reader()
+        self._last_id: str | None = None
+        self._failures = 0
+        self._retry = 2.0
+        self.is_over = False
+
+    def call(self) -> Call:
+        """The call that opens the next stream."""
+        self._reader = Reader()
+        return _calls.events(self._job, self._last_id)
+
+    def hear(self, chunk: bytes) -> list[JobEvent]:
+        """The events that are whole with this chunk."""
+        heard: list[JobEvent] = []
+        for message in self._reader.feed(chunk):
+            event = self._event(message)
+            self._last_id = message.id or self._last_id
+            if event is not None:
+                self._failures = 0
+                heard.append(event)
+                if isinstance(event, StatusEvent) and event.job.is_over:
+                    self.is_over = True
+                    break
+        if self._reader.retry is not None:
+            self._retry = self._reader.retry
+        return heard
+
+    def ended(self, outcome: Outcome | None) -> float | None:
+        """The stream is over or was not there: seconds before the next one, `None` or an exception when there is to be none.
+
+        The outcome `None` is a stream that ended before the job did, as one does when the service restarts.
+        """
+        self._failures += 1
+        if outcome is None:
+            if self._failures > self._repeats:
+                raise ApiConnectionError("the stream of events ends before the job does", attempts=self._failures)
+            return self._retry
+        if isinstance(outcome, Answer) and outcome.status == 204:
+            return None
+        if isinstance(outcome, Answer) and outcome.is_success:
+            kind = outcome.headers.get("content-type", "no content type")
+            raise UnexpectedAnswerError(f"the stream of events came as {kind}", attempts=self._failures)
+        pause = _retry.pause(outcome, self._failures, self._repeats, random.random())  # noqa: S311
+        if pause is None:
+            raise error_of(outcome, _calls.events(self._job, None), self._failures)
+        return pause
+
+    def _event(self, message: Message) -> JobEvent | None:
+        try:
+            match message.name:
+                case "status":
+                    return StatusEvent(job=_wire.parse(message.data, _wire.job))
+                case "progress":
+                    return _wire.parse(message.data, _wire.progress)
+        except _wire.MalformedError as error:
+            raise UnexpectedAnswerError(f"an event is not what the service sends: {error}") from None
+        return None

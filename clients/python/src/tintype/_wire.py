@@ -1,0 +1,176 @@
+"""Reads the service's JSON into the types of this package. Names that are not known are left alone: more may come."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any, TypeVar
+
+from .types import (
+    Balance,
+    CreatedJob,
+    Estimate,
+    Job,
+    Key,
+    ListedJob,
+    Model,
+    Page,
+    ProgressEvent,
+    RateLimit,
+    Result,
+    Transaction,
+)
+
+T = TypeVar("T")
+Json = Mapping[str, Any]
+
+
+class MalformedError(Exception):
+    """What came is not what the service sends."""
+
+
+def parse(body: bytes | str, read: Callable[[Json], T]) -> T:
+    """The typed form of a JSON object."""
+    try:
+        value = json.loads(body)
+        if not isinstance(value, dict):
+            raise MalformedError("it is no JSON object")
+        return read(value)
+    except KeyError as error:
+        raise MalformedError(f"it has no field {error}") from None
+    except (ValueError, TypeError, AttributeError, InvalidOperation, RecursionError) as error:
+        raise MalformedError(str(error) or type(error).__name__) from None
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _optional(value: Any, read: Callable[[Any], T]) -> T | None:  # noqa: ANN401
+    return None if value is None else read(value)
+
+
+def created(value: Json, idempotency_key: str, *, replayed: bool) -> CreatedJob:
+    """The 202 of a generation call."""
+    return CreatedJob(
+        job_id=value["job_id"],
+        status=value["status"],
+        status_url=value["status_url"],
+        idempotency_key=idempotency_key,
+        replayed=replayed,
+    )
+
+
+def estimate(value: Json) -> Estimate:
+    """The answer of a dry run."""
+    return Estimate(
+        price=Decimal(value["price"]),
+        tier=value["tier"],
+        mode=value["mode"],
+        aspect_ratio=value["aspect_ratio"],
+        resolution=value["resolution"],
+        available=Decimal(value["available"]),
+    )
+
+
+def _job_fields(value: Json) -> dict[str, Any]:
+    return {
+        "job_id": value["job_id"],
+        "status": value["status"],
+        "created_at": _moment(value["created_at"]),
+        "started_at": _optional(value["started_at"], _moment),
+        "finished_at": _optional(value["finished_at"], _moment),
+        "result": _optional(value["result"], lambda it: Result(image_url=it["image_url"])),
+        "error": value["error"],
+        "queue_position": value.get("queue_position"),
+    }
+
+
+def job(value: Json) -> Job:
+    """A job as the lookup tells it."""
+    return Job(**_job_fields(value))
+
+
+def listed_job(value: Json) -> ListedJob:
+    """A job as the list tells it."""
+    return ListedJob(
+        **_job_fields(value),
+        tier=value["tier"],
+        mode=value["mode"],
+        aspect_ratio=value["aspect_ratio"],
+        resolution=value["resolution"],
+        price=Decimal(value["price"]),
+        key_id=value["key_id"],
+    )
+
+
+def progress(value: Json) -> ProgressEvent:
+    """How far a job is."""
+    return ProgressEvent(job_id=value["job_id"], progress=float(value["progress"]))
+
+
+def balance(value: Json) -> Balance:
+    """The account's money."""
+    return Balance(
+        balance=Decimal(value["balance"]),
+        reserved=Decimal(value["reserved"]),
+        available=Decimal(value["available"]),
+    )
+
+
+def transaction(value: Json) -> Transaction:
+    """A line of the ledger."""
+    return Transaction(
+        transaction_id=value["transaction_id"],
+        kind=value["kind"],
+        amount=Decimal(value["amount"]),
+        balance_after=Decimal(value["balance_after"]),
+        job_id=value["job_id"],
+        reference=value["reference"],
+        created_at=_moment(value["created_at"]),
+    )
+
+
+def model(value: Json) -> Model:
+    """A tier."""
+    return Model(
+        id=value["id"],
+        modes=tuple(value["modes"]),
+        aspect_ratios=tuple(value["aspect_ratios"]),
+        resolutions=tuple(value["resolutions"]),
+        prices={size: Decimal(price) for size, price in value["prices"].items()},
+        paused=value["paused"],
+        paused_reason=value.get("paused_reason"),
+        allowed=value["allowed"],
+    )
+
+
+def models(value: Json) -> tuple[Model, ...]:
+    """All tiers, which are always on one page."""
+    return tuple(model(it) for it in value["data"])
+
+
+def key(value: Json) -> Key:
+    """The caller's key."""
+    return Key(
+        key_id=value["key_id"],
+        name=value["name"],
+        models=tuple(value["models"]),
+        active=value["active"],
+        expires_at=_optional(value["expires_at"], _moment),
+        spend_limit=_optional(value["spend_limit"], Decimal),
+        spent=Decimal(value["spent"]),
+        spend_limit_monthly=_optional(value.get("spend_limit_monthly"), Decimal),
+        spent_this_month=_optional(value.get("spent_this_month"), Decimal),
+        spend_limit_daily=_optional(value.get("spend_limit_daily"), Decimal),
+        spent_today=_optional(value.get("spent_today"), Decimal),
+        rate_limit=_optional(value["rate_limit"], lambda it: RateLimit(per_second=it["per_second"], burst=it["burst"])),
+        created_at=_moment(value["created_at"]),
+    )
+
+
+def page(read: Callable[[Json], T]) -> Callable[[Json], Page[T]]:
+    """Reads a part of a list."""
+    return lambda value: Page(data=tuple(read(it) for it in value["data"]), next_cursor=value["next_cursor"])

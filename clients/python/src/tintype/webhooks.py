@@ -1,0 +1,167 @@
+"""Verifies webhook deliveries: `X-Signature`, or the `webhook-signature` of Standard Webhooks; one of the two suffices."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Literal, Protocol
+
+from . import _wire
+from .errors import WebhookVerificationError
+from .types import Result
+
+# Seconds that a delivery may be away from the clock, in either direction.
+TOLERANCE = 300
+PREFIX = "whsec_"
+
+
+class Headers(Protocol):
+    """The headers of a request, as any framework has them; in whatever case."""
+
+    def items(self) -> Iterable[tuple[str, str]]:
+        """Names and values."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookEvent:
+    """A job is over. A delivery may come more than once: use `job_id` as the key of what you do with it."""
+
+    job_id: str
+    status: Literal["done", "failed"]
+    result: Result | None
+    error: str | None
+    metadata: Mapping[str, Any] | None
+    # The same over all attempts of one delivery; `None` where only the other signature's headers came.
+    delivery_id: str | None
+    sent_at: datetime
+
+    @property
+    def is_test(self) -> bool:
+        """Was it sent by hand, to try the webhook out?"""
+        return self.status == "done" and self.result is None and self.metadata == {"test": True}
+
+
+def verify(
+    body: bytes | str,
+    headers: Headers,
+    secret: str | Iterable[str],
+    *,
+    tolerance: float = TOLERANCE,
+    now: float | None = None,
+) -> WebhookEvent:
+    """The event of a delivery that is genuine and fresh; raises `WebhookVerificationError` for any other.
+
+    `body` is what came, unparsed. `secret` is the webhook's, `whsec_` included; several while it is being replaced. `now` is
+    in Unix seconds, the clock's if left out. Where a framework hands out the parsed body only, pass `json.dumps(payload)`:
+    it is written again as it was signed, which succeeds for webhooks of encoding `ascii`.
+    """
+    raw = body.encode() if isinstance(body, str) else bytes(body)
+    given = {name.lower(): value for name, value in headers.items()}
+    texts = (it.strip() for it in ([secret] if isinstance(secret, str) else secret))
+    # Anybody can sign with an empty key, and a variable that is not set makes one.
+    secrets = [it for it in texts if it.removeprefix(PREFIX)]
+    if not secrets:
+        raise WebhookVerificationError("no secret was given")
+    clock = time.time() if now is None else now
+    refusals = []
+    for check in (_x_signature, _standard_signature):
+        outcome = check(raw, given, secrets, clock, tolerance)
+        if isinstance(outcome, int):
+            return _event(raw, given, outcome)
+        refusals.append(outcome)
+    raise WebhookVerificationError("; ".join(refusals))
+
+
+def _x_signature(raw: bytes, headers: Mapping[str, str], secrets: Iterable[str], now: float, tolerance: float) -> int | str:
+    """When it was sent, or why it is refused. The key is the secret's whole text."""
+    moment = _moment("X-Timestamp", headers, now, tolerance)
+    if isinstance(moment, str):
+        return moment
+    given = headers.get("x-signature", "").encode()
+    if not given:
+        return "X-Signature is missing"
+    # The bytes as they came are what was signed. Something on the way may have written them again, so that is tried as well.
+    for text in (raw, *_rewritten(raw)):
+        for secret in secrets:
+            code = hmac.new(secret.encode(), b"%d." % moment + text, hashlib.sha256).hexdigest()
+            if hmac.compare_digest(f"sha256={code}".encode(), given):
+                return moment
+    return "X-Signature does not match: another secret, or a changed body"
+
+
+def _standard_signature(
+    raw: bytes, headers: Mapping[str, str], secrets: Iterable[str], now: float, tolerance: float
+) -> int | str:
+    """When it was sent, or why it is refused. The key is what the text after `whsec_` decodes to."""
+    moment = _moment("webhook-timestamp", headers, now, tolerance)
+    if isinstance(moment, str):
+        return moment
+    delivery = headers.get("webhook-id", "")
+    entries = headers.get("webhook-signature", "").encode().split()
+    if not delivery or not entries:
+        return "webhook-id or webhook-signature is missing"
+    for key in _keys(secrets):
+        code = hmac.new(key, f"{delivery}.{moment}.".encode() + raw, hashlib.sha256).digest()
+        expected = b"v1," + base64.b64encode(code)
+        if any(hmac.compare_digest(expected, entry) for entry in entries):
+            return moment
+    return "webhook-signature does not match: another secret, or a changed body"
+
+
+def _moment(name: str, headers: Mapping[str, str], now: float, tolerance: float) -> int | str:
+    text = headers.get(name.lower(), "")
+    if not text:
+        return f"{name} is missing"
+    # Digits as they are written, for they are signed: no blank, sign or leading zero.
+    if not (text.isascii() and text.isdigit() and str(int(text[:20])) == text):
+        return f"{name} is no time in seconds"
+    age = now - int(text)
+    if abs(age) > tolerance:
+        return f"{name} is {abs(age):.0f} s {'ago' if age > 0 else 'ahead'}; more than {tolerance:g} s is refused"
+    return int(text)
+
+
+def _rewritten(raw: bytes) -> Iterable[bytes]:
+    """The body written again as it may have been signed: for webhooks of encoding `ascii`, and for most of `utf8`."""
+    try:
+        value = json.loads(raw)
+        for ensure_ascii in (True, False):
+            text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=ensure_ascii)
+            yield text.encode()
+    except (ValueError, RecursionError):
+        return
+
+
+def _keys(secrets: Iterable[str]) -> Iterable[bytes]:
+    for secret in secrets:
+        try:
+            yield base64.b64decode(secret.removeprefix(PREFIX), validate=True)
+        except (binascii.Error, ValueError):
+            continue
+
+
+def _event(raw: bytes, headers: Mapping[str, str], sent: int) -> WebhookEvent:
+    def read(value: _wire.Json) -> WebhookEvent:
+        result = value["result"]
+        return WebhookEvent(
+            job_id=value["job_id"],
+            status=value["status"],
+            result=None if result is None else Result(image_url=result["image_url"]),
+            error=value["error"],
+            metadata=value["metadata"],
+            delivery_id=headers.get("webhook-id"),
+            sent_at=datetime.fromtimestamp(sent, UTC),
+        )
+
+    try:
+        return _wire.parse(raw, read)
+    except _wire.MalformedError as error:
+        raise WebhookVerificationError(f"the signature verifies, but the body is no delivery: {error}") from None

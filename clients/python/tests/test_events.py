@@ -1,0 +1,109 @@
+"""Server-sent events, as bytes come and as streams break off."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from peer import JOB_ID, Cut, Peer, Reply, job, problem
+from tintype import ApiConnectionError, NotFoundError, ProgressEvent, StatusEvent, Tintype, UnexpectedAnswerError
+from tintype._events import Message, Reader
+from variants import Variant
+
+STREAM = (
+    b': hello\r\nretry: 1500\n\nid: 1\nevent: status\ndata: {"a":\ndata:"\xc3\xa9 \xe2\x80\xa8"}\n\n'
+    b"event: lost\n\ndata\n\nid: 2\rdata:  x\r\rid\ndata: y\n\ndata: unfinished"
+)
+WHOLE = [
+    Message("status", '{"a":\n"é \u2028"}', "1"),
+    Message("message", "", "1"),
+    Message("message", " x", "2"),
+    Message("message", "y", ""),
+]
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7, len(STREAM)])
+def test_events_are_the_same_however_the_bytes_are_cut(size: int) -> None:
+    reader = Reader()
+    heard = [it for at in range(0, len(STREAM), size) for it in reader.feed(STREAM[at : at + size])]
+    assert heard == WHOLE
+    assert reader.retry == 1.5
+
+
+def stream(*parts: str, status: int = 200) -> Reply:
+    """A stream that ends where the parts do."""
+    return Reply(status, "".join(parts).encode(), {"Content-Type": "text/event-stream"})
+
+
+def state(number: int, status: str) -> str:
+    told = job(status, image_url="http://h/a.png" if status == "done" else None)
+    return f"id: {number}\nevent: status\ndata: {json.dumps(told)}\n\n"
+
+
+PROGRESS = f'event: progress\ndata: {{"job_id":"{JOB_ID}","progress":0.42}}\n\n'
+
+
+def following(variant: Variant, peer: Peer, **options: int) -> Tintype:
+    return variant.client(api_key="tt_k", base_url=peer.url, **options)
+
+
+def test_a_job_is_followed_to_its_end(variant: Variant, peer: Peer) -> None:
+    strange = 'event: mood\ndata: {"new": true}\n\n'
+    peer.will(
+        stream(
+            "retry: 2000\n\n", state(1, "queued"), state(2, "processing"), PROGRESS, strange, state(3, "done"), "data: more\n\n"
+        )
+    )
+    heard = list(following(variant, peer).jobs.events(JOB_ID))
+    assert [it.job.status for it in heard if isinstance(it, StatusEvent)] == ["queued", "processing", "done"]
+    assert [it.progress for it in heard if isinstance(it, ProgressEvent)] == [0.42]
+    assert variant.pauses == []
+    assert len(peer.requests) == 1
+    assert "last-event-id" not in peer.requests[0].headers
+
+
+def test_a_stream_that_breaks_off_is_taken_up_where_it_was(variant: Variant, peer: Peer) -> None:
+    peer.will(
+        stream("retry: 1500\n\n", state(1, "queued"), "id: 2\nevent: status\ndata: {"),
+        Cut(),
+        problem(503, "overloaded", Retry_After="5"),
+        stream(state(2, "processing")),
+        stream(state(3, "failed")),
+    )
+    heard = list(following(variant, peer).jobs.events(JOB_ID))
+    assert [it.job.status for it in heard if isinstance(it, StatusEvent)] == ["queued", "processing", "failed"]
+    assert [it.headers.get("last-event-id") for it in peer.requests] == [None, "1", "1", "1", "2"]
+    assert variant.pauses[0] == 1.5
+    assert variant.pauses[2:] == [5, 1.5]
+
+
+def test_who_has_heard_the_end_hears_nothing(variant: Variant, peer: Peer) -> None:
+    peer.will(Reply(204))
+    assert list(following(variant, peer).jobs.events(JOB_ID)) == []
+
+
+def test_an_unknown_job_has_no_events(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(404, "not_found"))
+    with pytest.raises(NotFoundError):
+        list(following(variant, peer).jobs.events(JOB_ID))
+
+
+def test_streams_that_never_tell_anything_are_not_followed_for_ever(variant: Variant, peer: Peer) -> None:
+    peer.will(stream(": hello\n\n"))
+    with pytest.raises(ApiConnectionError, match="ends before the job does") as caught:
+        list(following(variant, peer).jobs.events(JOB_ID))
+    assert caught.value.attempts == len(peer.requests) == 9
+
+
+def test_a_caller_who_wants_no_repeats_gets_none(variant: Variant, peer: Peer) -> None:
+    peer.will(Cut())
+    with pytest.raises(ApiConnectionError):
+        list(following(variant, peer, max_retries=0).jobs.events(JOB_ID))
+    assert len(peer.requests) == 1
+
+
+def test_what_is_no_stream_is_told(variant: Variant, peer: Peer) -> None:
+    peer.will(Reply(200, b"<html>", {"Content-Type": "text/html"}))
+    with pytest.raises(UnexpectedAnswerError, match="text/html"):
+        list(following(variant, peer).jobs.events(JOB_ID))

@@ -1,0 +1,308 @@
+"""What a client makes of a service that fails, and of what stands in front of one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from peer import JOB_ID, Cut, Peer, Reply, Silence, created, job, problem, told
+from tintype import (
+    ApiConnectionError,
+    ApiError,
+    ApiTimeoutError,
+    ConflictError,
+    GoneError,
+    InternalError,
+    JobFailedError,
+    JobUnfinishedError,
+    NotFoundError,
+    OverloadedError,
+    PausedError,
+    RateLimitedError,
+    StorageUnavailableError,
+    Tintype,
+    UnexpectedAnswerError,
+    UrlExpiredError,
+    ValidationError,
+    WaitTimeoutError,
+)
+from variants import Variant
+
+FOX: dict[str, Any] = {"prompt": "a fox", "tier": "fast", "aspect_ratio": "1:1"}
+# Of a time-out that is meant to run out.
+SHORT = 0.2
+
+
+def calling(variant: Variant, peer: Peer, **options: Any) -> Tintype:
+    return variant.client(api_key="tt_k", base_url=peer.url, **options)
+
+
+def keys(peer: Peer) -> list[str | None]:
+    return [it.headers.get("idempotency-key") for it in peer.requests]
+
+
+def test_every_attempt_of_a_creation_carries_one_key(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="30"), Cut(), created())
+    made = calling(variant, peer).generations.create(**FOX)
+    assert made.job_id == JOB_ID
+    assert keys(peer) == [made.idempotency_key] * 3
+    assert len({it.body for it in peer.requests}) == 1
+    assert variant.pauses[0] == 30
+    assert 0.75 <= variant.pauses[1] <= 1
+
+
+def test_two_creations_carry_two_keys_and_a_caller_may_name_one(variant: Variant, peer: Peer) -> None:
+    peer.will(created())
+    client = calling(variant, peer)
+    for key in (None, None, "order-4711"):
+        client.generations.create(idempotency_key=key, **FOX)
+    assert len(set(keys(peer))) == 3
+    assert keys(peer)[2] == "order-4711"
+
+
+def test_a_replay_is_told(variant: Variant, peer: Peer) -> None:
+    again = created()
+    peer.will(created(), Reply(202, again.body, {**again.headers, "Idempotent-Replayed": "true"}))
+    client = calling(variant, peer)
+    assert [client.generations.create(idempotency_key="k", **FOX).replayed for _ in range(2)] == [False, True]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "kind"),
+    [
+        (429, "rate_limited", RateLimitedError),
+        (500, "internal", InternalError),
+        (502, "storage_unavailable", StorageUnavailableError),
+        (503, "paused", PausedError),
+        (503, "overloaded", OverloadedError),
+    ],
+)
+def test_a_failure_that_stays_is_told_by_its_code(
+    variant: Variant, peer: Peer, status: int, code: str, kind: type[ApiError]
+) -> None:
+    peer.will(problem(status, code, Retry_After="2"))
+    with pytest.raises(kind) as caught:
+        calling(variant, peer).generations.create(idempotency_key="k", **FOX)
+    error = caught.value
+    assert (error.status, error.code, error.detail, error.request_id, error.retry_after) == (status, code, "why", "r-1", 2)
+    assert error.attempts == len(peer.requests) == 3
+    assert error.idempotency_key == "k"
+    assert str(error) == f"{status} {code}: why (request r-1)"
+    assert variant.pauses == [2, 2]
+
+
+def test_a_refusal_is_sent_once_and_names_every_field(variant: Variant, peer: Peer) -> None:
+    faults = [{"field": "prompt", "message": "is required"}, {"field": "size", "message": "is unknown"}]
+    body = {"status": 422, "code": "validation_failed", "detail": "2 fields", "request_id": "r", "errors": faults}
+    peer.will(Reply(422, told(body).body, {"Content-Type": "application/problem+json"}))
+    with pytest.raises(ValidationError, match=r"prompt: is required; size: is unknown \(request r\)") as caught:
+        calling(variant, peer).generations.create(**FOX)
+    assert [(it.field, it.message) for it in caught.value.errors] == [("prompt", "is required"), ("size", "is unknown")]
+    assert len(peer.requests) == 1
+
+
+def test_more_patience_than_a_minute_is_the_callers_to_have(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="3600"))
+    with pytest.raises(PausedError) as caught:
+        calling(variant, peer).generations.create(**FOX)
+    assert caught.value.retry_after == 3600
+    assert len(peer.requests) == 1
+
+
+def test_a_code_of_tomorrow_is_an_api_error(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(418, "teapot"))
+    with pytest.raises(ApiError) as caught:
+        calling(variant, peer).balance()
+    assert (type(caught.value), caught.value.code) == (ApiError, "teapot")
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(502, b"<html>Bad Gateway</html>", {"Content-Type": "text/html"}),
+        Reply(502, b"not JSON", {"Content-Type": "application/problem+json"}),
+        Reply(502, b"[]", {"Content-Type": "application/problem+json"}),
+    ],
+)
+def test_an_error_of_a_proxy_has_no_code(variant: Variant, peer: Peer, reply: Reply) -> None:
+    peer.will(reply)
+    with pytest.raises(ApiError, match="not the service's own") as caught:
+        calling(variant, peer).balance()
+    assert (caught.value.status, caught.value.code, caught.value.attempts) == (502, None, 3)
+
+
+def test_a_redirect_is_not_followed_with_a_key(variant: Variant, peer: Peer) -> None:
+    peer.will(Reply(301, b"", {"Location": "https://elsewhere.example/"}))
+    with pytest.raises(ApiError, match=r"redirected to https://elsewhere\.example/"):
+        calling(variant, peer).generations.create(**FOX)
+    assert len(peer.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        Reply(200, b"<html>", {"Content-Type": "text/html"}),
+        told([]),
+        told({"balance": "1"}),
+        told({"balance": 1, "reserved": None, "available": "x"}),
+    ],
+)
+def test_a_success_of_somebody_else_is_told(variant: Variant, peer: Peer, reply: Reply) -> None:
+    peer.will(reply)
+    with pytest.raises(UnexpectedAnswerError, match="not what the service sends"):
+        calling(variant, peer).balance()
+
+
+def test_a_connection_that_is_refused_is_told_after_all_attempts(variant: Variant) -> None:
+    with Peer() as gone:
+        url = gone.url
+    with pytest.raises(ApiConnectionError) as caught:
+        variant.client(api_key="tt_k", base_url=url).generations.create(idempotency_key="k", **FOX)
+    assert (caught.value.attempts, caught.value.idempotency_key) == (3, "k")
+    assert caught.value.__cause__ is not None
+
+
+def test_an_answer_that_does_not_come_is_a_time_out(variant: Variant, peer: Peer) -> None:
+    peer.will(Silence())
+    with pytest.raises(ApiTimeoutError) as caught:
+        calling(variant, peer, timeout=SHORT, max_retries=1).generations.create(idempotency_key="k", **FOX)
+    assert caught.value.attempts == len(peer.requests) == 2
+    assert keys(peer) == ["k", "k"]
+
+
+def test_a_slow_answer_is_asked_for_again_and_is_one_job(variant: Variant, peer: Peer) -> None:
+    peer.will(Silence(), created())
+    assert calling(variant, peer, timeout=SHORT).generations.create(**FOX).job_id == JOB_ID
+    assert len(set(keys(peer))) == 1
+
+
+def test_half_an_answer_is_none(variant: Variant, peer: Peer) -> None:
+    half = Reply(200, b'{"balance":', {"Content-Type": "application/json", "Content-Length": "99"}, cut=True)
+    peer.will(half, told({"balance": "1.00", "reserved": "0.00", "available": "1.00"}))
+    assert str(calling(variant, peer).balance().available) == "1.00"
+
+
+def test_a_header_that_cannot_be_sent_is_not_tried_again(variant: Variant, peer: Peer) -> None:
+    peer.will(created())
+    with pytest.raises(ApiConnectionError) as caught:
+        calling(variant, peer).generations.create(idempotency_key="a\nb", **FOX)
+    assert caught.value.attempts == 1
+    assert peer.requests == []
+
+
+# Canceling
+
+
+def test_a_cancel_whose_answer_was_lost_is_found_done(variant: Variant, peer: Peer) -> None:
+    peer.will(Cut(), problem(409, "conflict"), told(job("failed", error="canceled")))
+    assert calling(variant, peer).jobs.cancel(JOB_ID).error == "canceled"
+    assert [it.method for it in peer.requests] == ["DELETE", "DELETE", "GET"]
+
+
+def test_a_cancel_that_came_too_late_is_a_conflict(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(409, "conflict"))
+    with pytest.raises(ConflictError):
+        calling(variant, peer).jobs.cancel(JOB_ID)
+    assert len(peer.requests) == 1
+    peer.will(Cut(), problem(409, "conflict"), told(job("failed", error="no picture")))
+    with pytest.raises(ConflictError):
+        calling(variant, peer).jobs.cancel(JOB_ID)
+
+
+# Waiting
+
+
+def test_waiting_outlives_a_restart(variant: Variant, peer: Peer) -> None:
+    # Told to go, then refused, then answered by the one that took over.
+    peer.will(
+        told(job("queued")), problem(503, "overloaded", Retry_After="5"), *[Cut()] * 6, told(job("processing")), told(job())
+    )
+    assert calling(variant, peer).jobs.wait(JOB_ID).status == "done"
+    assert {it.path for it in peer.requests} == {f"/api/v1/jobs/{JOB_ID}?wait=30"}
+    assert variant.pauses[:2] == [1, 5]
+
+
+def test_waiting_ends_when_its_time_is_over(variant: Variant, peer: Peer) -> None:
+    peer.will(told(job("processing")))
+    with pytest.raises(WaitTimeoutError, match="still processing after 0 s") as caught:
+        calling(variant, peer).jobs.wait(JOB_ID, timeout=0)
+    assert caught.value.job.job_id == JOB_ID
+    assert [it.path for it in peer.requests] == [f"/api/v1/jobs/{JOB_ID}?wait=0"]
+
+
+def test_waiting_does_not_sleep_past_its_time(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(503, "paused", Retry_After="30"))
+    with pytest.raises(PausedError):
+        calling(variant, peer).jobs.wait(JOB_ID, timeout=20)
+    assert variant.pauses == []
+
+
+def test_waiting_for_an_unknown_job_ends_at_once(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(404, "not_found"))
+    with pytest.raises(NotFoundError):
+        calling(variant, peer).jobs.wait(JOB_ID)
+
+
+def test_a_failed_job_is_an_answer_of_wait_and_an_exception_of_create_and_wait(variant: Variant, peer: Peer) -> None:
+    peer.will(told(job("failed", error="blocked for safety: the prompt")))
+    client = calling(variant, peer)
+    assert client.jobs.wait(JOB_ID).error == "blocked for safety: the prompt"
+    peer.will(created(), told(job("failed", error="blocked for safety: the prompt")))
+    with pytest.raises(JobFailedError, match="blocked for safety: the prompt") as caught:
+        client.generations.create_and_wait(**FOX)
+    assert caught.value.job.job_id == JOB_ID
+
+
+# Pictures
+
+
+def done(peer: Peer) -> Reply:
+    return told(job("done", image_url=f"{peer.url}/files/results%2Fa.png?expires=1&signature=00ff"))
+
+
+PNG = Reply(200, b"\x89PNG whole", {"Content-Type": "image/png"})
+
+
+def test_a_picture_is_fetched_at_its_signed_url_without_the_key(variant: Variant, peer: Peer) -> None:
+    peer.will(done(peer), PNG)
+    assert calling(variant, peer).jobs.download(JOB_ID) == PNG.body
+    assert peer.requests[0].headers["authorization"] == "Bearer tt_k"
+    assert peer.requests[1].path == "/files/results%2Fa.png?expires=1&signature=00ff"
+    assert "authorization" not in peer.requests[1].headers
+
+
+def test_a_picture_that_breaks_off_is_fetched_again_and_never_half_there(variant: Variant, peer: Peer, tmp_path: Path) -> None:
+    half = Reply(200, b"\x89PNG ", {"Content-Type": "image/png", "Content-Length": "99"}, cut=True)
+    target = tmp_path / "fox.png"
+    peer.will(done(peer), half, PNG)
+    assert calling(variant, peer).jobs.download_to(JOB_ID, target) == target
+    assert target.read_bytes() == PNG.body
+    peer.will(done(peer), half)
+    with pytest.raises(ApiConnectionError) as caught:
+        calling(variant, peer).jobs.download_to(JOB_ID, tmp_path / "other.png")
+    assert "signature" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == [target]
+
+
+def test_an_expired_url_is_renewed_once(variant: Variant, peer: Peer) -> None:
+    expired = problem(403, "url_expired")
+    peer.will(done(peer), expired, done(peer), PNG)
+    assert calling(variant, peer).jobs.download(JOB_ID) == PNG.body
+    peer.will(done(peer), expired, done(peer), expired)
+    with pytest.raises(UrlExpiredError):
+        calling(variant, peer).jobs.download(JOB_ID)
+
+
+def test_a_picture_that_is_not_there_is_told(variant: Variant, peer: Peer) -> None:
+    client = calling(variant, peer)
+    peer.will(told(job("processing")))
+    with pytest.raises(JobUnfinishedError, match="is processing"):
+        client.jobs.download(JOB_ID)
+    peer.will(told(job("failed", error="no picture")))
+    with pytest.raises(JobFailedError, match="no picture"):
+        client.jobs.download(JOB_ID)
+    peer.will(done(peer), problem(410, "gone"))
+    with pytest.raises(GoneError):
+        client.jobs.download(JOB_ID)

@@ -1,0 +1,150 @@
+"""Deliveries are verified, by the vectors that the service's own tests use."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tintype import WebhookVerificationError, webhooks
+
+REPOSITORY = Path(__file__).resolve().parents[3]
+VECTORS = json.loads((REPOSITORY / "tests/webhooks/golden.json").read_text(encoding="utf-8"))["vectors"]
+# What Python writes in its own way; see tests/webhooks/verify.py.
+PYTHON_DIFFERS = {"small-float", "astral-order"}
+
+
+def named(vector: dict[str, Any]) -> str:
+    name: str = vector["name"]
+    return name
+
+
+def x_headers(vector: dict[str, Any]) -> dict[str, str]:
+    return {"X-Timestamp": str(vector["timestamp"]), "X-Signature": vector["x_signature"]}
+
+
+def standard_headers(vector: dict[str, Any]) -> dict[str, str]:
+    return {
+        "Webhook-Id": vector["webhook_id"],
+        "Webhook-Timestamp": str(vector["timestamp"]),
+        "Webhook-Signature": vector["webhook_signature"],
+    }
+
+
+def is_genuine(vector: dict[str, Any], headers: dict[str, str], **changed: Any) -> bool:
+    given = {"body": vector["body"], "secret": vector["secrets"], "now": vector["timestamp"], **changed}
+    try:
+        webhooks.verify(given["body"], headers, given["secret"], now=given["now"])
+    except WebhookVerificationError:
+        return False
+    return True
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=named)
+def test_each_signature_suffices(vector: dict[str, Any]) -> None:
+    for headers in (x_headers(vector), standard_headers(vector), x_headers(vector) | standard_headers(vector)):
+        assert is_genuine(vector, headers)
+        assert is_genuine(vector, headers, body=vector["body"].encode())
+        assert is_genuine(vector, headers, secret=vector["secrets"][0])
+        assert is_genuine(vector, {name.upper(): value for name, value in headers.items()})
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=named)
+def test_what_was_changed_is_refused(vector: dict[str, Any]) -> None:
+    for headers in (x_headers(vector), standard_headers(vector), x_headers(vector) | standard_headers(vector)):
+        assert not is_genuine(vector, headers, body=vector["body"].replace("job_id", "job_ie"))
+        assert not is_genuine(vector, headers, secret="whsec_AAAA")
+    assert not is_genuine(vector, standard_headers(vector) | {"Webhook-Id": "other"})
+    assert not is_genuine(vector, x_headers(vector) | {"X-Timestamp": str(vector["timestamp"] + 1)})
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=named)
+def test_five_minutes_on_either_side_are_accepted_and_no_more(vector: dict[str, Any]) -> None:
+    for headers in (x_headers(vector), standard_headers(vector)):
+        for seconds, holds in ((-301, False), (-300, True), (300, True), (301, False)):
+            assert is_genuine(vector, headers, now=vector["timestamp"] + seconds) == holds
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=named)
+def test_a_body_that_was_written_again_still_verifies(vector: dict[str, Any]) -> None:
+    rewritten = json.dumps(json.loads(vector["body"]), indent=2)
+    own = vector["encoding"] == "utf8" and PYTHON_DIFFERS.intersection(vector["differs"])
+    assert is_genuine(vector, x_headers(vector), body=rewritten) == (not own)
+    # That of Standard Webhooks is made over the bytes alone.
+    assert not is_genuine(vector, standard_headers(vector), body=rewritten)
+
+
+@pytest.mark.parametrize("vector", VECTORS, ids=named)
+def test_the_event_tells_what_was_sent(vector: dict[str, Any]) -> None:
+    headers = x_headers(vector) | standard_headers(vector)
+    event = webhooks.verify(vector["body"], headers, vector["secrets"], now=vector["timestamp"])
+    assert event.job_id == vector["job_id"]
+    assert event.status == ("failed" if vector["kind"] == "failed" else "done")
+    assert (event.result.image_url if event.result else None) == vector["image_url"]
+    assert event.error == vector["error"]
+    assert event.delivery_id == vector["webhook_id"]
+    assert event.sent_at.timestamp() == vector["timestamp"]
+    assert event.is_test == (vector["kind"] == "test")
+
+
+def test_there_are_vectors() -> None:
+    assert len(VECTORS) > 20
+    assert any(len(it["secrets"]) > 1 for it in VECTORS)
+    assert any(it["kind"] == "test" for it in VECTORS)
+
+
+@pytest.mark.parametrize("secret", ["", " ", "whsec_", "whsec_ ", [], ["", "whsec_"]])
+def test_an_empty_secret_is_never_used(secret: str | list[str]) -> None:
+    # What somebody else would sign with it.
+    body = b"{}"
+    for key in (b"", b"whsec_"):
+        code = hmac.new(key, b"1795000000." + body, hashlib.sha256).hexdigest()
+        standard = hmac.new(key, b"id.1795000000." + body, hashlib.sha256).digest()
+        headers = {
+            "X-Timestamp": "1795000000",
+            "X-Signature": f"sha256={code}",
+            "webhook-id": "id",
+            "webhook-timestamp": "1795000000",
+            "webhook-signature": f"v1,{base64.b64encode(standard).decode()}",
+        }
+        with pytest.raises(WebhookVerificationError, match="no secret"):
+            webhooks.verify(body, headers, secret, now=1795000000)
+
+
+@pytest.mark.parametrize(
+    "timestamp", ["", "now", "1795000000.0", "+1795000000", " 1795000000", "01795000000", "١٧٩٥", "1" * 5000, "1e9"]
+)
+def test_a_time_that_is_none_is_refused(timestamp: str) -> None:
+    vector = VECTORS[0]
+    assert not is_genuine(vector, x_headers(vector) | {"X-Timestamp": timestamp})
+    assert not is_genuine(vector, standard_headers(vector) | {"Webhook-Timestamp": timestamp})
+
+
+@pytest.mark.parametrize("signature", ["", "é", "sha256=", "v1,", "v1,é", "v1a,AAAA", "\x00", " "])
+def test_a_signature_that_is_none_is_refused(signature: str) -> None:
+    vector = VECTORS[0]
+    assert not is_genuine(vector, x_headers(vector) | {"X-Signature": signature})
+    assert not is_genuine(vector, standard_headers(vector) | {"Webhook-Signature": signature})
+
+
+@pytest.mark.parametrize("body", ["", "[]", "null", "{}", '{"job_id": 1', "[" * 100_000])
+def test_a_signed_body_that_is_no_delivery_is_refused(body: str) -> None:
+    code = hmac.new(b"whsec_AAAA", b"1795000000." + body.encode(), hashlib.sha256).hexdigest()
+    headers = {"X-Timestamp": "1795000000", "X-Signature": f"sha256={code}"}
+    with pytest.raises(WebhookVerificationError, match="no delivery"):
+        webhooks.verify(body, headers, "whsec_AAAA", now=1795000000)
+
+
+def test_a_refusal_says_why() -> None:
+    vector = VECTORS[0]
+    with pytest.raises(WebhookVerificationError) as caught:
+        webhooks.verify(vector["body"], x_headers(vector), vector["secrets"], now=vector["timestamp"] + 412)
+    assert str(caught.value) == "X-Timestamp is 412 s ago; more than 300 s is refused; webhook-timestamp is missing"
+    with pytest.raises(WebhookVerificationError) as caught:
+        webhooks.verify(vector["body"], standard_headers(vector), "whsec_AAAA", now=vector["timestamp"])
+    assert str(caught.value).endswith("webhook-signature does not match: another secret, or a changed body")

@@ -1,0 +1,70 @@
+// The calls of the interface as data: what is sent, apart from how.
+
+import { TintypeError } from "./errors.js";
+import { PREFIX } from "./transport.js";
+import type { Call } from "./transport.js";
+import type { CallOptions, GenerationParams, JobFilter, JobRef, Window } from "./types.js";
+
+const PATHS = { fast: "/nb", quality: "/nb2", pro: "" } as const;
+
+/** The id of a job, however it is named. */
+export function idOf(job: JobRef): string {
+  const id = typeof job === "string" ? job : job.job_id;
+  if (id === "") throw new TintypeError("the job_id is empty");
+  return id;
+}
+
+function jobPath(job: JobRef): string {
+  return `${PREFIX}/jobs/${encodeURIComponent(idOf(job))}`;
+}
+
+/** A generation call; one that is only tried out where there is no key. */
+export function generation(params: GenerationParams, idempotencyKey: string | null, options: CallOptions): Call {
+  const { tier, ...body } = params;
+  const path = PATHS[tier] as string | undefined;
+  if (path === undefined) throw new TintypeError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${String(tier)}`);
+  const mode = (body.input_images_urls ?? null) === null ? "text" : "url";
+  const call = { ...options, method: "POST", path: `${PREFIX}${path}/${mode}-generations`, body } as const;
+  return idempotencyKey === null ? { ...call, query: [["dry_run", "true"]] } : { ...call, idempotencyKey };
+}
+
+/** A job, at once or once it is over. `wait` is in seconds. */
+export function lookup(job: JobRef, options: CallOptions, wait?: number): Call {
+  const call = { ...options, method: "GET", path: jobPath(job) } as const;
+  return wait === undefined ? call : { ...call, query: [["wait", String(wait)]], patience: wait * 1000 };
+}
+
+/** Takes back a job that is still queued. */
+export function cancel(job: JobRef, options: CallOptions): Call {
+  return { ...options, method: "DELETE", path: jobPath(job) };
+}
+
+/** The states of a job. */
+export function events(job: JobRef, options: CallOptions): Call {
+  return { ...options, method: "GET", path: `${jobPath(job)}/events` };
+}
+
+/** A picture at its signed URL, to which the API key is nobody's business. */
+export function picture(url: string, options: CallOptions): Call {
+  return { ...options, method: "GET", path: url, headers: { accept: "image/*" } };
+}
+
+/** What is read. */
+export function get(path: string, options: CallOptions, query: [string, string][] = []): Call {
+  return { ...options, method: "GET", path: PREFIX + path, query };
+}
+
+/** Which part of a list, and of jobs which ones. */
+export function listed(wanted: JobFilter & Window): [string, string][] {
+  const { metadata = {}, ...rest } = wanted;
+  const members = Object.entries(metadata).map(([name, value]): [string, string] => [`metadata[${name}]`, textOf(value)]);
+  const others = Object.entries(rest).flatMap(([name, value]): [string, string][] =>
+    value === undefined ? [] : [[name, value instanceof Date ? value.toISOString() : String(value)]],
+  );
+  return [...others, ...members];
+}
+
+/** A member of metadata as lists compare it: a string as it is, everything else by its JSON text. */
+function textOf(value: string | number | boolean | null): string {
+  return typeof value === "string" ? value : JSON.stringify(value);
+}

@@ -1,0 +1,131 @@
+// Server-sent events: reads a stream of them, and comes back to one that broke off.
+
+import { ApiConnectionError, UnexpectedAnswerError } from "./errors.js";
+import { errorOf, objectOf } from "./failures.js";
+import { pauseAfter, waitingRepeats } from "./retry.js";
+import type { Outcome } from "./retry.js";
+import { inWords, isTimeout } from "./transport.js";
+import type { Call, Transport } from "./transport.js";
+import type { Job, JobEvent } from "./types.js";
+
+/** Silence after which a stream is taken for dead, in milliseconds. The service says something every 15 s. */
+const SILENCE = 45_000;
+const DEFAULT_RETRY = 2_000;
+
+/** One event as it came. */
+export interface Message {
+  readonly name: string;
+  readonly data: string;
+  readonly id: string;
+}
+
+/** Takes a stream apart (HTML, section 9.2.6). */
+export class Reader {
+  retry: number | null = null;
+  readonly #decoder = new TextDecoder();
+  #rest = "";
+  #name = "";
+  #data: string[] = [];
+  #id = "";
+
+  /** The events that are whole with this chunk. */
+  feed(chunk: Uint8Array): Message[] {
+    const text = this.#rest + this.#decoder.decode(chunk, { stream: true });
+    // The other half of a \r\n may be on its way.
+    const held = text.endsWith("\r") ? "\r" : "";
+    const lines = text.slice(0, text.length - held.length).split(/\r\n|\n|\r/);
+    this.#rest = (lines.pop() ?? "") + held;
+    return lines.flatMap((line) => this.#line(line));
+  }
+
+  #line(line: string): Message[] {
+    if (line === "") return this.#dispatch();
+    const [, name = line, value = ""] = /^([^:]*): ?(.*)$/s.exec(line) ?? [];
+    if (name === "event") this.#name = value;
+    else if (name === "data") this.#data.push(value);
+    else if (name === "id" && !value.includes("\0")) this.#id = value;
+    else if (name === "retry" && /^\d+$/.test(value)) this.retry = Number(value);
+    return [];
+  }
+
+  #dispatch(): Message[] {
+    const message = { name: this.#name || "message", data: this.#data.join("\n"), id: this.#id };
+    const isEmpty = this.#data.length === 0;
+    this.#name = "";
+    this.#data = [];
+    return isEmpty ? [] : [message];
+  }
+}
+
+/** The states and the progress of a job, over as many streams as it takes. */
+export async function* follow(transport: Transport, call: Call): AsyncGenerator<JobEvent, void, undefined> {
+  const repeats = waitingRepeats(call.maxRetries ?? transport.maxRetries);
+  let last = "";
+  let retry = DEFAULT_RETRY;
+  // The pause before the next stream, after one that ended early (as it does when the service restarts) or was not there.
+  const pauseOf = (outcome: Outcome | null): number => {
+    if (outcome === null) {
+      if (failures <= repeats) return retry;
+      throw new ApiConnectionError("the stream of events ends before the job does", { attempts: failures });
+    }
+    const span = pauseAfter(outcome, failures, repeats, Math.random());
+    if (span === null) throw errorOf(outcome, inWords(call), { attempts: failures });
+    return span;
+  };
+  let failures = 0;
+  for (;;) {
+    let outcome: Outcome | null = null;
+    const quiet = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    try {
+      const headers = { accept: "text/event-stream", ...(last === "" ? {} : { "last-event-id": last }) };
+      const response = await transport.open({ ...call, headers }, quiet.signal);
+      if (response.status === 204) return;
+      if (response.ok && !response.headers.get("content-type")?.startsWith("text/event-stream")) {
+        throw strange(`came as ${response.headers.get("content-type") ?? "no content type"}`, failures + 1);
+      }
+      if (!response.ok) {
+        outcome = { kind: "answer", response, body: new Uint8Array(await response.arrayBuffer()) };
+      } else {
+        const reader = new Reader();
+        const stream = response.body?.getReader();
+        for (;;) {
+          clearTimeout(timer);
+          timer = setTimeout(() => quiet.abort(new DOMException("the stream is silent", "TimeoutError")), SILENCE);
+          const chunk = await stream?.read();
+          if (chunk === undefined || chunk.done) break;
+          for (const message of reader.feed(chunk.value)) {
+            last = message.id || last;
+            const event = eventOf(message, failures + 1);
+            if (event === null) continue;
+            failures = 0;
+            yield event;
+            if (event.type === "status" && (event.job.status === "done" || event.job.status === "failed")) return;
+          }
+          retry = reader.retry ?? retry;
+        }
+      }
+    } catch (cause) {
+      call.signal?.throwIfAborted();
+      if (cause instanceof UnexpectedAnswerError) throw cause;
+      outcome = { kind: "fault", cause, isTimeout: isTimeout(cause) };
+    } finally {
+      clearTimeout(timer);
+      quiet.abort();
+    }
+    failures += 1;
+    await transport.pause(pauseOf(outcome), call.signal);
+  }
+}
+
+function eventOf(message: Message, attempts: number): JobEvent | null {
+  if (message.name !== "status" && message.name !== "progress") return null;
+  const value = objectOf(message.data);
+  if (value === null || !("job_id" in value)) throw strange("tells something that is no job", attempts);
+  if (message.name === "status") return { type: "status", job: value as unknown as Job };
+  return { type: "progress", job_id: String(value["job_id"]), progress: Number(value["progress"]) };
+}
+
+function strange(what: string, attempts: number): UnexpectedAnswerError {
+  return new UnexpectedAnswerError(`the stream of events ${what}`, { attempts });
+}

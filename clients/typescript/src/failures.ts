@@ -1,0 +1,79 @@
+// From an outcome that is no success to the error that tells of it.
+
+import { ApiConnectionError, ApiError, ApiTimeoutError, UnexpectedAnswerError } from "./errors.js";
+import type { CallError, CallFacts, FieldFault, Problem } from "./errors.js";
+import { retryAfter } from "./retry.js";
+import type { Outcome } from "./retry.js";
+
+type Members = { readonly [name: string]: unknown };
+
+/** The error for an outcome. `what` is the call in words. */
+export function errorOf(outcome: Outcome, what: string, facts: CallFacts): CallError {
+  if (outcome.kind === "answer") return new ApiError(problemOf(outcome.response, outcome.body), facts);
+  const kind = outcome.isTimeout ? ApiTimeoutError : ApiConnectionError;
+  const lead = outcome.isTimeout ? "no answer in time" : "no answer";
+  return new kind(`${what}: ${lead}: ${reasonOf(outcome.cause)}`, facts, { cause: outcome.cause });
+}
+
+/** What `fetch` says of a failure is in the cause of what it throws. */
+function reasonOf(cause: unknown): string {
+  if (!(cause instanceof Error)) return String(cause);
+  return cause.cause instanceof Error && cause.cause.message !== "" ? cause.cause.message : cause.message;
+}
+
+/** The typed form of an answer of success, which has these members. */
+export function typed<T extends object>(
+  response: Response,
+  body: Uint8Array,
+  names: readonly (keyof T & string)[],
+  what: string,
+  facts: CallFacts,
+): T {
+  const value = objectOf(body);
+  if (value !== null && names.every((name) => name in value)) return value as T;
+  const kind = response.headers.get("content-type") ?? "no content type";
+  throw new UnexpectedAnswerError(`${what}: ${response.status} with ${kind}, which is not what the service sends`, facts);
+}
+
+/** A JSON object; `null` for everything else. */
+export function objectOf(text: Uint8Array | string): Members | null {
+  try {
+    const value: unknown = JSON.parse(typeof text === "string" ? text : new TextDecoder().decode(text));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Members) : null;
+  } catch {
+    return null;
+  }
+}
+
+function problemOf(response: Response, body: Uint8Array): Problem {
+  const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") ?? false;
+  const told = isProblem ? objectOf(body) : null;
+  const text = (name: string): string | null => {
+    const value = told?.[name];
+    return typeof value === "string" ? value : null;
+  };
+  return {
+    status: response.status,
+    code: text("code"),
+    title: text("title") ?? "",
+    detail: told === null ? ofAStranger(response) : (text("detail") ?? ""),
+    requestId: text("request_id") ?? response.headers.get("x-request-id"),
+    errors: Array.isArray(told?.["errors"]) ? told["errors"].flatMap(faultOf) : [],
+    retryAfter: retryAfter(response.headers),
+  };
+}
+
+function faultOf(value: unknown): FieldFault[] {
+  if (typeof value !== "object" || value === null) return [];
+  const { field, message } = value as Members;
+  return [{ field: String(field ?? ""), message: String(message ?? "") }];
+}
+
+function ofAStranger(response: Response): string {
+  const where = response.headers.get("location");
+  if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400 && where !== null)) {
+    return `redirected${where === null ? "" : ` to ${where}`}; set baseUrl to the address of the service itself`;
+  }
+  const kind = response.headers.get("content-type") ?? "no content type";
+  return `the answer is not the service's own (${kind}); something in front of it may have given it`;
+}

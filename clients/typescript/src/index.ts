@@ -1,0 +1,9 @@
+// Tintype: prompt in, picture out, paid once. `Tintype` is the client, `verifyWebhook` checks deliveries; see the README.
+
+export { Generations, Tintype, Transactions } from "./client.js";
+export { Jobs } from "./jobs.js";
+export * from "./errors.js";
+export * from "./types.js";
+export type { ClientOptions } from "./transport.js";
+export { verifyWebhook } from "./webhooks.js";
+export type { Delivery, WebhookEvent, WebhookHeaders } from "./webhooks.js";

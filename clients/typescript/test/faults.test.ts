@@ -1,0 +1,280 @@
+// What a client makes of a service that fails, and of what stands in front of one.
+
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import {
+  ApiConnectionError,
+  ApiError,
+  ApiTimeoutError,
+  CallError,
+  JobFailedError,
+  JobUnfinishedError,
+  UnexpectedAnswerError,
+  WaitTimeoutError,
+} from "../src/index.js";
+import { Transport } from "../src/transport.js";
+import { calling, created, job, JOB_ID, Peer, problem, told } from "./peer.js";
+import type { Reply } from "./peer.js";
+
+const FOX = { prompt: "a fox", tier: "fast", aspect_ratio: "1:1" } as const;
+// Of a time-out that is meant to run out, in milliseconds.
+const SHORT = 150;
+
+const keys = (peer: Peer): unknown[] => peer.heard.map(({ headers }) => headers["idempotency-key"]);
+const withCode = (code: string | null) => (error: unknown): boolean => error instanceof ApiError && error.code === code;
+
+test("every attempt of a creation carries one key", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(problem(503, "paused", { "retry-after": "30" }), "cut", created());
+  const { client, pauses } = calling(peer.url);
+  const made = await client.generations.create(FOX);
+  assert.equal(made.job_id, JOB_ID);
+  assert.deepEqual(keys(peer), Array(3).fill(made.idempotencyKey));
+  assert.equal(new Set(peer.heard.map(({ body }) => body)).size, 1);
+  assert.equal(pauses[0], 30_000);
+  assert.ok(pauses[1] !== undefined && pauses[1] >= 750 && pauses[1] <= 1000);
+});
+
+test("two creations carry two keys, and a caller may name one", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(created(), created(), created({ "idempotent-replayed": "true" }));
+  const { client } = calling(peer.url);
+  const made = [await client.generations.create(FOX), await client.generations.create(FOX)];
+  made.push(await client.generations.create(FOX, { idempotencyKey: "order-4711" }));
+  assert.equal(new Set(keys(peer)).size, 3);
+  assert.equal(keys(peer)[2], "order-4711");
+  assert.deepEqual(made.map(({ replayed }) => replayed), [false, false, true]);
+});
+
+test("a failure that stays is told by its code", async (t) => {
+  const peer = await Peer.start(t);
+  for (const [status, code] of [[429, "rate_limited"], [500, "internal"], [502, "storage_unavailable"], [503, "paused"]] as const) {
+    peer.heard.length = 0;
+    peer.will(problem(status, code, { "retry-after": "2" }));
+    const { client, pauses } = calling(peer.url);
+    await assert.rejects(client.generations.create(FOX, { idempotencyKey: "k" }), (error: ApiError) => {
+      assert.ok(error instanceof ApiError);
+      assert.deepEqual([error.status, error.code, error.detail, error.requestId, error.retryAfter], [status, code, "why", "r-1", 2000]);
+      assert.deepEqual([error.attempts, error.idempotencyKey], [3, "k"]);
+      assert.equal(error.message, `${status} ${code}: why (request r-1)`);
+      return true;
+    });
+    assert.equal(peer.heard.length, 3);
+    assert.deepEqual(pauses, [2000, 2000]);
+  }
+});
+
+test("a refusal is sent once, and names every field", async (t) => {
+  const peer = await Peer.start(t);
+  const errors = [{ field: "prompt", message: "is required" }, { field: "size", message: "is unknown" }];
+  const body = { status: 422, code: "validation_failed", detail: "2 fields", request_id: "r", errors };
+  peer.will(told(body, 422, { "content-type": "application/problem+json" }));
+  await assert.rejects(calling(peer.url).client.generations.create(FOX), (error: ApiError) => {
+    assert.deepEqual(error.errors, errors);
+    assert.equal(error.message, "422 validation_failed: 2 fields; prompt: is required; size: is unknown (request r)");
+    return true;
+  });
+  assert.equal(peer.heard.length, 1);
+});
+
+test("more patience than a minute is the caller's to have", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(problem(503, "paused", { "retry-after": "3600" }));
+  await assert.rejects(calling(peer.url).client.generations.create(FOX), (error: ApiError) => error.retryAfter === 3_600_000);
+  assert.equal(peer.heard.length, 1);
+});
+
+test("an error of a proxy has no code", async (t) => {
+  const peer = await Peer.start(t);
+  const replies: Reply[] = [
+    { status: 502, body: "<html>Bad Gateway</html>", headers: { "content-type": "text/html" } },
+    { status: 502, body: "not JSON", headers: { "content-type": "application/problem+json" } },
+    { status: 502, body: "[]", headers: { "content-type": "application/problem+json" } },
+  ];
+  for (const reply of replies) {
+    peer.will(reply);
+    await assert.rejects(calling(peer.url).client.balance(), (error: ApiError) => {
+      assert.deepEqual([error.status, error.code, error.attempts], [502, null, 3]);
+      assert.match(error.detail, /not the service's own/);
+      return true;
+    });
+  }
+});
+
+test("a redirect is not followed with a key", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will({ status: 301, headers: { location: "https://elsewhere.example/" } });
+  await assert.rejects(calling(peer.url).client.generations.create(FOX), /redirected to https:\/\/elsewhere\.example\//);
+  assert.equal(peer.heard.length, 1);
+});
+
+test("a success of somebody else is told", async (t) => {
+  const peer = await Peer.start(t);
+  for (const reply of [{ status: 200, body: "<html>", headers: { "content-type": "text/html" } }, told([]), told({ balance: "1" })]) {
+    peer.will(reply);
+    await assert.rejects(calling(peer.url).client.balance(), UnexpectedAnswerError);
+  }
+});
+
+test("a connection that is refused is told after all attempts", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  peer.stop();
+  await assert.rejects(client.generations.create(FOX, { idempotencyKey: "k" }), (error: ApiConnectionError) => {
+    assert.ok(error instanceof ApiConnectionError && !(error instanceof ApiTimeoutError));
+    assert.deepEqual([error.attempts, error.idempotencyKey], [3, "k"]);
+    assert.match(error.message, /ECONNREFUSED/);
+    return true;
+  });
+});
+
+test("an answer that does not come is a time-out", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will("silence");
+  const { client } = calling(peer.url, { timeout: SHORT, maxRetries: 1 });
+  await assert.rejects(client.generations.create(FOX, { idempotencyKey: "k" }), (error: CallError) => {
+    assert.ok(error instanceof ApiTimeoutError);
+    return error.attempts === 2;
+  });
+  assert.deepEqual(keys(peer), ["k", "k"]);
+});
+
+test("a slow answer is asked for again and is one job", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will("silence", created());
+  assert.equal((await calling(peer.url).client.generations.create(FOX, { timeout: SHORT })).job_id, JOB_ID);
+  assert.equal(new Set(keys(peer)).size, 1);
+});
+
+test("half an answer is none", async (t) => {
+  const peer = await Peer.start(t);
+  const half = { status: 200, body: '{"balance":', headers: { "content-length": "99" }, cut: true };
+  peer.will(half, told({ balance: "1.00", reserved: "0.00", available: "1.00" }));
+  assert.equal((await calling(peer.url).client.balance()).available, "1.00");
+});
+
+test("a header that cannot be sent is not tried", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(created());
+  await assert.rejects(calling(peer.url).client.generations.create(FOX, { idempotencyKey: "a\nb" }), TypeError);
+  assert.equal(peer.heard.length, 0);
+});
+
+test("a caller who goes away is told so, and nothing is sent again", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will("silence");
+  const going = new AbortController();
+  const call = calling(peer.url).client.balance({ signal: going.signal });
+  await peer.somethingHeard();
+  going.abort(new Error("enough"));
+  await assert.rejects(call, /enough/);
+  assert.equal(peer.heard.length, 1);
+});
+
+test("a caller who goes away during a pause is told so", async () => {
+  const going = new AbortController();
+  const pause = new Transport({ apiKey: "tt_k" }).pause(60_000, going.signal);
+  going.abort(new Error("enough"));
+  await assert.rejects(pause, /enough/);
+});
+
+test("a cancel whose answer was lost is found done", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will("cut", problem(409, "conflict"), told(job("failed", { error: "canceled" })));
+  assert.equal((await calling(peer.url).client.jobs.cancel(JOB_ID)).error, "canceled");
+  assert.deepEqual(peer.heard.map(({ method }) => method), ["DELETE", "DELETE", "GET"]);
+});
+
+test("a cancel that came too late is a conflict", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(problem(409, "conflict"));
+  await assert.rejects(calling(peer.url).client.jobs.cancel(JOB_ID), withCode("conflict"));
+  assert.equal(peer.heard.length, 1);
+  peer.will("cut", problem(409, "conflict"), told(job("failed", { error: "no picture" })));
+  await assert.rejects(calling(peer.url).client.jobs.cancel(JOB_ID), withCode("conflict"));
+});
+
+test("waiting outlives a restart", async (t) => {
+  const peer = await Peer.start(t);
+  // Told to go, then refused, then answered by the one that took over.
+  const cuts = Array<"cut">(6).fill("cut");
+  const gone = problem(503, "overloaded", { "retry-after": "5" });
+  peer.will(told(job("queued")), gone, ...cuts, told(job("processing")), told(job()));
+  const { client, pauses } = calling(peer.url);
+  assert.equal((await client.jobs.wait(JOB_ID)).status, "done");
+  assert.deepEqual(new Set(peer.heard.map(({ path }) => path)), new Set([`/api/v1/jobs/${JOB_ID}?wait=30`]));
+  assert.deepEqual(pauses.slice(0, 2), [1000, 5000]);
+});
+
+test("waiting ends when its time is over", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(told(job("processing")));
+  await assert.rejects(calling(peer.url).client.jobs.wait(JOB_ID, { waitTimeout: 0 }), (error: WaitTimeoutError) => {
+    assert.ok(error instanceof WaitTimeoutError);
+    return error.job.job_id === JOB_ID && error.message.includes("still processing after 0 ms");
+  });
+  assert.deepEqual(peer.heard.map(({ path }) => path), [`/api/v1/jobs/${JOB_ID}?wait=0`]);
+});
+
+test("waiting does not sleep past its time", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(problem(503, "paused", { "retry-after": "30" }));
+  const { client, pauses } = calling(peer.url);
+  await assert.rejects(client.jobs.wait(JOB_ID, { waitTimeout: 20_000 }), withCode("paused"));
+  assert.deepEqual(pauses, []);
+});
+
+test("a failed job is an answer of wait, and an error of createAndWait", async (t) => {
+  const peer = await Peer.start(t);
+  const failed = told(job("failed", { error: "blocked for safety: the prompt" }));
+  peer.will(failed);
+  const { client } = calling(peer.url);
+  assert.equal((await client.jobs.wait(JOB_ID)).error, "blocked for safety: the prompt");
+  peer.will(created(), failed);
+  await assert.rejects(client.generations.createAndWait(FOX), (error: JobFailedError) => error.job.job_id === JOB_ID);
+});
+
+const PNG: Reply = { status: 200, body: "PNG whole", headers: { "content-type": "image/png" } };
+const done = (peer: Peer): Reply => told(job("done", { url: `${peer.url}/files/results%2Fa.png?expires=1&signature=00ff` }));
+
+test("a picture is fetched at its signed URL, without the key", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(done(peer), PNG);
+  assert.equal(Buffer.from(await calling(peer.url).client.jobs.download(JOB_ID)).toString(), PNG.body);
+  assert.equal(peer.heard[0]?.headers["authorization"], "Bearer tt_k");
+  assert.equal(peer.heard[1]?.path, "/files/results%2Fa.png?expires=1&signature=00ff");
+  assert.equal(peer.heard[1]?.headers["authorization"], undefined);
+});
+
+test("a picture that breaks off is fetched again", async (t) => {
+  const peer = await Peer.start(t);
+  const half = { ...PNG, body: "PNG ", headers: { "content-length": "99" }, cut: true };
+  const { client } = calling(peer.url);
+  peer.will(done(peer), half, PNG);
+  assert.equal(Buffer.from(await client.jobs.download(JOB_ID)).toString(), PNG.body);
+  peer.will(done(peer), half);
+  await assert.rejects(client.jobs.download(JOB_ID), (error: ApiConnectionError) => !error.message.includes("signature"));
+});
+
+test("an expired URL is renewed once", async (t) => {
+  const peer = await Peer.start(t);
+  const expired = problem(403, "url_expired");
+  const { client } = calling(peer.url);
+  peer.will(done(peer), expired, done(peer), PNG);
+  assert.equal((await client.jobs.download(JOB_ID)).length, 9);
+  peer.will(done(peer), expired, done(peer), PNG);
+  assert.equal(await (await client.jobs.open(JOB_ID)).text(), PNG.body);
+  peer.will(done(peer), expired, done(peer), expired);
+  await assert.rejects(client.jobs.download(JOB_ID), withCode("url_expired"));
+});
+
+test("a picture that is not there is told", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  peer.will(told(job("processing")));
+  await assert.rejects(client.jobs.download(JOB_ID), JobUnfinishedError);
+  peer.will(told(job("failed", { error: "no picture" })));
+  await assert.rejects(client.jobs.open(JOB_ID), JobFailedError);
+  peer.will(done(peer), problem(410, "gone"));
+  await assert.rejects(client.jobs.open(JOB_ID), withCode("gone"));
+});

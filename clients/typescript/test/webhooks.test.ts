@@ -1,0 +1,152 @@
+// Deliveries are verified, by the vectors that the service's own tests use.
+
+import assert from "node:assert/strict";
+import { createHmac } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { verifyWebhook, WebhookVerificationError } from "../src/webhooks.js";
+import type { Delivery, WebhookHeaders } from "../src/webhooks.js";
+import { repository } from "./repository.js";
+
+interface Vector {
+  readonly name: string;
+  readonly kind: string;
+  readonly encoding: "ascii" | "utf8";
+  readonly body: string;
+  readonly differs: readonly string[];
+  readonly error: string | null;
+  readonly image_url: string | null;
+  readonly job_id: string;
+  readonly secrets: readonly string[];
+  readonly timestamp: number;
+  readonly webhook_id: string;
+  readonly webhook_signature: string;
+  readonly x_signature: string;
+}
+
+const { vectors } = JSON.parse(readFileSync(repository("tests/webhooks/golden.json"), "utf8")) as { vectors: Vector[] };
+const [first] = vectors as [Vector];
+// What JavaScript writes in its own way; see tests/webhooks/canonical.mjs.
+const SCRIPT_DIFFERS = ["big-integer", "small-float", "astral-order"];
+
+const xHeaders = (it: Vector): Record<string, string> => ({ "X-Timestamp": String(it.timestamp), "X-Signature": it.x_signature });
+const standardHeaders = (it: Vector): Record<string, string> => ({
+  "Webhook-Id": it.webhook_id,
+  "Webhook-Timestamp": String(it.timestamp),
+  "Webhook-Signature": it.webhook_signature,
+});
+const kinds = (it: Vector): Record<string, string>[] => [xHeaders(it), standardHeaders(it), { ...xHeaders(it), ...standardHeaders(it) }];
+
+async function isGenuine(vector: Vector, headers: WebhookHeaders, changed: Partial<Delivery> = {}): Promise<boolean> {
+  try {
+    await verifyWebhook({ body: vector.body, headers, secret: vector.secrets, now: vector.timestamp, ...changed });
+    return true;
+  } catch (error) {
+    assert.ok(error instanceof WebhookVerificationError, String(error));
+    return false;
+  }
+}
+
+for (const vector of vectors) {
+  test(`each signature suffices: ${vector.name}`, async () => {
+    for (const headers of kinds(vector)) {
+      const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value]]));
+      for (const form of [headers, new Headers(headers), lower]) assert.ok(await isGenuine(vector, form));
+      const bytes = new TextEncoder().encode(vector.body);
+      for (const body of [bytes, bytes.buffer, Buffer.from(bytes)]) assert.ok(await isGenuine(vector, headers, { body }));
+      assert.ok(await isGenuine(vector, headers, { secret: vector.secrets[0] ?? "" }));
+    }
+  });
+
+  test(`what was changed is refused: ${vector.name}`, async () => {
+    for (const headers of kinds(vector)) {
+      assert.ok(!(await isGenuine(vector, headers, { body: vector.body.replace("job_id", "job_ie") })));
+      assert.ok(!(await isGenuine(vector, headers, { secret: "whsec_AAAA" })));
+    }
+    assert.ok(!(await isGenuine(vector, { ...standardHeaders(vector), "Webhook-Id": "other" })));
+    assert.ok(!(await isGenuine(vector, { ...xHeaders(vector), "X-Timestamp": String(vector.timestamp + 1) })));
+  });
+
+  test(`five minutes on either side are accepted and no more: ${vector.name}`, async () => {
+    for (const headers of [xHeaders(vector), standardHeaders(vector)]) {
+      for (const [seconds, holds] of [[-301, false], [-300, true], [300, true], [301, false]] as const) {
+        assert.equal(await isGenuine(vector, headers, { now: vector.timestamp + seconds }), holds);
+      }
+    }
+  });
+
+  test(`a body that was written again still verifies: ${vector.name}`, async () => {
+    const blank = vector.body.replace(/^\{/, "{ ");
+    const own = vector.encoding === "ascii" && vector.differs.some((it) => SCRIPT_DIFFERS.includes(it));
+    assert.equal(await isGenuine(vector, xHeaders(vector), { body: blank }), !own);
+    // That of Standard Webhooks is made over the bytes alone.
+    assert.ok(!(await isGenuine(vector, standardHeaders(vector), { body: blank })));
+  });
+
+  test(`the event tells what was sent: ${vector.name}`, async () => {
+    const headers = { ...xHeaders(vector), ...standardHeaders(vector) };
+    const event = await verifyWebhook({ body: vector.body, headers, secret: vector.secrets, now: vector.timestamp });
+    assert.equal(event.job_id, vector.job_id);
+    assert.equal(event.status, vector.kind === "failed" ? "failed" : "done");
+    assert.equal(event.result?.image_url ?? null, vector.image_url);
+    assert.equal(event.error, vector.error);
+    assert.equal(event.deliveryId, vector.webhook_id);
+    assert.equal(event.sentAt.getTime(), vector.timestamp * 1000);
+    assert.equal(event.isTest, vector.kind === "test");
+  });
+}
+
+test("there are vectors", () => {
+  assert.ok(vectors.length > 20);
+  assert.ok(vectors.some(({ secrets }) => secrets.length > 1));
+  assert.ok(vectors.some(({ kind }) => kind === "test"));
+});
+
+test("an empty secret is never used", async () => {
+  for (const key of ["", "whsec_"]) {
+    // What somebody else would sign with it.
+    const code = createHmac("sha256", key).update("1795000000.{}").digest("hex");
+    const standard = createHmac("sha256", key).update("id.1795000000.{}").digest("base64");
+    const headers = {
+      "x-timestamp": "1795000000",
+      "x-signature": `sha256=${code}`,
+      "webhook-id": "id",
+      "webhook-timestamp": "1795000000",
+      "webhook-signature": `v1,${standard}`,
+    };
+    for (const secret of ["", " ", "whsec_", "whsec_ ", [], ["", "whsec_"]]) {
+      await assert.rejects(verifyWebhook({ body: "{}", headers, secret, now: 1_795_000_000 }), /no secret was given/);
+    }
+  }
+});
+
+test("a time that is none is refused", async () => {
+  for (const text of ["", "now", "1795000000.0", "+1795000000", " 1795000000", "01795000000", "1".repeat(5000), "1e9"]) {
+    assert.ok(!(await isGenuine(first, { ...xHeaders(first), "X-Timestamp": text })), text);
+    assert.ok(!(await isGenuine(first, { ...standardHeaders(first), "Webhook-Timestamp": text })), text);
+  }
+});
+
+test("a signature that is none is refused", async () => {
+  for (const text of ["", "é", "sha256=", "v1,", "v1,é", "v1a,AAAA", "\0", " "]) {
+    assert.ok(!(await isGenuine(first, { ...xHeaders(first), "X-Signature": text })), text);
+    assert.ok(!(await isGenuine(first, { ...standardHeaders(first), "Webhook-Signature": text })), text);
+  }
+});
+
+test("a signed body that is no delivery is refused", async () => {
+  for (const body of ["", "[]", "null", "{}", '{"job_id": 1', "[".repeat(100_000)]) {
+    const code = createHmac("sha256", "whsec_AAAA").update(`1795000000.${body}`).digest("hex");
+    const headers = { "x-timestamp": "1795000000", "x-signature": `sha256=${code}` };
+    await assert.rejects(verifyWebhook({ body, headers, secret: "whsec_AAAA", now: 1_795_000_000 }), /is no delivery/);
+  }
+});
+
+test("a refusal says why", async () => {
+  const late = { body: first.body, headers: xHeaders(first), secret: first.secrets, now: first.timestamp + 412 };
+  await assert.rejects(verifyWebhook(late), {
+    message: "X-Timestamp is 412 s ago; more than 300 s is refused; webhook-timestamp is missing",
+  });
+  const wrong = { body: first.body, headers: standardHeaders(first), secret: "whsec_AAAA", now: first.timestamp };
+  await assert.rejects(verifyWebhook(wrong), /webhook-signature does not match: another secret, or a changed body$/);
+});

@@ -1,0 +1,148 @@
+//! The system's resolver with a way of asking that hangs as long as the test wishes.
+
+use std::{
+    io,
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::future::join_all;
+use parking_lot::{Condvar, Mutex};
+
+use super::super::{Resolve, SystemResolver};
+
+const SOON: Duration = Duration::from_millis(20);
+const NEVER: Duration = Duration::from_secs(600);
+
+/// Name servers that answer for every name but those that begin with `dead`, which wait for the end of the test.
+#[derive(Default)]
+struct NameServers {
+    over: Mutex<bool>,
+    ended: Condvar,
+    asked: AtomicUsize,
+    waiting: AtomicUsize,
+}
+
+impl NameServers {
+    fn answer(&self, host: &str) -> io::Result<Vec<IpAddr>> {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        if host.starts_with("dead") {
+            self.waiting.fetch_add(1, Ordering::SeqCst);
+            let mut over = self.over.lock();
+            while !*over {
+                self.ended.wait(&mut over);
+            }
+            self.waiting.fetch_sub(1, Ordering::SeqCst);
+        }
+        Ok(vec![IpAddr::from([192, 0, 2, 1])])
+    }
+
+    /// Lets all that wait have their answers, or has those that come wait again.
+    fn set_over(&self, over: bool) {
+        *self.over.lock() = over;
+        self.ended.notify_all();
+    }
+
+    async fn until_waiting(&self, count: usize) {
+        while self.waiting.load(Ordering::SeqCst) != count {
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+/// Whatever comes of a test, no thread is left waiting.
+struct World {
+    servers: Arc<NameServers>,
+    resolver: SystemResolver,
+}
+
+impl World {
+    fn new(patience: Duration) -> Self {
+        let servers = Arc::new(NameServers::default());
+        let asked = Arc::clone(&servers);
+        let resolver = SystemResolver::asking(move |host| asked.answer(host), patience);
+        Self { servers, resolver }
+    }
+
+    async fn all(&self, names: usize) -> Vec<io::Result<Vec<IpAddr>>> {
+        let names: Vec<String> = (0..names).map(|it| format!("dead{it}.example")).collect();
+        join_all(names.iter().map(|it| self.resolver.resolve(it))).await
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        self.servers.set_over(true);
+    }
+}
+
+fn timed_out(outcome: &io::Result<Vec<IpAddr>>) -> bool {
+    matches!(outcome, Err(error) if error.kind() == io::ErrorKind::TimedOut)
+}
+
+#[actix_web::test]
+async fn names_that_hang_hold_up_no_other() {
+    let world = World::new(SOON);
+    assert!(world.all(64).await.iter().all(timed_out));
+    world.servers.until_waiting(64).await;
+    assert!(world.resolver.resolve("good.example").await.is_ok());
+}
+
+#[actix_web::test]
+async fn a_name_that_hangs_is_not_asked_for_twice() {
+    let world = World::new(SOON);
+    assert!(world.all(1).await.iter().all(timed_out));
+    assert!(world.all(1).await.iter().all(timed_out), "at once");
+    assert_eq!(world.servers.asked.load(Ordering::SeqCst), 1);
+    world.servers.set_over(true);
+    world.servers.until_waiting(0).await;
+    // Its answer came too late for anyone, and it is asked for anew.
+    while world.all(1).await.iter().any(Result::is_err) {}
+}
+
+#[actix_web::test]
+async fn those_who_ask_for_one_name_at_a_time_share_its_answer() {
+    let world = World::new(NEVER);
+    let asked = (0..50).map(|_| world.resolver.resolve("dead.example"));
+    let release = async {
+        world.servers.until_waiting(1).await;
+        world.servers.set_over(true);
+    };
+    let (answers, ()) = tokio::join!(join_all(asked), release);
+    assert!(answers.iter().all(Result::is_ok));
+    assert_eq!(world.servers.asked.load(Ordering::SeqCst), 1);
+}
+
+#[actix_web::test]
+async fn names_known_as_slow_have_a_quarter_of_the_places() {
+    let world = World::new(SOON);
+    assert!(world.all(64).await.iter().all(timed_out));
+    world.servers.set_over(true);
+    world.servers.until_waiting(0).await;
+    world.servers.set_over(false);
+    let slow = World {
+        servers: Arc::clone(&world.servers),
+        resolver: SystemResolver::clone(&world.resolver),
+    };
+    let all = actix_web::rt::spawn(async move { slow.all(64).await.len() });
+    world.servers.until_waiting(16).await;
+    assert!(world.resolver.resolve("good.example").await.is_ok());
+    assert_eq!(world.servers.waiting.load(Ordering::SeqCst), 16);
+    drop(world);
+    assert_eq!(all.await.unwrap(), 64);
+}
+
+#[actix_web::test]
+async fn a_name_that_nobody_waits_for_leaves_nothing_behind_but_its_thread() {
+    let world = World::new(NEVER);
+    for _ in 0..3 {
+        let asked = world.resolver.resolve("dead.example");
+        let _ = tokio::time::timeout(SOON, asked).await;
+    }
+    world.servers.until_waiting(1).await;
+    assert_eq!(world.servers.asked.load(Ordering::SeqCst), 1);
+}

@@ -1,0 +1,171 @@
+//! The operator's calls on accounts and their money.
+
+use super::examples::{ACCOUNT, charge, last_page, page};
+use crate::http::admin::accounts::{
+    AccountView, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING,
+};
+use crate::http::openapi::bodies::{object, told};
+use crate::http::openapi::kinds::{amount, or_null};
+use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::paging::Listing;
+use crate::http::problem::Code;
+use crate::http::wire::ledger::EntryView;
+use serde_json::{Value, json};
+
+/// What the path names.
+pub const ID: &str = "The account's id.";
+
+fn example() -> Value {
+    json!({
+        "account_id": ACCOUNT,
+        "name": "studio",
+        "balance": "25.00",
+        "reserved": "0.00",
+        "available": "25.00",
+        "created_at": "2026-11-18T11:06:40.001Z",
+    })
+}
+
+/// A name for people.
+pub fn name() -> Value {
+    json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$", "description": "A name for people, without control characters."})
+}
+
+/// `POST /accounts`
+pub fn open(sketch: &mut Sketch<'_>) -> Operation {
+    let body = object(OPENING, &["name"], |field| match field {
+        "name" => name(),
+        "balance" => told(or_null(amount()), "What it begins with."),
+        _ => Value::Null,
+    });
+    Operation::new("openAccount", "Accounts", "Open an account")
+        .body(
+            body,
+            &[(
+                "With a balance",
+                json!({"name": "studio", "balance": "25.00"}),
+            )],
+        )
+        .answer(
+            Answer::json(
+                201,
+                "The account.",
+                sketch.schema::<AccountView>(),
+                example(),
+            )
+            .link(
+                "show",
+                "showAccount",
+                "account_id",
+                "$response.body#/account_id",
+            )
+            .link(
+                "deposit",
+                "addDeposit",
+                "account_id",
+                "$response.body#/account_id",
+            )
+            .link(
+                "createKey",
+                "createKey",
+                "account_id",
+                "$response.body#/account_id",
+            )
+            .link(
+                "registerWebhook",
+                "registerWebhook",
+                "account_id",
+                "$response.body#/account_id",
+            ),
+        )
+}
+
+/// `GET /accounts`
+pub fn list(sketch: &mut Sketch<'_>) -> Operation {
+    let schema = sketch.schema::<Listing<AccountView>>();
+    Operation::new("listAccounts", "Accounts", "All accounts")
+        .text("Oldest first.")
+        .window()
+        .answer(Answer::json(
+            200,
+            "A page of accounts.",
+            schema,
+            page(example()),
+        ))
+}
+
+/// `GET /accounts/{account_id}`
+pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("showAccount", "Accounts", "An account")
+        .path_id("account_id", ID)
+        .answer(Answer::json(
+            200,
+            "The account.",
+            sketch.schema::<AccountView>(),
+            example(),
+        ))
+        .refuses([Code::NotFound])
+}
+
+/// `POST /accounts/{account_id}/deposits`
+pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
+    let body = object(DEPOSIT, &["amount"], |field| match field {
+        "amount" => told(
+            amount(),
+            "Not zero. A negative one takes money back, never so much that `balance` falls below `reserved`.",
+        ),
+        "reference" => {
+            json!({"type": ["string", "null"], "maxLength": MAX_REFERENCE_CHARS, "description": "Your own words, such as an invoice number."})
+        }
+        _ => Value::Null,
+    });
+    let entry = super::examples::with(
+        charge(),
+        json!({
+            "kind": "deposit",
+            "amount": "25.00",
+            "balance_after": "124.866",
+            "job_id": null,
+            "reference": "invoice 7",
+        }),
+    );
+    Operation::new("addDeposit", "Accounts", "Book a deposit")
+        .path_id("account_id", ID)
+        .idempotent("Your name for this deposit: repeated under the same one it is booked once.")
+        .body(
+            body,
+            &[
+                (
+                    "A deposit",
+                    json!({"amount": "25.00", "reference": "invoice 7"}),
+                ),
+                (
+                    "A correction",
+                    json!({"amount": "-5.00", "reference": "invoice 7 was too high"}),
+                ),
+            ],
+        )
+        .answer(Answer::json(
+            201,
+            "The new line of the ledger.",
+            sketch.schema::<EntryView>(),
+            entry,
+        ))
+        .refuses([Code::NotFound])
+}
+
+/// `GET /accounts/{account_id}/transactions`
+pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
+    let schema = sketch.schema::<Listing<EntryView>>();
+    Operation::new("listTransactions", "Accounts", "An account's ledger")
+        .text("Newest first.")
+        .path_id("account_id", ID)
+        .window()
+        .answer(Answer::json(
+            200,
+            "A page of the ledger.",
+            schema,
+            last_page(charge()),
+        ))
+        .refuses([Code::NotFound])
+}

@@ -1,0 +1,54 @@
+//! What is on sale, and what the key in hand may do.
+
+use super::examples::{KEY, last_page};
+use crate::http::key::OwnKey;
+use crate::http::models::Model;
+use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::paging::Listing;
+use serde_json::json;
+
+/// `GET /models`
+pub fn models(sketch: &mut Sketch<'_>) -> Operation {
+    let example = json!({
+        "id": "fast",
+        "modes": ["text-to-image", "image-to-image"],
+        "aspect_ratios": ["1:1", "3:2", "16:9"],
+        "resolutions": ["1K"],
+        "prices": {"1K": "0.039"},
+        "paused": false,
+        "allowed": true,
+    });
+    let listed = Answer::json(
+        200,
+        "All models, on one page.",
+        sketch.schema::<Listing<Model>>(),
+        last_page(example),
+    );
+    Operation::new("listModels", "Account", "What is on sale")
+        .text("Each model with its ratios, sizes and prices, whether it is paused, and whether this key may use it.")
+        .answer(listed.not_stored())
+}
+
+/// `GET /key`
+pub fn key(sketch: &mut Sketch<'_>) -> Operation {
+    let example = json!({
+        "key_id": KEY,
+        "name": "website",
+        "models": ["fast", "quality", "pro"],
+        "active": true,
+        "expires_at": null,
+        "spend_limit": "50.00",
+        "spent": "0.134",
+        "spend_limit_daily": "5.00",
+        "spent_today": "0.134",
+        "rate_limit": {"per_second": 5, "burst": 10},
+        "created_at": "2026-11-18T11:06:40.001Z",
+    });
+    let told = Answer::json(
+        200,
+        "The key, without its text.",
+        sketch.schema::<OwnKey<'static>>(),
+        example,
+    );
+    Operation::new("showKey", "Account", "What this key may do").answer(told.not_stored())
+}

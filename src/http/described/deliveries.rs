@@ -1,0 +1,77 @@
+//! The operator's calls on deliveries.
+
+use super::examples::{ACCOUNT, WEBHOOK, page, with};
+use crate::http::admin::deliveries::DeliveryView;
+use crate::http::openapi::kinds::{JOB, words};
+use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::paging::Listing;
+use crate::http::problem::Code;
+use serde_json::{Value, json};
+
+const ID: &str = "The delivery's id.";
+
+fn example() -> Value {
+    json!({
+        "delivery_id": JOB,
+        "account_id": ACCOUNT,
+        "job_id": JOB,
+        "webhook_id": WEBHOOK,
+        "url": "https://shop.example/hooks/tintype",
+        "status": "delivered",
+        "reason": null,
+        "attempts": [
+            {"at": "2026-11-20T20:10:58.540Z", "status_code": 503, "error": null, "duration_ms": 41, "response_body": "busy"},
+            {"at": "2026-11-20T20:11:58.590Z", "status_code": 200, "error": null, "duration_ms": 38, "response_body": "ok"},
+        ],
+        "next_attempt_at": null,
+        "created_at": "2026-11-20T20:10:58.531Z",
+    })
+}
+
+/// A delivery that has not been tried yet.
+pub fn pending() -> Value {
+    with(
+        example(),
+        json!({
+            "status": "pending",
+            "attempts": [],
+            "next_attempt_at": "2026-11-20T20:10:58.531Z",
+        }),
+    )
+}
+
+/// `GET /deliveries`
+pub fn list(sketch: &mut Sketch<'_>) -> Operation {
+    let id = || json!({"type": "string", "format": "uuid"});
+    let schema = sketch.schema::<Listing<DeliveryView>>();
+    Operation::new("listDeliveries", "Deliveries", "The delivery log")
+        .text("Newest first. A page looks at a bounded number of deliveries: with a filter that few pass it may end early and still have a `next_cursor`.")
+        .window()
+        .query("account_id", "Only to this account's webhooks.", id())
+        .query("job_id", "Only about this job.", id())
+        .query("webhook_id", "Only to this webhook.", id())
+        .query("status", "Only those that stand so.", words(["pending", "delivered", "failed"]))
+        .answer(Answer::json(200, "A page of deliveries.", schema, page(example())))
+}
+
+/// `GET /deliveries/{delivery_id}`
+pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("showDelivery", "Deliveries", "A delivery")
+        .path_id("delivery_id", ID)
+        .answer(Answer::json(
+            200,
+            "The delivery with its attempts.",
+            sketch.schema::<DeliveryView>(),
+            example(),
+        ))
+        .refuses([Code::NotFound])
+}
+
+/// `POST /deliveries/{delivery_id}/redeliver`
+pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("redeliver", "Deliveries", "Send a delivery again")
+        .text("It is pending again, with a fresh set of attempts. `409` where its webhook has been removed.")
+        .path_id("delivery_id", ID)
+        .answer(Answer::json(202, "The delivery, pending.", sketch.schema::<DeliveryView>(), pending()))
+        .refuses([Code::NotFound, Code::Conflict])
+}

@@ -1,0 +1,106 @@
+//! What registered webhooks receive: the one event.
+
+use super::examples::done;
+use crate::http::openapi::kinds::{JOB, words};
+use serde_json::{Map, Value, json};
+
+/// The webhooks of the client document.
+pub fn events_to_webhooks() -> Value {
+    json!({"jobEnded": {"post": {
+        "operationId": "jobEnded",
+        "tags": ["Jobs"],
+        "summary": "A job has ended",
+        "description": "Sent to a registered webhook when a job is `done` or `failed`. Any `2xx` ends the delivery; everything else is tried again, 7 times in all over about 53 minutes. \
+            A delivery may come twice: go by `job_id`. The body is byte for byte what is signed. `X-Signature` is `sha256=` and the hex HMAC-SHA256 of `X-Timestamp`, a point and the body, \
+            under the webhook's secret; refuse a delivery whose timestamp is more than 300 seconds off. The headers of Standard Webhooks are beside it, under the same secret.",
+        "parameters": headers(),
+        "requestBody": {
+            "required": true,
+            "content": {"application/json": {"schema": payload(), "examples": examples()}},
+        },
+        "responses": {"2XX": {"description": "The delivery has arrived."}},
+        "security": [],
+    }}})
+}
+
+fn headers() -> Value {
+    let header = |(name, text, example): (&str, &str, &str)| {
+        json!({
+            "name": name,
+            "in": "header",
+            "required": true,
+            "description": text,
+            "schema": {"type": "string"},
+            "example": example,
+        })
+    };
+    [
+        (
+            "X-Signature",
+            "The signature, under the newest secret.",
+            "sha256=6f1d2b7c0a5e4f3c8d9b1a7e6c5d4f3b2a190817263544f5e6d7c8b9a0f1e2d3",
+        ),
+        (
+            "X-Timestamp",
+            "When the attempt was sent, in seconds since 1970.",
+            "1795000258",
+        ),
+        (
+            "webhook-id",
+            "The delivery's id, the same over its attempts.",
+            JOB,
+        ),
+        ("webhook-timestamp", "As `X-Timestamp`.", "1795000258"),
+        (
+            "webhook-signature",
+            "Signatures of Standard Webhooks, one for each secret that is valid.",
+            "v1,bW9zdCBvZiB0aGlzIGlzIGFuIGV4YW1wbGUgb25seQo=",
+        ),
+    ]
+    .into_iter()
+    .map(header)
+    .collect()
+}
+
+fn payload() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "job_id": {"type": "string", "format": "uuid", "description": "The job."},
+            "status": words(["done", "failed"]),
+            "result": {
+                "type": ["object", "null"],
+                "description": "Only of a job that is done.",
+                "properties": {"image_url": {"type": "string", "format": "uri", "description": "Where the picture is fetched from; fresh with each attempt."}},
+                "required": ["image_url"],
+            },
+            "error": {"type": ["string", "null"], "description": "Only of a job that failed: why."},
+            "metadata": {"type": ["object", "null"], "description": "The request's, without its own keys that begin with `_`.", "additionalProperties": true},
+        },
+        "required": ["job_id", "status", "result", "error", "metadata"],
+        "additionalProperties": false,
+    })
+}
+
+fn examples() -> Map<String, Value> {
+    let told = |status: &str, result: Value, error: Value| {
+        json!({"summary": status, "value": {
+            "job_id": JOB,
+            "status": status,
+            "result": result,
+            "error": error,
+            "metadata": {"order": "4711"},
+        }})
+    };
+    let failed = "the back end did not answer in time";
+    Map::from_iter([
+        (
+            "done".to_owned(),
+            told("done", done()["result"].clone(), Value::Null),
+        ),
+        (
+            "failed".to_owned(),
+            told("failed", Value::Null, failed.into()),
+        ),
+    ])
+}

@@ -1,0 +1,124 @@
+//! Answers as they may look, shared by the descriptions.
+
+use crate::http::openapi::kinds::JOB;
+use serde_json::{Value, json};
+
+/// An account of the examples.
+pub const ACCOUNT: &str = "01a1f0c2-7b10-7d44-8f2e-5a1c9e7b3d01";
+/// A key.
+pub const KEY: &str = "01a1f0c2-9e41-7a02-b6c3-0d9f4e2a7c55";
+/// A webhook.
+pub const WEBHOOK: &str = "01a1f0c3-1a77-7e90-a4d8-6b2e8c1f9d33";
+const PICTURE: &str = "https://pictures.example/files/results/01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10.png?expires=1795086658&signature=5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c5d0c1c7e5a0f4d0a9b1f6e2c8d7a3b4c";
+
+/// A job that is done.
+pub fn done() -> Value {
+    json!({
+        "job_id": JOB,
+        "status": "done",
+        "created_at": "2026-11-20T20:10:58.145Z",
+        "started_at": "2026-11-20T20:10:58.147Z",
+        "finished_at": "2026-11-20T20:10:58.531Z",
+        "result": {"image_url": PICTURE},
+        "error": null,
+        "queue_position": null,
+    })
+}
+
+/// A job that waits.
+pub fn queued() -> Value {
+    json!({
+        "job_id": JOB,
+        "status": "queued",
+        "created_at": "2026-11-20T20:10:58.145Z",
+        "started_at": null,
+        "finished_at": null,
+        "result": null,
+        "error": null,
+        "queue_position": 3,
+    })
+}
+
+/// A job that was canceled.
+pub fn canceled() -> Value {
+    with(
+        queued(),
+        json!({
+            "status": "failed",
+            "finished_at": "2026-11-20T20:11:02.310Z",
+            "error": "canceled",
+            "queue_position": null,
+        }),
+    )
+}
+
+/// A job that failed.
+pub fn failed() -> Value {
+    with(
+        done(),
+        json!({
+            "status": "failed",
+            "result": null,
+            "error": "blocked for safety: the model refused the prompt",
+        }),
+    )
+}
+
+/// A job with all that is on record of it.
+pub fn record(job: Value) -> Value {
+    with(
+        job,
+        json!({
+            "account_id": ACCOUNT,
+            "key_id": KEY,
+            "tier": "pro",
+            "mode": "text-to-image",
+            "aspect_ratio": "16:9",
+            "ratio": "16:9",
+            "resolution": "2K",
+            "price": "0.134",
+            "prompt": "a lighthouse in a storm at night",
+            "metadata": {"order": "4711"},
+            "callback_url": null,
+            "origin": "native",
+            "inputs": [],
+            "picture": {"bytes": 3_214_870, "width": 2_752, "height": 1_536},
+        }),
+    )
+}
+
+/// The same without a picture.
+pub fn record_without_picture(job: Value) -> Value {
+    with(record(job), json!({"picture": null}))
+}
+
+/// A line of a ledger.
+pub fn charge() -> Value {
+    json!({
+        "transaction_id": "01a1fa95-2dc3-7b61-8c0a-9f1e2d3c4b5a",
+        "kind": "charge",
+        "amount": "-0.134",
+        "balance_after": "99.866",
+        "job_id": JOB,
+        "reference": null,
+        "created_at": "2026-11-20T20:10:58.531Z",
+    })
+}
+
+/// A page of a list.
+pub fn page(entry: Value) -> Value {
+    json!({"data": [entry], "next_cursor": "01a1fa952c1f7c3a9d5e3f6b8a4c2d10"})
+}
+
+/// The last page of a list.
+pub fn last_page(entry: Value) -> Value {
+    json!({"data": [entry], "next_cursor": null})
+}
+
+/// An example with some members replaced or added.
+pub fn with(mut onto: Value, extra: Value) -> Value {
+    if let (Value::Object(onto), Value::Object(extra)) = (&mut onto, extra) {
+        onto.extend(extra);
+    }
+    onto
+}

@@ -1,0 +1,206 @@
+//! The operator's calls on API keys.
+
+use super::accounts::{self, name};
+use super::examples::{ACCOUNT, KEY, last_page, with};
+use crate::http::admin::key_body::{FIELDS, MAX_PER_SECOND, MAX_RANGES};
+use crate::http::admin::key_view::KeyView;
+use crate::http::admin::keys::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, ROTATION};
+use crate::http::openapi::bodies::{object, told};
+use crate::http::openapi::kinds::{or_null, words};
+use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::paging::Listing;
+use crate::http::problem::Code;
+use serde_json::{Value, json};
+use tintype_storage::domain::tier::Tier;
+
+const ID: &str = "The key's id.";
+
+fn example() -> Value {
+    json!({
+        "key_id": KEY,
+        "account_id": ACCOUNT,
+        "name": "website",
+        "models": ["fast"],
+        "active": true,
+        "expires_at": null,
+        "spend_limit": "5.00",
+        "spend_limit_daily": null,
+        "spend_limit_monthly": null,
+        "spent": "0.039",
+        "spent_today": "0.039",
+        "spent_this_month": "0.039",
+        "rate_limit": {"per_second": 5, "burst": 10},
+        "allowed_ips": ["192.0.2.0/24"],
+        "last_used_at": "2026-11-20T20:10:58.145Z",
+        "previous_valid_until": null,
+        "created_at": "2026-11-18T11:06:40.001Z",
+    })
+}
+
+fn with_text() -> Value {
+    with(
+        example(),
+        json!({"api_key": "tt_0n7kQx4uYb2WmZr9VtLs8HfPa6JcDe1GiKoMq3SwUy5BnT0aF"}),
+    )
+}
+
+fn field(name_of: &str) -> Value {
+    let limit = |text: &str| {
+        let schema = json!({"type": ["string", "null"], "pattern": r"^0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$", "examples": ["5.00"]});
+        told(
+            schema,
+            format!("The most that it may spend {text}. `null`: no such limit."),
+        )
+    };
+    match name_of {
+        "name" => name(),
+        "models" => json!({
+            "type": ["array", "null"],
+            "minItems": 1,
+            "items": words(Tier::ALL.iter().map(|it| it.word())),
+            "description": "The models that it may ask for. `null`: all.",
+        }),
+        "active" => json!({"type": ["boolean", "null"], "description": "Switched on."}),
+        "expires_at" => {
+            json!({"type": ["string", "null"], "format": "date-time", "description": "Until when it is valid. `null`: for ever."})
+        }
+        "spend_limit" => limit("over all its life"),
+        "spend_limit_daily" => limit("in a day of UTC"),
+        "spend_limit_monthly" => limit("in a calendar month of UTC"),
+        "rate_limit" => {
+            let number = || json!({"type": "integer", "minimum": 1, "maximum": MAX_PER_SECOND});
+            json!({
+                "type": ["object", "null"],
+                "properties": {
+                    "per_second": told(number(), "Calls a second."),
+                    "burst": told(number(), "Calls at once, after a quiet time."),
+                },
+                "required": ["per_second", "burst"],
+                "additionalProperties": false,
+                "description": "How often it may call. `null`: as the configuration says.",
+            })
+        }
+        "allowed_ips" => json!({
+            "type": ["array", "null"],
+            "minItems": 1,
+            "maxItems": MAX_RANGES,
+            "items": {"type": "string", "examples": ["192.0.2.0/24"]},
+            "description": "Addresses and ranges that it may be used from. `null`: everywhere.",
+        }),
+        _ => Value::Null,
+    }
+}
+
+/// A name need not be sent again.
+fn field_to_change(name: &str) -> Value {
+    match name {
+        "name" => or_null(field(name)),
+        _ => field(name),
+    }
+}
+
+/// `GET /accounts/{account_id}/keys`
+pub fn list(sketch: &mut Sketch<'_>) -> Operation {
+    let schema = sketch.schema::<Listing<KeyView>>();
+    Operation::new("listKeys", "Keys", "An account's keys")
+        .path_id("account_id", accounts::ID)
+        .window()
+        .answer(Answer::json(
+            200,
+            "A page of keys, without their texts.",
+            schema,
+            last_page(example()),
+        ))
+        .refuses([Code::NotFound])
+}
+
+/// `POST /accounts/{account_id}/keys`
+pub fn create(sketch: &mut Sketch<'_>) -> Operation {
+    let least = json!({"name": "website"});
+    let most = json!({
+        "name": "website",
+        "models": ["fast"],
+        "spend_limit": "5.00",
+        "rate_limit": {"per_second": 5, "burst": 10},
+        "allowed_ips": ["192.0.2.0/24"],
+    });
+    Operation::new("createKey", "Keys", "Make a key")
+        .text("`api_key` is told this once; only its hash is kept. Every restriction is optional.")
+        .path_id("account_id", accounts::ID)
+        .body(
+            object(FIELDS, &["name"], field),
+            &[("With all rights", least), ("Narrowed", most)],
+        )
+        .answer(
+            Answer::json(
+                201,
+                "The key with its text.",
+                sketch.schema::<KeyView>(),
+                with_text(),
+            )
+            .link("show", "showApiKey", "key_id", "$response.body#/key_id")
+            .link("change", "changeKey", "key_id", "$response.body#/key_id")
+            .link("rotate", "rotateKey", "key_id", "$response.body#/key_id")
+            .link("remove", "removeKey", "key_id", "$response.body#/key_id"),
+        )
+        .refuses([Code::NotFound])
+}
+
+/// `GET /keys/{key_id}`
+pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("showApiKey", "Keys", "A key")
+        .path_id("key_id", ID)
+        .answer(Answer::json(
+            200,
+            "The key, without its text.",
+            sketch.schema::<KeyView>(),
+            example(),
+        ))
+        .refuses([Code::NotFound])
+}
+
+/// `PATCH /keys/{key_id}`
+pub fn change(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("changeKey", "Keys", "Change a key")
+        .text("What is left out stays as it is; `null` lifts a restriction. It holds from the next call on.")
+        .path_id("key_id", ID)
+        .body(object(FIELDS, &[], field_to_change), &[
+            ("Switched off", json!({"active": false})),
+            ("A limit lifted", json!({"spend_limit": null})),
+        ])
+        .answer(Answer::json(200, "The key as it is now.", sketch.schema::<KeyView>(), example()))
+        .refuses([Code::NotFound])
+}
+
+/// `DELETE /keys/{key_id}`
+pub fn remove(_: &mut Sketch<'_>) -> Operation {
+    Operation::new("removeKey", "Keys", "Remove a key")
+        .text("Its jobs go on, and are paid.")
+        .path_id("key_id", ID)
+        .answer(Answer::new(204, "The key is gone."))
+        .refuses([Code::NotFound])
+}
+
+/// `POST /keys/{key_id}/rotate`
+pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
+    let body = object(ROTATION, &[], |field| match field {
+        "overlap_hours" => json!({
+            "type": ["integer", "null"],
+            "minimum": 0,
+            "maximum": MAX_OVERLAP_HOURS,
+            "default": DEFAULT_OVERLAP_HOURS,
+            "description": "Hours that the old text stays valid. 0 ends every earlier text at once.",
+        }),
+        _ => Value::Null,
+    });
+    let rotated = with(
+        with_text(),
+        json!({"previous_valid_until": "2026-11-21T20:10:58.145Z"}),
+    );
+    Operation::new("rotateKey", "Keys", "Give a key a new text")
+        .text("The same key, with the same limits and the same spending. At most 8 earlier texts are valid at once.")
+        .path_id("key_id", ID)
+        .optional_body(body, &[("A key that has leaked", json!({"overlap_hours": 0}))])
+        .answer(Answer::json(200, "The key with its new text.", sketch.schema::<KeyView>(), rotated))
+        .refuses([Code::NotFound, Code::Conflict])
+}

@@ -1,0 +1,36 @@
+//! What an account has, and what became of it.
+
+use super::examples::{charge, page};
+use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::paging::Listing;
+use crate::http::wire::job::BalanceView;
+use crate::http::wire::ledger::EntryView;
+use serde_json::json;
+
+/// `GET /balance`
+pub fn balance(sketch: &mut Sketch<'_>) -> Operation {
+    let example = json!({"balance": "99.866", "reserved": "0.134", "available": "99.732"});
+    let told = Answer::json(
+        200,
+        "The account's money.",
+        sketch.schema::<BalanceView>(),
+        example,
+    );
+    Operation::new("showBalance", "Account", "What can be spent")
+        .text("All three amounts are of one moment: `available` is `balance` without `reserved`.")
+        .answer(told.not_stored())
+}
+
+/// `GET /transactions`
+pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
+    let listed = Answer::json(
+        200,
+        "A page of the ledger.",
+        sketch.schema::<Listing<EntryView>>(),
+        page(charge()),
+    );
+    Operation::new("listTransactions", "Account", "The ledger")
+        .text("What came in and what each picture cost, with the balance after each line; newest first.")
+        .window()
+        .answer(listed.not_stored())
+}

@@ -1,0 +1,74 @@
+//! Health, readiness, and the documents themselves.
+
+use crate::http::health::Standing;
+use crate::http::openapi::Header;
+use crate::http::openapi::{Answer, Operation, Sketch};
+use serde_json::json;
+
+/// `GET /healthz`
+pub fn healthz(sketch: &mut Sketch<'_>) -> Operation {
+    let well = Answer::json(
+        200,
+        "The process answers.",
+        sketch.schema::<Standing>(),
+        json!({"status": "ok"}),
+    );
+    Operation::new("health", "Service", "Is the process alive?")
+        .text("`503` once its storage has failed: it is about to end, and to be restarted.")
+        .answer(well)
+}
+
+/// `GET /readyz`
+pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
+    let ready = Answer::json(
+        200,
+        "Jobs can be taken.",
+        sketch.schema::<Standing>(),
+        json!({"status": "ready"}),
+    );
+    Operation::new("readiness", "Service", "Can it take jobs?")
+        .text("Its records can be read, and its object store answers.")
+        .answer(ready)
+}
+
+/// `GET /api/v1/openapi.json`
+pub fn native(_: &mut Sketch<'_>) -> Operation {
+    document(Operation::new("showDocument", "Service", "This document"))
+        .text("In OpenAPI 3.1, of exactly what this instance serves: ratios, sizes and limits are those of its configuration. A page that renders it is at `/docs`.")
+}
+
+/// `GET /admin/v1/openapi.json`
+pub fn operator(_: &mut Sketch<'_>) -> Operation {
+    document(Operation::new(
+        "showOperatorDocument",
+        "Service",
+        "This document",
+    ))
+    .text("In OpenAPI 3.1. The page at `/docs` renders it for whoever types the token in.")
+}
+
+fn document(operation: Operation) -> Operation {
+    let schema = json!({
+        "type": "object",
+        "properties": {"openapi": {"type": "string", "pattern": "^3\\.1\\."}},
+        "required": ["openapi", "info", "paths"],
+    });
+    let example =
+        json!({"openapi": "3.1.0", "info": {"title": "Tintype", "version": "0.1.0"}, "paths": {}});
+    operation
+        .header(
+            "If-None-Match",
+            "The `ETag` of a copy that you have.",
+            json!({"type": "string"}),
+        )
+        .answer(
+            Answer::json(200, "The document.", schema, example)
+                .header(Header::ETAG)
+                .header(Header::REVALIDATE),
+        )
+        .answer(
+            Answer::new(304, "The copy that you have is the document.")
+                .header(Header::ETAG)
+                .header(Header::REVALIDATE),
+        )
+}

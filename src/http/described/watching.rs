@@ -1,0 +1,116 @@
+//! The operator's calls on the service itself: figures, switches, the log of changes.
+
+use super::examples::{ACCOUNT, KEY, page};
+use crate::http::admin::audit::EntryView;
+use crate::http::admin::pause::{BODY, MAX_REASON_CHARS, SWITCHES, Switches, TIERS};
+use crate::http::admin::stats::Figures;
+use crate::http::openapi::bodies::{object, told};
+use crate::http::openapi::kinds::words;
+use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::paging::Listing;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use tintype_storage::domain::audit_log::Action;
+
+/// `GET /stats`
+pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
+    let example = json!({
+        "queued": {"fast": 3, "quality": 0, "pro": 12},
+        "running": 2,
+        "live_jobs": 17,
+        "throughput": {"window_seconds": 3600, "done": 840, "failed": 2},
+        "backends": [{"name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "running": 2}],
+        "webhooks_pending": 1,
+    });
+    Operation::new("showStats", "Service", "How the service is")
+        .text("Queue, running jobs, what the last hour has brought, back ends, and deliveries that are pending.")
+        .answer(Answer::json(200, "The figures of this moment.", sketch.schema::<Figures>(), example))
+}
+
+fn switches() -> Value {
+    json!({
+        "project": false,
+        "tiers": {"fast": true, "quality": false, "pro": false},
+        "reasons": {"project": null, "fast": "new weights until 14:00", "quality": null, "pro": null},
+    })
+}
+
+/// `GET /pause`
+pub fn show_pause(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("showPause", "Service", "What is paused").answer(Answer::json(
+        200,
+        "The switches.",
+        sketch.schema::<Switches>(),
+        switches(),
+    ))
+}
+
+/// `PUT /pause`
+pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
+    let switch = || json!({"type": ["boolean", "null"]});
+    let reason = || json!({"type": ["string", "null"], "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$"});
+    let or_nothing = |mut schema: Value, text: &str| {
+        schema["type"] = json!(["object", "null"]);
+        told(schema, text)
+    };
+    let body = object(BODY, &[], |field| match field {
+        "project" => told(switch(), "Everything."),
+        "tiers" => or_nothing(object(TIERS, &[], |_| switch()), "Single models."),
+        "reason" => told(
+            reason(),
+            "What callers are told, for all that is paused and has no reason of its own.",
+        ),
+        "reasons" => or_nothing(
+            object(SWITCHES, &[], |_| reason()),
+            "Reasons of single switches.",
+        ),
+        _ => Value::Null,
+    });
+    Operation::new("setPause", "Service", "Pause, or take up again")
+        .text("The switches as they are to be: what is left out is not paused. New calls are then `503` with the reason; what is queued stays queued, what runs goes on. What stays paused keeps its reason unless it is given another.")
+        .body(body, &[
+            ("A model paused", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
+            ("Everything taken up again", json!({})),
+        ])
+        .answer(Answer::json(200, "The switches as they are now.", sketch.schema::<Switches>(), switches()))
+}
+
+/// `GET /audit`
+pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
+    let kinds: BTreeSet<&str> = Action::ALL
+        .iter()
+        .filter_map(|it| it.word().split('.').next())
+        .collect();
+    let actions = Action::ALL.iter().map(|it| it.word()).chain(kinds);
+    let moment = || json!({"type": "string", "format": "date-time"});
+    let entry = json!({
+        "audit_id": "01a1fa95-4e8d-7f05-b1c7-2a9d6e3f8b44",
+        "at": "2026-11-20T20:11:02.310Z",
+        "actor": "operator",
+        "person_id": null,
+        "action": "key.change",
+        "account_id": ACCOUNT,
+        "subject_id": KEY,
+        "before": {"active": true},
+        "after": {"active": false},
+        "request_id": "80a496c0-53a5-4b0e-8f9d-0c7f2a6d1e3b",
+        "address": "198.51.100.7",
+    });
+    let schema = sketch.schema::<Listing<EntryView>>();
+    Operation::new("listChanges", "Service", "Who changed what")
+        .text("Newest first. Each line was written in the commit that made its change.")
+        .window()
+        .query(
+            "account_id",
+            "Only what concerns this account.",
+            json!({"type": "string", "format": "uuid"}),
+        )
+        .query(
+            "action",
+            "Only such changes; what stands before the dot means all of that kind.",
+            words(actions),
+        )
+        .query("from", "Only from this moment on.", moment())
+        .query("to", "Only up to this moment.", moment())
+        .answer(Answer::json(200, "A page of the log.", schema, page(entry)))
+}

@@ -1,0 +1,210 @@
+//! The operator's calls on registered webhooks.
+
+use super::accounts;
+use super::deliveries::pending;
+use super::examples::{ACCOUNT, WEBHOOK, last_page};
+use crate::http::admin::deliveries::{DeliveryView, RANGE, Redelivery};
+use crate::http::admin::webhooks::{FIELDS, WebhookView};
+use crate::http::openapi::bodies::object;
+use crate::http::openapi::kinds::{or_null, words};
+use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::paging::Listing;
+use crate::http::problem::Code;
+use serde_json::{Value, json};
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::request::MAX_URL_CHARS;
+
+const ID: &str = "The webhook's id.";
+
+fn example() -> Value {
+    json!({
+        "webhook_id": WEBHOOK,
+        "account_id": ACCOUNT,
+        "url": "https://shop.example/hooks/tintype",
+        "secret": "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD",
+        "encoding": "ascii",
+        "created_at": "2026-11-18T11:06:40.001Z",
+    })
+}
+
+fn field(name: &str) -> Value {
+    match name {
+        "url" => json!({
+            "type": "string",
+            "format": "uri",
+            "pattern": "^https?://",
+            "minLength": 1,
+            "maxLength": MAX_URL_CHARS,
+            "description": "Where deliveries go: http or https, at a public address.",
+        }),
+        "encoding" => {
+            let mut schema = or_null(words(Encoding::ALL.iter().map(|it| it.word())));
+            schema["description"] = "How bodies are written: `ascii` as Python's json does, the default, or `utf8` as JavaScript does.".into();
+            schema
+        }
+        _ => Value::Null,
+    }
+}
+
+fn field_to_change(name: &str) -> Value {
+    match name {
+        "url" => or_null(field(name)),
+        _ => field(name),
+    }
+}
+
+/// `GET /accounts/{account_id}/webhooks`
+pub fn list(sketch: &mut Sketch<'_>) -> Operation {
+    let schema = sketch.schema::<Listing<WebhookView>>();
+    Operation::new("listWebhooks", "Webhooks", "An account's webhooks")
+        .path_id("account_id", accounts::ID)
+        .window()
+        .answer(Answer::json(
+            200,
+            "A page of webhooks.",
+            schema,
+            last_page(example()),
+        ))
+        .refuses([Code::NotFound])
+}
+
+/// `POST /accounts/{account_id}/webhooks`
+pub fn register(sketch: &mut Sketch<'_>) -> Operation {
+    let example_body = json!({"url": "https://shop.example/hooks/tintype"});
+    Operation::new("registerWebhook", "Webhooks", "Register a webhook")
+        .path_id("account_id", accounts::ID)
+        .body(
+            object(FIELDS, &["url"], field),
+            &[("A webhook", example_body)],
+        )
+        .answer(
+            Answer::json(
+                201,
+                "The webhook with its secret.",
+                sketch.schema::<WebhookView>(),
+                example(),
+            )
+            .link(
+                "show",
+                "showWebhook",
+                "webhook_id",
+                "$response.body#/webhook_id",
+            )
+            .link(
+                "change",
+                "changeWebhook",
+                "webhook_id",
+                "$response.body#/webhook_id",
+            )
+            .link(
+                "remove",
+                "removeWebhook",
+                "webhook_id",
+                "$response.body#/webhook_id",
+            ),
+        )
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+/// `GET /webhooks/{webhook_id}`
+pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("showWebhook", "Webhooks", "A webhook")
+        .path_id("webhook_id", ID)
+        .answer(Answer::json(
+            200,
+            "The webhook with its secret.",
+            sketch.schema::<WebhookView>(),
+            example(),
+        ))
+        .refuses([Code::NotFound])
+}
+
+/// `PATCH /webhooks/{webhook_id}`
+pub fn change(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("changeWebhook", "Webhooks", "Change a webhook")
+        .path_id("webhook_id", ID)
+        .body(
+            object(FIELDS, &[], field_to_change),
+            &[("For JavaScript", json!({"encoding": "utf8"}))],
+        )
+        .answer(Answer::json(
+            200,
+            "The webhook as it is now.",
+            sketch.schema::<WebhookView>(),
+            example(),
+        ))
+        .refuses([Code::NotFound, Code::Conflict])
+}
+
+/// `DELETE /webhooks/{webhook_id}`
+pub fn remove(_: &mut Sketch<'_>) -> Operation {
+    Operation::new("removeWebhook", "Webhooks", "Remove a webhook")
+        .text(
+            "Deliveries to it that are pending end as `failed`, with the reason `webhook deleted`.",
+        )
+        .path_id("webhook_id", ID)
+        .answer(Answer::new(204, "The webhook is gone."))
+        .refuses([Code::NotFound])
+}
+
+/// `POST /webhooks/{webhook_id}/test`
+pub fn test(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("testWebhook", "Webhooks", "Send a test delivery")
+        .text("About a job that never was, with `metadata` `{\"test\": true}`.")
+        .path_id("webhook_id", ID)
+        .answer(
+            Answer::json(
+                202,
+                "The delivery, pending.",
+                sketch.schema::<DeliveryView>(),
+                pending(),
+            )
+            .link(
+                "show",
+                "showDelivery",
+                "delivery_id",
+                "$response.body#/delivery_id",
+            ),
+        )
+        .refuses([Code::NotFound])
+}
+
+/// `POST /webhooks/{webhook_id}/rotate-secret`
+pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("rotateSecret", "Webhooks", "Give a webhook a new secret")
+        .text("`X-Signature` is signed with the new secret at once; `webhook-signature` lists both for 24 hours.")
+        .path_id("webhook_id", ID)
+        .answer(Answer::json(200, "The webhook with its new secret.", sketch.schema::<WebhookView>(), example()))
+        .refuses([Code::NotFound])
+}
+
+/// `POST /webhooks/{webhook_id}/redeliver`
+pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
+    let moment = |text: &str| json!({"type": ["string", "null"], "format": "date-time", "description": text});
+    let body = object(RANGE, &[], |field| match field {
+        "from" => moment("Only deliveries of this moment or later."),
+        "to" => moment("Only deliveries of this moment or earlier."),
+        _ => Value::Null,
+    });
+    Operation::new(
+        "redeliverFailed",
+        "Webhooks",
+        "Send all failed deliveries again",
+    )
+    .text("Those of this webhook that were created in a range of time, 10,000 at most.")
+    .path_id("webhook_id", ID)
+    .body(
+        body,
+        &[(
+            "Of one morning",
+            json!({"from": "2026-11-20T08:00:00Z", "to": "2026-11-20T12:00:00Z"}),
+        )],
+    )
+    .answer(Answer::json(
+        202,
+        "How many are pending again.",
+        sketch.schema::<Redelivery>(),
+        json!({"redelivered": 12}),
+    ))
+    .refuses([Code::NotFound])
+}

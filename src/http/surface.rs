@@ -1,0 +1,214 @@
+//! Paths as one table: what is registered is described, and what is described is registered.
+//!
+//! A path is added here with a handler and its description in one step, so that the published documents, the routing and the
+//! `Allow` of a 405 come from the same lines. There is no other way into the two interfaces.
+
+use super::auth::{Operator, Principal};
+use super::openapi::{Operation, Sketch};
+use super::problem::Problem;
+use actix_web::dev::HttpServiceFactory;
+use actix_web::http::Method;
+use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Scope, web};
+use std::future::{Ready, ready};
+
+/// Whom a path asks to show something first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Door {
+    /// Nobody.
+    Anyone,
+    /// Clients, by an API key.
+    Client,
+    /// The operator, by the token.
+    Operator,
+}
+
+/// One method of a path, as the documents tell it.
+pub struct Call {
+    /// The method.
+    pub method: Method,
+    /// The path from the root on, as the documents write it.
+    pub path: String,
+    /// Who may call.
+    pub door: Door,
+    describe: Box<dyn Fn(&mut Sketch<'_>) -> Operation>,
+}
+
+impl Call {
+    /// Its description.
+    pub fn describe(&self, sketch: &mut Sketch<'_>) -> Operation {
+        (self.describe)(sketch)
+    }
+}
+
+/// A path with its methods.
+pub struct Place {
+    door: Door,
+    shown: String,
+    resource: Resource,
+    methods: Vec<Method>,
+    calls: Vec<Call>,
+}
+
+/// The paths below a prefix.
+pub struct Surface {
+    prefix: &'static str,
+    places: Vec<Place>,
+}
+
+impl Place {
+    /// A path that has no methods yet, below the prefix of its surface.
+    pub fn new(door: Door, path: &str) -> Self {
+        Self {
+            door,
+            shown: path.to_owned(),
+            resource: web::resource(path),
+            methods: Vec::new(),
+            calls: Vec::new(),
+        }
+    }
+
+    /// Writes the path in another way in the documents, whose templates know no parameter with slashes.
+    pub fn shown_as(mut self, path: &str) -> Self {
+        self.shown = path.to_owned();
+        self
+    }
+
+    /// `GET`, and `HEAD` with it; on the operator's paths `GET` alone.
+    pub fn get<F, Args>(self, handler: F, describe: impl Describe) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        let place = match self.door {
+            Door::Anyone | Door::Client => self.route(Method::HEAD, handler.clone()),
+            Door::Operator => self,
+        };
+        place.with(Method::GET, handler, describe)
+    }
+
+    /// `POST`
+    pub fn post<F, Args>(self, handler: F, describe: impl Describe) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.with(Method::POST, handler, describe)
+    }
+
+    /// `PUT`
+    pub fn put<F, Args>(self, handler: F, describe: impl Describe) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.with(Method::PUT, handler, describe)
+    }
+
+    /// `PATCH`
+    pub fn patch<F, Args>(self, handler: F, describe: impl Describe) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.with(Method::PATCH, handler, describe)
+    }
+
+    /// `DELETE`
+    pub fn delete<F, Args>(self, handler: F, describe: impl Describe) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.with(Method::DELETE, handler, describe)
+    }
+
+    fn with<F, Args>(mut self, method: Method, handler: F, describe: impl Describe) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.calls.push(Call {
+            method: method.clone(),
+            path: self.shown.clone(),
+            door: self.door,
+            describe: Box::new(describe),
+        });
+        self.route(method, handler)
+    }
+
+    fn route<F, Args>(mut self, method: Method, handler: F) -> Self
+    where
+        F: Handler<Args>,
+        Args: FromRequest + 'static,
+        F::Output: Responder + 'static,
+    {
+        self.methods.push(method.clone());
+        self.resource = self.resource.route(web::method(method).to(handler));
+        self
+    }
+
+    /// The methods as `Allow` names them.
+    fn allow(&self) -> String {
+        let mut words: Vec<&str> = self.methods.iter().map(Method::as_str).collect();
+        words.sort_unstable();
+        words.join(", ")
+    }
+
+    /// What is registered. A wrong method is told only to those who may come in.
+    fn resource(self) -> impl HttpServiceFactory {
+        let allow = self.allow();
+        let refuse = move || refused(&allow);
+        let fallback = match self.door {
+            Door::Anyone => web::to(refuse),
+            Door::Client => web::to(move |_: Principal| refuse()),
+            Door::Operator => web::to(move |_: Operator| refuse()),
+        };
+        self.resource.default_service(fallback)
+    }
+}
+
+fn refused(allow: &str) -> Ready<Result<HttpResponse, Problem>> {
+    ready(Err(Problem::method_not_allowed(allow)))
+}
+
+impl Surface {
+    /// These paths below this prefix.
+    pub fn new(prefix: &'static str, places: Vec<Place>) -> Self {
+        Self { prefix, places }
+    }
+
+    /// Every call, with its path from the root on.
+    pub fn calls(self) -> impl Iterator<Item = Call> {
+        let prefix = self.prefix;
+        let calls = self.places.into_iter().flat_map(|place| place.calls);
+        calls.map(move |call| Call {
+            path: format!("{prefix}{}", call.path),
+            ..call
+        })
+    }
+
+    /// What is registered, where there is a prefix.
+    pub fn scope(self) -> Scope {
+        let scope = web::scope(self.prefix);
+        let places = self.places.into_iter();
+        places.fold(scope, |scope, place| scope.service(place.resource()))
+    }
+
+    /// Registers the paths, where there is no prefix.
+    pub fn register(self, service: &mut web::ServiceConfig) {
+        for place in self.places {
+            service.service(place.resource());
+        }
+    }
+}
+
+/// Describes a call for one document.
+pub trait Describe: Fn(&mut Sketch<'_>) -> Operation + 'static {}
+
+impl<F: Fn(&mut Sketch<'_>) -> Operation + 'static> Describe for F {}

@@ -1,0 +1,103 @@
+// The console of a call: its fields to fill in, the same call as a program, and what comes back when it is sent.
+import { examples, follow, json } from "./document.js";
+import { fill, h } from "./dom.js";
+import { received } from "./answer.js";
+import { block, pretty } from "./json.js";
+import { languages, sample } from "./samples.js";
+
+let chosen = languages[0];
+
+/** What is in the fields, as a request. Empty ones are left out. */
+function request(call, form, key) {
+  const path = call.path.replace(/\{(\w+)\}/g, (whole, name) => {
+    const value = form.path[name];
+    return value ? encodeURIComponent(value) : whole;
+  });
+  const query = Object.entries(form.query).filter(([, value]) => value).flatMap(([name, value]) =>
+    form.deep.has(name) ? value.split("&").filter(Boolean).map((pair) => {
+      const [member, ...rest] = pair.split("=");
+      return `${name}%5B${encodeURIComponent(member)}%5D=${encodeURIComponent(rest.join("="))}`;
+    }) : [`${encodeURIComponent(name)}=${encodeURIComponent(value)}`]);
+  const headers = {};
+  if (call.security?.length) headers.Authorization = `Bearer ${key}`;
+  for (const [name, value] of Object.entries(form.header)) if (value) headers[name] = value;
+  if (form.body) headers["Content-Type"] = "application/json";
+  return {
+    method: call.method.toUpperCase(),
+    target: query.length ? `${path}?${query.join("&")}` : path,
+    headers,
+    body: form.body || undefined,
+  };
+}
+
+function input(document, parameter, form, changed) {
+  const it = follow(document, parameter);
+  const options = it.schema?.enum ?? (it.schema?.type === "boolean" ? ["true", "false"] : null);
+  const common = { name: it.name, oninput: (event) => { form[it.in][it.name] = event.target.value; changed(); } };
+  const label = h("span", {}, it.name, it.required ? h("span", { class: "must" }, " required") : null);
+  if (it.style === "deepObject") form.deep.add(it.name);
+  const example = it.style === "deepObject" ? "order=4711" : it.schema?.examples?.[0] ?? it.schema?.format ?? "";
+  const control = options
+    ? h("select", common, h("option", { value: "" }, "–"), options.map((word) => h("option", { value: word }, word)))
+    : h("input", { ...common, type: "text", placeholder: example, autocomplete: "off", spellcheck: "false", autocapitalize: "off" });
+  return h("label", { class: "entry" }, label, control);
+}
+
+/** Chooses among the examples of a body. */
+function bodies(list, area, changed) {
+  if (list.length < 2) return null;
+  return h("select", { "aria-label": "Example", onchange: (event) => { area.value = pretty(list[event.target.value][1]); changed(); } },
+    list.map(([title], at) => h("option", { value: String(at) }, title)));
+}
+
+/** Programs on top, and below them the fields with the button that sends. */
+export function console(document, call, held) {
+  const form = { path: {}, query: {}, header: {}, deep: new Set(), body: "" };
+  const body = json(call.requestBody?.content);
+  const ready = examples(document, body);
+  const shown = h("div", { class: "sample" });
+  const named = held.name === "operator" ? "$TINTYPE_ADMIN_TOKEN" : "$TINTYPE_KEY";
+  const draw = () => {
+    const it = request(call, form, named);
+    fill(shown, block(sample(chosen, { ...it, url: `${location.origin}${it.target}` }), { plain: true, title: "" }));
+    shown.querySelector("figcaption span").replaceWith(tabs());
+  };
+  const tabs = () => h("span", { class: "tabs", role: "group", "aria-label": "Language" }, languages.map((language) =>
+    h("button", { type: "button", "aria-pressed": String(language === chosen), onclick: () => {
+      chosen = language;
+      dispatchEvent(new CustomEvent("language"));
+    } }, language)));
+  addEventListener("language", draw);
+
+  const area = body ? h("textarea", { name: "body", rows: "9", spellcheck: "false", "aria-label": "Body", oninput: () => { form.body = area.value; draw(); } }) : null;
+  const rewritten = () => { form.body = area.value; draw(); };
+  if (area) {
+    // A body that may be left out is left out until somebody writes one.
+    area.value = call.requestBody.required ? pretty(ready[0]?.[1] ?? {}) : "";
+    form.body = area.value;
+  }
+  const result = h("div", { class: "received", "aria-live": "polite" });
+  const button = h("button", { type: "submit", class: "send" }, "Send");
+  const send = async (event) => {
+    event.preventDefault();
+    const it = request(call, form, held.secret());
+    if (it.target.includes("{")) {
+      const missing = /\{(\w+)\}/.exec(it.target)[1];
+      event.currentTarget.elements[missing]?.focus();
+      fill(result, h("p", { class: "said" }, `${missing} is needed.`));
+      return;
+    }
+    button.disabled = true;
+    try { await received(result, it, held); } finally { button.disabled = false; }
+  };
+  const parameters = call.parameters ?? [];
+  draw();
+  return [shown, h("details", { class: "try" },
+    h("summary", {}, "Try it"),
+    h("form", { onsubmit: send, novalidate: true },
+      call.security?.length ? h("p", { class: "small" }, h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); held.ask(); } }, held.label), " is sent with it.") : null,
+      parameters.length ? h("div", { class: "entries" }, parameters.map((it) => input(document, it, form, draw))) : null,
+      area ? h("div", { class: "entry" }, h("span", { class: "row" }, h("span", {}, "Body"), bodies(ready, area, rewritten)), area) : null,
+      h("div", { class: "row" }, button, h("span", { class: "small muted" }, "To this server, for real.")),
+      result))];
+}

@@ -1,0 +1,66 @@
+// One call: what it takes and answers on the left, programs and the console on the right.
+import { examples, follow, json } from "./document.js";
+import { h } from "./dom.js";
+import { block, pretty } from "./json.js";
+import { inline, prose } from "./prose.js";
+import { field, fields, isObject } from "./schema.js";
+import { console as tryIt } from "./console.js";
+
+const PLACES = { path: "in the path", query: "in the query", header: "header" };
+
+/** The badge of a method. */
+export const method = (name) => h("span", { class: `method ${name}` }, name === "delete" ? "DEL" : name.toUpperCase());
+
+function takes(document, call) {
+  const parameters = (call.parameters ?? []).map((it) => follow(document, it));
+  const body = json(call.requestBody?.content);
+  return [
+    parameters.length ? h("section", {}, h("h4", {}, call.sent ? "Headers" : "Parameters"), h("ul", { class: "fields" }, parameters.map((it) =>
+      field(document, it.name, it.schema, { required: it.required, text: it.description, place: call.sent ? "" : PLACES[it.in] })))) : null,
+    body ? h("section", {}, h("h4", {}, "Body", call.requestBody.required ? "" : h("span", { class: "kind" }, " may be left out")),
+      fields(document, body.schema, { answers: call.sent })) : null,
+  ];
+}
+
+/** What is answered with one status. */
+function answer(document, status, response) {
+  const media = json(response.content);
+  const kinds = Object.keys(response.content ?? {});
+  const shown = examples(document, media ?? response.content?.["text/event-stream"]);
+  const [first, ...rest] = (response.description ?? "").split("\n\n");
+  const errors = kinds.includes("application/problem+json");
+  const headers = Object.entries(response.headers ?? {}).map(([name, it]) => [name, follow(document, it)]);
+  return h("details", { class: "answer" },
+    h("summary", {}, h("span", { class: `status s${status[0]}` }, status), h("span", {}, inline(first), rest.length ? h("span", { class: "kind" }, ` and ${rest.length} more`) : null)),
+    h("div", { class: "answer-body" },
+      rest.map((it) => h("p", {}, inline(it))),
+      kinds.length && !media ? h("p", {}, inline(kinds.map((it) => `\`${it}\``).join(", "))) : null,
+      !errors && isObject(document, media?.schema) ? fields(document, media.schema, { answers: true }) : null,
+      shown.map(([title, value]) => block(pretty(value), { title: title || "Example", plain: typeof value === "string" })),
+      headers.length ? h("div", { class: "headers" }, h("h5", {}, "Headers"), h("ul", { class: "fields" }, headers.map(([name, it]) =>
+        h("li", { class: "field" }, h("div", { class: "field-head" }, h("code", { class: "field-name" }, name), it.required ? null : h("span", { class: "kind" }, "sometimes")), h("p", {}, inline(it.description)))))) : null));
+}
+
+/** What is answered when all is well, at a glance. */
+function outcome(document, call) {
+  // What is made goes before what is only looked at.
+  const status = ["201", "202", "200"].find((it) => call.responses[it]);
+  const content = follow(document, call.responses[status]).content;
+  const [first] = examples(document, json(content) ?? content?.["text/event-stream"]);
+  return first ? block(pretty(first[1]), { title: status, plain: typeof first[1] === "string" }) : null;
+}
+
+/** The article of a call. `held` gives the key or token that was typed in. */
+export function article(document, call, held) {
+  const body = json(call.requestBody?.content);
+  return h("article", { class: "call", id: call.operationId, "aria-labelledby": `${call.operationId}-title` },
+    h("div", { class: "told" },
+      h("h3", { id: `${call.operationId}-title` }, call.summary),
+      h("p", { class: "route" }, method(call.method), h("code", {}, call.path.split("/").flatMap((it, at) => at ? ["/", h("wbr"), it] : [it]))),
+      prose(call.description),
+      takes(document, call),
+      call.sent ? null : h("section", {}, h("h4", {}, "Answers"), Object.entries(call.responses).map(([status, it]) => answer(document, status, follow(document, it))))),
+    h("div", { class: "tried" }, call.sent
+      ? examples(document, body).map(([title, value]) => block(pretty(value), { title }))
+      : [tryIt(document, call, held), outcome(document, call)]));
+}

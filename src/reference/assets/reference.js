@@ -1,0 +1,144 @@
+// The page: the list of calls at the side, the calls themselves, and the key or token in hand.
+import { INTERFACES, groups, load } from "./document.js";
+import { fill, h, s } from "./dom.js";
+import { article, method } from "./operation.js";
+import { inline, prose } from "./prose.js";
+
+const app = document.getElementById("app");
+/** Keys and tokens that were typed in: in memory, and nowhere else. */
+const secrets = { clients: "", operator: "" };
+let shown = null;
+
+const ICONS = {
+  menu: "M4 6h16M4 12h16M4 18h16",
+  sun: "M12 4V2M12 22v-2M4 12H2M22 12h-2M5.6 5.6 4.2 4.2M19.8 19.8l-1.4-1.4M5.6 18.4l-1.4 1.4M19.8 4.2l-1.4 1.4M12 16.5a4.5 4.5 0 1 0 0-9 4.5 4.5 0 0 0 0 9z",
+  moon: "M20 14.5A8.5 8.5 0 0 1 9.5 4a8.5 8.5 0 1 0 10.5 10.5z",
+};
+const icon = (name) => s("svg", { viewBox: "0 0 24 24", width: 20, height: 20, "aria-hidden": "true", fill: "none", stroke: "currentColor", "stroke-width": 1.8, "stroke-linecap": "round", "stroke-linejoin": "round" }, s("path", { d: ICONS[name] }));
+
+function isDark() {
+  const set = document.documentElement.dataset.theme;
+  return set ? set === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+function themeSwitch() {
+  const button = h("button", { class: "icon", type: "button", onclick: () => {
+    const theme = isDark() ? "light" : "dark";
+    document.documentElement.dataset.theme = theme;
+    try { localStorage.setItem("tintype-theme", theme); } catch { /* for this page only, then */ }
+    draw();
+  } });
+  const draw = () => {
+    button.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    fill(button, icon(isDark() ? "sun" : "moon"));
+  };
+  draw();
+  return button;
+}
+
+const brand = () => h("a", { class: "brand", href: "/docs" }, h("img", { src: "/docs/assets/icon.svg", alt: "", width: 28, height: 28 }), "Tintype");
+
+/** The field for the key or token. */
+function secretField(name) {
+  const { secret, hint } = INTERFACES[name];
+  return h("label", { class: "secret" }, h("span", {}, secret),
+    h("input", { id: "secret", type: "password", autocomplete: "off", spellcheck: "false", placeholder: hint, value: secrets[name], oninput: (event) => { secrets[name] = event.target.value.trim(); } }),
+    h("small", {}, "Stays in this page’s memory."));
+}
+
+/** The list of calls, with a field that narrows it. */
+function index(name, list) {
+  const find = (event) => {
+    const words = event.target.value.toLowerCase().split(/\s+/).filter(Boolean);
+    for (const link of nav.querySelectorAll("a[data-words]")) link.hidden = !words.every((it) => link.dataset.words.includes(it));
+    for (const group of nav.querySelectorAll(".group")) group.hidden = !group.querySelector("a:not([hidden])");
+  };
+  const nav = h("nav", { class: "index", "aria-label": "Calls", onclick: () => app.firstChild.classList.remove("open") },
+    list.map((group) => h("div", { class: "group" }, h("h2", {}, group.name), group.calls.map((call) =>
+      h("a", { href: `#${name}/${call.operationId}`, "data-words": `${call.summary} ${call.method} ${call.path} ${call.operationId}`.toLowerCase() }, h("span", {}, call.summary), method(call.method))))));
+  return [h("input", { type: "search", class: "find", placeholder: "Find a call", "aria-label": "Find a call", oninput: find }), nav];
+}
+
+/** The frame around whatever is shown. */
+function frame(name, side, content) {
+  const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", onclick: () => box.classList.toggle("open") }, icon("menu"));
+  const choice = h("div", { class: "choice", role: "group", "aria-label": "Interface" }, Object.entries(INTERFACES).map(([it, { title }]) =>
+    h("a", { href: `#${it}/`, "aria-current": it === name ? "true" : null }, title)));
+  const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape") box.classList.remove("open"); } },
+    h("header", { class: "bar" }, menu, brand(), themeSwitch()),
+    h("button", { class: "scrim", type: "button", tabindex: "-1", "aria-label": "Close the menu", onclick: () => box.classList.remove("open") }),
+    h("aside", { class: "side" }, h("div", { class: "side-head" }, brand(), themeSwitch()), choice, side),
+    h("main", { id: "main", tabindex: "-1" }, content));
+  fill(app, box);
+}
+
+/** Marks the call that is being read. */
+function watch() {
+  const links = new Map([...document.querySelectorAll(".index a")].map((it) => [it.hash.split("/")[1], it]));
+  const seen = new IntersectionObserver((entries) => {
+    for (const { target, isIntersecting } of entries.filter((it) => it.isIntersecting)) {
+      if (!isIntersecting) continue;
+      for (const link of links.values()) link.removeAttribute("aria-current");
+      links.get(target.id)?.setAttribute("aria-current", "true");
+    }
+  }, { rootMargin: "-15% 0px -75% 0px" });
+  for (const it of document.querySelectorAll(".call")) seen.observe(it);
+}
+
+function draw(name, document) {
+  const list = groups(document);
+  const held = {
+    name,
+    label: INTERFACES[name].secret,
+    secret: () => secrets[name],
+    ask: () => { app.firstChild.classList.add("open"); window.document.getElementById("secret").focus(); },
+  };
+  const { info } = document;
+  const own = h("form", { onsubmit: (event) => event.preventDefault() }, secretField(name));
+  frame(name, [own, index(name, list)], [
+    h("section", { class: "opening" },
+      h("h1", {}, info.title), h("p", { class: "lead" }, info.summary),
+      h("p", { class: "facts" }, h("span", {}, `Version ${info.version}`), h("span", {}, `OpenAPI ${document.openapi}`), h("span", {}, h("code", {}, document.servers[0].url)),
+        name === "clients" ? h("a", { href: INTERFACES[name].place }, "The document") : null),
+      h("div", { class: "prose" }, prose(info.description))),
+    list.map((group) => h("section", { class: "section" },
+      h("header", { class: "section-head" }, h("h2", {}, group.name), h("p", {}, inline(group.text))),
+      group.calls.map((call) => article(document, call, held)))),
+  ]);
+  watch();
+}
+
+/** Asks for the token before the operator's calls are told: the service does not tell them without. */
+function door(name, said) {
+  const form = h("form", { class: "door", onsubmit: (event) => { event.preventDefault(); show(name); } },
+    h("h1", {}, "For the operator"),
+    h("p", {}, "These calls are told to whoever has the operator’s token. It stands in the file ", h("code", {}, "admin-token"), " of the data directory, unless the configuration names another."),
+    secretField(name), said ? h("p", { class: "said bad", role: "alert" }, said) : null,
+    h("button", { class: "send", type: "submit" }, "Show them"));
+  frame(name, [], form);
+  form.querySelector("input").focus();
+}
+
+async function show(name) {
+  try {
+    if (name === "operator" && !secrets.operator) { shown = null; door(name); return; }
+    draw(name, await load(name, name === "operator" ? secrets.operator : ""));
+    shown = name;
+  } catch (error) {
+    shown = null;
+    if (error.status === 401) door(name, `That was not it: ${error.message}.`);
+    else frame(name, [], h("div", { class: "door" }, h("h1", {}, "The document could not be read"), h("p", {}, error.message)));
+  }
+}
+
+/** Goes where the address says: an interface, and a call in it. */
+async function go() {
+  const [word, call] = location.hash.slice(1).split("/");
+  const name = word in INTERFACES ? word : "clients";
+  if (shown !== name) await show(name);
+  if (call) document.getElementById(call)?.scrollIntoView();
+  else if (word in INTERFACES) scrollTo(0, 0);
+}
+
+addEventListener("hashchange", go);
+go();

@@ -1,0 +1,223 @@
+//! The published documents themselves: who may read them, that they are whole, and that their examples are true.
+
+use crate::support::contract::{Contract, resolved, validator};
+use crate::support::{Options, Server};
+use serde_json::{Map, Value};
+use std::collections::BTreeSet;
+
+/// Calls a function with every value of a document and where it stands.
+fn each(value: &Value, place: &str, visit: &mut impl FnMut(&str, &Value)) {
+    visit(place, value);
+    match value {
+        Value::Object(members) => members
+            .iter()
+            .for_each(|(name, it)| each(it, &format!("{place}/{name}"), visit)),
+        Value::Array(entries) => entries
+            .iter()
+            .enumerate()
+            .for_each(|(at, it)| each(it, &format!("{place}/{at}"), visit)),
+        _ => {}
+    }
+}
+
+fn members(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+#[test]
+fn the_client_document_needs_no_key_and_the_operators_needs_the_token() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let answer = server.get("/api/v1/openapi.json").expect(200);
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+    assert_eq!(answer.json()["openapi"], "3.1.0");
+    server
+        .get("/admin/v1/openapi.json")
+        .refused(401, "unauthorized");
+    server
+        .get("/admin/v1/openapi.json")
+        .bearer(&customer.key)
+        .refused(401, "unauthorized");
+    let answer = server.admin("GET", "/openapi.json").expect(200);
+    assert_eq!(answer.json()["openapi"], "3.1.0");
+    assert!(!answer.text().contains(crate::support::options::ADMIN_TOKEN));
+}
+
+#[test]
+fn a_document_that_is_known_is_not_sent_again() {
+    let server = Server::start();
+    let first = server.get("/api/v1/openapi.json").expect(200);
+    let tag = first.header("etag").unwrap();
+    let again = server
+        .get("/api/v1/openapi.json")
+        .header("If-None-Match", tag);
+    assert_eq!(again.expect(304).body, b"");
+    server
+        .get("/api/v1/openapi.json")
+        .header("If-None-Match", "\"another\"")
+        .expect(200);
+    server.call("HEAD", "/api/v1/openapi.json").expect(200);
+}
+
+#[test]
+fn the_documents_tell_the_configuration_in_effect() {
+    let options = Options::new()
+        .set("tiers.fast.aspect_ratios", vec!["1:1", "4:5"])
+        .set("jobs.max_prompt_chars", 77)
+        .set("server.public_url", "https://pictures.example");
+    let server = Server::with(options);
+    let document = server.get("/api/v1/openapi.json").expect(200).json();
+    assert_eq!(document["servers"][0]["url"], "https://pictures.example");
+    let body = &document["paths"]["/api/v1/nb/text-generations"]["post"]["requestBody"];
+    let fields = &body["content"]["application/json"]["schema"]["properties"];
+    assert_eq!(
+        fields["aspect_ratio"]["enum"],
+        serde_json::json!(["1:1", "4:5"])
+    );
+    assert_eq!(fields["prompt"]["maxLength"], 77);
+}
+
+#[test]
+fn every_reference_leads_somewhere_and_every_part_is_referred_to() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    for document in contract.documents() {
+        let mut used = BTreeSet::new();
+        each(document, "#", &mut |place, value| {
+            if let Some(target) = value.get("$ref").and_then(Value::as_str) {
+                used.insert(target.to_owned());
+                assert!(!resolved(document, value).is_null(), "{place}: {target}");
+            }
+            if let Some(target) = value
+                .get("operationId")
+                .filter(|_| place.contains("/links/"))
+            {
+                let known = contract
+                    .calls()
+                    .iter()
+                    .any(|it| it.operation["operationId"] == *target);
+                assert!(known, "{place}: {target}");
+            }
+        });
+        for kind in ["schemas", "responses"] {
+            for name in members(&document["components"][kind]).keys() {
+                let place = format!("#/components/{kind}/{name}");
+                assert!(used.contains(&place), "{place} is used by nothing");
+                assert!(name.bytes().all(|it| it.is_ascii_alphanumeric()), "{place}");
+            }
+        }
+    }
+}
+
+#[test]
+fn every_call_has_a_name_of_its_own_a_known_group_and_its_path_s_parameters() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    for document in contract.documents() {
+        let groups: Vec<&Value> = document["tags"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| &it["name"])
+            .collect();
+        let mut names = BTreeSet::new();
+        for call in contract
+            .calls()
+            .iter()
+            .filter(|it| std::ptr::eq(it.document, document))
+        {
+            let operation = call.operation;
+            let name = operation["operationId"].as_str().unwrap();
+            assert!(names.insert(name.to_owned()), "{name} stands twice");
+            assert!(groups.contains(&&operation["tags"][0]), "{name}");
+            assert!(!operation["summary"].as_str().unwrap().is_empty());
+            let empty = Vec::new();
+            let parameters = operation["parameters"].as_array().unwrap_or(&empty);
+            let told: BTreeSet<&str> = parameters
+                .iter()
+                .filter(|it| it["in"] == "path")
+                .map(|it| it["name"].as_str().unwrap())
+                .collect();
+            let written: BTreeSet<&str> =
+                call.template.split(['{', '}']).skip(1).step_by(2).collect();
+            assert_eq!(told, written, "{name}");
+        }
+    }
+}
+
+#[test]
+fn every_schema_is_one_and_every_field_is_described() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    for document in contract.documents() {
+        each(document, "#", &mut |place, value| {
+            assert!(
+                !place.ends_with("/schema") || value.is_object(),
+                "{place} is no schema"
+            );
+            let is_properties = place.ends_with("/properties") && !place.contains("/example");
+            for (name, schema) in members(value).iter().filter(|_| is_properties) {
+                assert!(schema.is_object(), "{place}/{name} is not described");
+            }
+        });
+    }
+}
+
+#[test]
+fn every_example_fits_its_schema() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    for document in contract.documents() {
+        let mut checked = 0;
+        each(document, "#", &mut |place, value| {
+            let Some(schema) = value.get("schema").filter(|it| it.is_object()) else {
+                return;
+            };
+            if place.contains("/properties/") {
+                return;
+            }
+            let many = members(&value["examples"]);
+            let many = many.values().map(|it| it["value"].clone());
+            let one = value.get("example").cloned();
+            let validator = validator(document, schema);
+            for example in many.chain(one) {
+                checked += 1;
+                let faults: Vec<_> = validator
+                    .iter_errors(&example)
+                    .map(|it| it.to_string())
+                    .collect();
+                assert!(
+                    faults.is_empty(),
+                    "{place}: {}\n{example}",
+                    faults.join("; ")
+                );
+            }
+        });
+        assert!(checked > 50, "{checked}");
+    }
+}
+
+#[test]
+fn every_answer_with_a_body_has_an_example() {
+    let server = Server::start();
+    let contract = Contract::of(server.address).unwrap();
+    for call in contract.calls() {
+        for (status, response) in members(&call.operation["responses"]) {
+            for (media, content) in members(&resolved(call.document, &response)["content"]) {
+                let shown = content.get("example").is_some() || content.get("examples").is_some();
+                // A picture cannot be shown in JSON.
+                assert!(
+                    shown || media.starts_with("image/"),
+                    "{} {status} {media}",
+                    call.template
+                );
+            }
+        }
+        let body = members(&call.operation["requestBody"]["content"]);
+        assert!(
+            body.values().all(|it| !members(&it["examples"]).is_empty()),
+            "{}",
+            call.template
+        );
+    }
+}

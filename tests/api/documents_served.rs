@@ -1,0 +1,163 @@
+//! Both ways: what the documents say is served, and what is served stands in the documents.
+//!
+//! That nothing is served undocumented is demanded of every answer of every test, by [`crate::support::contract`]. Here each
+//! call is brought to give each answer that its description lists, down to the code of an error.
+
+mod every_call;
+mod single_calls;
+mod tour;
+
+use crate::support::contract::{Contract, resolved};
+use crate::support::{Options, Origin, Server, origin, pictures};
+use every_call::{as_shown, what_comes_first, what_comes_last};
+use serde_json::json;
+use single_calls::{generations, jobs, operations};
+use std::collections::{BTreeMap, BTreeSet};
+use tour::{Tour, Words, named};
+use uuid::Uuid;
+
+/// What the wall against panics, and only it, can answer anywhere; its own test brings that about.
+const WALL: &str = "internal";
+
+/// What only the signer of a bucket can cause.
+const SIGNER: [&str; 2] = [
+    "GET /api/v1/jobs/{job_id} storage_unavailable",
+    "GET /admin/v1/jobs/{job_id} storage_unavailable",
+];
+
+fn described(contract: &Contract) -> Words {
+    let mut words = Words::new();
+    for call in contract.calls() {
+        for (status, response) in call.operation["responses"].as_object().unwrap() {
+            let response = resolved(call.document, response);
+            let schema = &response["content"]["application/problem+json"]["schema"];
+            match schema["properties"]["code"]["enum"].as_array() {
+                Some(codes) => words.extend(
+                    codes
+                        .iter()
+                        .map(|code| named(&call, code.as_str().unwrap())),
+                ),
+                None => {
+                    words.insert(named(&call, status));
+                }
+            }
+        }
+    }
+    words
+}
+
+fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_>)]) -> Words {
+    let server = Server::with(options);
+    let contract = Contract::of(server.address).unwrap();
+    let customer = server.customer("100.00");
+    let job = server.create(&customer);
+    server.job_once(&customer, &job, "done");
+    let hook = json!({"url": "https://example.com/hook"});
+    let path = format!("/accounts/{}/webhooks", customer.account);
+    let hook = server.admin("POST", &path).json(&hook).expect(201).json();
+    let hook = hook["webhook_id"].as_str().unwrap().to_owned();
+    let delivery = server
+        .admin("POST", &format!("/webhooks/{hook}/test"))
+        .expect(202)
+        .json();
+    let ids = BTreeMap::from([
+        ("account_id", customer.account.clone()),
+        ("key_id", customer.key_id.clone()),
+        ("job_id", job),
+        ("webhook_id", hook),
+        (
+            "delivery_id",
+            delivery["delivery_id"].as_str().unwrap().to_owned(),
+        ),
+        ("file", "none.png".to_owned()),
+    ]);
+    let mut tour = Tour {
+        server: &server,
+        contract: &contract,
+        seen,
+        ids,
+        customer,
+        images: images.to_owned(),
+    };
+    for step in steps {
+        step(&mut tour);
+    }
+    described(&contract)
+}
+
+#[test]
+fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_documented() {
+    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(2, 2)))]);
+    let images = origin.url("/a.png");
+    let options = || Options::new().allow_loopback();
+    let mut seen = Words::new();
+    let strict = options()
+        .set("server.max_body_bytes", 32_768)
+        .set("server.body_timeout_seconds", 1);
+    go(strict, &images, &mut seen, &[what_comes_first]);
+    let steps: &[fn(&mut Tour<'_>)] = &[generations, jobs, operations];
+    go(options(), &images, &mut seen, steps);
+    let all = go(options(), &images, &mut seen, &[as_shown, what_comes_last]);
+
+    let excepted = |it: &&String| !it.ends_with(WALL) && !SIGNER.contains(&it.as_str());
+    let never: Vec<_> = all.difference(&seen).filter(excepted).collect();
+    assert!(never.is_empty(), "documented, and never served: {never:#?}");
+    let unknown: Vec<_> = seen.difference(&all).collect();
+    assert!(
+        unknown.is_empty(),
+        "served, and not documented: {unknown:#?}"
+    );
+}
+
+#[test]
+fn a_method_or_a_path_that_no_document_has_is_405_or_404() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let contract = Contract::of(server.address).unwrap();
+    let mut methods: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for call in contract.calls() {
+        let here = methods.entry(call.template.clone()).or_default();
+        here.insert(call.method.to_ascii_uppercase());
+        if call.method == "get" && !call.template.starts_with("/admin/") {
+            here.insert("HEAD".into());
+        }
+    }
+    for (template, known) in methods {
+        let path: String = template
+            .replace("{file}", "a.png")
+            .split('/')
+            .map(|it| match it.starts_with('{') {
+                true => format!("/{}", Uuid::nil()),
+                false => format!("/{it}"),
+            })
+            .collect();
+        let path = path.trim_start_matches('/');
+        let token = if template.starts_with("/admin/") {
+            crate::support::options::ADMIN_TOKEN
+        } else {
+            &customer.key
+        };
+        let allow = known.iter().cloned().collect::<Vec<_>>().join(", ");
+        for method in [
+            "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "QUERY",
+        ] {
+            let call = server.call(method, &format!("/{path}")).bearer(token);
+            if known.contains(method) {
+                assert_ne!(call.send().status, 405, "{method} {template}");
+            } else {
+                let answer = call.expect(405);
+                assert_eq!(
+                    answer.header("allow"),
+                    Some(allow.as_str()),
+                    "{method} {template}"
+                );
+            }
+        }
+    }
+    server
+        .native(&customer, "GET", "/openapi.yaml")
+        .refused(404, "not_found");
+    server
+        .admin("GET", "/openapi.yaml")
+        .refused(404, "not_found");
+}

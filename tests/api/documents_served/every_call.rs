@@ -1,0 +1,130 @@
+//! What can be brought about in the same way on every call.
+
+use super::tour::{Door, Tour, door, lists, word};
+use crate::support::http::Request;
+use crate::support::raw::Wire;
+use serde_json::json;
+
+/// What credentials, bodies, ids and queries alone decide, of every call.
+pub fn what_comes_first(tour: &mut Tour<'_>) {
+    let server = tour.server;
+    let elsewhere = server.another_key(
+        &tour.customer.account,
+        json!({"allowed_ips": ["192.0.2.1"]}),
+    );
+    let limited = json!({"rate_limit": {"per_second": 1, "burst": 1}});
+    let limited = server.another_key(&tour.customer.account, limited);
+    server.native(&limited, "GET", "/balance").expect(200);
+    let contract = tour.contract;
+    for call in contract.calls() {
+        let has_body = call.operation.get("requestBody").is_some();
+        if door(&call) != Door::Anyone {
+            tour.gives(tour.bare(&call, false), "unauthorized");
+        }
+        if door(&call) == Door::Client {
+            tour.gives(
+                tour.bare(&call, false).bearer(&elsewhere.key),
+                "address_not_allowed",
+            );
+            tour.gives(tour.bare(&call, false).bearer(&limited.key), "rate_limited");
+        }
+        let path = tour.path(&call.template, false);
+        let bare = |path: &str| server.call(&call.method.to_ascii_uppercase(), path);
+        let key = tour.customer.key.clone();
+        if has_body {
+            let empty = tour.with(&call, bare(&path), &key);
+            tour.gives(
+                empty.clone().bytes("text/plain", b"{}"),
+                "unsupported_media_type",
+            );
+            tour.gives(empty.clone().text(&" ".repeat(40_000)), "payload_too_large");
+            tour.gives(empty.text("[]"), "validation_failed");
+        } else if lists(&call, "validation_failed") {
+            let query = if call.template.ends_with("/{job_id}") {
+                "wait=x"
+            } else {
+                "limit=0"
+            };
+            tour.gives(
+                tour.with(&call, bare(&format!("{path}?{query}")), &key),
+                "validation_failed",
+            );
+        }
+        if call.template.contains('{') && door(&call) != Door::Anyone {
+            let strange = tour.bare(&call, true);
+            tour.gives(tour.with(&call, strange, &key), "not_found");
+        }
+    }
+    slow_bodies(tour);
+}
+
+/// Bodies that are begun and never come, all at once: the server gives each a second.
+pub fn slow_bodies(tour: &mut Tour<'_>) {
+    let contract = tour.contract;
+    let calls: Vec<_> = contract
+        .calls()
+        .into_iter()
+        .filter(|it| it.operation.get("requestBody").is_some())
+        .collect();
+    let requests: Vec<Request> = calls
+        .iter()
+        .map(|call| {
+            let bare = tour.server.call(
+                &call.method.to_ascii_uppercase(),
+                &tour.path(&call.template, false),
+            );
+            let typed = bare
+                .header("Content-Type", "application/json")
+                .header("Content-Length", "2");
+            tour.with(call, typed, &tour.customer.key)
+        })
+        .collect();
+    let mut wires: Vec<Wire> = requests
+        .iter()
+        .map(|_| Wire::open(tour.server.address))
+        .collect();
+    for (wire, request) in wires.iter_mut().zip(&requests) {
+        wire.send(&request.wire());
+    }
+    for (wire, request) in wires.iter_mut().zip(&requests) {
+        let answer = wire.answer_to(request.method()).unwrap();
+        assert_eq!(word(&answer), "request_timeout", "{}", request.target());
+        tour.note(request, &answer);
+    }
+}
+
+/// Every call once more, as its description shows it.
+pub fn as_shown(tour: &mut Tour<'_>) {
+    let contract = tour.contract;
+    for call in contract
+        .calls()
+        .into_iter()
+        .filter(|it| it.method != "delete")
+    {
+        let operation = &call.operation["operationId"];
+        // What these need has been made and unmade above.
+        if ["fetchPicture", "redeliver"]
+            .iter()
+            .any(|it| operation == it)
+        {
+            continue;
+        }
+        let answer = tour.send(tour.good(&call));
+        assert!(answer.status < 300, "{operation}: {}", answer.text());
+        if operation.as_str().unwrap().ends_with("Document") {
+            let again = tour
+                .good(&call)
+                .header("If-None-Match", answer.header("etag").unwrap());
+            tour.gives(again, "304");
+        }
+    }
+}
+
+/// After the storage has failed everything is answered in one way.
+pub fn what_comes_last(tour: &mut Tour<'_>) {
+    tour.server.inside().fail_stop.trip("a test");
+    let contract = tour.contract;
+    for call in contract.calls() {
+        tour.gives(tour.good(&call), "overloaded");
+    }
+}

@@ -1,0 +1,201 @@
+//! What takes a history: money, queues, switches, files, secrets.
+
+use super::tour::Tour;
+use crate::support::{fox_with, merge};
+use serde_json::json;
+use std::fs;
+
+/// The six generation calls: what they decide by the key, the money and the switches.
+pub fn generations(tour: &mut Tour<'_>) {
+    let server = tour.server;
+    let poor = server.customer("0.01");
+    let capped = server.another_key(&tour.customer.account, json!({"spend_limit": "0.01"}));
+    let contract = tour.contract;
+    let calls = contract.calls();
+    let calls: Vec<_> = calls
+        .into_iter()
+        .filter(|it| it.template.ends_with("-generations"))
+        .collect();
+    assert_eq!(calls.len(), 6);
+    for call in &calls {
+        let other = if call.template.contains("/nb/") {
+            "pro"
+        } else {
+            "fast"
+        };
+        let scoped = server.another_key(&tour.customer.account, json!({"models": [other]}));
+        tour.gives(
+            tour.bare(call, false).bearer(&scoped.key),
+            "model_not_allowed",
+        );
+        tour.gives(
+            tour.bare(call, false).bearer(&poor.key),
+            "insufficient_balance",
+        );
+        tour.gives(
+            tour.bare(call, false).bearer(&capped.key),
+            "key_limit_reached",
+        );
+        tour.gives(tour.good(call).idempotent(&call.template), "202");
+        tour.gives(tour.good(call).idempotent(&call.template), "202");
+        let mut other = tour.example(call).unwrap();
+        merge(&mut other, json!({"prompt": "another"}));
+        let target = call.template.clone();
+        let reused = server.post(&target).json(&other).bearer(&tour.customer.key);
+        tour.gives(reused.idempotent(&call.template), "idempotency_key_reused");
+        let dry = server
+            .post(&format!("{target}?dry_run=true"))
+            .json(&tour.example(call).unwrap());
+        tour.gives(dry.bearer(&tour.customer.key), "200");
+    }
+    server.pause(&["project"]);
+    for call in &calls {
+        tour.gives(tour.good(call), "paused");
+    }
+    server.pause(&[]);
+    server.assert_settled();
+    let place = server.objects();
+    fs::rename(&place, place.with_extension("aside")).unwrap();
+    fs::write(&place, "in the way").unwrap();
+    for call in &calls {
+        let mut body = tour.example(call).unwrap();
+        merge(&mut body, json!({"prompt": "x".repeat(8_000)}));
+        let large = server
+            .post(&call.template)
+            .json(&body)
+            .bearer(&tour.customer.key);
+        tour.gives(large, "storage_unavailable");
+    }
+    tour.gives(server.get("/readyz"), "overloaded");
+    fs::remove_file(&place).unwrap();
+    fs::rename(place.with_extension("aside"), &place).unwrap();
+}
+
+/// Jobs and their pictures.
+pub fn jobs(tour: &mut Tour<'_>) {
+    let server = tour.server;
+    let customer = tour.customer.clone();
+    let job = server.create(&customer);
+    let done = server.job_once(&customer, &job, "done");
+    let of = |path: &str| server.native(&customer, "GET", &format!("/jobs/{job}{path}"));
+    tour.gives(of("?wait=1"), "200");
+    tour.gives(of("/events"), "200");
+    tour.gives(of("/events").header("Last-Event-ID", "3"), "204");
+    tour.gives(
+        server.native(&customer, "DELETE", &format!("/jobs/{job}")),
+        "conflict",
+    );
+    tour.gives(server.admin("DELETE", &format!("/jobs/{job}")), "conflict");
+
+    server.generator.hold();
+    let fill: Vec<String> = (0..64).map(|_| server.create(&customer)).collect();
+    let (own, others) = (server.create(&customer), server.create(&customer));
+    tour.gives(
+        server.native(&customer, "DELETE", &format!("/jobs/{own}")),
+        "200",
+    );
+    tour.gives(server.admin("DELETE", &format!("/jobs/{others}")), "200");
+    server.generator.release_all();
+    for job in fill {
+        server.job_once(&customer, &job, "done");
+    }
+
+    let large = fox_with(json!({"prompt": "x".repeat(8_000), "metadata": {"a": "b"}}));
+    let stored = server
+        .generation(&customer, "/text-generations", &large)
+        .expect(202)
+        .job_id();
+    server.job_once(&customer, &stored, "done");
+    let words = server.objects().join("words");
+    fs::rename(&words, words.with_extension("aside")).unwrap();
+    tour.gives(
+        server.native(&customer, "GET", "/jobs?metadata%5Ba%5D=b"),
+        "storage_unavailable",
+    );
+    fs::rename(words.with_extension("aside"), &words).unwrap();
+
+    let url = done["result"]["image_url"].as_str().unwrap().to_owned();
+    let file = url
+        .split_once(&server.address.to_string())
+        .unwrap()
+        .1
+        .to_owned();
+    let tag = tour
+        .gives(server.get(&file), "200")
+        .header("etag")
+        .unwrap()
+        .to_owned();
+    tour.gives(server.get(&file).header("Range", "bytes=0-3"), "206");
+    tour.gives(server.get(&file).header("If-None-Match", &tag), "304");
+    tour.gives(
+        server.get(&file).header("Range", "bytes=1000000-"),
+        "range_not_satisfiable",
+    );
+    tour.gives(server.get(&format!("{file}0")), "invalid_signature");
+    let picture = server.objects().join("results").join(format!("{job}.png"));
+    fs::remove_file(&picture).unwrap();
+    tour.gives(server.get(&file), "gone");
+    let results = server.objects().join("results");
+    fs::rename(&results, results.with_extension("aside")).unwrap();
+    fs::write(&results, "in the way").unwrap();
+    tour.gives(server.get(&file), "storage_unavailable");
+    fs::remove_file(&results).unwrap();
+    fs::rename(results.with_extension("aside"), &results).unwrap();
+    server.clock.advance(std::time::Duration::from_secs(90_000));
+    tour.gives(server.get(&file), "url_expired");
+}
+
+/// The operator's calls that depend on what was done before.
+pub fn operations(tour: &mut Tour<'_>) {
+    let server = tour.server;
+    let account = tour.customer.account.clone();
+    let deposit = |amount: &str| {
+        let path = format!("/accounts/{account}/deposits");
+        server
+            .admin("POST", &path)
+            .json(&json!({"amount": amount}))
+            .idempotent("once")
+    };
+    tour.gives(deposit("1.00"), "201");
+    tour.gives(deposit("2.00"), "idempotency_key_reused");
+
+    let key = server.another_key(&account, json!({})).key_id;
+    for _ in 0..8 {
+        tour.gives(server.admin("POST", &format!("/keys/{key}/rotate")), "200");
+    }
+    tour.gives(
+        server.admin("POST", &format!("/keys/{key}/rotate")),
+        "conflict",
+    );
+    tour.gives(server.admin("DELETE", &format!("/keys/{key}")), "204");
+
+    let hooks = format!("/accounts/{account}/webhooks");
+    let register = |url: &str| server.admin("POST", &hooks).json(&json!({"url": url}));
+    let first = tour.gives(register("https://example.com/a"), "201").json();
+    let first = first["webhook_id"].as_str().unwrap().to_owned();
+    tour.gives(register("https://example.com/a"), "conflict");
+    register("https://example.com/b").expect(201);
+    let taken = json!({"url": "https://example.com/b"});
+    tour.gives(
+        server
+            .admin("PATCH", &format!("/webhooks/{first}"))
+            .json(&taken),
+        "conflict",
+    );
+    let delivery = tour
+        .gives(
+            server.admin("POST", &format!("/webhooks/{first}/test")),
+            "202",
+        )
+        .json();
+    let delivery = delivery["delivery_id"].as_str().unwrap().to_owned();
+    tour.gives(
+        server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
+        "202",
+    );
+    tour.gives(server.admin("DELETE", &format!("/webhooks/{first}")), "204");
+    tour.gives(
+        server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
+        "conflict",
+    );
+}

@@ -1,0 +1,146 @@
+//! Going through the calls of the documents, and writing down what each was answered with.
+
+use crate::support::contract::{Contract, Described, resolved};
+use crate::support::http::{Answer, Request};
+use crate::support::{Customer, Server, merge};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use uuid::Uuid;
+
+/// Answers that were seen or are described: `GET /path status-or-code`.
+pub type Words = BTreeSet<String>;
+
+/// A server, its documents, and what has been answered.
+pub struct Tour<'a> {
+    pub server: &'a Server,
+    pub contract: &'a Contract,
+    pub seen: &'a mut Words,
+    /// What stands for the parameters of paths.
+    pub ids: BTreeMap<&'static str, String>,
+    pub customer: Customer,
+    pub images: String,
+}
+
+impl Tour<'_> {
+    pub fn note(&mut self, request: &Request, answer: &Answer) {
+        let path = request.target().split('?').next().unwrap();
+        if let Some(call) = self.contract.call(request.method(), path) {
+            self.seen.insert(named(&call, &word(answer)));
+        }
+    }
+
+    pub fn send(&mut self, request: Request) -> Answer {
+        let answer = request.send();
+        self.note(&request, &answer);
+        answer
+    }
+
+    /// Sends it and demands this code, or status.
+    #[track_caller]
+    pub fn gives(&mut self, request: Request, wanted: &str) -> Answer {
+        let answer = self.send(request.clone());
+        assert_eq!(
+            word(&answer),
+            wanted,
+            "{} {}: {}",
+            request.method(),
+            request.target(),
+            answer.text()
+        );
+        answer
+    }
+
+    pub fn path(&self, template: &str, stranger: bool) -> String {
+        let mut path = template.to_owned();
+        for (name, id) in &self.ids {
+            let id = if stranger {
+                Uuid::new_v4().to_string()
+            } else {
+                id.clone()
+            };
+            path = path.replace(&format!("{{{name}}}"), &id);
+        }
+        path
+    }
+
+    /// A request to a call, with its first example as the body, and without credentials.
+    pub fn bare(&self, call: &Described<'_>, stranger: bool) -> Request {
+        let request = self.server.call(
+            &call.method.to_ascii_uppercase(),
+            &self.path(&call.template, stranger),
+        );
+        match self.example(call) {
+            Some(body) => request.json(&body),
+            None => request,
+        }
+    }
+
+    pub fn example(&self, call: &Described<'_>) -> Option<Value> {
+        let examples = &call.operation["requestBody"]["content"]["application/json"]["examples"];
+        let mut body = examples.as_object()?.values().next()?["value"].clone();
+        if body.get("input_images_urls").is_some() {
+            merge(&mut body, json!({"input_images_urls": [self.images]}));
+        }
+        // Deliveries go nowhere in these tests.
+        if body.get("url").is_some() {
+            merge(
+                &mut body,
+                json!({"url": format!("https://example.com/{}", Uuid::new_v4())}),
+            );
+        }
+        Some(body)
+    }
+
+    pub fn with(&self, call: &Described<'_>, request: Request, key: &str) -> Request {
+        match door(call) {
+            Door::Client => request.bearer(key),
+            Door::Operator => request.bearer(crate::support::options::ADMIN_TOKEN),
+            Door::Anyone => request,
+        }
+    }
+
+    pub fn good(&self, call: &Described<'_>) -> Request {
+        self.with(call, self.bare(call, false), &self.customer.key)
+    }
+}
+
+#[derive(PartialEq)]
+pub enum Door {
+    Anyone,
+    Client,
+    Operator,
+}
+
+pub fn door(call: &Described<'_>) -> Door {
+    let schemes = call.operation["security"].as_array().unwrap();
+    match schemes.first().and_then(|it| it.as_object()?.keys().next()) {
+        None => Door::Anyone,
+        Some(name) if name == "apiKey" => Door::Client,
+        Some(_) => Door::Operator,
+    }
+}
+
+pub fn lists(call: &Described<'_>, word: &str) -> bool {
+    let responses = call.operation["responses"].as_object().unwrap();
+    responses.values().any(|it| {
+        let schema = &resolved(call.document, it)["content"]["application/problem+json"]["schema"];
+        let codes = schema["properties"]["code"]["enum"].as_array();
+        codes.is_some_and(|codes| codes.contains(&word.into()))
+    })
+}
+
+pub fn named(call: &Described<'_>, word: &str) -> String {
+    format!(
+        "{} {} {word}",
+        call.method.to_ascii_uppercase(),
+        call.template
+    )
+}
+
+/// The code of an error, or the status of anything else.
+pub fn word(answer: &Answer) -> String {
+    if answer.status < 400 {
+        return answer.status.to_string();
+    }
+    answer.json()["code"].as_str().unwrap().to_owned()
+}

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Starts the real program for the tests of the client packages, and runs a command against it.
+
+All pictures are made by a back end that this script is: it holds them when told to, so that a test can look at a job that is
+queued or processed for as long as it likes. Beside what tests/compat/served.py tells, the command finds TINTYPE_TEST_PEER:
+
+    PUT /gate {"held": true}    holds every picture from now on, at a progress of 0.42; false lets them go
+    GET /picture.png            a picture, for input images
+
+A prompt that begins with "refuse" is refused, so that its job fails.
+
+Usage: service.py COMMAND [ARGUMENT...]
+"""
+
+import base64
+import http.server
+import json
+import pathlib
+import struct
+import subprocess
+import sys
+import threading
+import zlib
+
+# The import below leaves no files in the source tree.
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "compat"))
+
+from served import serving  # noqa: E402
+
+PROGRESS = 0.42
+# Seconds that a picture is held at most.
+PATIENCE = 60
+
+
+def png(width: int, height: int) -> bytes:
+    """A grey ramp."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    row = b"\0" + bytes(at * 255 // width for at in range(width))
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(row * height, 1)) + chunk(b"IEND", b"")
+
+
+class Gate:
+    """Whether pictures are held."""
+
+    def __init__(self):
+        self.open = threading.Event()
+        self.open.set()
+
+    def hold(self, held: bool) -> None:
+        (self.open.clear if held else self.open.set)()
+
+
+class Peer(http.server.BaseHTTPRequestHandler):
+    """The back end, which speaks as AUTOMATIC1111 does, and the origin of input images."""
+
+    protocol_version = "HTTP/1.1"
+    gate = Gate()
+    # The task in hand: this back end is asked for one at a time.
+    active = None
+
+    def do_GET(self) -> None:
+        if self.path == "/picture.png":
+            self.answer(200, png(300, 200), "image/png")
+        elif self.path.startswith("/sdapi/v1/progress"):
+            self.tell({"progress": PROGRESS, "state": {"interrupted": False, "skipped": False}})
+        else:
+            self.tell({"detail": "Not Found"}, 404)
+
+    def do_POST(self) -> None:
+        body = self.read()
+        if self.path in ("/sdapi/v1/txt2img", "/sdapi/v1/img2img"):
+            self.make(body)
+        elif self.path == "/internal/progress":
+            active = Peer.active == body["id_task"]
+            self.tell({"active": active, "completed": not active, "progress": PROGRESS if active else None})
+        else:
+            self.tell({})
+
+    def do_PUT(self) -> None:
+        Peer.gate.hold(self.read()["held"])
+        self.tell({})
+
+    def make(self, body: dict) -> None:
+        if body["prompt"].startswith("refuse"):
+            return self.tell({"detail": "refused"}, 400)
+        Peer.active = body["force_task_id"]
+        Peer.gate.open.wait(PATIENCE)
+        Peer.active = None
+        picture = base64.b64encode(png(body["width"], body["height"])).decode()
+        return self.tell({"images": [picture], "parameters": {}, "info": "{}"})
+
+    def read(self) -> dict:
+        return json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or b"{}")
+
+    def tell(self, value: dict, status: int = 200) -> None:
+        self.answer(status, json.dumps(value).encode(), "application/json")
+
+    def answer(self, status: int, body: bytes, kind: str) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_) -> None:
+        """Nobody is interested."""
+
+
+def main() -> int:
+    peer = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Peer)
+    peer.daemon_threads = True
+    threading.Thread(target=peer.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{peer.server_address[1]}"
+    tiers = {f"TINTYPE__TIERS__{tier}__BACKENDS": '[{ name = "gate" }]' for tier in ("FAST", "QUALITY", "PRO")}
+    settings = {
+        # Whatever else this machine is busy with, no stall of its disk is to end the service here.
+        "TINTYPE__STORAGE__COMMIT_TIMEOUT_SECONDS": "120",
+        # A refused picture is part of the tests, and no news.
+        "TINTYPE__LOG__FILTER": "error",
+        "TINTYPE__EGRESS__ALLOW": '["127.0.0.0/8"]',
+        "TINTYPE__BACKENDS__GATE__KIND": "sdapi",
+        "TINTYPE__BACKENDS__GATE__BASE_URL": url,
+        "TINTYPE__BACKENDS__GATE__CONCURRENCY": "1",
+        "TINTYPE__BACKENDS__GATE__RETRIES": "0",
+        **tiers,
+    }
+    with serving(**settings) as environment:
+        environment["TINTYPE_TEST_PEER"] = url
+        return subprocess.run(sys.argv[1:], env=environment, timeout=300).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,130 @@
+#!/usr/bin/env python3
+"""Lets schemathesis make calls from the published documents, and fails on an answer that they do not describe.
+
+The real program is started on an empty directory, on loopback alone, with a back end that answers at once. An account with a
+deposit and a key calls as clients do, and the operator's token as the operator does. Every URL that is made up is turned to
+this machine before it is sent (see loopback.py), so that nothing leaves it.
+
+Usage: fuzz.py SCHEMATHESIS
+"""
+
+import base64
+import http.server
+import json
+import os
+import pathlib
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import zlib
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "compat"))
+from served import TOKEN, address, admin, program  # noqa: E402
+
+CHECKS = [
+    "not_a_server_error",
+    "status_code_conformance",
+    "content_type_conformance",
+    "response_headers_conformance",
+    "response_schema_conformance",
+    "negative_data_rejection",
+    "unsupported_method",
+    "allow_header_conformance",
+    "ignored_auth",
+    "use_after_free",
+    "ensure_resource_availability",
+]
+# Examples for each call and kind of test, and the number that they are drawn by: each run makes the same calls.
+EXAMPLES, SEED = 25, 20261121
+PATIENCE = 200
+
+
+def png(side: int) -> bytes:
+    """A square without a picture in it."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        body = kind + data
+        return struct.pack(">I", len(data)) + body + struct.pack(">I", zlib.crc32(body))
+
+    head = struct.pack(">IIBBBBB", side, side, 8, 0, 0, 0, 0)
+    lines = zlib.compress((b"\0" + b"\x80" * side) * side)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", lines) + chunk(b"IEND", b"")
+
+
+PICTURE = base64.b64encode(png(1024)).decode()
+
+
+class Painter(http.server.BaseHTTPRequestHandler):
+    """A back end in OpenAI's manner, which has one picture."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        body = json.dumps({"data": [{"b64_json": PICTURE}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def settings(directory: str, painter: str) -> dict[str, str]:
+    tiers = {f"TINTYPE__TIERS__{tier}__BACKENDS": '[{ name = "stub" }]' for tier in ("FAST", "QUALITY", "PRO")}
+    return {
+        "PATH": os.environ["PATH"],
+        "TINTYPE__SERVER__LISTEN": "127.0.0.1:0",
+        "TINTYPE__STORAGE__DATA_DIR": f"{directory}/data",
+        "TINTYPE__BACKENDS__STUB": f'{{ kind = "openai", base_url = "{painter}/v1", concurrency = 4 }}',
+        "TINTYPE_ADMIN_TOKEN": TOKEN,
+        **tiers,
+    }
+
+
+def account(url: str) -> str:
+    """A key of a fresh account that has money, by way of a deposit."""
+    made = admin(url, "/accounts", {"name": "fuzz"})["account_id"]
+    admin(url, f"/accounts/{made}/deposits", {"amount": "1000000.00", "reference": "for fuzzing"})
+    return admin(url, f"/accounts/{made}/keys", {"name": "fuzz"})["api_key"]
+
+
+def fuzz(schemathesis: str, url: str, document: str, secret: str, *more: str) -> int:
+    print(f"\n-- {document}", flush=True)
+    command = [
+        schemathesis, "run", f"{url}{document}", "--url", url, "-H", f"Authorization: Bearer {secret}",
+        "--checks", ",".join(CHECKS), "--phases", "examples,coverage,fuzzing,stateful", "--max-examples", str(EXAMPLES),
+        "--seed", str(SEED), "--workers", "1", "--request-timeout", "70", "--continue-on-failure", "--no-shrink", *more,
+    ]  # fmt: skip
+    environment = {**os.environ, "SCHEMATHESIS_HOOKS": "loopback", "PYTHONPATH": str(HERE), "NO_COLOR": "1"}
+    with tempfile.TemporaryDirectory() as empty:
+        return subprocess.run(command, env=environment, cwd=empty, timeout=PATIENCE).returncode
+
+
+def main() -> int:
+    schemathesis = str(pathlib.Path(sys.argv[1]).resolve())
+    painter = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Painter)
+    threading.Thread(target=painter.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as directory:
+        place = f"http://127.0.0.1:{painter.server_port}"
+        server = subprocess.Popen(
+            [program(), "serve"], cwd=directory, env=settings(directory, place), stdout=subprocess.PIPE, text=True
+        )
+        try:
+            url = address(server.stdout)
+            failed = fuzz(schemathesis, url, "/api/v1/openapi.json", account(url))
+            # A test delivery would be sent to whatever has been registered.
+            failed |= fuzz(schemathesis, url, "/admin/v1/openapi.json", TOKEN, "--exclude-operation-id", "testWebhook")
+            return failed
+        finally:
+            server.terminate()
+            server.communicate(timeout=60)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

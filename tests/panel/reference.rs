@@ -1,0 +1,222 @@
+//! The page at `/docs`: it draws both documents, and its console makes a picture.
+
+use crate::browse;
+use crate::browser::Browser;
+use crate::service::{Service, TOKEN};
+use serde_json::json;
+use std::fs;
+
+/// Opens an account with a key, and returns the key.
+const KEY: &str = "const [token] = arguments, done = arguments[arguments.length - 1];
+    const call = async (path, body) => {
+      const headers = { Authorization: `Bearer ${token}`, 'Content-Type': 'application/json' };
+      return (await fetch(`/admin/v1${path}`, { method: 'POST', headers, body: JSON.stringify(body) })).json();
+    };
+    call('/accounts', { name: 'reader', balance: '5.00' })
+      .then((it) => call(`/accounts/${it.account_id}/keys`, { name: 'reader' }))
+      .then((it) => done(it.api_key), (error) => done(`failed: ${error}`));";
+
+async fn visit(service: &Service, browser: &Browser, place: &str) {
+    let url = format!("{}/docs{place}", service.url);
+    browser.client.goto(&url).await.expect("a page");
+}
+
+/// Types the token in, and waits for the operator's calls.
+async fn enter_as_operator(service: &Service, browser: &Browser) {
+    visit(service, browser, "#operator/").await;
+    browser.client.refresh().await.expect("a page");
+    let field = browser.find("//form//input[@id='secret']").await;
+    field.send_keys(TOKEN).await.expect("a field");
+    browser.press("Show them").await;
+    browser.see("h3", "Open an account").await;
+}
+
+#[test]
+fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
+    browse(|service, browser| async move {
+        visit(&service, &browser, "").await;
+        browser.see("h3", "From a prompt, on fast").await;
+        let key = browser
+            .client
+            .execute_async(KEY, vec![json!(TOKEN)])
+            .await
+            .unwrap();
+        let key = key.as_str().unwrap().to_owned();
+        assert!(key.starts_with("tt_"), "{key}");
+
+        let call = "//article[@id='createFastFromText']";
+        browser
+            .find(&format!("{call}//summary[.='Try it']"))
+            .await
+            .click()
+            .await
+            .unwrap();
+        let send = format!("{call}//button[.='Send']");
+        browser.find(&send).await.click().await.unwrap();
+        browser
+            .find(&format!("{call}//p[@class='came']/span[.='401']"))
+            .await;
+
+        browser
+            .find("//input[@id='secret']")
+            .await
+            .send_keys(&key)
+            .await
+            .unwrap();
+        browser.find(&send).await.click().await.unwrap();
+        browser
+            .find(&format!("{call}//p[@class='came']/span[.='202']"))
+            .await;
+        browser.press("Wait for the picture").await;
+        browser
+            .find(&format!("{call}//figure[@class='picture']/img"))
+            .await;
+        let shown = "const it = document.querySelector('.picture img'); return it.complete ? it.naturalWidth : 0;";
+        let mut width = json!(0);
+        while width == json!(0) {
+            width = browser.run(shown, vec![]).await;
+        }
+        assert!(width.as_u64().unwrap() > 1_000, "{width}");
+        shoot(&browser, "reference-console").await;
+
+        let kept = "return JSON.stringify([{ ...localStorage }, { ...sessionStorage }, document.cookie, location.href]);";
+        let kept = browser.run(kept, vec![]).await.to_string();
+        assert!(!kept.contains("tt_"), "{kept}");
+        browser.client.refresh().await.unwrap();
+        let field = browser.find("//input[@id='secret']").await;
+        assert_eq!(field.prop("value").await.unwrap().as_deref(), Some(""));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_operators_calls_are_told_to_whoever_has_the_token() {
+    browse(|service, browser| async move {
+        visit(&service, &browser, "#operator/").await;
+        browser.see("h1", "For the operator").await;
+        browser
+            .find("//form//input[@id='secret']")
+            .await
+            .send_keys("nonsense")
+            .await
+            .unwrap();
+        browser.press("Show them").await;
+        browser.see("p", "the admin token is not valid").await;
+        let text = browser.text().await;
+        assert!(!text.contains("Open an account"), "{text}");
+        enter_as_operator(&service, &browser).await;
+        let call = "//article[@id='showStats']";
+        browser
+            .find(&format!("{call}//summary[.='Try it']"))
+            .await
+            .click()
+            .await
+            .unwrap();
+        browser
+            .find(&format!("{call}//button[.='Send']"))
+            .await
+            .click()
+            .await
+            .unwrap();
+        browser
+            .find(&format!("{call}//p[@class='came']/span[.='200']"))
+            .await;
+        browser
+            .find(&format!("{call}//span[.='\"webhooks_pending\"']"))
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_call_is_found_by_its_words() {
+    browse(|service, browser| async move {
+        visit(&service, &browser, "").await;
+        let field = browser.find("//input[@type='search']").await;
+        field.send_keys("take back").await.unwrap();
+        let links = "return [...document.querySelectorAll('.index a')].filter((it) => it.offsetParent).map((it) => it.hash);";
+        assert_eq!(
+            browser.run(links, vec![]).await,
+            json!(["#clients/cancelJob"])
+        );
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_page_fits_its_screen_has_no_serious_barrier_and_is_pictured() {
+    browse(|service, browser| async move {
+        let axe = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/target/test-tools/npm/node_modules/axe-core/axe.min.js"
+        );
+        let axe = fs::read_to_string(axe).expect("axe-core: run tests/run, which installs it");
+        let check = "const done = arguments[arguments.length - 1];
+            axe.run(document, { resultTypes: ['violations'] }).then((found) => done(found.violations
+                .filter((it) => ['serious', 'critical'].includes(it.impact))
+                .map((it) => it.id + ': ' + it.nodes.map((node) => node.target.join(' ') + ' ' + node.failureSummary).join('; '))));";
+        let mut barriers = Vec::new();
+        for name in ["clients", "operator"] {
+            match name {
+                "operator" => enter_as_operator(&service, &browser).await,
+                _ => {
+                    visit(&service, &browser, "").await;
+                    browser.see("h3", "Look a job up").await;
+                }
+            }
+            for (width, height, size) in [(1440, 900, "wide"), (390, 844, "narrow")] {
+                for theme in ["light", "dark"] {
+                    let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+                    browser
+                        .tools("Emulation.setDeviceMetricsOverride", screen)
+                        .await;
+                    let colours =
+                        json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
+                    browser.tools("Emulation.setEmulatedMedia", colours).await;
+                    let seen = browser
+                        .run("return document.documentElement.scrollWidth;", vec![])
+                        .await;
+                    assert!(
+                        seen.as_u64().unwrap() <= width,
+                        "{name}, {size}: {seen} pixels wide"
+                    );
+                    browser.run("scrollTo(0, 0);", vec![]).await;
+                    shoot(&browser, &format!("reference-{name}-top-{size}-{theme}")).await;
+                    let call = if name == "clients" {
+                        "createProFromText"
+                    } else {
+                        "createKey"
+                    };
+                    let go = "const it = document.getElementById(arguments[0]); it.scrollIntoView();
+                        for (const answer of it.querySelectorAll('.answer')) answer.open = answer.innerText.startsWith('202') || answer.innerText.startsWith('402');";
+                    browser.run(go, vec![json!(call)]).await;
+                    shoot(&browser, &format!("reference-{name}-call-{size}-{theme}")).await;
+                    browser.run(&axe, vec![]).await;
+                    let found = browser.client.execute_async(check, vec![]).await.unwrap();
+                    let found = found.as_array().cloned().unwrap_or_default();
+                    barriers.extend(
+                        found
+                            .iter()
+                            .map(|it| format!("{name}, {size}, {theme}: {it}")),
+                    );
+                }
+            }
+            browser
+                .tools("Emulation.clearDeviceMetricsOverride", json!({}))
+                .await;
+        }
+        assert!(barriers.is_empty(), "{}", barriers.join("\n"));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// A picture for people to look at, in target/panel.
+async fn shoot(browser: &Browser, name: &str) {
+    let shots = concat!(env!("CARGO_MANIFEST_DIR"), "/target/panel");
+    fs::create_dir_all(shots).unwrap();
+    fs::write(format!("{shots}/{name}.png"), browser.picture().await).unwrap();
+}

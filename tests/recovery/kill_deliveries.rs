@@ -1,0 +1,135 @@
+//! The process is killed again and again while deliveries are on their way: every job that ended is told of, sooner or later.
+
+use crate::client::{Client, Connection};
+use crate::place::{Place, until};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+
+const ROUNDS: usize = 6;
+const JOBS: usize = 15;
+
+/// Answers that were given about each job.
+type Log = Arc<Mutex<BTreeMap<String, Vec<u16>>>>;
+
+/// Refuses every other job's first attempt, and takes all else. Its thread ends with the test's process.
+fn receiver() -> (String, Log) {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/", listener.local_addr().expect("its address"));
+    let log = Log::default();
+    let kept = Arc::clone(&log);
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            // A caller that is killed in the middle has sent nothing.
+            let _ = take(&stream, &kept);
+        }
+    });
+    (url, log)
+}
+
+fn take(stream: &TcpStream, log: &Log) -> Option<()> {
+    let mut lines = BufReader::new(stream);
+    let mut length = 0;
+    loop {
+        let mut line = String::new();
+        lines.read_line(&mut line).ok().filter(|read| *read > 0)?;
+        if line == "\r\n" {
+            break;
+        }
+        if let Some(text) = line.strip_prefix("content-length: ") {
+            length = text.trim().parse().ok()?;
+        }
+    }
+    let mut body = vec![0; length];
+    lines.read_exact(&mut body).ok()?;
+    let body: Value = serde_json::from_slice(&body).ok()?;
+    let job = body["job_id"].as_str()?.to_owned();
+    let mut log = log.lock().ok()?;
+    let answers = log.entry(job.clone()).or_default();
+    let refuse = answers.is_empty() && job.ends_with(|it: char| "02468ace".contains(it));
+    let status = if refuse { 500 } else { 200 };
+    answers.push(status);
+    let answer = format!("HTTP/1.1 {status} As told\r\nContent-Length: 0\r\n\r\n");
+    { stream }.write_all(answer.as_bytes()).ok()
+}
+
+/// Creates jobs and cancels them at once, so that each owes a delivery; some are made instead.
+fn end_jobs(client: &Client, round: usize) -> Vec<String> {
+    let mut connection = Connection::open(&client.address).expect("a connection");
+    let one = |number| {
+        let name = format!("{round}-{number}");
+        let answer = client.create_small(&mut connection, &name);
+        let id = answer.expect("an answer").accepted();
+        let path = format!("/api/v1/jobs/{id}");
+        let status = client.call("DELETE", &path, None).status;
+        assert!([200, 409].contains(&status), "cancel: {status}");
+        id
+    };
+    (0..JOBS).map(one).collect()
+}
+
+#[test]
+fn hostile_089_every_delivery_outlives_every_kill() {
+    let place = Place::with(&[
+        ("FIRST_RUN__BALANCE", "\"10000.00\""),
+        ("JOBS__MAX_RUNS", "100"),
+        ("BACKENDS__BUILTIN__CONCURRENCY", "1"),
+        ("EGRESS__ALLOW", "[\"127.0.0.0/8\"]"),
+        ("WEBHOOKS__RETRY_DELAYS_SECONDS", "[1, 1, 1, 1, 1, 1]"),
+    ]);
+    let (url, log) = receiver();
+    let attempts = || {
+        log.lock()
+            .expect("log")
+            .values()
+            .map(Vec::len)
+            .sum::<usize>()
+    };
+    let mut owed = BTreeSet::new();
+    let mut key = None;
+    for round in 0..ROUNDS {
+        let mut service = place.serve();
+        key = key.or(service.printed_key());
+        let operator = Client::new(&service.address(), &place.token());
+        if round == 0 {
+            let accounts = operator.get("/admin/v1/accounts").json();
+            let account = accounts["data"][0]["account_id"].as_str().expect("an id");
+            let path = format!("/admin/v1/accounts/{account}/webhooks");
+            let made = operator.call("POST", &path, Some(&json!({ "url": url })));
+            assert_eq!(made.status, 201, "{}", made.json());
+        }
+        let before = attempts();
+        let client = service.client(key.as_deref().expect("a key"));
+        owed.extend(end_jobs(&client, round));
+        until("some deliveries are under way", || {
+            (attempts() >= before + 3 * round).then_some(())
+        });
+        service.kill();
+    }
+    let service = place.serve();
+    until("every job's delivery is taken", || {
+        let log = log.lock().expect("log");
+        let taken = |job: &String| log.get(job).is_some_and(|it| it.contains(&200));
+        owed.iter().all(taken).then_some(())
+    });
+    let operator = Client::new(&service.address(), &place.token());
+    until("and all of that is on record", || {
+        let pending = operator.get("/admin/v1/deliveries?status=pending").json();
+        pending["data"]
+            .as_array()
+            .expect("a list")
+            .is_empty()
+            .then_some(())
+    });
+    let failed = operator.get("/admin/v1/deliveries?status=failed").json();
+    assert_eq!(failed["data"], json!([]));
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    assert!(
+        verified.out.contains(&format!("{} deliveries", owed.len())),
+        "{verified:?}"
+    );
+}

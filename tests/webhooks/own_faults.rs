@@ -1,0 +1,84 @@
+//! Faults of our own: they hold a delivery up, and cost its receiver none of its attempts.
+
+use crate::desk::server;
+use crate::receiver::Receiver;
+use crate::world::{Beginning, World, furnish, in_paused_time, webhook};
+use serde_json::json;
+use std::fs;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::delivery::DeliveryState;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::store::Store;
+use tokio::time::sleep;
+
+fn begin() -> World {
+    let engine = Arc::new(MemoryEngine::new());
+    furnish(&*engine, &Store::new(engine.clone()), &[webhook(1)]);
+    World::begin(Beginning::over(engine, Vec::new()))
+}
+
+#[test]
+fn what_cannot_be_sent_is_tried_again_each_half_minute_and_counts_for_nothing() {
+    in_paused_time(async {
+        let world = begin();
+        world.post.hold_up(20);
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(599)).await;
+        let due = world.delivery(id).created_at;
+        let state = DeliveryState::Pending { due, failures: 0 };
+        assert_eq!(world.delivery(id).state, state);
+        assert_eq!(world.store.attempts(id).unwrap(), []);
+        sleep(Duration::from_secs(2)).await;
+        let moments: Vec<i64> = (0..=20).map(|it| it * 30_000).collect();
+        assert_eq!(world.post.moments(), moments);
+        let state = world.delivery(id).state;
+        assert!(
+            matches!(state, DeliveryState::Delivered { .. }),
+            "{state:?}"
+        );
+        assert_eq!(world.store.attempts(id).unwrap().len(), 1);
+    });
+}
+
+#[test]
+fn sending_again_what_is_held_up_sends_it_once() {
+    in_paused_time(async {
+        let world = begin();
+        world.post.hold_up(1);
+        let id = world.send_test(&webhook(1)).await;
+        sleep(Duration::from_secs(10)).await;
+        world.redeliver(id).await.unwrap();
+        sleep(Duration::from_secs(600)).await;
+        assert_eq!(world.post.moments(), [0, 10_000]);
+        assert_eq!(world.post.taken(), [id]);
+    });
+}
+
+#[test]
+fn metadata_that_cannot_be_read_costs_no_attempt() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    server.generator.hold();
+    let text = "\u{e9}".repeat(8_000);
+    let metadata = json!({ "text": text });
+    let job = server.create_with(&customer, json!({ "metadata": metadata }));
+    server.job_once(&customer, &job, "processing");
+    let (words, away) = (
+        server.objects().join("words"),
+        server.objects().join("away"),
+    );
+    fs::rename(&words, &away).unwrap();
+    server.generator.release_all();
+    let other = server.create(&customer);
+    server.delivery_in(&other, "delivered");
+    let delivery = server.delivery_in(&job, "pending");
+    assert_eq!(delivery["attempts"], json!([]));
+    fs::rename(&away, &words).unwrap();
+    server.pass(Duration::from_secs(30));
+    let delivery = server.delivery_in(&job, "delivered");
+    assert_eq!(delivery["attempts"].as_array().unwrap().len(), 1);
+    let received = receiver.once(2);
+    assert_eq!(received[1].json()["metadata"]["text"], text);
+}
