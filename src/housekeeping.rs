@@ -182,7 +182,7 @@ async fn remove_old(state: &AppState, place: &str) {
     if days == 0 {
         return;
     }
-    let older_than = before(state.now(), Duration::from_secs(days * 86_400));
+    let older_than = state.now().days_before(days);
     for _ in 0..MAX_STEPS {
         match state
             .images

@@ -28,11 +28,15 @@ pub enum State {
         until: Instant,
         /// How often in a row it has been opened.
         times: u32,
+        /// The faults in a row that have led here.
+        faults: u32,
     },
     /// One run tries it out, the others still pass it over.
     HalfOpen {
         /// How often in a row it has been opened.
         times: u32,
+        /// The faults in a row that have led here.
+        faults: u32,
     },
 }
 
@@ -52,31 +56,57 @@ pub enum Event {
 impl State {
     /// What follows, and whether the run that asked may use the back end.
     pub fn after(self, event: Event, at: Instant) -> (Self, bool) {
-        let opened = |times: u32, asked: Option<Duration>| Self::Open {
+        let opened = |times: u32, faults: u32, asked: Option<Duration>| Self::Open {
             until: at + cool_down(times, asked),
             times,
+            faults,
         };
-        let closed = Self::Closed { faults: 0 };
         match (self, event) {
             (Self::Closed { .. }, Event::Asked) => (self, true),
-            (Self::Open { until, times }, Event::Asked) if at >= until => {
-                (Self::HalfOpen { times }, true)
-            }
+            (
+                Self::Open {
+                    until,
+                    times,
+                    faults,
+                },
+                Event::Asked,
+            ) if at >= until => (Self::HalfOpen { times, faults }, true),
             (Self::Open { .. } | Self::HalfOpen { .. }, Event::Asked) => (self, false),
-            (_, Event::Answered) => (closed, true),
+            (_, Event::Answered) => (Self::Closed { faults: 0 }, true),
             (Self::Closed { faults }, Event::Failed(asked)) if faults + 1 >= THRESHOLD => {
-                (opened(1, asked), false)
+                (opened(1, faults + 1, asked), false)
             }
             (Self::Closed { faults }, Event::Failed(_)) => {
                 (Self::Closed { faults: faults + 1 }, true)
             }
-            (Self::HalfOpen { times }, Event::Failed(asked)) => {
-                (opened(times.saturating_add(1), asked), false)
+            (Self::HalfOpen { times, faults }, Event::Failed(asked)) => {
+                let (times, faults) = (times.saturating_add(1), faults.saturating_add(1));
+                (opened(times, faults, asked), false)
             }
-            // Tries that were under way when it opened tell nothing new.
-            (Self::Open { .. }, Event::Failed(_)) => (self, false),
-            (Self::HalfOpen { times }, Event::Abandoned) => {
-                (Self::Open { until: at, times }, false)
+            // Tries that were under way when it opened move nothing, but are faults like the others.
+            (
+                Self::Open {
+                    until,
+                    times,
+                    faults,
+                },
+                Event::Failed(_),
+            ) => {
+                let faults = faults.saturating_add(1);
+                let still = Self::Open {
+                    until,
+                    times,
+                    faults,
+                };
+                (still, false)
+            }
+            (Self::HalfOpen { times, faults }, Event::Abandoned) => {
+                let next = Self::Open {
+                    until: at,
+                    times,
+                    faults,
+                };
+                (next, false)
             }
             (Self::Closed { .. } | Self::Open { .. }, Event::Abandoned) => (self, false),
         }
@@ -137,9 +167,16 @@ impl Breaker {
         drop(state);
         let backend = &self.name;
         match (before, after) {
-            (State::Closed { .. } | State::HalfOpen { .. }, State::Open { until, times }) => {
+            (
+                State::Closed { .. } | State::HalfOpen { .. },
+                State::Open {
+                    until,
+                    times,
+                    faults,
+                },
+            ) => {
                 let seconds = until.saturating_duration_since(at).as_secs();
-                tracing::warn!(%backend, seconds, times, "a back end keeps failing and is passed over");
+                tracing::warn!(%backend, seconds, times, faults, "a back end keeps failing and is passed over");
             }
             (State::Open { .. } | State::HalfOpen { .. }, State::Closed { .. }) => {
                 tracing::info!(%backend, "a back end answers again");
@@ -185,36 +222,38 @@ mod tests {
     async fn each_state_takes_each_event() {
         let now = Instant::now();
         let seconds = Duration::from_secs;
-        let open = |after: u64, times| State::Open {
+        let open = |after: u64, times, faults| State::Open {
             until: now + seconds(after),
             times,
+            faults,
         };
-        let half = |times| State::HalfOpen { times };
+        let half = |times, faults| State::HalfOpen { times, faults };
         let failed = Event::Failed(None);
         let asking = |after: u64| Event::Failed(Some(seconds(after)));
+        const MOST: u32 = u32::MAX;
         for (state, event, next, admitted) in [
             (closed(0), Event::Asked, closed(0), true),
             (closed(4), Event::Asked, closed(4), true),
             (closed(0), failed, closed(1), true),
             (closed(3), failed, closed(4), true),
-            (closed(4), failed, open(10, 1), false),
-            (closed(4), asking(45), open(45, 1), false),
-            (closed(4), asking(1), open(10, 1), false),
-            (closed(4), asking(9_999), open(120, 1), false),
+            (closed(4), failed, open(10, 1, 5), false),
+            (closed(4), asking(45), open(45, 1, 5), false),
+            (closed(4), asking(1), open(10, 1, 5), false),
+            (closed(4), asking(9_999), open(120, 1, 5), false),
             (closed(4), Event::Answered, closed(0), true),
             (closed(4), Event::Abandoned, closed(4), false),
-            (open(1, 1), Event::Asked, open(1, 1), false),
-            (open(0, 1), Event::Asked, half(1), true),
-            (open(1, 2), failed, open(1, 2), false),
-            (open(1, 2), Event::Answered, closed(0), true),
-            (open(1, 2), Event::Abandoned, open(1, 2), false),
-            (half(1), Event::Asked, half(1), false),
-            (half(1), failed, open(20, 2), false),
-            (half(2), failed, open(40, 3), false),
-            (half(40), failed, open(120, 41), false),
-            (half(u32::MAX), failed, open(120, u32::MAX), false),
-            (half(3), Event::Answered, closed(0), true),
-            (half(3), Event::Abandoned, open(0, 3), false),
+            (open(1, 1, 5), Event::Asked, open(1, 1, 5), false),
+            (open(0, 1, 5), Event::Asked, half(1, 5), true),
+            (open(1, 2, 6), failed, open(1, 2, 7), false),
+            (open(1, 2, 6), Event::Answered, closed(0), true),
+            (open(1, 2, 6), Event::Abandoned, open(1, 2, 6), false),
+            (half(1, 5), Event::Asked, half(1, 5), false),
+            (half(1, 5), failed, open(20, 2, 6), false),
+            (half(2, 6), failed, open(40, 3, 7), false),
+            (half(40, 44), failed, open(120, 41, 45), false),
+            (half(MOST, MOST), failed, open(120, MOST, MOST), false),
+            (half(3, 7), Event::Answered, closed(0), true),
+            (half(3, 7), Event::Abandoned, open(0, 3, 7), false),
         ] {
             assert_eq!(
                 state.after(event, now),

@@ -22,7 +22,7 @@ pub struct BackendHealth {
     pub name: String,
     /// Whether it is used.
     pub health: Health,
-    /// Faults in a row, while it is up.
+    /// Faults in a row since it answered last.
     pub faults: u32,
     /// Time until the next probe, while it is down.
     pub probe_in: Option<Duration>,
@@ -36,10 +36,11 @@ impl BackendHealth {
     pub(crate) fn new(name: &str, state: State, now: Instant, places: usize, free: usize) -> Self {
         let (health, faults, probe_in) = match state {
             State::Closed { faults } => (Health::Up, faults, None),
-            State::Open { until, .. } => {
-                (Health::Down, 0, Some(until.saturating_duration_since(now)))
+            State::Open { until, faults, .. } => {
+                let wait = until.saturating_duration_since(now);
+                (Health::Down, faults, Some(wait))
             }
-            State::HalfOpen { .. } => (Health::Probing, 0, None),
+            State::HalfOpen { faults, .. } => (Health::Probing, faults, None),
         };
         Self {
             name: name.to_owned(),

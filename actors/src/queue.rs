@@ -126,6 +126,11 @@ impl FairQueue {
         1 + own + shorter + earlier_and_longer
     }
 
+    /// Waiting jobs of an account.
+    pub fn len_of(&self, account: AccountId) -> usize {
+        self.lines.get(&account).map_or(0, |it| it.jobs.len())
+    }
+
     /// Waiting jobs.
     pub fn len(&self) -> usize {
         self.len

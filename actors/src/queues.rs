@@ -1,9 +1,10 @@
 //! The queues of all tiers: filled from the commits that accept jobs, emptied by the dispatcher, and looked at by whoever asks
 //! for a job's place. None of that costs a message, so it goes as fast while the dispatcher is busy.
 
+use crate::dispatcher::Depths;
 use crate::queue::FairQueue;
 use parking_lot::Mutex;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::Job;
@@ -45,7 +46,7 @@ struct Waiting {
     /// Waiting jobs of which a run has begun before.
     begun: HashSet<JobId>,
     /// Jobs whose turn has come and whose run has not ended: no more than the back ends have places.
-    taken: HashSet<JobId>,
+    taken: HashMap<JobId, AccountId>,
 }
 
 impl Queues {
@@ -78,7 +79,7 @@ impl Queues {
     pub fn pop(&self, tier: Tier) -> Option<Turn> {
         let mut waiting = self.of(tier).lock();
         let (account, job) = waiting.queue.pop()?;
-        waiting.taken.insert(job);
+        waiting.taken.insert(job, account);
         Some(Turn {
             job,
             account,
@@ -89,7 +90,7 @@ impl Queues {
     /// Forgets a job, wherever it stands.
     pub fn forget(&self, QueuedJob { job, account, tier }: QueuedJob) {
         let mut waiting = self.of(tier).lock();
-        if !waiting.taken.remove(&job) {
+        if waiting.taken.remove(&job).is_none() {
             waiting.queue.remove(account, job);
             waiting.begun.remove(&job);
         }
@@ -111,6 +112,17 @@ impl Queues {
         self.of(tier).lock().queue.len()
     }
 
+    /// Jobs of one account that wait, and those whose turn has come.
+    pub fn depths_of(&self, account: AccountId) -> Depths {
+        let mut depths = Depths::default();
+        for tier in Tier::ALL {
+            let waiting = self.of(*tier).lock();
+            depths.queued[tier.index()] = waiting.queue.len_of(account);
+            depths.running += waiting.taken.values().filter(|it| **it == account).count();
+        }
+        depths
+    }
+
     /// Does none wait?
     pub fn is_empty(&self, tier: Tier) -> bool {
         self.of(tier).lock().queue.is_empty()
@@ -121,7 +133,7 @@ impl Queues {
     /// their way as well.
     pub fn position(&self, QueuedJob { job, account, tier }: QueuedJob) -> usize {
         let waiting = self.of(tier).lock();
-        if waiting.taken.contains(&job) {
+        if waiting.taken.contains_key(&job) {
             return 1;
         }
         let place = waiting.queue.place(account, job);
@@ -164,6 +176,10 @@ mod tests {
         };
         assert_eq!(queues.pop(Tier::Pro), Some(turn));
         assert_eq!(places(), [1, 1, 2]);
+        let depths = queues.depths_of(account);
+        assert_eq!((depths.queued, depths.running), ([0, 0, 1], 1));
+        let other = AccountId(Uuid::from_u128(2));
+        assert_eq!(queues.depths_of(other), Depths::default());
         assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
         jobs.iter().for_each(|job| queues.forget(*job));
         let waiting = queues.of(Tier::Pro).lock();

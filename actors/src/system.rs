@@ -276,6 +276,11 @@ impl System {
         self.dispatcher.send(GetDepths).await.unwrap_or_default()
     }
 
+    /// How many jobs of one account wait and run. Asks nobody: as fast while the dispatcher is busy.
+    pub fn depths_of(&self, account: AccountId) -> Depths {
+        self.queues.depths_of(account)
+    }
+
     /// How each configured back end is, as of now.
     pub fn backends(&self) -> Vec<BackendHealth> {
         let now = Instant::now();

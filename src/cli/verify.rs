@@ -85,6 +85,5 @@ fn kept_since(retention_days: u64) -> Timestamp {
     if retention_days == 0 {
         return Timestamp::from_millis(0);
     }
-    let age = i64::try_from(retention_days * 86_400_000).unwrap_or(i64::MAX);
-    Timestamp::from_millis(Timestamp::now().millis().saturating_sub(age))
+    Timestamp::now().days_before(retention_days)
 }

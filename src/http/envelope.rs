@@ -176,17 +176,18 @@ fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResp
 #[cfg(test)]
 mod tests {
     use super::*;
+    use actix_web::App;
     use actix_web::middleware::from_fn;
-    use actix_web::{App, test};
+    use actix_web::test::{TestRequest, init_service, try_call_service};
 
     #[actix_web::test]
     async fn a_panic_is_told_as_500_in_the_form_of_every_error() {
         let app = App::new()
             .wrap(from_fn(envelope))
             .route("/", web::get().to(panicking));
-        let app = test::init_service(app).await;
-        let call = test::TestRequest::get().uri("/").to_request();
-        let error = test::try_call_service(&app, call).await.err();
+        let app = init_service(app).await;
+        let call = TestRequest::get().uri("/").to_request();
+        let error = try_call_service(&app, call).await.err();
         let answer = error.map(|it| it.error_response());
         let answer = answer.expect("the error that the server renders");
         assert_eq!(answer.status(), 500);

@@ -5,6 +5,8 @@
 
 mod filter;
 
+pub(crate) use filter::Asked;
+
 use super::auth::Principal;
 use super::jobs;
 use super::paging::Listing;
@@ -14,7 +16,7 @@ use super::wire::job::ListedJob;
 use crate::words::{self, WordsError};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use filter::{Asked, Filter};
+use filter::Filter;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, Job};
 
@@ -44,7 +46,7 @@ pub async fn list(
 }
 
 /// A page, and the last id that was looked at if there may be more.
-async fn page(
+pub(crate) async fn page(
     state: &AppState,
     account: AccountId,
     asked: &Asked,

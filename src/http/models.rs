@@ -46,7 +46,15 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let pause = state.pause.read().clone();
+    let models = on_sale(&state, |tier| principal.key.allows(tier));
+    let mut answer = HttpResponse::Ok();
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(answer.json(Listing::of(models, None)))
+}
+
+/// All models as they are now. `allows` tells which of them whoever asks may use.
+pub fn on_sale(state: &AppState, allows: impl Fn(Tier) -> bool) -> Vec<Model> {
+    let pause = state.pause.read();
     let model = |tier: &Tier| {
         let offer = state.catalog.offer(*tier);
         let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
@@ -64,10 +72,8 @@ pub async fn list(
                 .collect(),
             paused: pause.covers(*tier),
             paused_reason: pause.reason(*tier).map(str::to_owned),
-            allowed: principal.key.allows(*tier),
+            allowed: allows(*tier),
         }
     };
-    let mut answer = HttpResponse::Ok();
-    answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(Listing::of(Tier::ALL.iter().map(model).collect(), None)))
+    Tier::ALL.iter().map(model).collect()
 }

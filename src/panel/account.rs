@@ -1,13 +1,18 @@
 //! What the pages of an account call, passed on to the functions of the operator interface once the guard has let it through.
 
+use super::charts;
 use super::guard::OfAccount;
+use crate::http::admin::key_view::KeyView;
 use crate::http::admin::{accounts, deliveries, jobs, keys, webhooks};
+use crate::http::history::{self, Asked};
 use crate::http::jobs::not_found;
+use crate::http::paging::Listing;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
-use crate::http::wire::job_record::JobRecord;
+use crate::http::wire::job_record::{JobRecord, words_of};
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use serde_json::json;
 use tintype_storage::domain::ids::JobId;
 
 type Answer = Result<HttpResponse, Problem>;
@@ -21,8 +26,16 @@ pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppSt
 }
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let filter = jobs::Filter::of(of.account.id);
-    jobs::listed(&request, state, filter, jobs::Filter::NAMES).await
+    let asked = Asked::of(&request)?;
+    let (found, next) = history::page(&state, of.account.id, &asked).await?;
+    let mut data = Vec::with_capacity(found.len());
+    for job in &found {
+        let words = words_of(&state, job).await;
+        let position = state.system.queue_position(job);
+        data.push(JobRecord::new(job, words, None, position));
+    }
+    let next = next.map(|id| *id.as_bytes());
+    Ok(HttpResponse::Ok().json(Listing::of(data, next)))
 }
 
 fn job_id(of: &OfAccount, request: &HttpRequest) -> Result<JobId, Problem> {
@@ -32,7 +45,9 @@ fn job_id(of: &OfAccount, request: &HttpRequest) -> Result<JobId, Problem> {
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let id = job_id(&of, &request)?;
     let job = state.store.job(of.account.id, id)?.ok_or_else(not_found)?;
-    Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
+    let mut view = JobRecord::of(&state, &job).await?;
+    view["progress"] = json!(state.system.progress(id));
+    Ok(HttpResponse::Ok().json(view))
 }
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
@@ -52,6 +67,26 @@ pub async fn create_key(
     state: Data<AppState>,
 ) -> Answer {
     keys::create(of.operator(), of.path(), request, payload, state).await
+}
+
+/// With what its jobs came to day by day.
+pub async fn show_key(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let days = charts::asked(&request)?;
+    let (_, key) = keys::find_key(&state, &of.key(&request, &state)?)?;
+    let days = charts::days(&state, of.account.id, Some(key.id), days)?;
+    let mut view = json!(KeyView::new(&state, key, None)?);
+    view["days"] = json!(days);
+    Ok(HttpResponse::Ok().json(view))
+}
+
+pub async fn rotate_key(
+    of: OfAccount,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    let key = of.key(&request, &state)?;
+    keys::rotate(of.operator(), key, request, payload, state).await
 }
 
 pub async fn change_key(

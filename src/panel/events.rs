@@ -18,9 +18,13 @@ use tintype_storage::domain::person::Digest32;
 use tintype_storage::store::{JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
+const CHANGED: &[u8] = b"event: changed\ndata: {}\n\n";
 const PULSE: Duration = Duration::from_secs(1);
 /// Pulses between two comments, which keep proxies from ending a silent stream.
 const COMMENT_EVERY: u32 = 15;
+/// Pulses without a change after which a page is told once more: what it was shown on the last hint may have been gathered a
+/// moment before.
+const SETTLED_AFTER: u32 = 3;
 /// Jobs and deliveries that are watched for changes: the newest.
 const WATCHED: usize = 30;
 
@@ -45,6 +49,8 @@ struct Watch {
     pulse: tokio::time::Interval,
     seen: Option<u64>,
     quiet: u32,
+    /// Has there been a change since the page was told for the last time that all is quiet?
+    restless: bool,
 }
 
 fn answer(
@@ -61,6 +67,7 @@ fn answer(
         pulse,
         seen: None,
         quiet: 0,
+        restless: false,
     };
     let hints = stream::unfold(watch, |mut watch| async move {
         let hint = watch.next().await?;
@@ -96,10 +103,14 @@ impl Watch {
                 return Some(b"retry: 2000\nevent: ready\ndata: {}\n\n");
             }
             if before != Some(now) {
-                self.quiet = 0;
-                return Some(b"event: changed\ndata: {}\n\n");
+                (self.quiet, self.restless) = (0, true);
+                return Some(CHANGED);
             }
             self.quiet += 1;
+            if self.restless && self.quiet == SETTLED_AFTER {
+                self.restless = false;
+                return Some(CHANGED);
+            }
             if self.quiet.is_multiple_of(COMMENT_EVERY) {
                 return Some(b": still here\n\n");
             }
@@ -115,7 +126,7 @@ fn look(
 ) -> Result<(), StoreError> {
     {
         let pause = state.pause.read();
-        (pause.project, pause.tiers).hash(hasher);
+        format!("{pause:?}").hash(hasher);
     }
     for backend in state.system.backends() {
         (backend.name, backend.running, backend.faults).hash(hasher);
@@ -133,7 +144,8 @@ fn look(
             };
             let jobs = state.store.sifted_jobs_of(account, window, |_| true)?;
             for job in jobs.items {
-                (job.id, job.state.word()).hash(hasher);
+                let percent = state.system.progress(job.id).map(|it| (it * 100.0) as u8);
+                (job.id, job.state.word(), percent).hash(hasher);
             }
             state.store.deliveries_of(account, WATCHED, None)?
         }

@@ -1,10 +1,12 @@
 //! Taking up an invitation: the one-time link with which a person chooses their password.
 
-use super::{form, passwords, sessions, tokens};
+use super::{form, passwords, people, sessions, tokens};
+use crate::http::author::{Author, told};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
+use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::Person;
 
 fn worthless() -> Problem {
@@ -28,7 +30,7 @@ pub async fn look(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let [token] = form::strings(["token"], &request, payload, &state).await?;
-    let attempt = state.panel.attempts.begin(&request, None, state.now())?;
+    let attempt = state.panel.attempts.begin(&request, &state, None)?;
     let person = find(&state, &token)?;
     attempt.succeeded();
     let account = state.store.account(person.account)?;
@@ -48,14 +50,23 @@ pub async fn accept(
 ) -> Result<HttpResponse, Problem> {
     let names = ["token", "password"];
     let [token, password] = form::strings(names, &request, payload, &state).await?;
-    let attempt = state.panel.attempts.begin(&request, None, state.now())?;
+    let attempt = state.panel.attempts.begin(&request, &state, None)?;
     find(&state, &token)?;
     attempt.succeeded();
     passwords::check(&password).map_err(|fault| Problem::field("password", fault))?;
     let hash = state.panel.passwords.hash(password).await?;
     let _changing = state.panel.changing.lock().await;
     // Once more: of two who hold the link, one is the first.
-    let person = find(&state, &token)?.with_password(hash);
-    state.commit(state.store.put_person(&person)).await?;
-    sessions::begin_for(&state, person).await
+    let before = find(&state, &token)?;
+    let person = before.clone().with_password(hash);
+    let author = Author::of(Actor::Person(person.id.0), &request, &state);
+    let line = people::line(&state, &author, Action::PersonJoin, &person);
+    let line = told(
+        line,
+        Some(people::facts(&before)),
+        Some(people::facts(&person)),
+    );
+    let mut writes = state.store.put_person(&person);
+    writes.push(state.store.add_audit(&line));
+    sessions::begin_for(&state, &author, person, writes).await
 }

@@ -1,11 +1,12 @@
 //! The ledger as a file for a spreadsheet (RFC 4180).
 
 use super::guard::OfAccount;
+use crate::http::admin::ledger::Filter;
 use crate::http::failures;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use actix_web::http::header;
-use actix_web::{HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse, web};
 use std::fmt::Write as _;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::StoreError;
@@ -14,10 +15,15 @@ use tintype_storage::store::StoreError;
 const MOST: usize = 100_000;
 const STEP: usize = 1_000;
 
-/// `GET /ledger.csv`
-pub async fn csv(of: OfAccount, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+/// `GET /ledger.csv`, with the filters of the list.
+pub async fn csv(
+    of: OfAccount,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
     let account = of.account.id;
-    let written = web::block(move || write(&state, account)).await;
+    let (_, filter) = Filter::of(&request)?;
+    let written = web::block(move || write(&state, account, &filter)).await;
     let text = written.map_err(|_| failures::busy())??;
     let name = format!("attachment; filename=\"ledger-{account}.csv\"");
     Ok(HttpResponse::Ok()
@@ -26,15 +32,16 @@ pub async fn csv(of: OfAccount, state: web::Data<AppState>) -> Result<HttpRespon
         .body(text))
 }
 
-fn write(state: &AppState, account: AccountId) -> Result<String, StoreError> {
+fn write(state: &AppState, account: AccountId, filter: &Filter) -> Result<String, StoreError> {
     let mut text =
         String::from("created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n");
     let (mut after, mut written) = (None, 0);
     loop {
-        let page = state.store.ledger(account, STEP, after)?;
-        for entry in &page.items {
+        let page = filter.read(state, account, STEP, after)?;
+        for entry in page.items.iter().filter(|it| filter.lets(it)) {
             let job = entry.job.map(|it| it.to_string()).unwrap_or_default();
             let reference = quoted(entry.reference.as_deref().unwrap_or_default());
+            written += 1;
             // Writing to a string cannot fail.
             let _ = write!(
                 text,
@@ -46,7 +53,6 @@ fn write(state: &AppState, account: AccountId) -> Result<String, StoreError> {
                 entry.id,
             );
         }
-        written += page.items.len();
         after = page.next;
         if after.is_none() || written >= MOST {
             return Ok(text);

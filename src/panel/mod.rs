@@ -2,6 +2,8 @@
 //! [`guard`]; what the pages do is done by the functions behind `/admin/v1` and `/api/v1`.
 
 mod account;
+mod audit;
+mod charts;
 mod cookie;
 mod events;
 mod form;
@@ -16,6 +18,8 @@ mod people;
 mod pictures;
 mod playground;
 mod routes;
+mod sent;
+mod service;
 mod sessions;
 mod sign_in;
 mod tokens;
@@ -24,6 +28,7 @@ pub use routes::configure;
 pub use sessions::forget_old;
 
 use passwords::Passwords;
+use service::Figures;
 use sign_in::Attempts;
 use tokio::sync::{Mutex, Semaphore};
 
@@ -37,6 +42,8 @@ pub struct Panel {
     /// Held while a session or a person is changed: read, change and write are one step.
     changing: Mutex<()>,
     thumbnails: Semaphore,
+    /// Of the whole service.
+    figures: Figures,
 }
 
 impl Default for Panel {
@@ -46,6 +53,7 @@ impl Default for Panel {
             attempts: Attempts::default(),
             changing: Mutex::new(()),
             thumbnails: Semaphore::new(THUMBNAILS_AT_A_TIME),
+            figures: Figures::default(),
         }
     }
 }

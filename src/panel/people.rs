@@ -1,7 +1,9 @@
-//! People of an account: listed for its own, invited, changed and removed by the operator.
+//! People of an account: listed for its own, invited, changed and removed by the operator. Each change has its line in the
+//! audit log, in the same commit.
 
 use super::guard::{OfAccount, OperatorHere};
 use super::tokens;
+use crate::http::author::{Author, Subject, told};
 use crate::http::body;
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
@@ -10,6 +12,7 @@ use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::person::{Email, Invitation, Person, PersonId, Role};
 
 /// How long an invitation is good.
@@ -29,6 +32,40 @@ fn view(state: &AppState, person: &Person) -> Value {
         "invitation_expires_at": open.map(|it| it.expires_at.to_string()),
         "created_at": person.created_at.to_string(),
     })
+}
+
+/// What the audit log says of a person: neither password nor link.
+pub fn facts(person: &Person) -> Value {
+    json!({
+        "email": person.email.as_str(),
+        "role": person.role.word(),
+        "has_password": person.password.is_some(),
+        "invitation_expires_at": person.invitation.map(|it| it.expires_at.to_string()),
+    })
+}
+
+/// A line of the audit log about a person.
+pub fn line(state: &AppState, author: &Author, action: Action, person: &Person) -> AuditEntry {
+    let subject = Subject {
+        account: Some(person.account),
+        id: Some(person.id.0),
+    };
+    author.line(state, action, subject)
+}
+
+/// Writes a changed person with the line that says so. The caller holds `changing`.
+async fn keep(
+    state: &AppState,
+    author: &Author,
+    action: Action,
+    before: Option<&Person>,
+    after: &Person,
+) -> Result<(), Problem> {
+    let line = line(state, author, action, after);
+    let line = told(line, before.map(facts), Some(facts(after)));
+    let mut writes = state.store.put_person(after);
+    writes.push(state.store.add_audit(&line));
+    Ok(state.commit(writes).await?)
 }
 
 /// The one answer that shows the link.
@@ -108,7 +145,8 @@ pub async fn invite(
         generation: 0,
         created_at: now,
     };
-    state.commit(state.store.put_person(&person)).await?;
+    let author = of.operator().author;
+    keep(&state, &author, Action::PersonInvite, None, &person).await?;
     Ok(HttpResponse::Created().json(invited(&state, &person, &token)))
 }
 
@@ -120,16 +158,18 @@ pub async fn invite_again(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let _changing = state.panel.changing.lock().await;
-    let person = find(&of, &request, &state)?;
-    let (token, secret) = tokens::invitation(of.account.id, person.id);
+    let before = find(&of, &request, &state)?;
+    let (token, secret) = tokens::invitation(of.account.id, before.id);
     let person = Person {
         invitation: Some(Invitation {
             secret,
             expires_at: state.now().plus(INVITATION),
         }),
-        ..person
+        ..before.clone()
     };
-    state.commit(state.store.put_person(&person)).await?;
+    let author = of.operator().author;
+    let action = Action::PersonInviteAgain;
+    keep(&state, &author, action, Some(&before), &person).await?;
     Ok(HttpResponse::Ok().json(invited(&state, &person, &token)))
 }
 
@@ -147,11 +187,22 @@ pub async fn change(
     fields.finish(&["role"]).map_err(Problem::validation)?;
     let role = role.ok_or_else(|| Problem::field("role", "is required"))?;
     let _changing = state.panel.changing.lock().await;
+    let before = find(&of, &request, &state)?;
     let person = Person {
         role,
-        ..find(&of, &request, &state)?
+        ..before.clone()
     };
-    state.commit(state.store.put_person(&person)).await?;
+    if person != before {
+        let author = of.operator().author;
+        keep(
+            &state,
+            &author,
+            Action::PersonChange,
+            Some(&before),
+            &person,
+        )
+        .await?;
+    }
     Ok(HttpResponse::Ok().json(view(&state, &person)))
 }
 
@@ -164,6 +215,11 @@ pub async fn remove(
 ) -> Result<HttpResponse, Problem> {
     let _changing = state.panel.changing.lock().await;
     let person = find(&of, &request, &state)?;
-    state.commit(state.store.remove_person(&person)).await?;
+    let author = of.operator().author;
+    let line = line(&state, &author, Action::PersonRemove, &person);
+    let mut writes = state.store.remove_person(&person);
+    let line = told(line, Some(facts(&person)), None);
+    writes.push(state.store.add_audit(&line));
+    state.commit(writes).await?;
     Ok(HttpResponse::NoContent().finish())
 }

@@ -4,6 +4,7 @@ use super::guard::OfAccount;
 use crate::http::auth::Principal;
 use crate::http::generations;
 use crate::http::issue_key;
+use crate::http::models;
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::generation::Endpoint;
@@ -27,27 +28,8 @@ const STEP: usize = 100;
 
 /// `GET /models`: what can be asked for, at which price.
 pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
-    let pause = state.pause.read();
-    let model = |tier: &Tier| {
-        let offer = state.catalog.offer(*tier);
-        let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
-        let prices: serde_json::Map<_, _> = offer
-            .prices
-            .iter()
-            .map(|(resolution, price)| (resolution.word().to_owned(), price.to_string().into()))
-            .collect();
-        json!({
-            "id": tier.word(),
-            "aspect_ratios": ratios.collect::<Vec<_>>(),
-            "auto": offer.auto,
-            "resolutions": offer.resolution_words().collect::<Vec<_>>(),
-            "prices": Value::Object(prices),
-            "paused": pause.covers(*tier),
-        })
-    };
-    let data: Vec<Value> = Tier::ALL.iter().map(model).collect();
     HttpResponse::Ok().json(json!({
-        "data": data,
+        "data": models::on_sale(&state, |_| true),
         "max_prompt_chars": state.config.jobs.max_prompt_chars,
         "max_inputs": MAX_INPUTS,
         "max_input_bytes": state.config.inputs.max_total_bytes,

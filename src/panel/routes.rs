@@ -2,8 +2,8 @@
 
 use super::guard::same_site;
 use super::{
-    account, events, home, invitations, ledger, overview, pages, people, pictures, playground,
-    sessions,
+    account, audit, events, home, invitations, ledger, overview, pages, people, pictures,
+    playground, sent, sessions,
 };
 use crate::http::problem::{Code, Problem};
 use actix_web::middleware::from_fn;
@@ -57,6 +57,7 @@ fn of_operator(api: &mut web::ServiceConfig) {
     .service(at("/jobs").route(web::get().to(home::list_jobs)))
     .service(at("/stats").route(web::get().to(home::show_stats)))
     .service(at("/settings").route(web::get().to(home::settings)))
+    .service(at("/audit").route(web::get().to(audit::list)))
     .service(at("/events").route(web::get().to(events::of_service)))
     .service(
         at("/pause")
@@ -110,9 +111,11 @@ fn keys(api: &mut web::ServiceConfig) {
     )
     .service(
         at("/keys/{key_id}")
+            .route(web::get().to(account::show_key))
             .route(web::patch().to(account::change_key))
             .route(web::delete().to(account::remove_key)),
-    );
+    )
+    .service(at("/keys/{key_id}/rotate").route(web::post().to(account::rotate_key)));
 }
 
 fn webhooks(api: &mut web::ServiceConfig) {
@@ -136,6 +139,7 @@ fn webhooks(api: &mut web::ServiceConfig) {
     )
     .service(at("/deliveries").route(web::get().to(account::list_deliveries)))
     .service(at("/deliveries/{delivery_id}").route(web::get().to(account::show_delivery)))
+    .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(sent::list)))
     .service(at("/deliveries/{delivery_id}/redeliver").route(web::post().to(account::redeliver)));
 }
 

@@ -1,14 +1,16 @@
-//! Signing in and out.
+//! Signing in and out. Each has its line in the audit log, in the same commit; that a session is in use has none.
 
 use super::guard::{SignedIn, Who};
-use super::{cookie, form, passwords, tokens};
+use super::{cookie, form, passwords, people, tokens};
+use crate::http::author::{Author, Subject, told};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::person::{Digest32, Email, Person, Session, Visitor};
-use tintype_storage::store::Generation;
+use tintype_storage::store::{Generation, Writes};
 
 /// Sessions looked at in one step of forgetting.
 const STEP: usize = 1_000;
@@ -27,7 +29,7 @@ pub async fn sign_in_operator(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let [token] = form::strings(["token"], &request, payload, &state).await?;
-    let attempt = state.panel.attempts.begin(&request, None, state.now())?;
+    let attempt = state.panel.attempts.begin(&request, &state, None)?;
     let shown = tokens::digest(token.trim().as_bytes());
     if shown.0 != state.admin_token {
         return Err(Problem::new(
@@ -37,8 +39,16 @@ pub async fn sign_in_operator(
     }
     attempt.succeeded();
     let _changing = state.panel.changing.lock().await;
-    let generation = state.store.operator_generation()?.0;
-    begin(&state, Visitor::Operator(shown), generation, &Who::Operator).await
+    let author = Author::of(Actor::Operator, &request, &state);
+    let visitor = Visitor::Operator(shown);
+    begin(
+        &state,
+        visitor,
+        &Who::Operator,
+        Some(&author),
+        Writes::new(),
+    )
+    .await
 }
 
 /// `POST /session`: signs in with e-mail address and password.
@@ -50,11 +60,8 @@ pub async fn sign_in(
     let names = ["email", "password"];
     let [email, password] = form::strings(names, &request, payload, &state).await?;
     let email: Email = email.parse().map_err(|_| wrong())?;
-    let now = state.now();
-    let attempt = state
-        .panel
-        .attempts
-        .begin(&request, Some(email.as_str()), now)?;
+    let email_text = Some(email.as_str());
+    let attempt = state.panel.attempts.begin(&request, &state, email_text)?;
     if password.chars().count() > passwords::MAX_CHARS {
         return Err(wrong());
     }
@@ -68,23 +75,48 @@ pub async fn sign_in(
     let person = state.store.person_by_email(&email)?;
     let person = person.filter(|it| it.password == hash).ok_or_else(wrong)?;
     attempt.succeeded();
-    begin_for(&state, person).await
+    let author = Author::of(Actor::Person(person.id.0), &request, &state);
+    begin_for(&state, &author, person, Writes::new()).await
 }
 
-/// Begins a session of a person. The caller holds `changing`.
-pub async fn begin_for(state: &AppState, person: Person) -> Result<HttpResponse, Problem> {
+/// Begins a session of a person, in one commit with `writes`. The caller holds `changing`.
+pub async fn begin_for(
+    state: &AppState,
+    author: &Author,
+    person: Person,
+    writes: Writes,
+) -> Result<HttpResponse, Problem> {
     let visitor = Visitor::Person(person.account, person.id);
-    let generation = person.generation;
-    begin(state, visitor, generation, &Who::Person(person)).await
+    begin(state, visitor, &Who::Person(person), Some(author), writes).await
 }
 
+/// What a session is about in the audit log: the person, or nobody for the operator.
+fn subject(visitor: &Visitor) -> Subject {
+    match visitor {
+        Visitor::Operator(_) => Subject {
+            account: None,
+            id: None,
+        },
+        Visitor::Person(account, person) => Subject {
+            account: Some(*account),
+            id: Some(person.0),
+        },
+    }
+}
+
+/// `author` signs in; without one it is another session of somebody who has.
 async fn begin(
     state: &AppState,
     visitor: Visitor,
-    generation: u32,
     who: &Who,
+    author: Option<&Author>,
+    mut writes: Writes,
 ) -> Result<HttpResponse, Problem> {
     let now = state.now();
+    let generation = match who {
+        Who::Operator => state.store.operator_generation()?.0,
+        Who::Person(person) => person.generation,
+    };
     let session = Session {
         visitor,
         generation,
@@ -93,9 +125,14 @@ async fn begin(
     };
     let id = tokens::session_id();
     let digest = tokens::digest(id.as_bytes());
-    state
-        .commit(state.store.put_session(&digest, &session))
-        .await?;
+    writes.extend(state.store.put_session(&digest, &session));
+    if let Some(author) = author {
+        let line = author.line(state, Action::SessionBegin, subject(&visitor));
+        let ends = now.plus(Session::LIFETIME).to_string();
+        let line = told(line, None, Some(json!({"expires_at": ends})));
+        writes.push(state.store.add_audit(&line));
+    }
+    state.commit(writes).await?;
     let cookie = cookie::write(&state.public_url, &id, Session::LIFETIME.as_secs());
     Ok(HttpResponse::Created()
         .insert_header((header::SET_COOKIE, cookie))
@@ -156,39 +193,61 @@ pub async fn show(visitor: SignedIn, state: web::Data<AppState>) -> Result<HttpR
     Ok(HttpResponse::Ok().json(view(&state, &visitor.who)?))
 }
 
+/// A line of the audit log about somebody's own sessions.
+fn line(state: &AppState, request: &HttpRequest, visitor: &SignedIn, action: Action) -> AuditEntry {
+    let actor = match &visitor.who {
+        Who::Operator => Actor::Operator,
+        Who::Person(person) => Actor::Person(person.id.0),
+    };
+    let author = Author::of(actor, request, state);
+    author.line(state, action, subject(&visitor.session.visitor))
+}
+
 /// `DELETE /session`: signs out.
 pub async fn sign_out(
     visitor: SignedIn,
+    request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let _changing = state.panel.changing.lock().await;
-    state
-        .commit(state.store.remove_session(&visitor.id))
-        .await?;
+    let mut writes = state.store.remove_session(&visitor.id);
+    let began = json!({"created_at": visitor.session.created_at.to_string()});
+    let line = line(&state, &request, &visitor, Action::SessionEnd);
+    writes.push(state.store.add_audit(&told(line, Some(began), None)));
+    state.commit(writes).await?;
     Ok(gone(&state))
 }
 
 /// `DELETE /sessions`: signs out everywhere.
 pub async fn sign_out_everywhere(
     visitor: SignedIn,
+    request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let _changing = state.panel.changing.lock().await;
-    let mut writes = match visitor.who {
+    let (mut writes, current) = match &visitor.who {
         Who::Operator => {
             let Generation(current) = state.store.operator_generation()?;
             let next = Generation(current.wrapping_add(1));
-            state.store.set_operator_generation(next)
+            (state.store.set_operator_generation(next), current)
         }
-        Who::Person(person) => match state.store.person(person.account, person.id)? {
-            Some(person) => state.store.put_person(&Person {
-                generation: person.generation.wrapping_add(1),
+        Who::Person(person) => {
+            // Once more: something of the person may have changed since the session was looked at.
+            let found = state.store.person(person.account, person.id)?;
+            let person = found.ok_or_else(wrong)?;
+            let current = person.generation;
+            let person = Person {
+                generation: current.wrapping_add(1),
                 ..person
-            }),
-            None => Vec::new(),
-        },
+            };
+            (state.store.put_person(&person), current)
+        }
     };
     writes.extend(state.store.remove_session(&visitor.id));
+    let line = line(&state, &request, &visitor, Action::SessionEndAll);
+    let [before, after] = [current, current.wrapping_add(1)].map(|it| json!({"generation": it}));
+    let line = told(line, Some(before), Some(after));
+    writes.push(state.store.add_audit(&line));
     state.commit(writes).await?;
     Ok(gone(&state))
 }
@@ -207,10 +266,8 @@ pub async fn change_password(
     let names = ["current_password", "password"];
     let [current, password] = form::strings(names, &request, payload, &state).await?;
     passwords::check(&password).map_err(|fault| Problem::field("password", fault))?;
-    let attempt = state
-        .panel
-        .attempts
-        .begin(&request, Some(person.email.as_str()), state.now())?;
+    let email = Some(person.email.as_str());
+    let attempt = state.panel.attempts.begin(&request, &state, email)?;
     let kept = person.password.clone();
     let is_right = current.chars().count() <= passwords::MAX_CHARS
         && state.panel.passwords.verify(current, kept.clone()).await?;
@@ -221,10 +278,19 @@ pub async fn change_password(
     let hash = state.panel.passwords.hash(password).await?;
     let _changing = state.panel.changing.lock().await;
     let found = state.store.person(person.account, person.id)?;
-    let person = found.filter(|it| it.password == kept).ok_or_else(wrong)?;
-    let person = person.with_password(hash);
-    state.commit(state.store.put_person(&person)).await?;
-    begin_for(&state, person).await
+    let before = found.filter(|it| it.password == kept).ok_or_else(wrong)?;
+    let person = before.clone().with_password(hash);
+    let author = Author::of(Actor::Person(person.id.0), &request, &state);
+    let line = people::line(&state, &author, Action::PersonChangePassword, &person);
+    let [before, after] = [&before, &person].map(people::facts);
+    let mut writes = state.store.put_person(&person);
+    writes.push(
+        state
+            .store
+            .add_audit(&told(line, Some(before), Some(after))),
+    );
+    let visitor = Visitor::Person(person.account, person.id);
+    begin(&state, visitor, &Who::Person(person), None, writes).await
 }
 
 fn gone(state: &AppState) -> HttpResponse {

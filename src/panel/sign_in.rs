@@ -1,7 +1,9 @@
 //! How often somebody may try to sign in: per address and per e-mail address, so that neither one guesser nor many wear a
 //! password down.
 
+use crate::http::client_address::client_address;
 use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
 use actix_web::HttpRequest;
 use parking_lot::Mutex;
 use std::collections::HashMap;
@@ -40,16 +42,20 @@ pub struct Attempt<'a> {
 impl Attempts {
     /// Begins an attempt. Counted before it is decided, so that attempts at the same time do not pass the bound.
     ///
+    /// Behind proxies that the operator trusts it is the client's address that counts; where those say nothing that is one,
+    /// the proxy's own: somebody who is unknown is still one of few.
+    ///
     /// # Errors
     /// 429 when there were too many.
     pub fn begin(
         &self,
         request: &HttpRequest,
+        state: &AppState,
         email: Option<&str>,
-        now: Timestamp,
     ) -> Result<Attempt<'_>, Problem> {
-        let address = request.peer_addr().map(|it| it.ip());
-        self.count(address, email, now)
+        let peer = || request.peer_addr().map(|it| it.ip());
+        let address = client_address(request, &state.config.server.trusted_proxies);
+        self.count(address.or_else(peer), email, state.now())
     }
 
     fn count(

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use tintype_actors::clock::Clock;
 use tintype_actors::transport::{AttemptOutcome, Transport};
 use tintype_storage::domain::canonical::canonical;
-use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind, Sent};
 use tintype_storage::domain::job::{Brief, Job, JobState};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::payload::{self, Ending};
@@ -79,9 +79,10 @@ enum Fault {
     Theirs(String),
 }
 
-/// What came back before anything went wrong.
+/// What went out and came back before anything went wrong.
 #[derive(Default)]
 struct Answer {
+    sent: Option<Sent>,
     status: Option<u16>,
     body: Vec<u8>,
 }
@@ -114,6 +115,7 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
         Some(status) => Attempt::answered(round, at, took, status, &answer.body, error.as_deref()),
         None => Attempt::broken(round, at, took, error.as_deref().unwrap_or("no answer")),
     };
+    let attempt = attempt.with_sent(answer.sent);
     AttemptOutcome::Made(attempt.at_url(&webhook.url, &delivery))
 }
 
@@ -121,6 +123,8 @@ struct Request {
     url: Url,
     headers: HeaderMap,
     body: String,
+    /// What the log is to show of it.
+    sent: Sent,
 }
 
 /// The body in its webhook's encoding, and its signatures.
@@ -134,9 +138,19 @@ fn request(
     let url = parse_url(&webhook.url).map_err(|fault| Fault::Theirs(format!("the URL {fault}")))?;
     let body = canonical(payload, webhook.encoding);
     let secrets = secrets(options, webhook, at).map_err(|error| Fault::Own(error.to_string()))?;
-    let headers = headers(&secrets, &delivery.id.to_string(), at.seconds(), &body);
-    let headers = headers.map_err(Fault::Own)?;
-    Ok(Request { url, headers, body })
+    let (id, seconds) = (delivery.id.to_string(), at.seconds());
+    let newest = secrets.first();
+    let newest = newest.ok_or_else(|| Fault::Own("the webhook has no secret".into()))?;
+    let signature = x_signature(newest, seconds, &body);
+    let listed = standard_signature(&secrets, &id, seconds, &body);
+    let sent = Sent::new(signature.clone(), listed.clone(), &body);
+    let headers = headers(&id, seconds, signature, listed).map_err(Fault::Own)?;
+    Ok(Request {
+        url,
+        headers,
+        body,
+        sent,
+    })
 }
 
 async fn exchange(
@@ -144,16 +158,22 @@ async fn exchange(
     request: Request,
     answer: &mut Answer,
 ) -> Result<(), String> {
-    let Request { url, headers, body } = request;
+    let Request {
+        url,
+        headers,
+        body,
+        sent,
+    } = request;
     options
         .egress
         .gate()
         .check_host(&url)
         .map_err(|_| "the URL is not at a public address".to_owned())?;
-    let sent = options
+    answer.sent = Some(sent);
+    let exchanged = options
         .egress
         .send(Method::POST, &url, headers, Bytes::from(body));
-    let mut response = sent.await.map_err(|fault| fault.to_string())?;
+    let mut response = exchanged.await.map_err(|fault| fault.to_string())?;
     answer.status = Some(response.status.as_u16());
     while answer.body.len() < MAX_ANSWER_BYTES {
         match response.chunk().await {
@@ -171,18 +191,14 @@ async fn exchange(
 }
 
 /// All but those that every request of ours carries.
-fn headers(secrets: &[Secret], id: &str, seconds: i64, body: &str) -> Result<HeaderMap, String> {
-    let newest = secrets.first().ok_or("the webhook has no secret")?;
+fn headers(id: &str, seconds: i64, signature: String, listed: String) -> Result<HeaderMap, String> {
     let fields = [
         ("content-type", "application/json".to_owned()),
-        ("x-signature", x_signature(newest, seconds, body)),
+        ("x-signature", signature),
         ("x-timestamp", seconds.to_string()),
         ("webhook-id", id.to_owned()),
         ("webhook-timestamp", seconds.to_string()),
-        (
-            "webhook-signature",
-            standard_signature(secrets, id, seconds, body),
-        ),
+        ("webhook-signature", listed),
     ];
     let mut headers = HeaderMap::with_capacity(fields.len() + 3);
     for (name, value) in fields {

@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod people;
+mod tallies;
 
 use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId, KeyId};
@@ -165,6 +166,7 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
     })?;
     deliveries::audit(store, &accounts, &mut report)?;
     people::audit(store, &accounts, &mut report)?;
+    tallies::audit(store, &mut report)?;
     Ok(report)
 }
 

@@ -5,7 +5,7 @@ use crate::support::{Answer, Browser, Customer, Options, Server, fox, until};
 use serde_json::{Value, json};
 
 /// Calls about an account: method, path below the account, and whether it is the operator's.
-const OF_ACCOUNT: &[(&str, &str, bool)] = &[
+pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("GET", "", false),
     ("GET", "/overview", false),
     ("GET", "/events", false),
@@ -26,8 +26,10 @@ const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("GET", "/jobs/{job_id}/thumbnail", false),
     ("GET", "/keys", false),
     ("POST", "/keys", false),
+    ("GET", "/keys/{key_id}", false),
     ("PATCH", "/keys/{key_id}", false),
     ("DELETE", "/keys/{key_id}", false),
+    ("POST", "/keys/{key_id}/rotate", false),
     ("GET", "/webhooks", false),
     ("POST", "/webhooks", false),
     ("PATCH", "/webhooks/{webhook_id}", false),
@@ -38,6 +40,7 @@ const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("POST", "/webhooks/{webhook_id}/redeliver", false),
     ("GET", "/deliveries", false),
     ("GET", "/deliveries/{delivery_id}", false),
+    ("GET", "/deliveries/{delivery_id}/sent", false),
     ("POST", "/deliveries/{delivery_id}/redeliver", false),
 ];
 
@@ -48,6 +51,7 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("GET", "/jobs"),
     ("GET", "/stats"),
     ("GET", "/settings"),
+    ("GET", "/audit"),
     ("GET", "/events"),
     ("GET", "/pause"),
     ("PUT", "/pause"),
@@ -64,14 +68,14 @@ const OF_VISITORS: &[&str] = &[
 ];
 
 /// An account in which there is one of everything.
-struct Full {
-    server: Server,
-    customer: Customer,
+pub struct Full {
+    pub server: Server,
+    pub customer: Customer,
     ids: Vec<(&'static str, String)>,
 }
 
 impl Full {
-    fn new() -> Self {
+    pub fn new() -> Self {
         let server = Server::with(Options::new().allow_loopback());
         let customer = server.customer("10");
         let account = customer.account.clone();
@@ -102,7 +106,7 @@ impl Full {
     }
 
     /// A path below an account, about what is in the full one.
-    fn path(&self, account: &str, template: &str) -> String {
+    pub fn path(&self, account: &str, template: &str) -> String {
         let mut path = format!("/accounts/{account}{template}");
         for (part, id) in &self.ids {
             path = path.replace(part, id);

@@ -1,55 +1,89 @@
-//! The panel for everybody: axe finds nothing serious on any page, in either theme.
+//! The panel for everybody: axe finds nothing serious on any page or dialog, in either theme, on a large screen or a small one.
 
-use crate::browse;
-use serde_json::json;
+use crate::browser::Browser;
+use crate::pages::{PAGES, SCREENS, as_on, furnish, settle};
+use crate::{browse, receiver};
 
-const PAGES: &[(&str, &str)] = &[
-    ("#/overview", "Overview"),
-    ("#/playground", "Playground"),
-    ("#/jobs", "Jobs"),
-    ("#/keys", "API keys"),
-    ("#/webhooks", "Webhooks"),
-    ("#/deliveries", "Deliveries"),
-    ("#/ledger", "Ledger"),
-    ("#/people", "People"),
-    ("#/accounts", "Accounts"),
-    ("#/service", "Service"),
-    ("#/profile", "You"),
-];
+const CHECK: &str = "const done = arguments[arguments.length - 1];
+    axe.run(document, { resultTypes: ['violations'] }).then((found) => done(found.violations
+        .filter((it) => ['serious', 'critical'].includes(it.impact))
+        .map((it) => it.id + ': ' + it.nodes.map((node) => node.target.join(' ') + ' ' + node.failureSummary).join('; '))));";
+
+fn axe() -> String {
+    let axe = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/target/test-tools/npm/node_modules/axe-core/axe.min.js"
+    );
+    std::fs::read_to_string(axe).expect("axe-core: run tests/run, which installs it")
+}
+
+/// What is in somebody's way on the page that is shown, as it is shown.
+async fn barriers(browser: &Browser, axe: &str, what: &str) -> Vec<String> {
+    browser.run(axe, vec![]).await;
+    let found = browser.client.execute_async(CHECK, vec![]).await;
+    let found = found.expect("axe runs");
+    let found = found.as_array().cloned().unwrap_or_default();
+    found.iter().map(|it| format!("{what}: {it}")).collect()
+}
+
+async fn in_all_lights(browser: &Browser, axe: &str, what: &str, found: &mut Vec<String>) {
+    for (width, height, size) in SCREENS {
+        for theme in ["light", "dark"] {
+            as_on(browser, width, height, theme).await;
+            settle(browser).await;
+            let what = format!("{what}, {size}, {theme}");
+            found.extend(barriers(browser, axe, &what).await);
+        }
+    }
+    let [(width, height, _), _] = SCREENS;
+    as_on(browser, width, height, "light").await;
+}
 
 #[test]
-fn no_page_has_a_serious_barrier() {
+fn no_page_and_no_dialog_has_a_serious_barrier() {
     browse(|service, browser| async move {
-        let axe = concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/target/test-tools/npm/node_modules/axe-core/axe.min.js"
-        );
-        let axe = std::fs::read_to_string(axe).expect("axe-core: run tests/run, which installs it");
+        let axe = axe();
+        let mut found = Vec::new();
+        let hook = receiver::answering("500 Oops", "{\"no\":1}");
         browser.open("").await;
         browser.see("h1", "Sign in").await;
-        let check = "const done = arguments[arguments.length - 1];
-            axe.run(document, { resultTypes: ['violations'] }).then((found) => done(found.violations
-                .filter((it) => ['serious', 'critical'].includes(it.impact))
-                .map((it) => it.id + ': ' + it.nodes.map((node) => node.target.join(' ') + ' ' + node.failureSummary).join('; '))));";
-        let mut barriers = Vec::new();
-        let mut places = vec![("#/sign-in", "Sign in")];
-        places.extend(PAGES);
-        for (place, title) in places {
-            if title == "Overview" {
-                browser.sign_in_as_operator().await;
-            }
-            browser.go(place, title).await;
-            for theme in ["light", "dark"] {
-                let turn = "document.documentElement.dataset.theme = arguments[0];";
-                browser.run(turn, vec![json!(theme)]).await;
-                browser.run(&axe, vec![]).await;
-                let found = browser.client.execute_async(check, vec![]).await.unwrap();
-                for barrier in found.as_array().cloned().unwrap_or_default() {
-                    barriers.push(format!("{title}, {theme}: {barrier}"));
-                }
-            }
+        in_all_lights(&browser, &axe, "Sign in", &mut found).await;
+        browser.sign_in_as_operator().await;
+        let places = furnish(&browser, &hook, &["a fox"]).await;
+        for (page, title) in PAGES {
+            browser.go(&format!("#/{page}"), title).await;
+            in_all_lights(&browser, &axe, title, &mut found).await;
         }
-        assert!(barriers.is_empty(), "{}", barriers.join("\n"));
+        browser.go(&places.key, "the website").await;
+        in_all_lights(&browser, &axe, "A key", &mut found).await;
+        browser.go(&places.job, "Job").await;
+        browser.press("Show what was sent").await;
+        browser.see("div", "X-Signature").await;
+        in_all_lights(&browser, &axe, "A job", &mut found).await;
+        for (page, title, opens, heading) in [
+            ("#/keys", "API keys", "New key", "New API key"),
+            ("#/people", "People", "Invite", "Invite to"),
+            ("#/accounts", "Accounts", "New account", "New account"),
+            (
+                "#/service",
+                "Service",
+                "Reason for pro",
+                "Why is pro paused?",
+            ),
+        ] {
+            browser.go(page, title).await;
+            browser.press(opens).await;
+            browser.see("h2", heading).await;
+            in_all_lights(&browser, &axe, heading, &mut found).await;
+            browser.press("Cancel").await;
+        }
+        browser.press("Sign out").await;
+        browser.see("h1", "Sign in").await;
+        browser.open(&places.invitation).await;
+        browser.client.refresh().await.unwrap();
+        browser.see("h1", "Welcome").await;
+        in_all_lights(&browser, &axe, "An invitation", &mut found).await;
+        assert!(found.is_empty(), "{}", found.join("\n"));
         browser.leave().await;
         drop(service);
     });

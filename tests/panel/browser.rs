@@ -14,7 +14,8 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 use url::Url;
 
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a test waits for what must come.
+pub const PATIENCE: Duration = Duration::from_secs(60);
 const POLL: Duration = Duration::from_millis(50);
 
 /// A headless Chromium. It must be left with [`Browser::leave`], which says what it complained of.
@@ -124,8 +125,8 @@ impl Browser {
         match waiting.for_element(Locator::XPath(path)).await {
             Ok(element) => element,
             Err(error) => {
-                let text = self.text().await;
-                panic!("{path}: {error}; the page says:\n{text}")
+                let (text, said) = (self.text().await, self.complaints().await);
+                panic!("{path}: {error}; the browser says {said:?}, the page:\n{text}")
             }
         }
     }
@@ -157,6 +158,15 @@ impl Browser {
         }
     }
 
+    /// Presses whatever is found there, once it can be pressed.
+    pub async fn press_in(&self, path: &str) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.find(path).await.click().await.is_err() {
+            assert!(Instant::now() < deadline, "{path} cannot be pressed");
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
     /// Types into the field of this name, the foremost one, in place of what is there.
     pub async fn fill(&self, name: &str, text: &str) {
         let path = format!("(//*[@name={}])[last()]", quoted(name));
@@ -178,11 +188,22 @@ impl Browser {
         answer.unwrap_or_else(|error| panic!("{command}: {error}"))
     }
 
-    /// A picture of the whole page.
+    /// A picture of what the screen shows.
+    pub async fn screen(&self) -> Vec<u8> {
+        self.capture(json!({"format": "png"})).await
+    }
+
+    /// A picture of the whole page, beyond the screen too.
     pub async fn picture(&self) -> Vec<u8> {
-        let taken = self
-            .tools("Page.captureScreenshot", json!({"format": "png"}))
-            .await;
+        let size = self.tools("Page.getLayoutMetrics", json!({})).await["cssContentSize"].take();
+        let clip =
+            json!({"x": 0, "y": 0, "width": size["width"], "height": size["height"], "scale": 1});
+        self.capture(json!({"format": "png", "captureBeyondViewport": true, "clip": clip}))
+            .await
+    }
+
+    async fn capture(&self, how: Value) -> Vec<u8> {
+        let taken = self.tools("Page.captureScreenshot", how).await;
         let text = taken["data"].as_str().expect("a picture");
         let bytes = base64::engine::general_purpose::STANDARD.decode(text);
         bytes.expect("base64")
@@ -197,21 +218,25 @@ impl Browser {
         self.see("h1", "Overview").await;
     }
 
-    /// Ends it. The policy must not have been violated, and no script may have failed.
-    pub async fn leave(self) {
+    /// What the browser has complained of since it was asked last: a policy that was violated, a script that failed.
+    pub async fn complaints(&self) -> Vec<String> {
         let said = self
             .client
             .issue_cmd(Extra("se/log", json!({"type": "browser"})))
             .await
             .expect("the browser's log");
         let said = said.as_array().cloned().unwrap_or_default();
-        let complaints: Vec<_> = said
-            .iter()
+        said.iter()
             .filter(|it| it["level"] == "SEVERE")
             .map(|it| it["message"].to_string())
             // A refused call is told here too, and is what some tests want.
             .filter(|it| !it.contains("Failed to load resource"))
-            .collect();
+            .collect()
+    }
+
+    /// Ends it. The policy must not have been violated, and no script may have failed.
+    pub async fn leave(self) {
+        let complaints = self.complaints().await;
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
         self.client.clone().close().await.expect("an orderly end");
     }

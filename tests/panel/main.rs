@@ -5,7 +5,9 @@
 
 mod access;
 mod browser;
+mod hands;
 mod markup;
+mod pages;
 mod receiver;
 mod reference;
 mod service;

@@ -1,23 +1,12 @@
 //! Pictures of every page, for people to look at: target/panel, light and dark, wide and narrow. No page may be wider than
-//! the screen.
+//! the screen. `readme-*.png` are those of the README.
 
+use crate::browser::Browser;
+use crate::pages::{PAGES, SCREENS, as_on, furnish, settle};
 use crate::{browse, receiver};
-use serde_json::json;
 use std::fs;
 
-const PAGES: &[(&str, &str)] = &[
-    ("overview", "Overview"),
-    ("playground", "Playground"),
-    ("jobs", "Jobs"),
-    ("keys", "API keys"),
-    ("webhooks", "Webhooks"),
-    ("deliveries", "Deliveries"),
-    ("ledger", "Ledger"),
-    ("people", "People"),
-    ("accounts", "Accounts"),
-    ("service", "Service"),
-    ("profile", "You"),
-];
+const SHOTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/panel");
 const PROMPTS: &[&str] = &[
     "a red fox in the snow at dusk",
     "a lighthouse on a cliff in a storm",
@@ -27,60 +16,79 @@ const PROMPTS: &[&str] = &[
     "a hot air balloon over green hills",
 ];
 
+/// A picture of the whole page on each screen in each theme.
+async fn picture_of(browser: &Browser, name: &str) {
+    for (width, height, size) in SCREENS {
+        for theme in ["light", "dark"] {
+            as_on(browser, width, height, theme).await;
+            let wide = settle(browser).await;
+            assert!(wide <= width, "{name}, {size}: {wide} pixels wide");
+            let path = format!("{SHOTS}/{name}-{size}-{theme}.png");
+            fs::write(path, browser.picture().await).unwrap();
+        }
+    }
+    let [(width, height, _), _] = SCREENS;
+    as_on(browser, width, height, "light").await;
+}
+
 #[test]
 fn every_page_fits_its_screen_and_is_pictured() {
     browse(|service, browser| async move {
-        let shots = concat!(env!("CARGO_MANIFEST_DIR"), "/target/panel");
-        fs::create_dir_all(shots).unwrap();
+        fs::create_dir_all(SHOTS).unwrap();
         let hook = receiver::answering("200 OK", "{\"ok\":true}");
+        browser.open("").await;
+        browser.see("h1", "Sign in").await;
+        picture_of(&browser, "sign-in").await;
         browser.sign_in_as_operator().await;
-        browser.go("#/webhooks", "Webhooks").await;
-        browser.fill("url", &hook).await;
-        browser.press("Register").await;
-        browser.press("Done").await;
-        for prompt in PROMPTS {
-            browser.go("#/playground", "Playground").await;
-            browser.fill("prompt", prompt).await;
-            browser.press("Make it").await;
-            browser.see("p", "made in").await;
-            browser.run("scrollTo(0, 0)", vec![]).await;
-            let picture = browser.picture().await;
-            fs::write(format!("{shots}/made-wide-light.png"), picture).unwrap();
-            browser.go("#/overview", "Overview").await;
-        }
-        let first = "document.querySelector('.gallery a').click()";
-        browser.run(first, vec![]).await;
-        browser.see("b", "HTTP 200").await;
+        let places = furnish(&browser, &hook, PROMPTS).await;
+        browser.run("scrollTo(0, 0)", vec![]).await;
+        settle(&browser).await;
         fs::write(
-            format!("{shots}/job-wide-light.png"),
-            browser.picture().await,
+            format!("{SHOTS}/readme-playground.png"),
+            browser.screen().await,
         )
         .unwrap();
-        for (width, height, size) in [(1360, 900, "wide"), (390, 844, "narrow")] {
-            for theme in ["light", "dark"] {
-                let screen = json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
-                browser
-                    .tools("Emulation.setDeviceMetricsOverride", screen)
-                    .await;
-                let colours =
-                    json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
-                browser.tools("Emulation.setEmulatedMedia", colours).await;
-                for (page, title) in PAGES {
-                    browser.go(&format!("#/{page}"), title).await;
-                    let loaded = "const done = arguments[arguments.length - 1];
-                        const look = () => document.body.innerText.includes('Loading…') ? setTimeout(look, 20)
-                            : Promise.all([...document.images].map((it) => it.decode().catch(() => null))).then(() => done(document.documentElement.scrollWidth));
-                        look();";
-                    let seen = browser.client.execute_async(loaded, vec![]).await.unwrap();
-                    assert!(
-                        seen.as_u64().unwrap() <= width,
-                        "{page}, {size}: {seen} pixels wide"
-                    );
-                    let picture = browser.picture().await;
-                    fs::write(format!("{shots}/{page}-{size}-{theme}.png"), picture).unwrap();
-                }
-            }
+        picture_of(&browser, "playground-made").await;
+        browser.go("#/overview", "Overview").await;
+        settle(&browser).await;
+        fs::write(
+            format!("{SHOTS}/readme-overview.png"),
+            browser.screen().await,
+        )
+        .unwrap();
+        for (page, title) in PAGES {
+            browser.go(&format!("#/{page}"), title).await;
+            picture_of(&browser, page).await;
         }
+        browser.go(&places.key, "the website").await;
+        picture_of(&browser, "key").await;
+        browser.go(&places.job, "Job").await;
+        browser.see("b", "HTTP 200").await;
+        browser.press("Show what was sent").await;
+        browser.see("div", "X-Signature").await;
+        picture_of(&browser, "job").await;
+        browser.go("#/keys", "API keys").await;
+        browser.press("New key").await;
+        browser.see("h2", "New API key").await;
+        picture_of(&browser, "dialog").await;
+        browser.press("Cancel").await;
+        as_on(&browser, 390, 844, "light").await;
+        browser.press("Menu").await;
+        browser.see("a", "Audit log").await;
+        // The drawer slides.
+        let rest = "const done = arguments[0]; Promise.all(document.getAnimations().map((it) => it.finished)).then(() => done(0));";
+        browser.client.execute_async(rest, vec![]).await.unwrap();
+        fs::write(
+            format!("{SHOTS}/menu-narrow-light.png"),
+            browser.screen().await,
+        )
+        .unwrap();
+        browser.press("Sign out").await;
+        browser.see("h1", "Sign in").await;
+        browser.open(&places.invitation).await;
+        browser.client.refresh().await.unwrap();
+        browser.see("h1", "Welcome").await;
+        picture_of(&browser, "invitation").await;
         browser.leave().await;
         drop(service);
     });

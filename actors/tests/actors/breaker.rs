@@ -37,6 +37,7 @@ fn a_back_end_that_keeps_failing_is_left_alone_until_a_probe_succeeds() {
         assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
         assert_eq!(healths(&world), [Health::Down, Health::Up]);
         let down = &world.system.backends()[0];
+        assert_eq!(down.faults, 5, "what has led to it is still told");
         assert!(
             down.probe_in
                 .is_some_and(|it| it <= Duration::from_secs(10))

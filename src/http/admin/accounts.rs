@@ -1,5 +1,6 @@
 //! Accounts, deposits and ledgers.
 
+use super::ledger;
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
@@ -268,7 +269,6 @@ pub async fn transactions(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
-    let window = Window::of(&request)?;
-    let page = state.store.ledger(account.id, window.limit, window.after)?;
+    let page = ledger::page(&request, &state, account.id)?;
     Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
 }

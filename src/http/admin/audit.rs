@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::Page;
 
 /// A line of the log on the wire.
 #[derive(Serialize, JsonSchema)]
@@ -136,15 +137,20 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
+    let page = page(&request, &state)?;
+    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
+}
+
+/// The lines that a query asks for.
+pub fn page(request: &HttpRequest, state: &AppState) -> Result<Page<AuditEntry>, Problem> {
     let mut filter = Filter::default();
-    let window = Window::filtered(&request, Filter::NAMES, |name, value| {
+    let window = Window::filtered(request, Filter::NAMES, |name, value| {
         filter.take(name, value)
     })?;
-    let page = sifted(
+    sifted(
         &window,
         |limit, after| state.store.audit_log(limit, after),
         |entry| entry.id.0.into_bytes(),
         |entry| filter.lets(entry),
-    )?;
-    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
+    )
 }

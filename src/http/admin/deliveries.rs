@@ -1,6 +1,6 @@
 //! The delivery log: what was sent, what came back, and sending again.
 
-use super::webhooks::find_webhook;
+use super::webhooks::{find_webhook, no_webhook};
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;

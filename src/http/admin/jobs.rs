@@ -2,6 +2,7 @@
 
 use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
+use crate::http::failures;
 use crate::http::jobs::{cancel_job, not_found};
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{FieldFault, Problem};
@@ -20,8 +21,8 @@ use tintype_storage::store::{JobPage, JobWindow};
 const MAX_LOOKED_AT: usize = 10_000;
 
 /// Which jobs a list is to hold.
-#[derive(Clone, Default)]
-pub struct Filter {
+#[derive(Default)]
+struct Filter {
     account: Option<AccountId>,
     status: Option<&'static str>,
     tier: Option<Tier>,
@@ -31,21 +32,11 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// What may be asked for within an account.
-    pub const NAMES: &'static [&'static str] = &["status", "tier", "key_id", "from", "to"];
-    const ALL_NAMES: &'static [&'static str] =
+    const NAMES: &'static [&'static str] =
         &["account_id", "status", "tier", "key_id", "from", "to"];
 
-    /// All jobs of one account, which no parameter leads out of.
-    pub fn of(account: AccountId) -> Self {
-        Self {
-            account: Some(account),
-            ..Self::default()
-        }
-    }
-
     /// Reads one parameter.
-    pub fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
+    fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
         let wrong = |message: &str| Some(FieldFault::new(name, message));
         match name {
             "account_id" => match value.parse() {
@@ -86,23 +77,16 @@ impl Filter {
     }
 }
 
-/// `GET /jobs`
+/// `GET /jobs`. Read on the blocking pool: a filter may look at many.
 pub async fn list(
     _: Operator,
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    listed(&request, state, Filter::default(), Filter::ALL_NAMES).await
-}
-
-/// A list of jobs, read on the blocking pool: a filter may look at many.
-pub async fn listed(
-    request: &HttpRequest,
-    state: web::Data<AppState>,
-    mut filter: Filter,
-    names: &[&str],
-) -> Result<HttpResponse, Problem> {
-    let window = Window::filtered(request, names, |name, value| filter.take(name, value))?;
+    let mut filter = Filter::default();
+    let window = Window::filtered(&request, Filter::NAMES, |name, value| {
+        filter.take(name, value)
+    })?;
     let window = JobWindow {
         limit: window.limit,
         after: window.after,
@@ -118,9 +102,7 @@ pub async fn listed(
             None => store.all_jobs(window, lets),
         }
     };
-    let page: JobPage = web::block(read)
-        .await
-        .map_err(|_| crate::http::failures::busy())??;
+    let page: JobPage = web::block(read).await.map_err(|_| failures::busy())??;
     let mut data = Vec::with_capacity(page.items.len());
     for job in &page.items {
         data.push(JobRecord::new(
@@ -133,14 +115,21 @@ pub async fn listed(
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
+/// The job of a path, of whichever account. Looked for on the blocking pool: there may be many accounts to ask.
+async fn find(id: &str, state: &web::Data<AppState>) -> Result<Job, Problem> {
+    let id: JobId = id.parse().map_err(|_| not_found())?;
+    let store = state.store.clone();
+    let found = web::block(move || store.find_job(id)).await;
+    found.map_err(|_| failures::busy())??.ok_or_else(not_found)
+}
+
 /// `DELETE /jobs/{job_id}`: cancels a job that is still queued, as the account itself can.
 pub async fn cancel(
     operator: Operator,
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let id: JobId = path.parse().map_err(|_| not_found())?;
-    let account = state.store.find_job(id)?.ok_or_else(not_found)?.account;
+    let Job { id, account, .. } = find(&path, &state).await?;
     let job = cancel_noted(&state, &operator, account, id).await?;
     Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
 }
@@ -174,7 +163,6 @@ pub async fn show(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let id: JobId = path.parse().map_err(|_| not_found())?;
-    let job = state.store.find_job(id)?.ok_or_else(not_found)?;
+    let job = find(&path, &state).await?;
     Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
 }

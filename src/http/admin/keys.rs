@@ -229,7 +229,8 @@ fn line(state: &AppState, author: &Author, action: Action, key: &ApiKey) -> Audi
     author.line(state, action, subject)
 }
 
-fn find_key(state: &AppState, id: &str) -> Result<(KeyHash, ApiKey), Problem> {
+/// The key of a path, with its hash.
+pub fn find_key(state: &AppState, id: &str) -> Result<(KeyHash, ApiKey), Problem> {
     let missing = || Problem::new(Code::NotFound, "there is no such key");
     let id: KeyId = id.parse().map_err(|_| missing())?;
     state.store.key(id)?.ok_or_else(missing)

@@ -7,6 +7,7 @@ pub(crate) mod jobs;
 pub(crate) mod key_body;
 pub(crate) mod key_view;
 pub(crate) mod keys;
+pub(crate) mod ledger;
 pub(crate) mod pause;
 pub(crate) mod stats;
 pub(crate) mod webhooks;

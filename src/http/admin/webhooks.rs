@@ -355,7 +355,11 @@ pub async fn test(
 
 /// The webhook of a path.
 pub(super) fn find_webhook(state: &AppState, id: &str) -> Result<Webhook, Problem> {
-    let missing = || Problem::new(Code::NotFound, "there is no such webhook");
-    let id: WebhookId = id.parse().map_err(|_| missing())?;
-    state.store.find_webhook(id)?.ok_or_else(missing)
+    let id: WebhookId = id.parse().map_err(|_| no_webhook())?;
+    state.store.find_webhook(id)?.ok_or_else(no_webhook)
+}
+
+/// One text for an unknown id and for no id at all.
+pub(super) fn no_webhook() -> Problem {
+    Problem::new(Code::NotFound, "there is no such webhook")
 }

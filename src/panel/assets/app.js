@@ -10,17 +10,22 @@ import { playground } from "./page_playground.js";
 import { jobs } from "./page_jobs.js";
 import { job } from "./page_job.js";
 import { keys } from "./page_keys.js";
+import { key } from "./page_key.js";
 import { webhooks } from "./page_webhooks.js";
 import { deliveries } from "./page_deliveries.js";
 import { ledger } from "./page_ledger.js";
 import { people } from "./page_people.js";
 import { accounts } from "./page_accounts.js";
 import { service } from "./page_service.js";
+import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
-const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, profile };
-const FREE = ["accounts", "service", "profile"];
-const TITLES = { keys: "API keys" };
+const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, audit, profile };
+const OPERATORS = ["accounts", "service", "audit"];
+const FREE = ["accounts", "service", "audit", "profile"];
+/** Pages of one thing of a list. */
+const SINGLE = { jobs: job, keys: key };
+const TITLES = { keys: "API keys", audit: "Audit log" };
 
 const app = document.getElementById("app");
 let session = null;
@@ -58,7 +63,8 @@ async function show() {
     document.title = "Sign in · Tintype";
     return signIn(app, enter);
   }
-  const known = PAGES[name] ? name : account ? "overview" : "accounts";
+  const may = session.kind === "operator" || !OPERATORS.includes(name);
+  const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
   const wanted = !account && !FREE.includes(known) ? "accounts" : known;
   const main = frame(app, session, account, wanted);
   const stop = new AbortController();
@@ -77,7 +83,7 @@ async function show() {
   leave = () => { stop.abort(); leave = () => {}; };
   document.title = `${TITLES[wanted] ?? wanted[0].toUpperCase() + wanted.slice(1)} · Tintype`;
   scrollTo(0, 0);
-  const page = wanted === "jobs" && rest[0] ? job : PAGES[wanted];
+  const page = (rest[0] && SINGLE[wanted]) || PAGES[wanted];
   const guarded = async (work) => {
     try {
       await work();
@@ -121,6 +127,8 @@ function listen(context, refresh, signal) {
     source.addEventListener("ready", () => { if (opened) look(); opened = true; });
   };
   document.addEventListener("visibilitychange", turn, { signal });
+  // Charts are drawn for the screen that they are on.
+  for (const width of [640, 860]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal });
   signal.addEventListener("abort", turn);
   turn();
 }

@@ -1,12 +1,14 @@
 // Small charts, drawn by hand.
-import { s } from "./dom.js";
-import { day } from "./format.js";
+import { h, s } from "./dom.js";
+import { day, money, unit } from "./format.js";
 
 /** Narrower where the screen is, so that the words stay as large as elsewhere. */
 const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 ? 700 : 520);
 const HEIGHT = 150;
 const FLOOR = 126;
 const LEFT = 40;
+/** Room for a date. */
+const WORD = 64;
 
 /** The top of the scale: a round number, and an even one where only whole things are counted. */
 function ceiling(most, whole) {
@@ -16,29 +18,52 @@ function ceiling(most, whole) {
   return [1, 2, 2.5, 5, 10].map((it) => it * power).find((it) => it >= most - 1e-12);
 }
 
+const number = (value) => (value >= 10_000 ? `${Number((value / 1000).toPrecision(3))}k` : String(Number(value.toPrecision(3))));
+
 /** Bars over days. `parts` are {of, class}, stacked; `tell` says a day in words. */
 export function bars(days, parts, tell, label, whole = false) {
   const WIDTH = width();
-  const every = WIDTH < 400 ? 4 : 3;
   const total = (it) => parts.reduce((sum, part) => sum + part.of(it), 0);
   const top = ceiling(Math.max(...days.map(total)), whole);
   const step = (WIDTH - LEFT) / days.length;
+  const every = Math.max(1, Math.ceil(WORD / step));
   const scale = (value) => (value / top) * (FLOOR - 12);
   const mark = (value) => s("g", {},
     s("line", { class: "grid", x1: LEFT, x2: WIDTH, y1: FLOOR - scale(value), y2: FLOOR - scale(value) }),
-    s("text", { x: LEFT - 8, y: FLOOR - scale(value) + 4, "text-anchor": "end" }, String(Number(value.toPrecision(3)))));
+    s("text", { x: LEFT - 8, y: FLOOR - scale(value) + 4, "text-anchor": "end" }, number(value)));
   const bar = (it, at) => {
     let y = FLOOR;
     const pieces = parts.map((part) => {
       const height = part.of(it) > 0 ? Math.max(scale(part.of(it)), 2) : 0;
       y -= height;
-      return s("rect", { class: part.class, x: LEFT + at * step + step * .18, y, width: step * .64, height, rx: 2.5 });
+      return s("rect", { class: part.class, x: LEFT + at * step + step * .18, y, width: step * .64, height, rx: Math.min(2.5, step / 6) });
     });
     const named = at % every === (days.length - 1) % every;
+    const middle = Math.min(LEFT + (at + .5) * step, WIDTH - 18);
     return s("g", {}, s("title", {}, `${day(it.day)}: ${tell(it)}`),
       s("rect", { class: "hover", x: LEFT + at * step, y: 4, width: step, height: FLOOR - 4 }), pieces,
-      named ? s("text", { x: LEFT + (at + .5) * step, y: FLOOR + 17, "text-anchor": "middle" }, day(it.day)) : null);
+      named ? s("text", { x: middle, y: FLOOR + 17, "text-anchor": "middle" }, day(it.day)) : null);
   };
   return s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
     [0, top / 2, top].map(mark), days.map(bar));
 }
+
+const sum = (days, of) => days.reduce((total, it) => total + of(it), 0);
+
+/** What was charged, day by day. */
+export const spend = (days) => h("section", { class: "card" },
+  h("div", { class: "row spread" }, h("h2", {}, "Spend per day"), h("span", { class: "muted small" }, unit())),
+  bars(days, [{ of: (it) => Number(it.spent), class: "bar-good" }], (it) => money(it.spent),
+    `Spend per day over ${days.length} days, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
+
+/** Jobs that ended, day by day. */
+export const finished = (days) => h("section", { class: "card" },
+  h("div", { class: "row spread" }, h("h2", {}, "Pictures per day"),
+    h("div", { class: "legend-row" }, h("span", {}, "done"), h("span", { class: "bad" }, "failed"))),
+  bars(days, [{ of: (it) => it.done, class: "bar-good" }, { of: (it) => it.failed, class: "bar-bad" }],
+    (it) => `${it.done} done, ${it.failed} failed`,
+    `Pictures per day over ${days.length} days: ${sum(days, (it) => it.done)} done, ${sum(days, (it) => it.failed)} failed`, true));
+
+/** How many days the charts show: a choice that `turn` hears of. */
+export const spans = (chosen, turn) => h("div", { class: "tabs", role: "group", "aria-label": "Days of the charts" },
+  [14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => turn(days) }, `${days} days`)));

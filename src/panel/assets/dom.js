@@ -26,10 +26,21 @@ function flat(children) {
   return children.flat(Infinity).filter((it) => it !== null && it !== undefined && it !== false);
 }
 
-/** Replaces what an element holds. */
+/** Replaces what an element holds. Whoever stands on something in it with the keyboard stands on its successor afterwards. */
 export function fill(element, ...children) {
+  const stood = element.contains(document.activeElement) && document.activeElement !== element ? place(element, document.activeElement) : null;
   element.replaceChildren(...flat(children));
+  if (stood) [...element.querySelectorAll(stood.path)].filter((it) => words(it) === stood.words)[stood.at]?.focus({ preventScroll: true });
   return element;
+}
+
+const words = (element) => element.getAttribute("aria-label") ?? element.getAttribute("href") ?? element.name ?? element.textContent;
+
+/** What kind of thing stands there, what it is called, and which of those it is. */
+function place(root, element) {
+  const path = element.localName;
+  const alike = [...root.querySelectorAll(path)].filter((it) => words(it) === words(element));
+  return { path, words: words(element), at: alike.indexOf(element) };
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -69,8 +80,12 @@ export function showFaults(form, error) {
     const place = [...form.querySelectorAll("[data-field]")].find((it) => it.dataset.field === name.split(/[[.]/)[0]);
     if (!place) { rest.push(`${name}: ${message}`); continue; }
     const fault = place.querySelector(".fault");
-    fault.textContent = fault.textContent ? `${fault.textContent} ${name} ${message}` : message;
+    // Of a list the one that is meant is named as people count.
+    const entry = name.match(/\[(\d+)\]$/);
+    const text = entry ? `Entry ${Number(entry[1]) + 1} ${message}.` : message;
+    fault.textContent = fault.textContent ? `${fault.textContent} ${text}` : text;
     fault.hidden = false;
+    fault.id ||= `fault${++ids}`;
     const control = place.querySelector("input, select, textarea");
     if (control) {
       control.setAttribute("aria-invalid", "true");

@@ -3,13 +3,21 @@ import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 
 /** Columns are {title, cell, kind}; the first one leads on a narrow screen. */
-export function table(columns, rows, label) {
-  return h("table", { class: "folds", "aria-label": label },
+export function table(columns, rows, label, kind = "") {
+  return h("table", { class: `folds ${kind}`, "aria-label": label },
     h("thead", {}, h("tr", {}, columns.map((it) => h("th", { scope: "col", class: it.kind ?? "" },
       it.title || h("span", { class: "sr" }, it.name ?? "Actions"))))),
     h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((it, at) =>
       h("td", { class: `${it.kind ?? ""} ${at === 0 ? "lead" : ""}`, "data-label": it.title }, it.cell(row)))))));
 }
+
+/** A choice of one. Options are [value, words]. */
+export const select = (name, options, value, change) => h("select", { name, onchange: change },
+  options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+
+/** The first and the last moment of a day as a date field has it, in local time; nothing for no day. */
+export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
+export const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
 
 export const empty = (title, text, action) => h("div", { class: "empty" }, h("b", {}, title), text, action ? h("div", {}, action) : null);
 

@@ -5,6 +5,8 @@ import { badge, bytes, duration, moment, money } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
 import { delivery } from "./page_deliveries.js";
+import { draft } from "./page_playground.js";
+import { develop } from "./progress.js";
 
 const step = (kind, title, at, note) => h("li", { class: kind }, h("b", {}, title),
   at ? h("div", {}, h("time", { datetime: at, title: at }, moment(at))) : null, note ? h("div", { class: "small muted" }, note) : null);
@@ -20,7 +22,7 @@ function timeline(job) {
     job.status === "failed" ? step("bad", "Failed", finished, `${money(job.price)} released, nothing charged`) : null);
 }
 
-const pairs = (...entries) => h("dl", { class: "pairs" },
+export const pairs = (...entries) => h("dl", { class: "pairs" },
   entries.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
 function stage(job, context) {
@@ -34,7 +36,7 @@ function stage(job, context) {
   }
   if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No picture"), "Nothing was charged.")));
   return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "In the queue" : "Developing"),
-    "This page shows the picture as soon as it is there.", h("div", { class: "develop" }, h("i"))));
+    "This page shows the picture as soon as it is there.", develop(job)));
 }
 
 export async function job(main, context) {
@@ -42,11 +44,11 @@ export async function job(main, context) {
   const draw = async () => {
     const [found, told] = await Promise.all([
       get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);
-    const again = new URLSearchParams({ tier: found.tier, ratio: found.aspect_ratio, resolution: found.resolution, prompt: (found.prompt ?? "").slice(0, 4000) });
+    const again = () => draft({ tier: found.tier, ratio: found.aspect_ratio, resolution: found.resolution, prompt: found.prompt ?? "" });
     const cancel = () => attempt(async () => { await remove(`${context.base}/jobs/${id}`); await draw(); }, "Canceled; the price is free again");
     fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
-      context.canChange ? h("a", { class: "button", href: `#/playground?${again}` }, "Run again") : null),
+      context.canChange ? h("a", { class: "button", href: "#/playground", onclick: again }, "Run again") : null),
     h("div", { class: "job-view" },
       h("div", { class: "stack" }, stage(found, context),
         h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "It was too long to keep, and has been cleared away."))),
@@ -55,7 +57,7 @@ export async function job(main, context) {
         h("section", { class: "card" }, h("h2", {}, "Request"), pairs(
           ["Model", found.tier], ["Resolution", found.resolution],
           ["Aspect ratio", found.aspect_ratio === found.ratio ? found.ratio : `${found.aspect_ratio} → ${found.ratio}`],
-          ["Interface", found.origin], ["Price", money(found.price)], ["Key", h("a", { href: `#/jobs?key_id=${found.key_id}` }, h("code", {}, found.key_id))],
+          ["Interface", found.origin], ["Price", money(found.price)], ["Key", h("a", { href: `#/keys/${found.key_id}` }, h("code", {}, found.key_id))],
           ["Callback", found.callback_url],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(JSON.stringify(found.metadata, null, 2))) : null)),

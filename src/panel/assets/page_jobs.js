@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { empty, listing, table } from "./lists.js";
+import { empty, endOf, listing, select, startOf, table } from "./lists.js";
 import { icon } from "./icons.js";
 
 const small = (job, context) => `/panel/api${context.base}/jobs/${job.job_id}/thumbnail`;
@@ -31,29 +31,52 @@ const columns = (context) => [
   { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
 ];
 
-const select = (name, options, value, change) => h("select", { name, onchange: change },
-  options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
+/** Members that the metadata must have: typed as name=value, shown as words that can be taken away. */
+function metadata(members, changed) {
+  const shown = h("span", { class: "row wraps" });
+  const draw = () => fill(shown, members.map(([name, value], at) => h("span", { class: "badge plain" }, h("span", { class: "clip" }, `${name}=${value}`),
+    h("button", { class: "away", type: "button", "aria-label": `Take away ${name}=${value}`, onclick: () => { members.splice(at, 1); draw(); changed(); } }, icon("close", 12)))));
+  const add = (control) => {
+    const text = control.value.trim();
+    const at = text.indexOf("=");
+    if (text && at < 1) { control.setAttribute("aria-invalid", "true"); return; }
+    control.removeAttribute("aria-invalid");
+    if (!text) return;
+    const name = text.slice(0, at).trim();
+    const others = members.filter((it) => it[0] !== name);
+    members.splice(0, members.length, ...others, [name, text.slice(at + 1).trim()]);
+    control.value = "";
+    draw();
+    changed();
+  };
+  const control = h("input", { name: "metadata", placeholder: "order=4711", autocomplete: "off",
+    onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); add(control); } }, onchange: () => add(control) });
+  draw();
+  return [field("Metadata", control), shown];
+}
 
 export async function jobs(main, context) {
   const known = await get(`${context.base}/keys?limit=100`, context.signal);
-  const wanted = { status: context.search.get("status") ?? "", tier: context.search.get("tier") ?? "", from: "", key_id: context.search.get("key_id") ?? "" };
+  const asked = (name) => context.search.get(name) ?? "";
+  const wanted = { status: asked("status"), tier: asked("tier"), key: asked("key"), created_after: "", created_before: "" };
+  const members = [];
   const list = listing({
-    path: () => `${context.base}/jobs${query(wanted)}`, signal: context.signal,
+    path: () => `${context.base}/jobs${query({ ...wanted, ...Object.fromEntries(members.map(([name, value]) => [`metadata[${name}]`, value])) })}`,
+    signal: context.signal,
     show: (rows) => table(columns(context), rows, "Jobs"),
     none: empty("No jobs here", "Nothing matches, or nothing has been asked for yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
   });
-  const change = (event) => {
-    const { name, value } = event.target;
-    wanted[name] = name === "from" && value ? new Date(`${value}T00:00:00`).toISOString() : value;
-    list.restart();
-  };
+  const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
+  const days = { created_after: startOf, created_before: endOf };
+  const date = (name) => h("input", { type: "date", name, onchange: (event) => { wanted[name] = days[name](event.target.value); list.restart(); } });
+  const [typed, chosen] = metadata(members, () => list.restart());
   fill(main, head("Jobs", "Every request and what became of it, newest first."),
     h("div", { class: "filters" },
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
-      field("Key", select("key_id", [["", "All"], ...known.data.map((it) => [it.key_id, it.name.slice(0, 40)])], wanted.key_id, change)),
-      field("Since", h("input", { type: "date", name: "from", onchange: change }))),
+      field("Key", select("key", [["", "All"], ...known.data.map((it) => [it.key_id, it.name.slice(0, 40)])], wanted.key, change)),
+      field("From", date("created_after")), field("To", date("created_before")), typed, chosen),
     list.node);
   await list.load();
   return list.load;

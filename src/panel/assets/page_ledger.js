@@ -1,9 +1,9 @@
 // The ledger: every movement of money with the balance after it.
-import { fill, h } from "./dom.js";
-import { get } from "./api.js";
+import { field, fill, h } from "./dom.js";
+import { get, query } from "./api.js";
 import { moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
-import { empty, listing, table } from "./lists.js";
+import { empty, endOf, listing, select, startOf, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
 
@@ -17,14 +17,24 @@ const columns = [
 
 export async function ledger(main, context) {
   const funds = h("p", { class: "muted" });
-  const list = listing({ path: `${context.base}/transactions`, signal: context.signal, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`),
-    none: empty("Nothing yet", "Deposits and charges appear here.") });
+  const file = h("a", { class: "button", download: true }, "Download CSV");
+  const wanted = { kind: "", from: "", to: "" };
+  const list = listing({ path: () => `${context.base}/transactions${query(wanted)}`, signal: context.signal, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`),
+    none: empty("Nothing here", "Deposits and charges of the chosen days appear here.") });
+  const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(wanted)}`);
+  const change = (name, value) => { wanted[name] = value; link(); list.restart(); };
   const load = async () => {
     const [account] = await Promise.all([get(context.base, context.signal), list.load()]);
     fill(funds, `${money(account.balance)} balance, of which ${account.reserved} are reserved for jobs under way; ${account.available} can be spent.`);
   };
-  fill(main, head("Ledger", null, h("a", { class: "button", href: `/panel/api${context.base}/ledger.csv`, download: true }, "Download CSV")),
-    h("div", { class: "stack" }, funds, list.node));
+  link();
+  fill(main, head("Ledger", null, file),
+    h("div", { class: "stack" }, funds,
+      h("div", { class: "filters flush" },
+        field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], "", (event) => change("kind", event.target.value))),
+        field("From", h("input", { type: "date", name: "from", onchange: (event) => change("from", startOf(event.target.value)) })),
+        field("To", h("input", { type: "date", name: "to", onchange: (event) => change("to", endOf(event.target.value)) }))),
+      list.node));
   await load();
   return load;
 }

@@ -6,6 +6,11 @@ import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
 import { icon } from "./icons.js";
 import { languages, snippet } from "./snippets.js";
+import { develop } from "./progress.js";
+
+/** What the next visit begins with. */
+let begun = {};
+export const draft = (request) => { begun = request; };
 
 /** A small drawing of a ratio. */
 function shape(ratio) {
@@ -27,12 +32,13 @@ function choices(name, label, options, chosen, change) {
 
 export async function playground(main, context) {
   const models = await get(`${context.base}/models`, context.signal);
-  const asked = context.search;
-  const first = models.data.find((it) => it.id === asked.get("tier")) ?? models.data.find((it) => !it.paused) ?? models.data[0];
-  const state = { tier: first.id, ratio: asked.get("ratio") ?? "1:1", resolution: asked.get("resolution") ?? "1K", inputs: [] };
+  const asked = begun;
+  begun = {};
+  const first = models.data.find((it) => it.id === asked.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
+  const state = { tier: first.id, ratio: asked.ratio ?? "1:1", resolution: asked.resolution ?? "1K", inputs: [] };
   let running = null;
 
-  const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: asked.get("prompt") ?? "",
+  const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: asked.prompt ?? "",
     placeholder: "A red fox in the snow at dusk, soft light", oninput: () => tell() });
   const options = h("div", { class: "stack" });
   const inputs = h("ul", { class: "inputs" });
@@ -57,8 +63,8 @@ export async function playground(main, context) {
   }
 
   function draw() {
-    const { aspect_ratios: ratios, auto, resolutions, prices, paused } = model();
-    const all = auto && state.inputs.length ? [...ratios, "auto"] : ratios;
+    const { aspect_ratios: ratios, resolutions, prices, paused, paused_reason: reason } = model();
+    const all = ratios.filter((it) => it !== "auto" || state.inputs.length);
     if (!all.includes(state.ratio)) state.ratio = all.includes("1:1") ? "1:1" : all[0];
     if (!resolutions.includes(state.resolution)) state.resolution = resolutions[0];
     const turn = (name) => (value) => {
@@ -70,7 +76,7 @@ export async function playground(main, context) {
       choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, turn("tier")),
       choices("aspect_ratio", "Aspect ratio", all.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, turn("ratio")),
       resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, turn("resolution")) : null,
-      paused ? notice("warn", `The ${state.tier} model is paused: a request is answered with 503.`) : null);
+      paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: a request is answered with 503.`) : null);
     fill(price, money(prices[state.resolution]));
     fill(inputs, state.inputs.map((it, at) => h("li", {},
       it.file ? h("img", { src: it.preview, alt: "" }) : null, h("span", { title: it.url ?? it.file.name }, it.url ?? `${it.file.name}, ${bytes(it.file.size)}`),
@@ -120,14 +126,14 @@ export async function playground(main, context) {
   h("div", { class: "actions row spread" }, h("div", {}, h("div", { class: "small muted" }, "Price"), price),
     h("button", { class: "button main", type: "submit" }, "Make it")));
 
-  const waiting = (title, id) => fill(stage, h("div", { class: "empty" }, h("b", {}, title), id ? h("a", { href: `#/jobs/${id}` }, "The job") : "One moment.", h("div", { class: "develop" }, h("i"))));
+  const waiting = (title, job) => fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "The job") : "One moment.", develop(job)));
   const rest = () => fill(stage, h("div", { class: "empty" }, h("b", {}, "Nothing here yet"), "Say what to show, and the picture develops here."));
 
   async function look() {
     if (!running) return;
     const job = await get(`${context.base}/jobs/${running}`, context.signal);
-    if (job.status === "queued") waiting("In the queue", running);
-    else if (job.status === "processing") waiting("Developing", running);
+    if (job.status === "queued") waiting("In the queue", job);
+    else if (job.status === "processing") waiting("Developing", job);
     else {
       running = null;
       fill(stage, job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))

@@ -1,24 +1,15 @@
 // The whole service, for the operator: switches, queue, back ends, settings.
 import { fill, h } from "./dom.js";
-import { call, get } from "./api.js";
+import { get } from "./api.js";
 import { head } from "./shell.js";
-import { attempt, code } from "./dialogs.js";
+import { code } from "./dialogs.js";
 import { backends } from "./page_overview.js";
 import { badge, money, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
+import { switches } from "./pause.js";
 
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
-
-function switches(pause, change) {
-  const one = (label, note, on, turn) => h("div", { class: "row spread" },
-    h("div", {}, h("b", {}, label), h("div", { class: "small muted" }, note)),
-    h("label", { class: "switch" }, h("span", { class: "sr" }, `Pause ${label}`), h("input", { type: "checkbox", role: "switch", checked: on, onchange: (event) => turn(event.target.checked) })));
-  return h("section", { class: "card stack" }, h("h2", {}, "Pause"),
-    h("p", { class: "muted small" }, "A paused model answers new requests with 503. What is queued waits, what runs is finished. It survives a restart."),
-    one("Everything", "All models at once.", pause.project, (on) => change({ ...pause, project: on })),
-    TIERS.map((tier) => one(tier, `The ${tier} model.`, pause.tiers[tier], (on) => change({ ...pause, tiers: { ...pause.tiers, [tier]: on } }))));
-}
 
 /** The newest jobs of everybody; one leads to its account. */
 function everybodys(context) {
@@ -38,7 +29,6 @@ export async function service(main, context) {
   const settings = await get("/settings", context.signal);
   const draw = async () => {
     const [stats, pause] = await Promise.all([get("/stats", context.signal), get("/pause", context.signal)]);
-    const change = (wanted) => attempt(async () => { try { await call("PUT", "/pause", wanted); } finally { await draw(); } }, "Switched");
     const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
     fill(top,
       h("div", { class: "cards" },
@@ -46,7 +36,7 @@ export async function service(main, context) {
         figure("Running", stats.running, `${stats.live_jobs} jobs under way in all`),
         figure("Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
-      h("div", { class: "halves" }, switches(pause, change), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
+      h("div", { class: "halves" }, switches(pause, draw), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
   };
   fill(main, head("Service", "How everything is, and the switches that stop it."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Settings in effect"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));

@@ -5,7 +5,7 @@ import { time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, dialog, reveal, toast } from "./dialogs.js";
 import { empty } from "./lists.js";
-import { verifiers } from "./snippets.js";
+import { recorded, vector, verifiers } from "./verifiers.js";
 
 const encoding = (chosen = "ascii") => field("Text in the body", h("select", { name: "encoding" },
   h("option", { value: "ascii", selected: chosen === "ascii" }, "ASCII, as Python writes it"),
@@ -66,6 +66,7 @@ export async function webhooks(main, context) {
   fill(main, head("Webhooks", "Where the end of each job is told, signed with a secret that is the webhook's own."),
     h("div", { class: "stack" }, context.canChange ? register : null, list,
       h("section", { class: "card stack" }, h("h2", {}, "Check a delivery"),
-        h("p", { class: "muted small" }, "Parse the body, write it again with sorted keys, and compare X-Signature in constant time. Refuse what is older than 300 seconds."), box)));
+        h("p", { class: "muted small" }, "The bytes of the body are exactly what was signed: the HMAC-SHA256 of X-Timestamp, a point and the body, under the secret as it is shown. Compare in constant time, and refuse what is more than 300 seconds from your clock."), box,
+        h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Yours must take it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
   await load();
 }

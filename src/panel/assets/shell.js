@@ -8,7 +8,7 @@ const OWN = [
   ["overview", "Overview"], ["playground", "Playground"], ["jobs", "Jobs"], ["keys", "API keys"],
   ["webhooks", "Webhooks"], ["deliveries", "Deliveries"], ["ledger", "Ledger"], ["people", "People"],
 ];
-const OPERATOR = [["accounts", "Accounts"], ["service", "Service"]];
+const OPERATOR = [["accounts", "Accounts"], ["service", "Service"], ["audit", "Audit log"]];
 
 function link([name, title], current) {
   return h("a", { href: `#/${name}`, "aria-current": current === name ? "page" : null }, icon(name), title);
@@ -68,7 +68,7 @@ export function frame(app, session, account, current) {
         operator ? [h("div", { class: "nav-title" }, "Operator"), OPERATOR.map((it) => link(it, current))] : null),
       h("div", { class: "foot" },
         h("div", { class: "row" },
-          h("a", { class: "who small", href: "#/profile" }, operator ? "Operator" : session.email),
+          h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
           h("span", { class: "row" }, themeSwitch(),
             h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => signOut() }, icon("out"))))) ),
     main);

@@ -1,4 +1,4 @@
-// The same call as programs to copy, and programs that check a delivery.
+// The same call as programs to copy.
 
 const PATHS = { fast: "nb/", quality: "nb2/", pro: "" };
 
@@ -46,59 +46,3 @@ export const languages = Object.keys(WRITERS);
 /** A call as a program of that language. */
 export const snippet = (language, { tier, body, key = "$TINTYPE_KEY" }, base) =>
   WRITERS[language](`${base}${endpoint(tier, body)}`, language === "curl" ? key : key.replace("$TINTYPE_KEY", "YOUR_KEY"), body, base);
-
-/** Receivers that check X-Signature. */
-export const verifiers = {
-  Python: `import hashlib, hmac, json, time
-
-def verify(headers, body: bytes, secret: str) -> bool:
-    stamp = headers["X-Timestamp"]
-    if abs(time.time() - int(stamp)) > 300:
-        return False
-    text = json.dumps(json.loads(body), sort_keys=True, separators=(",", ":"))
-    mac = hmac.new(secret.encode(), f"{stamp}.{text}".encode(), hashlib.sha256)
-    return hmac.compare_digest("sha256=" + mac.hexdigest(), headers["X-Signature"])`,
-
-  Node: `import { createHmac, timingSafeEqual } from "node:crypto";
-
-// body: the raw bytes, which are sent exactly as they are signed.
-export function verify(headers, body, secret) {
-  const stamp = headers["x-timestamp"];
-  if (Math.abs(Date.now() / 1000 - Number(stamp)) > 300) return false;
-  const mac = createHmac("sha256", secret).update(stamp + ".").update(body).digest("hex");
-  const wanted = Buffer.from("sha256=" + mac);
-  const given = Buffer.from(headers["x-signature"] ?? "");
-  return given.length === wanted.length && timingSafeEqual(given, wanted);
-}`,
-
-  Go: `func verify(h http.Header, body []byte, secret string) bool {
-	stamp := h.Get("X-Timestamp")
-	seconds, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || math.Abs(float64(time.Now().Unix()-seconds)) > 300 {
-		return false
-	}
-	mac := hmac.New(sha256.New, []byte(secret))
-	mac.Write([]byte(stamp + "."))
-	mac.Write(body) // the raw bytes, which are sent exactly as they are signed
-	wanted := "sha256=" + hex.EncodeToString(mac.Sum(nil))
-	return hmac.Equal([]byte(wanted), []byte(h.Get("X-Signature")))
-}`,
-
-  Ruby: `require "openssl"
-
-# body: the raw bytes, which are sent exactly as they are signed.
-def verify(headers, body, secret)
-  stamp = headers["X-Timestamp"]
-  return false if (Time.now.to_i - stamp.to_i).abs > 300
-  wanted = "sha256=" + OpenSSL::HMAC.hexdigest("SHA256", secret, stamp + "." + body)
-  OpenSSL.secure_compare(wanted, headers["X-Signature"].to_s)
-end`,
-
-  PHP: `// $body: the raw bytes, which are sent exactly as they are signed.
-function verify(array $headers, string $body, string $secret): bool {
-    $stamp = $headers['X-Timestamp'];
-    if (abs(time() - (int) $stamp) > 300) return false;
-    $wanted = 'sha256=' . hash_hmac('sha256', $stamp . '.' . $body, $secret);
-    return hash_equals($wanted, $headers['X-Signature'] ?? '');
-}`,
-};

@@ -1,4 +1,4 @@
-//! The log of what was changed over the operator interface: who, what, when, and how it was before and after.
+//! The log of what was changed over the operator interface and in the panel: who, what, when, and how it was before and after.
 
 use super::ids::{AccountId, AuditId};
 use super::tier::{UnknownWord, words};
@@ -69,6 +69,24 @@ words!(
         PauseChange = "pause.change",
         /// A queued job was canceled.
         JobCancel = "job.cancel",
+        /// A person was invited.
+        PersonInvite = "person.invite",
+        /// A person was given a new link, with which a password is chosen anew.
+        PersonInviteAgain = "person.invite_again",
+        /// A person took up an invitation and chose a password.
+        PersonJoin = "person.join",
+        /// A person's role was changed.
+        PersonChange = "person.change",
+        /// A person chose another password.
+        PersonChangePassword = "person.change_password",
+        /// A person was removed.
+        PersonRemove = "person.remove",
+        /// Somebody signed in to the panel.
+        SessionBegin = "session.begin",
+        /// Somebody signed out.
+        SessionEnd = "session.end",
+        /// Somebody ended all of their sessions.
+        SessionEndAll = "session.end_all",
     }
 );
 
@@ -85,7 +103,7 @@ pub struct AuditEntry {
     pub action: Action,
     /// To whose affairs; `None` for what concerns all.
     pub account: Option<AccountId>,
-    /// The account, key, webhook, delivery or ledger entry that it was done to.
+    /// The account, key, webhook, delivery, job, person or ledger entry that it was done to.
     pub subject: Option<Uuid>,
     /// How the subject was before, as a JSON object without secrets; `None` where it was not there yet.
     ///

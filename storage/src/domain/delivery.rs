@@ -1,6 +1,10 @@
 //! One event owed to one webhook, and how its attempts move it.
 //!
-//! The body is not kept: it is built from the job anew for each attempt, with a fresh download URL.
+//! The body is built from the job anew for each attempt, with a fresh download URL.
+
+mod sent;
+
+pub use sent::{MAX_SENT_BYTES, Sent};
 
 use super::ids::{AccountId, JobId, NotAnId};
 use super::job::Callback;
@@ -108,6 +112,8 @@ pub struct Attempt {
     pub response_body: String,
     /// The URL that was called, where it was not the one of the delivery: its webhook had been given another one.
     pub url: Option<String>,
+    /// What was sent, if it came to that.
+    pub sent: Option<Sent>,
 }
 
 impl Delivery {
@@ -232,8 +238,9 @@ impl Attempt {
             status_code: Some(status_code),
             error: error.map(short),
             duration_ms: millis(took),
-            response_body: excerpt(body),
+            response_body: excerpt(body, MAX_EXCERPT_BYTES),
             url: None,
+            sent: None,
         }
     }
 
@@ -247,6 +254,7 @@ impl Attempt {
             duration_ms: millis(took),
             response_body: String::new(),
             url: None,
+            sent: None,
         }
     }
 
@@ -254,6 +262,11 @@ impl Attempt {
     pub fn at_url(mut self, url: &str, delivery: &Delivery) -> Self {
         self.url = (url != delivery.url).then(|| url.to_owned());
         self
+    }
+
+    /// The attempt with what it sent.
+    pub fn with_sent(self, sent: Option<Sent>) -> Self {
+        Self { sent, ..self }
     }
 
     /// Did the receiver take it? Any 2xx does, and a redirect does not (specification, "Delivery").
@@ -341,9 +354,9 @@ fn short(text: &str) -> String {
     text.chars().take(MAX_ERROR_CHARS).collect()
 }
 
-/// The first bytes of an answer as text; a character that the cut would halve is left out.
-fn excerpt(body: &[u8]) -> String {
-    let mut head = &body[..body.len().min(MAX_EXCERPT_BYTES)];
+/// The first bytes of a body as text; a character that the cut would halve is left out.
+fn excerpt(body: &[u8], most: usize) -> String {
+    let mut head = &body[..body.len().min(most)];
     if head.len() < body.len()
         && let Some(last) = head.utf8_chunks().last()
     {

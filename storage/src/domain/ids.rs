@@ -43,11 +43,14 @@ macro_rules! id {
 impl JobId {
     /// Not above any id that is made at this moment or later.
     pub fn first_of(moment: Timestamp) -> Self {
-        // The upper 48 bits of a version 7 id are its moment. Moments are never negative.
-        Self(Uuid::from_u128(
-            (moment.millis().unsigned_abs() as u128) << 80,
-        ))
+        Self(first_id_of(moment))
     }
+}
+
+/// Not above any version 7 id that is made at this moment or later.
+pub fn first_id_of(moment: Timestamp) -> Uuid {
+    // The upper 48 bits of such an id are its moment. Moments are never negative.
+    Uuid::from_u128((moment.millis().unsigned_abs() as u128) << 80)
 }
 
 /// The text is no UUID in hyphenated form.

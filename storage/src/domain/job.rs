@@ -179,6 +179,14 @@ impl JobState {
         }
     }
 
+    /// When it ended, if it has.
+    pub fn finished_at(&self) -> Option<Timestamp> {
+        match self {
+            Self::Queued | Self::Processing { .. } => None,
+            Self::Done { finished_at, .. } | Self::Failed { finished_at, .. } => Some(*finished_at),
+        }
+    }
+
     /// Done or failed?
     pub fn is_terminal(&self) -> bool {
         match self {

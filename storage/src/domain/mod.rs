@@ -24,6 +24,7 @@ pub mod request;
 pub mod secret;
 pub mod signature;
 pub mod spending;
+pub mod tally;
 pub mod tier;
 pub mod time;
 pub mod verification;

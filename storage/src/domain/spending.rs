@@ -9,8 +9,6 @@ use chrono::Datelike as _;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-const DAY_MILLIS: i64 = 86_400_000;
-
 /// What a limit is counted over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
@@ -33,7 +31,7 @@ impl Period {
                 let date = at.to_datetime();
                 i64::from(date.year()) * 12 + i64::from(date.month0())
             }
-            Self::Day => at.millis().div_euclid(DAY_MILLIS),
+            Self::Day => at.day(),
         }
     }
 }

@@ -9,6 +9,9 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Timestamp(i64);
 
+/// Milliseconds of a day of UTC, which has no leap seconds here.
+pub const DAY_MILLIS: i64 = 86_400_000;
+
 /// The last moment that RFC 3339 can write: 9999-12-31T23:59:59.999Z.
 const LAST: i64 = 253_402_300_799_999;
 
@@ -37,6 +40,27 @@ impl Timestamp {
     pub fn plus(self, span: Duration) -> Self {
         let millis = i64::try_from(span.as_millis()).unwrap_or(i64::MAX);
         Self::from_millis(self.0.saturating_add(millis))
+    }
+
+    /// The moment so many days earlier, held at the first one that can be written.
+    pub fn days_before(self, days: u64) -> Self {
+        let days = i64::try_from(days).unwrap_or(i64::MAX);
+        Self::from_millis(self.0.saturating_sub(days.saturating_mul(DAY_MILLIS)))
+    }
+
+    /// The day of UTC that it lies in, counted from 1970-01-01.
+    pub fn day(self) -> i64 {
+        self.0.div_euclid(DAY_MILLIS)
+    }
+
+    /// Midnight of a day of UTC.
+    pub fn of_day(day: i64) -> Self {
+        Self::from_millis(day.saturating_mul(DAY_MILLIS))
+    }
+
+    /// Its date in UTC, such as 2026-11-18.
+    pub fn date(self) -> String {
+        self.to_datetime().format("%Y-%m-%d").to_string()
     }
 
     /// The moment as chrono knows it.
@@ -99,6 +123,17 @@ mod tests {
             Timestamp::from_millis(i64::MAX).plus(Duration::MAX),
             Timestamp::from_millis(LAST)
         );
+    }
+
+    #[test]
+    fn a_day_begins_at_midnight_utc() {
+        let last = Timestamp::parse("2026-11-17T23:59:59.999Z").unwrap();
+        let first = Timestamp::parse("2026-11-18T00:00:00Z").unwrap();
+        assert_eq!(first.day(), last.day() + 1);
+        assert_eq!(Timestamp::of_day(first.day()), first);
+        assert_eq!([last.date(), first.date()], ["2026-11-17", "2026-11-18"]);
+        assert_eq!(first.days_before(1).date(), "2026-11-17");
+        assert_eq!(first.days_before(u64::MAX), Timestamp::from_millis(0));
     }
 
     #[test]

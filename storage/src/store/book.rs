@@ -6,7 +6,9 @@
 use super::commands::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
 };
-use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, Writes, encode, keys};
+use super::{
+    IdempotencyRecord, IdempotentCall, Store, StoreError, TallyPlace, Writes, decode, encode, keys,
+};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::audit_log::AuditEntry;
@@ -15,6 +17,7 @@ use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, transition};
 use crate::domain::ledger::{EntryKind, LedgerEntry};
 use crate::domain::spending::KeySpending;
+use crate::domain::tally::Tally;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook;
 use crate::engine::{Key, Value};
@@ -309,18 +312,20 @@ impl Batch<'_> {
                     .spent(self.store, job.key)?
                     .charge(job.price, now)
                     .map_err(|error| self.broken(error.to_string()))?;
+                let counted = self.counted(&step.job, now)?;
                 self.owe_delivery(&step.job, now)?;
                 self.book.account.books = books;
-                self.end(&step.job);
+                self.end(&step.job, counted);
                 self.charge(&step.job, spent, entry, now);
             }
             MoneyStep::Release => {
                 let books = books
                     .release(job.price)
                     .map_err(|error| self.broken(error.to_string()))?;
+                let counted = self.counted(&step.job, now)?;
                 self.owe_delivery(&step.job, now)?;
                 self.book.account.books = books;
-                self.end(&step.job);
+                self.end(&step.job, counted);
             }
         }
         self.jobs.insert(id, step.job.clone());
@@ -361,8 +366,24 @@ impl Batch<'_> {
         &self.deliveries
     }
 
+    /// The tally of the day on which a job has ended, with this job.
+    fn counted(&mut self, job: &Job, now: Timestamp) -> Result<(TallyPlace, Tally), StoreError> {
+        let ended = job.state.finished_at().unwrap_or(now);
+        let place = TallyPlace::of(job, ended.day());
+        let tally: Tally = match self.writes.get(&keys::tally(place)) {
+            Some(Some(counted)) => decode(counted)?,
+            _ => self.store.tally(place)?,
+        };
+        let tally = tally.with(job);
+        Ok((
+            place,
+            tally.map_err(|error| self.broken(error.to_string()))?,
+        ))
+    }
+
     /// Moves a job from the live ones to the ended ones.
-    fn end(&mut self, job: &Job) {
+    fn end(&mut self, job: &Job, (place, tally): (TallyPlace, Tally)) {
+        self.put(keys::tally(place), Some(encode(&tally)));
         self.books_changed = true;
         self.book.live_jobs = self.book.live_jobs.saturating_sub(1);
         let held = &mut self.book.keys.entry(job.key).or_default().held;

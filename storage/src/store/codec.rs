@@ -49,6 +49,8 @@ record!(
     crate::domain::person::Session = "session",
     super::people::PersonPlace = "e-mail address",
     super::people::Generation = "generation of sessions",
+    super::tallies::Mark = "mark",
+    crate::domain::tally::Tally = "tally",
 );
 
 impl Record for Job {
@@ -73,7 +75,7 @@ impl Record for DueDelivery {
 
 impl Record for Attempt {
     const NAME: &'static str = "attempt";
-    /// Version 2 knows URLs.
+    /// Version 2 knows the URL that was called, and what was sent.
     const VERSION: u8 = 2;
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {

@@ -80,7 +80,7 @@ impl From<DueDeliveryV1> for DueDelivery {
     }
 }
 
-/// An attempt as version 1 wrote it: without its URL.
+/// An attempt as version 1 wrote it: without its URL and without what was sent.
 #[derive(Deserialize)]
 pub struct AttemptV1 {
     round: u32,
@@ -101,6 +101,7 @@ impl From<AttemptV1> for Attempt {
             duration_ms: attempt.duration_ms,
             response_body: attempt.response_body,
             url: None,
+            sent: None,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Lists of jobs, newest first: one account's, or every account's.
 
 use super::{Part, Store, StoreError};
+use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
@@ -31,11 +32,6 @@ pub struct JobWindow {
     pub most: usize,
 }
 
-/// The lowest id of a moment.
-fn floor(moment: Timestamp) -> JobId {
-    JobId(Uuid::from_u128((moment.millis() as u128) << 80))
-}
-
 impl Store {
     /// Jobs of an account that `lets` lets through, newest first.
     pub fn sifted_jobs_of(
@@ -46,7 +42,7 @@ impl Store {
     ) -> Result<JobPage, StoreError> {
         let (mut page, mut after, mut looked_at) = (JobPage::default(), window.after, 0);
         let step = STEP.min(window.most.max(1));
-        let from = window.since.map(floor);
+        let from = window.since.map(JobId::first_of);
         loop {
             let below = after.map(|id| JobId(Uuid::from_bytes(id)));
             let jobs = self.jobs_of(account, Part::All, below, from, step)?;
@@ -72,11 +68,20 @@ impl Store {
         }
     }
 
-    /// A job of whichever account: each one is asked, as jobs lie by account.
+    /// A job of whichever account.
+    ///
+    /// One that was told to a webhook is found at once, by its delivery, which has the same id. Any other is asked for in
+    /// each account, some microseconds each: an index of all jobs would make every acceptance dearer for a question that only
+    /// an operator asks. So this blocks, and is to be asked where that may be.
     pub fn find_job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        if let Some(delivery) = self.delivery(DeliveryId(id.0))?
+            && let Some(job) = self.job(delivery.account, id)?
+        {
+            return Ok(Some(job));
+        }
         let mut after = None;
         loop {
-            let page = self.accounts(1_000, after)?;
+            let page = self.accounts(STEP, after)?;
             for account in &page.items {
                 if let Some(job) = self.job(account.id, id)? {
                     return Ok(Some(job));

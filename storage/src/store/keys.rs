@@ -1,6 +1,7 @@
 //! The typed keys of the one tree: a byte for the kind of record, then ids in the order of their bytes.
 
 use super::idempotency::IdempotentCall;
+use super::tallies::TallyPlace;
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
@@ -32,6 +33,7 @@ const KEY_LAST_USE: u8 = b'y';
 const PERSON: u8 = b'p';
 const PERSON_BY_EMAIL: u8 = b'P';
 const SESSION: u8 = b'z';
+const TALLY: u8 = b'd';
 
 fn key(kind: u8, parts: &[&[u8]]) -> Key {
     let mut key = Vec::with_capacity(1 + parts.iter().map(|part| part.len()).sum::<usize>());
@@ -307,6 +309,40 @@ pub fn session(id: &Digest32) -> Key {
 /// All sessions.
 pub fn sessions() -> Key {
     key(SESSION, &[])
+}
+
+/// What a key's jobs came to on a day.
+pub fn tally(place: TallyPlace) -> Key {
+    let mut key = tallies_of_day(place.account, place.day);
+    key.extend_from_slice(place.key.as_bytes());
+    key
+}
+
+/// The tallies of an account on a day.
+pub fn tallies_of_day(account: AccountId, day: i64) -> Key {
+    // Days are never negative, so their bytes sort as they do.
+    key(TALLY, &[account.as_bytes(), &day.to_be_bytes()])
+}
+
+/// The tallies of an account, by day.
+pub fn tallies_of(account: AccountId) -> Key {
+    key(TALLY, &[account.as_bytes()])
+}
+
+/// All tallies.
+pub fn tallies() -> Key {
+    key(TALLY, &[])
+}
+
+/// What a tally's key says.
+pub fn read_tally(key: &[u8]) -> Option<TallyPlace> {
+    let (account, rest) = key.strip_prefix(&[TALLY])?.split_first_chunk::<16>()?;
+    let (day, key) = rest.split_first_chunk::<8>()?;
+    Some(TallyPlace {
+        account: AccountId(Uuid::from_bytes(*account)),
+        day: i64::from_be_bytes(*day),
+        key: KeyId(Uuid::from_slice(key).ok()?),
+    })
 }
 
 /// The last 16 bytes of a key: the id of the record in a list.

@@ -15,6 +15,7 @@ mod jobs;
 mod keys;
 mod people;
 mod scan;
+mod tallies;
 mod webhooks;
 
 pub use book::{AccountBook, Batch};
@@ -28,6 +29,7 @@ pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
 pub use people::{Generation, PersonPlace};
 pub use scan::Page;
+pub use tallies::{Mark, TallyPlace};
 pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;

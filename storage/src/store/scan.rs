@@ -20,9 +20,17 @@ impl Store {
     pub(crate) fn each<R: Record>(
         &self,
         prefix: Key,
+        visit: impl FnMut(Key, R) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each_in(KeyRange::prefix(&prefix), visit)
+    }
+
+    /// The same for a part of a range.
+    pub(crate) fn each_in<R: Record>(
+        &self,
+        mut range: KeyRange,
         mut visit: impl FnMut(Key, R) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut range = KeyRange::prefix(&prefix);
         loop {
             let pairs = self.engine().scan(&range, Direction::Rising, STEP)?;
             let Some((last, _)) = pairs.last() else {

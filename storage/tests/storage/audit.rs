@@ -285,6 +285,10 @@ fn a_done_job_that_is_missing() {
             "key {} has spent 0.10 by its record, 0.00 by its jobs",
             key(1)
         ),
+        &format!(
+            "the tally of key {} on day 0 says 1 done, 1 failed, 0.10 spent; by its jobs it is 0, 1 and 0.00",
+            key(1)
+        ),
     ]);
 }
 

@@ -11,7 +11,7 @@ fn id(last: u8) -> Vec<u8> {
 }
 
 #[test]
-fn attempts_of_version_1_went_to_the_url_of_their_delivery() {
+fn attempts_of_version_1_went_to_the_url_of_their_delivery_and_do_not_say_what_was_sent() {
     let attempt = Attempt {
         round: 3,
         at: at(1_000),
@@ -20,12 +20,15 @@ fn attempts_of_version_1_went_to_the_url_of_their_delivery() {
         duration_ms: 7,
         response_body: "oh".into(),
         url: Some("http://a/".into()),
+        sent: None,
     };
     let both = [
         3, 0xd0, 0x0f, 1, 0xf4, 0x03, 1, 2, b'n', b'o', 7, 2, b'o', b'h',
     ];
-    let url = [1, 9, b'h', b't', b't', b'p', b':', b'/', b'/', b'a', b'/'];
-    assert_eq!(encode(&attempt), [&[2], &both[..], &url].concat());
+    let later = [
+        1, 9, b'h', b't', b't', b'p', b':', b'/', b'/', b'a', b'/', 0,
+    ];
+    assert_eq!(encode(&attempt), [&[2], &both[..], &later].concat());
     let first = [&[1], &both[..]].concat();
     let read = decode::<Attempt>(&first).expect("reads back");
     assert_eq!(

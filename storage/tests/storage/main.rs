@@ -23,3 +23,4 @@ mod sled_failure;
 mod sled_journal;
 mod sled_open;
 mod support;
+mod tallies;

@@ -216,16 +216,14 @@ fn hostile_108_what_is_kept_of_an_answer_is_bounded() {
         format!("{}\u{fffd}", "a".repeat(1_022))
     );
     assert_eq!(kept(&[0xff; 2_000]).chars().count(), 1_024);
-    assert!(
-        postcard_size(&Attempt::answered(
-            0,
-            at(0),
-            MINUTE,
-            200,
-            &[0xff; 2_000],
-            Some(&"😀".repeat(9_000))
-        )) < 8_192
-    );
+    let error = "😀".repeat(9_000);
+    let answered = Attempt::answered(0, at(0), MINUTE, 200, &[0xff; 2_000], Some(&error));
+    let signature = "s".repeat(100);
+    let sent = Sent::new(signature.clone(), signature, &"é".repeat(9_000));
+    assert_eq!((sent.body.len(), sent.body_bytes), (4_096, 18_000));
+    assert!(!sent.is_whole());
+    assert!(postcard_size(&answered.with_sent(Some(sent))) < 12_288);
+    assert!(Sent::new(String::new(), String::new(), "{}").is_whole());
 }
 
 fn postcard_size(attempt: &Attempt) -> usize {

@@ -1,0 +1,106 @@
+// What an API key may be limited to, as a form.
+import { field, h } from "./dom.js";
+import { call, post } from "./api.js";
+import { unit } from "./format.js";
+import { code, dialog, reveal } from "./dialogs.js";
+import { snippet } from "./snippets.js";
+
+export const TIERS = ["fast", "quality", "pro"];
+const LIMITS = [["spend_limit", "in all"], ["spend_limit_monthly", "a month"], ["spend_limit_daily", "a day"]];
+
+const input = (name, value, more) => h("input", { name, value: value ?? "", autocomplete: "off", ...more });
+const small = (label, control) => h("label", { class: "part" }, h("span", {}, label), control);
+
+/** A moment as a field for local time takes it, and back. */
+function local(text) {
+  if (!text) return "";
+  const at = new Date(text);
+  return new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
+}
+const moment = (text) => (text ? new Date(text).toISOString() : null);
+
+function group(name, legend, hint, ...parts) {
+  return h("fieldset", { class: "field", "data-field": name }, h("legend", { class: "legend" }, legend), ...parts,
+    hint ? h("span", { class: "hint" }, hint) : null, h("span", { class: "fault", hidden: true }));
+}
+
+function fields(key) {
+  const rate = key?.rate_limit;
+  return [
+    field("Name", input("name", key?.name, { required: true, maxlength: 200 }), "What uses it, for your eyes."),
+    group("models", "Models", null, h("div", { class: "choices" }, TIERS.map((tier) => h("label", {},
+      h("input", { type: "checkbox", name: "models", value: tier, checked: !key || key.models.includes(tier) }), h("span", {}, tier))))),
+    h("div", {}, h("span", { class: "legend" }, `Spend at most (${unit()})`),
+      h("div", { class: "parts" }, LIMITS.map(([name, label]) => h("div", { class: "field", "data-field": name },
+        small(label, input(name, key?.[name], { inputmode: "decimal", placeholder: "no limit" })), h("span", { class: "fault", hidden: true }))))),
+    group("rate_limit", "Requests", "So many a second in the long run, and so many at once. Empty for no limit.", h("div", { class: "parts" },
+      small("a second", input("per_second", rate?.per_second, { inputmode: "numeric", placeholder: "no limit" })),
+      small("at once", input("burst", rate?.burst, { inputmode: "numeric", placeholder: "twice that" })))),
+    field("Addresses that may use it", h("textarea", { name: "allowed_ips", rows: 2, class: "mono short", value: (key?.allowed_ips ?? []).join("\n"), placeholder: "192.0.2.7\n2001:db8::/32", spellcheck: "false" }), "One address or range a line. Empty for everywhere."),
+    field("Expires", input("expires_at", local(key?.expires_at), { type: "datetime-local" }), "From this moment on, in your time, it is refused. Empty for never."),
+  ];
+}
+
+/** What a form asks for. */
+function asked(data) {
+  const text = (name) => data.get(name).trim() || null;
+  const count = (name) => (text(name) === null ? null : Number(text(name)));
+  const models = data.getAll("models");
+  const [perSecond, burst] = [count("per_second"), count("burst")];
+  const lines = data.get("allowed_ips").split(/[\s,]+/).filter(Boolean);
+  return {
+    name: data.get("name"),
+    models: models.length === TIERS.length ? null : models,
+    spend_limit: text("spend_limit"), spend_limit_monthly: text("spend_limit_monthly"), spend_limit_daily: text("spend_limit_daily"),
+    rate_limit: perSecond === null && burst === null ? null : { per_second: perSecond, burst: burst ?? perSecond * 2 },
+    allowed_ips: lines.length ? lines : null,
+    expires_at: moment(data.get("expires_at")),
+  };
+}
+
+/** The same, once it can be asked for: a rate is two fields here and one in the call. */
+function checked(data) {
+  const wanted = asked(data);
+  const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
+  if (wanted.rate_limit && !(whole(wanted.rate_limit.per_second) && whole(wanted.rate_limit.burst))) {
+    const error = new Error("The limits do not fit.");
+    error.errors = [{ field: "rate_limit", message: "must be whole numbers from 1 to 1,000,000, the first of them in any case" }];
+    throw error;
+  }
+  return wanted;
+}
+
+/** Makes a key and shows it, this once. */
+export const createKey = (path, context, done) => dialog({ title: "New API key", text: "It is shown once, right after it is made.", fields: fields(null), confirm: "Create key",
+  submit: async (data) => {
+    const key = await post(path, checked(data));
+    await done();
+    reveal({ title: "Your new key", text: "Copy it now: only a hash of it is kept, so it cannot be shown again.", value: key.api_key,
+      more: code(snippet("curl", { tier: key.models[0], body: { prompt: "a red fox in the snow", aspect_ratio: "1:1" }, key: key.api_key }, context.session.public_url)) });
+  } });
+
+/** Changes what the form was left with otherwise than it was opened with. */
+export function changeKey(path, key, done) {
+  let before = null;
+  const shown = dialog({ title: "Change key", fields: fields(key),
+    submit: async (data) => {
+      const wanted = checked(data);
+      const changed = Object.entries(wanted).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+      if (changed.length) await call("PATCH", `${path}/${key.key_id}`, Object.fromEntries(changed));
+      await done();
+    } });
+  before = asked(new FormData([...document.querySelectorAll("dialog form")].pop()));
+  return shown;
+}
+
+/** Gives a key a new text; the old one is good for a while yet. */
+export const rotateKey = (path, key, done) => dialog({ title: `Rotate “${key.name}”?`, confirm: "Make a new text",
+  text: "It stays the same key, with its limits and what it has spent.",
+  fields: [field("The old text stays valid for", h("select", { name: "overlap_hours" },
+    [["0", "no longer: it has leaked"], ["1", "an hour"], ["24", "a day"], ["168", "a week"], ["720", "30 days"]].map(([value, words]) => h("option", { value, selected: value === "24" }, words))),
+  "Until then both are accepted.")],
+  submit: async (data) => {
+    const rotated = await post(`${path}/${key.key_id}/rotate`, { overlap_hours: Number(data.get("overlap_hours")) });
+    await done();
+    reveal({ title: "The new text", text: "Copy it now: it cannot be shown again.", value: rotated.api_key });
+  } });

@@ -1,0 +1,78 @@
+// The audit log, for the operator: who changed what, from where, and how it was before and after.
+import { field, fill, h } from "./dom.js";
+import { get, query } from "./api.js";
+import { moment, shortId } from "./format.js";
+import { head } from "./shell.js";
+import { empty, endOf, listing, select, startOf, table } from "./lists.js";
+
+const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
+  ["job", "Jobs"], ["person", "People"], ["session", "Signing in and out"], ["pause", "Pausing"]];
+
+const WORDS = {
+  "account.create": "Account opened", "deposit.create": "Money booked",
+  "key.create": "Key made", "key.change": "Key changed", "key.rotate": "Key rotated", "key.delete": "Key deleted",
+  "webhook.create": "Webhook registered", "webhook.change": "Webhook changed", "webhook.rotate_secret": "New webhook secret", "webhook.delete": "Webhook deleted", "webhook.test": "Test delivery sent",
+  "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.cancel": "Job canceled",
+  "person.invite": "Person invited", "person.invite_again": "New link for a person", "person.join": "Invitation taken up", "person.change": "Role changed",
+  "person.change_password": "Password changed", "person.remove": "Person removed",
+  "session.begin": "Signed in", "session.end": "Signed out", "session.end_all": "Signed out everywhere",
+};
+
+/** A value for people: a moment in their own time, a list with commas. */
+function told(value) {
+  if (Array.isArray(value)) return value.map(told).join(", ");
+  return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? moment(value) : String(value);
+}
+
+/** The fields with a value, those of objects under the names of both. */
+function flat(value, prefix = "", fields = new Map()) {
+  for (const [name, it] of Object.entries(value ?? {})) {
+    if (it === null) continue;
+    if (typeof it === "object" && !Array.isArray(it)) flat(it, `${prefix}${name}.`, fields);
+    else if (told(it) !== "") fields.set(prefix + name, told(it));
+  }
+  return fields;
+}
+
+/** What differs, field by field. */
+function changes(entry) {
+  const [before, after] = [flat(entry.before), flat(entry.after)];
+  const names = [...new Set([...before.keys(), ...after.keys()])].filter((name) => before.get(name) !== after.get(name));
+  const side = (value) => value ?? "–";
+  return h("dl", { class: "changes" }, names.map((name) => h("div", {}, h("dt", {}, name.replace(/[_.]/g, " ")),
+    h("dd", {}, entry.before ? [h("s", {}, side(before.get(name))), entry.after ? " → " : null] : null, entry.after ? side(after.get(name)) : null))));
+}
+
+const who = (it) => h("div", { class: "wrap" }, h("b", {}, it.person_email ?? it.actor), it.address ? h("div", { class: "small muted" }, it.address) : null);
+
+/** Where the subject can be seen, if it is still there. */
+const PLACES = { key: "keys", job: "jobs" };
+function about(it, context) {
+  const [kind] = it.action.split(".");
+  const place = PLACES[kind] && it.after ? `#/${PLACES[kind]}/${it.subject_id}` : kind === "delivery" ? `#/deliveries?open=${it.subject_id}` : kind === "key" ? "#/keys" : kind === "webhook" ? "#/webhooks" : kind === "person" ? "#/people" : kind === "deposit" ? "#/ledger" : "#/overview";
+  return h("div", { class: "wrap" },
+    it.account_id ? h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, place) }, h("span", { class: "clip" }, it.account_name ?? "an account")) : "the service",
+    it.subject_id && it.subject_id !== it.account_id ? h("div", { class: "small muted" }, shortId(it.subject_id)) : null);
+}
+
+export async function audit(main, context) {
+  const accounts = await get("/accounts?limit=100", context.signal);
+  const wanted = { account_id: "", action: "", from: "", to: "" };
+  const columns = [
+    { title: "What", cell: (it) => h("div", {}, h("b", {}, WORDS[it.action] ?? it.action), h("div", { class: "small muted" }, h("time", { datetime: it.at, title: `${it.at}, request ${it.request_id ?? "unknown"}` }, moment(it.at)))) },
+    { title: "Who", cell: who },
+    { title: "About", cell: (it) => about(it, context) },
+    { title: "Change", kind: "wide", cell: changes },
+  ];
+  const list = listing({ path: () => `/audit${query(wanted)}`, signal: context.signal, show: (rows) => table(columns, rows, "Audit log", "tops"),
+    none: empty("Nothing here", "Every change is written here in the moment in which it is made.") });
+  const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
+  const date = (name, of) => h("input", { type: "date", name, onchange: (event) => { wanted[name] = of(event.target.value); list.restart(); } });
+  fill(main, head("Audit log", "Who changed what, newest first: over the panel, the command line and the operator interface. Lines are only ever added."),
+    h("div", { class: "filters" },
+      field("Account", select("account_id", [["", "All"], ...accounts.data.map((it) => [it.account_id, it.name.slice(0, 40)])], "", change)),
+      field("Kind", select("action", KINDS, "", change)), field("From", date("from", startOf)), field("To", date("to", endOf))),
+    list.node);
+  await list.load();
+  return list.load;
+}

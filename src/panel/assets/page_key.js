@@ -1,0 +1,50 @@
+// One API key: what it may, what it has spent, and when.
+import { fill, h } from "./dom.js";
+import { call, get, query, remove } from "./api.js";
+import { moment, money, time } from "./format.js";
+import { finished, spans, spend } from "./charts.js";
+import { head } from "./shell.js";
+import { attempt, dialog, notice } from "./dialogs.js";
+import { pairs } from "./page_job.js";
+import { keyState } from "./page_keys.js";
+import { changeKey, rotateKey } from "./key_form.js";
+
+/** How much of a limit is used. */
+function used(label, spent, limit) {
+  return h("div", { class: "used" }, h("div", { class: "row spread" }, h("span", {}, label), h("b", {}, limit ? `${spent} of ${money(limit)}` : money(spent))),
+    limit ? h("progress", { max: Math.max(Number(limit), 1e-6), value: Math.min(Number(spent), Number(limit)), "aria-label": `${label}: ${spent} of ${limit}` }) : null);
+}
+
+export async function key(main, context) {
+  const path = `${context.base}/keys`;
+  const own = `${path}/${encodeURIComponent(context.rest[0])}`;
+  let span = 30;
+  const draw = async () => {
+    const found = await get(`${own}${query({ days: span })}`, context.signal);
+    const turn = () => attempt(async () => { await call("PATCH", own, { active: !found.active }); await draw(); }, found.active ? "Switched off" : "Switched on");
+    const drop = () => dialog({ title: `Delete “${found.name}”?`, text: "Whatever uses it is refused from now on. This cannot be undone; what it has spent stays on record.", confirm: "Delete", danger: true,
+      submit: async () => { await remove(own); location.hash = "#/keys"; } });
+    const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
+    const rate = found.rate_limit;
+    fill(main,
+      head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found)), h("code", { class: "wrap" }, found.key_id),
+        ...(context.canChange ? [button("Change", () => changeKey(path, found, draw)), button("Rotate", () => rotateKey(path, found, draw)),
+          button(found.active ? "Switch off" : "Switch on", turn), button("Delete", drop, "danger")] : [])),
+      h("div", { class: "stack" },
+        found.previous_valid_until ? notice("info", `An earlier text of this key is accepted until ${moment(found.previous_valid_until)}.`) : null,
+        h("div", { class: "halves" },
+          h("section", { class: "card stack" }, h("div", { class: "row spread" }, h("h2", {}, "Spent"), h("a", { href: `#/jobs?key=${found.key_id}` }, "Its jobs")),
+            used("Today (UTC)", found.spent_today, found.spend_limit_daily), used("This month", found.spent_this_month, found.spend_limit_monthly), used("In all", found.spent, found.spend_limit)),
+          h("section", { class: "card" }, h("h2", {}, "May be used"), pairs(
+            ["Models", found.models.join(", ")],
+            ["Requests", rate ? `${rate.per_second} a second, ${rate.burst} at once` : "as the service allows"],
+            ["From", found.allowed_ips ? found.allowed_ips.join(", ") : "everywhere"],
+            ["Until", found.expires_at ? moment(found.expires_at) : "no end"],
+            ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
+            ["Made", time(found.created_at)]))),
+        h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; draw(); })),
+          h("div", { class: "halves" }, spend(found.days), finished(found.days)))));
+  };
+  await draw();
+  return draw;
+}

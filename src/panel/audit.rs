@@ -1,0 +1,73 @@
+//! The audit log as the operator reads it: with the names of those whom its lines are about.
+
+use super::guard::OperatorHere;
+use crate::http::admin::audit::{self, EntryView};
+use crate::http::paging::Listing;
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::{Value, json};
+use std::collections::HashMap;
+use tintype_storage::domain::audit_log::AuditEntry;
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::person::PersonId;
+use tintype_storage::store::StoreError;
+
+/// `GET /audit`
+pub async fn list(
+    _: OperatorHere,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let page = audit::page(&request, &state)?;
+    let mut names = Names::default();
+    let list = Listing::try_new(page, |entry| Ok(names.told(&state, entry)?))?;
+    Ok(HttpResponse::Ok().json(list))
+}
+
+/// Names that were looked up for one answer.
+#[derive(Default)]
+struct Names {
+    accounts: HashMap<AccountId, Option<String>>,
+    people: HashMap<PersonId, Option<String>>,
+}
+
+impl Names {
+    /// A line with the account's name and the e-mail address of the person who made the change, where they are still there.
+    fn told(&mut self, state: &AppState, entry: AuditEntry) -> Result<Value, StoreError> {
+        let account = entry.account;
+        let person = entry.actor.person().map(PersonId);
+        let mut view = json!(EntryView::from(entry));
+        if let Some(account) = account {
+            view["account_name"] = json!(self.account(state, account)?);
+            if let Some(person) = person {
+                view["person_email"] = json!(self.person(state, account, person)?);
+            }
+        }
+        Ok(view)
+    }
+
+    fn account(&mut self, state: &AppState, id: AccountId) -> Result<Option<String>, StoreError> {
+        if let Some(known) = self.accounts.get(&id) {
+            return Ok(known.clone());
+        }
+        let name = state.store.account(id)?.map(|it| it.name);
+        self.accounts.insert(id, name.clone());
+        Ok(name)
+    }
+
+    fn person(
+        &mut self,
+        state: &AppState,
+        account: AccountId,
+        id: PersonId,
+    ) -> Result<Option<String>, StoreError> {
+        if let Some(known) = self.people.get(&id) {
+            return Ok(known.clone());
+        }
+        let person = state.store.person(account, id)?;
+        let email = person.map(|it| it.email.as_str().to_owned());
+        self.people.insert(id, email.clone());
+        Ok(email)
+    }
+}

@@ -1,0 +1,43 @@
+//! What each attempt of a delivery sent: its headers and its body, as far as they are kept.
+
+use super::guard::OfAccount;
+use crate::http::problem::{Code, Problem};
+use crate::http::state::AppState;
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde_json::{Value, json};
+use tintype_storage::domain::delivery::{Attempt, DeliveryId};
+
+/// `GET /deliveries/{delivery_id}/sent`
+pub async fn list(
+    of: OfAccount,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let id = of.delivery(&request, &state)?;
+    let missing = || Problem::new(Code::NotFound, "there is no such delivery");
+    let id: DeliveryId = id.parse().map_err(|_| missing())?;
+    let attempts = state.store.attempts(id)?;
+    let data: Vec<Value> = attempts.iter().map(|it| view(id, it)).collect();
+    Ok(HttpResponse::Ok().json(json!({"data": data})))
+}
+
+/// `null` for an attempt that came to no request, or was made before they were kept.
+fn view(id: DeliveryId, attempt: &Attempt) -> Value {
+    let Some(sent) = &attempt.sent else {
+        return Value::Null;
+    };
+    let seconds = attempt.at.seconds().to_string();
+    json!({
+        "headers": {
+            "Content-Type": "application/json",
+            "X-Signature": sent.x_signature,
+            "X-Timestamp": seconds,
+            "webhook-id": id.to_string(),
+            "webhook-timestamp": seconds,
+            "webhook-signature": sent.webhook_signature,
+        },
+        "body": sent.body,
+        "body_bytes": sent.body_bytes,
+        "is_whole": sent.is_whole(),
+    })
+}

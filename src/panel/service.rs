@@ -1,0 +1,43 @@
+//! The figures of the whole service, for all pages that show them.
+
+use crate::http::admin::stats;
+use crate::http::problem::Problem;
+use crate::http::state::AppState;
+use actix_web::web::Data;
+use serde_json::Value;
+use std::time::{Duration, Instant};
+use tokio::sync::Mutex;
+
+/// Figures are not gathered anew before this has passed.
+const AT_LEAST: Duration = Duration::from_millis(500);
+/// Nor before this many times the time that they took: however long the history is, a twentieth of one core goes into them.
+const TIMES: u32 = 20;
+
+/// The figures that were gathered last.
+#[derive(Default)]
+pub struct Figures(Mutex<Option<Kept>>);
+
+struct Kept {
+    value: Value,
+    good_until: Instant,
+}
+
+/// The figures, gathered for everybody who looks at the same time. Each open page asks for them upon every hint.
+pub async fn figures(state: Data<AppState>) -> Result<Value, Problem> {
+    let mut kept = state.panel.figures.0.lock().await;
+    let began = Instant::now();
+    if let Some(it) = &*kept
+        && began < it.good_until
+    {
+        return Ok(it.value.clone());
+    }
+    let figures = stats::figures(state.clone()).await?;
+    // A map with string keys always encodes.
+    let value = serde_json::to_value(figures).unwrap_or_default();
+    let wait = (began.elapsed() * TIMES).max(AT_LEAST);
+    *kept = Some(Kept {
+        value: value.clone(),
+        good_until: Instant::now() + wait,
+    });
+    Ok(value)
+}

@@ -1,0 +1,107 @@
+//! What each key's jobs came to on each day, by account and day.
+
+use super::{Store, StoreError, Writes, encode, keys};
+use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::job::Job;
+use crate::domain::tally::Tally;
+use crate::engine::KeyRange;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+
+/// Says that every ended job of the store is counted.
+const COMPLETE: &str = "tallies";
+
+/// A day's jobs of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TallyPlace {
+    /// Whose.
+    pub account: AccountId,
+    /// Which day of UTC, counted from 1970-01-01.
+    pub day: i64,
+    /// Under which key they were asked for.
+    pub key: KeyId,
+}
+
+impl TallyPlace {
+    /// Where a job is counted that ended on this day.
+    pub fn of(job: &Job, day: i64) -> Self {
+        Self {
+            account: job.account,
+            day,
+            key: job.key,
+        }
+    }
+}
+
+/// A mark that something has been done once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark;
+
+impl Store {
+    /// What was counted there so far.
+    pub fn tally(&self, place: TallyPlace) -> Result<Tally, StoreError> {
+        Ok(self.read(&keys::tally(place))?.unwrap_or_default())
+    }
+
+    /// Visits an account's tallies from a day on, in the order of days.
+    pub fn each_tally_since(
+        &self,
+        account: AccountId,
+        day: i64,
+        mut visit: impl FnMut(TallyPlace, Tally) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let range = KeyRange::prefix(&keys::tallies_of(account));
+        let range = range.starting_at(keys::tallies_of_day(account, day));
+        self.each_in(range, |key, tally| visit(place(&key)?, tally))
+    }
+
+    /// Visits all tallies.
+    pub(crate) fn each_tally(
+        &self,
+        mut visit: impl FnMut(TallyPlace, Tally) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::tallies(), |key, tally| visit(place(&key)?, tally))
+    }
+
+    /// Is every ended job counted?
+    pub fn has_all_tallies(&self) -> Result<bool, StoreError> {
+        Ok(self.read::<Mark>(&keys::setting(COMPLETE))?.is_some())
+    }
+
+    /// The writes that count all ended jobs, for a store that was begun before they were counted; none for any other. Nobody
+    /// else may write meanwhile. Reads the whole history.
+    pub fn missing_tallies(&self) -> Result<Writes, StoreError> {
+        if self.has_all_tallies()? {
+            return Ok(Writes::new());
+        }
+        let mut writes: Writes = self
+            .count_ended_jobs()?
+            .into_iter()
+            .map(|(place, tally)| (keys::tally(place), Some(encode(&tally))))
+            .collect();
+        writes.push((keys::setting(COMPLETE), Some(encode(&Mark))));
+        Ok(writes)
+    }
+
+    /// Counts all ended jobs anew, from their records alone.
+    pub(crate) fn count_ended_jobs(&self) -> Result<HashMap<TallyPlace, Tally>, StoreError> {
+        let mut tallies: HashMap<TallyPlace, Tally> = HashMap::new();
+        self.each_ended_job(|job| {
+            if let Some(ended) = job.state.finished_at() {
+                let place = TallyPlace::of(&job, ended.day());
+                let tally = tallies.entry(place).or_default();
+                // Sums past what an amount can say are a fault of the books, which are told as such.
+                *tally = tally.with(&job).unwrap_or(*tally);
+            }
+            Ok(())
+        })?;
+        Ok(tallies)
+    }
+}
+
+fn place(key: &[u8]) -> Result<TallyPlace, StoreError> {
+    keys::read_tally(key).ok_or_else(|| StoreError::Damaged {
+        kind: "tally",
+        reason: "its key holds no account, day and API key".into(),
+    })
+}

@@ -1,0 +1,155 @@
+//! The operator does everything of an account on its behalf: each call of its pages, made by the operator, does what it says.
+
+use crate::panel_guard::{Full, OF_ACCOUNT};
+use serde_json::{Value, json};
+
+/// What each call is sent, and with which status it succeeds. Those that take something away come last.
+fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
+    let url = json!({"url": "http://127.0.0.1:9/other"});
+    vec![
+        ("GET", "", None, 200),
+        ("GET", "/overview", None, 200),
+        ("GET", "/models", None, 200),
+        ("GET", "/transactions", None, 200),
+        ("GET", "/ledger.csv", None, 200),
+        ("POST", "/deposits", Some(json!({"amount": "5"})), 201),
+        ("GET", "/people", None, 200),
+        (
+            "POST",
+            "/people",
+            Some(json!({"email": "b@a.example", "role": "viewer"})),
+            201,
+        ),
+        (
+            "PATCH",
+            "/people/{person_id}",
+            Some(json!({"role": "viewer"})),
+            200,
+        ),
+        ("POST", "/people/{person_id}/invitation", None, 200),
+        ("GET", "/jobs", None, 200),
+        ("GET", "/jobs/{job_id}", None, 200),
+        ("GET", "/jobs/{job_id}/picture", None, 200),
+        ("GET", "/jobs/{job_id}/thumbnail", None, 200),
+        // The job is done: there is nothing left to cancel.
+        ("DELETE", "/jobs/{job_id}", None, 409),
+        ("GET", "/keys", None, 200),
+        ("POST", "/keys", Some(json!({"name": "another"})), 201),
+        ("GET", "/keys/{key_id}", None, 200),
+        (
+            "PATCH",
+            "/keys/{key_id}",
+            Some(json!({"name": "renamed"})),
+            200,
+        ),
+        (
+            "POST",
+            "/keys/{key_id}/rotate",
+            Some(json!({"overlap_hours": 1})),
+            200,
+        ),
+        ("GET", "/webhooks", None, 200),
+        ("POST", "/webhooks", Some(url), 201),
+        (
+            "PATCH",
+            "/webhooks/{webhook_id}",
+            Some(json!({"encoding": "utf8"})),
+            200,
+        ),
+        ("POST", "/webhooks/{webhook_id}/secret", None, 200),
+        ("POST", "/webhooks/{webhook_id}/test", None, 202),
+        ("POST", "/webhooks/{webhook_id}/rotate-secret", None, 200),
+        (
+            "POST",
+            "/webhooks/{webhook_id}/redeliver",
+            Some(json!({})),
+            202,
+        ),
+        ("GET", "/deliveries", None, 200),
+        ("GET", "/deliveries/{delivery_id}", None, 200),
+        ("GET", "/deliveries/{delivery_id}/sent", None, 200),
+        ("POST", "/deliveries/{delivery_id}/redeliver", None, 202),
+        ("DELETE", "/people/{person_id}", None, 204),
+        ("DELETE", "/keys/{key_id}", None, 204),
+        ("DELETE", "/webhooks/{webhook_id}", None, 204),
+    ]
+}
+
+/// Tested where they are described: a stream that does not end, and a form.
+const ELSEWHERE: &[(&str, &str)] = &[("GET", "/events"), ("POST", "/generations/{tier}")];
+
+#[test]
+fn every_call_of_an_accounts_pages_does_its_work_for_the_operator() {
+    let full = Full::new();
+    let operator = full.server.operators_browser();
+    let calls = calls();
+    for (method, template, _) in OF_ACCOUNT {
+        let known = calls.iter().any(|it| (it.0, it.1) == (*method, *template));
+        let elsewhere = ELSEWHERE.contains(&(*method, *template));
+        assert!(known || elsewhere, "{method} {template}");
+    }
+    for (method, template, body, status) in calls {
+        let path = full.path(&full.customer.account, template);
+        let call = operator.call(&full.server, method, &path);
+        let call = match &body {
+            Some(body) => call.json(body),
+            None => call,
+        };
+        call.expect(status);
+    }
+    // Whatever was changed is the operator's in the log, and of this account.
+    let path = format!("/audit?limit=100&account_id={}", full.customer.account);
+    let lines = full.server.admin("GET", &path).expect(200).json();
+    let lines = lines["data"].as_array().unwrap().clone();
+    assert!(lines.iter().all(|it| it["actor"] == "operator"));
+    let told = |action: &str| lines.iter().any(|it| it["action"] == action);
+    for action in [
+        "deposit.create",
+        "person.invite",
+        "person.change",
+        "person.invite_again",
+        "person.remove",
+        "key.create",
+        "key.change",
+        "key.rotate",
+        "key.delete",
+        "webhook.create",
+        "webhook.change",
+        "webhook.rotate_secret",
+        "webhook.test",
+        "webhook.delete",
+        "delivery.redeliver",
+    ] {
+        assert!(told(action), "{action}");
+    }
+}
+
+#[test]
+fn the_operator_makes_a_picture_and_cancels_one_on_an_accounts_behalf() {
+    let server = crate::support::Server::with(
+        crate::support::Options::new().set("backends.builtin.concurrency", 1),
+    );
+    let customer = server.customer("1");
+    let operator = server.operators_browser();
+    server.generator.hold();
+    let base = format!("/accounts/{}", customer.account);
+    let make = || {
+        let request = json!({"prompt": "a fox", "aspect_ratio": "1:1"});
+        let form = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{request}\r\n--b--\r\n"
+        );
+        let call = operator.call(&server, "POST", &format!("{base}/generations/fast"));
+        call.bytes("multipart/form-data; boundary=b", form.as_bytes())
+            .expect(202)
+            .job_id()
+    };
+    let first = make();
+    server.job_once(&customer, &first, "processing");
+    let second = make();
+    let path = format!("{base}/jobs/{second}");
+    let canceled = operator.call(&server, "DELETE", &path).expect(200).json();
+    assert_eq!(canceled["error"], "canceled");
+    server.generator.release_all();
+    server.job_once(&customer, &first, "done");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+}

@@ -1,0 +1,244 @@
+//! What the panel's pages are filled with: charts, lists with their filters, and what an attempt sent.
+
+use crate::support::poll::until_some;
+use crate::support::{Browser, Customer, Options, Server, fox_with, until};
+use serde_json::{Value, json};
+use std::time::Duration;
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::signature::x_signature;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+struct Desk {
+    server: Server,
+    customer: Customer,
+    browser: Browser,
+}
+
+impl Desk {
+    fn new(options: Options) -> Self {
+        let server = Server::with(options);
+        let customer = server.customer("10");
+        let browser = server.operators_browser();
+        Self {
+            server,
+            customer,
+            browser,
+        }
+    }
+
+    fn get(&self, path: &str) -> Value {
+        let path = format!("/accounts/{}{path}", self.customer.account);
+        let call = self.browser.call(&self.server, "GET", &path);
+        call.expect(200).json()
+    }
+
+    fn ids(&self, path: &str, name: &str) -> Vec<String> {
+        let found = self.get(path);
+        let text = |it: &Value| it[name].as_str().unwrap().to_owned();
+        found["data"].as_array().unwrap().iter().map(text).collect()
+    }
+
+    fn make(&self, extra: Value) -> String {
+        let call = self
+            .server
+            .generate(&self.customer, "/nb/text-generations", &fox_with(extra));
+        let job = call.job_id();
+        self.server.job_once(&self.customer, &job, "done");
+        job
+    }
+
+    /// Signs in once more: days have passed on the clock.
+    fn sign_in(&mut self) {
+        self.browser = self.server.operators_browser();
+    }
+}
+
+#[test]
+fn charts_tell_each_day_of_an_account_and_of_each_key() {
+    let mut desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    let other = desk.server.another_key(&desk.customer.account, json!({}));
+    let first = desk.customer.clone();
+    desk.server.clock.advance(DAY * 2);
+    desk.sign_in();
+    desk.customer = other.clone();
+    desk.make(json!({}));
+    desk.make(json!({}));
+    desk.server.pause(&["fast"]);
+    let days = |path: &str| desk.get(path)["days"].as_array().unwrap().clone();
+    let of_account = days("/overview");
+    assert_eq!(of_account.len(), 14);
+    let told = |day: &Value| json!([day["day"], day["done"], day["failed"], day["spent"]]);
+    assert_eq!(told(&of_account[11]), json!(["2026-11-18", 1, 0, "0.039"]));
+    assert_eq!(told(&of_account[12]), json!(["2026-11-19", 0, 0, "0.00"]));
+    assert_eq!(told(&of_account[13]), json!(["2026-11-20", 2, 0, "0.078"]));
+    let of = |key: &str, at: usize| {
+        let days = days(&format!("/keys/{key}?days=30"));
+        assert_eq!(days.len(), 30);
+        days[at]["done"].clone()
+    };
+    assert_eq!([of(&first.key_id, 27), of(&first.key_id, 29)], [1, 0]);
+    assert_eq!([of(&other.key_id, 27), of(&other.key_id, 29)], [0, 2]);
+    let key = desk.get(&format!("/keys/{}", other.key_id));
+    assert_eq!(key["spent_today"], "0.078");
+    assert!(key["last_used_at"].is_string() && key.get("api_key").is_none());
+    let path = format!("/accounts/{}/overview?days=93", desk.customer.account);
+    desk.browser
+        .call(&desk.server, "GET", &path)
+        .invalid(&["days"]);
+    desk.server.assert_settled();
+}
+
+#[test]
+fn a_canceled_job_counts_as_failed_on_the_day_it_ended() {
+    let desk = Desk::new(Options::new().set("backends.builtin.concurrency", 1));
+    desk.server.generator.hold();
+    let running = desk.server.create(&desk.customer);
+    desk.server.job_once(&desk.customer, &running, "processing");
+    let waiting = desk.server.create(&desk.customer);
+    until("the queue is told", || {
+        let jobs = desk.get("/overview")["jobs"].clone();
+        jobs == json!({"queued": 1, "processing": 1})
+    });
+    let path = format!("/accounts/{}/jobs/{waiting}", desk.customer.account);
+    desk.browser.call(&desk.server, "DELETE", &path).expect(200);
+    let today = desk.get("/overview")["days"][13].clone();
+    assert_eq!(json!([today["done"], today["failed"]]), json!([0, 1]));
+    desk.server.generator.release_all();
+    desk.server.job_once(&desk.customer, &running, "done");
+    until("the figures follow", || {
+        desk.get("/overview")["jobs"] == json!({"queued": 0, "processing": 0})
+    });
+}
+
+#[test]
+fn jobs_are_filtered_by_metadata_key_and_day() {
+    let desk = Desk::new(Options::new());
+    let first = desk.make(json!({"metadata": {"order": 4711, "to": "Zoë"}}));
+    let second = desk.make(json!({"metadata": {"order": 4712}}));
+    let all = desk.ids("/jobs", "job_id");
+    assert_eq!(all, [second.clone(), first.clone()]);
+    assert_eq!(
+        desk.ids("/jobs?metadata[order]=4711", "job_id"),
+        std::slice::from_ref(&first)
+    );
+    let both = "/jobs?metadata%5Bto%5D=Zo%C3%AB&metadata%5Border%5D=4711";
+    assert_eq!(desk.ids(both, "job_id"), [first]);
+    assert_eq!(desk.ids("/jobs?metadata[order]=0", "job_id"), [""; 0]);
+    let key = format!("/jobs?key={}&status=done&tier=fast", desk.customer.key_id);
+    assert_eq!(desk.ids(&key, "job_id"), all);
+    let later = "/jobs?created_after=2026-11-19T00:00:00Z";
+    assert_eq!(desk.ids(later, "job_id"), [""; 0]);
+    let prompts = desk.ids("/jobs?limit=1", "prompt");
+    assert_eq!(prompts, ["a red fox in the snow"]);
+}
+
+#[test]
+fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
+    let mut desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    let path = format!("/accounts/{}/deposits", desk.customer.account);
+    desk.server.clock.advance(DAY);
+    desk.sign_in();
+    for (amount, kind) in [("5", "deposit"), ("-1", "adjustment")] {
+        let deposit = desk.browser.call(&desk.server, "POST", &path);
+        let body = json!({"amount": amount, "reference": kind});
+        deposit.json(&body).expect(201);
+    }
+    let kinds = |query: &str| desk.ids(&format!("/transactions?{query}"), "kind");
+    assert_eq!(kinds(""), ["adjustment", "deposit", "charge", "deposit"]);
+    assert_eq!(kinds("kind=charge"), ["charge"]);
+    assert_eq!(kinds("kind=deposit&limit=1"), ["deposit"]);
+    let morning = "2026-11-19T00:00:00Z";
+    assert_eq!(kinds(&format!("from={morning}")), ["adjustment", "deposit"]);
+    assert_eq!(kinds(&format!("to={morning}")), ["charge", "deposit"]);
+    assert_eq!(kinds(&format!("to={morning}&kind=charge")), ["charge"]);
+    assert_eq!(kinds("from=2026-11-20T00:00:00Z"), [""; 0]);
+    let bad = format!(
+        "/accounts/{}/transactions?kind=gift&from=today",
+        desk.customer.account
+    );
+    desk.browser
+        .call(&desk.server, "GET", &bad)
+        .invalid(&["kind", "from"]);
+    let file = |query: &str| {
+        let path = format!("/accounts/{}/ledger.csv?{query}", desk.customer.account);
+        let text = desk
+            .browser
+            .call(&desk.server, "GET", &path)
+            .expect(200)
+            .text();
+        text.lines().count() - 1
+    };
+    assert_eq!(
+        [file(""), file("kind=charge"), file("kind=deposit")],
+        [4, 1, 2]
+    );
+    assert_eq!(file(&format!("from={morning}&kind=adjustment")), 1);
+    // The operator's own interface has the same filters.
+    let path = format!(
+        "/accounts/{}/transactions?kind=charge",
+        desk.customer.account
+    );
+    let found = desk.server.admin("GET", &path).expect(200).json();
+    assert_eq!(found["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn what_an_attempt_sent_is_shown_with_its_signatures() {
+    let desk = Desk::new(Options::new().allow_loopback());
+    let hooks = format!("/accounts/{}/webhooks", desk.customer.account);
+    // Nobody listens there; what was to be sent is kept all the same.
+    let body = json!({"url": "http://127.0.0.1:9/"});
+    let hook = desk
+        .server
+        .admin("POST", &hooks)
+        .json(&body)
+        .expect(201)
+        .json();
+    let job = desk.make(json!({"metadata": {"order": 17, "_own": true}}));
+    let sent = until_some("the first attempt is over", || {
+        let sent = desk.get(&format!("/deliveries/{job}/sent"))["data"][0].clone();
+        (!sent.is_null()).then_some(sent)
+    });
+    let body: Value = serde_json::from_str(sent["body"].as_str().unwrap()).unwrap();
+    assert_eq!(body["job_id"], job);
+    assert_eq!(body["metadata"], json!({"order": 17}));
+    assert_eq!(sent["is_whole"], true);
+    let headers = &sent["headers"];
+    assert_eq!(headers["webhook-id"], job);
+    assert_eq!(headers["X-Timestamp"], headers["webhook-timestamp"]);
+    let secret = Secret::parse(hook["secret"].as_str().unwrap()).unwrap();
+    let moment = headers["X-Timestamp"].as_str().unwrap().parse().unwrap();
+    let text = sent["body"].as_str().unwrap();
+    let signature = x_signature(&secret, moment, text);
+    assert_eq!(headers["X-Signature"], signature);
+}
+
+#[test]
+fn behind_a_proxy_the_one_who_guesses_is_turned_away_and_not_everybody() {
+    let proxies = Options::new().set("server.trusted_proxies", vec!["127.0.0.1"]);
+    let server = Server::with(proxies);
+    let guess = |from: &str, token: &str| {
+        let call = server.panel("POST", "/session/operator");
+        let call = call.header("X-Forwarded-For", from);
+        call.json(&json!({"token": token})).send().status
+    };
+    for _ in 0..30 {
+        assert_eq!(guess("192.0.2.7", "a guess"), 401);
+    }
+    let good = crate::support::options::ADMIN_TOKEN;
+    assert_eq!(guess("192.0.2.7", good), 429);
+    assert_eq!(guess("192.0.2.8", good), 201);
+    // Whoever is behind no proxy cannot take another's name.
+    let server = Server::start();
+    for at in 0..30 {
+        let call = server.panel("POST", "/session/operator");
+        let call = call.header("X-Forwarded-For", &format!("192.0.2.{at}"));
+        assert_eq!(call.json(&json!({"token": "a guess"})).send().status, 401);
+    }
+    let call = server.panel("POST", "/session/operator");
+    call.json(&json!({"token": good}))
+        .refused(429, "rate_limited");
+}

@@ -1,0 +1,212 @@
+//! The panel by the keyboard alone, on a phone, and for those who may only look.
+
+use crate::browse;
+use crate::browser::Browser;
+use crate::pages::as_on;
+use crate::service::TOKEN;
+use serde_json::{Value, json};
+
+const TAB: &str = "\u{e004}";
+const ENTER: &str = "\u{e007}";
+const SPACE: &str = "\u{e00d}";
+const ESCAPE: &str = "\u{e00c}";
+
+/// What the keyboard stands on: its name, as it is read out.
+const STANDS_ON: &str = "const it = document.activeElement;
+    return it.getAttribute('aria-label') ?? it.closest('label')?.innerText ?? it.labels?.[0]?.innerText ?? it.innerText ?? it.localName;";
+
+async fn stands_on(browser: &Browser) -> String {
+    let name = browser.run(STANDS_ON, vec![]).await;
+    name.as_str().unwrap_or_default().trim().to_owned()
+}
+
+async fn strike(browser: &Browser, keys: &str) {
+    let element = browser.client.active_element().await.expect("something");
+    element.send_keys(keys).await.expect("keys");
+}
+
+/// Goes on with the tabulator to what is called so.
+async fn go_to(browser: &Browser, name: &str) {
+    let mut passed = Vec::new();
+    for _ in 0..80 {
+        let here = stands_on(browser).await;
+        if here == name {
+            return;
+        }
+        passed.push(here);
+        strike(browser, TAB).await;
+    }
+    panic!("{name} is not reached; passed {passed:?}");
+}
+
+/// Where the keyboard stands must be seen.
+async fn assert_seen(browser: &Browser) {
+    let seen = "const it = document.activeElement, box = it.getBoundingClientRect(), style = getComputedStyle(it);
+        const near = it.parentElement ? getComputedStyle(it.nextElementSibling ?? it.parentElement) : style;
+        return { wide: box.width > 0 && box.height > 0, marked: style.outlineStyle !== 'none' || near.outlineStyle !== 'none', name: it.outerHTML.slice(0, 200) };";
+    let found = browser.run(seen, vec![]).await;
+    assert_eq!(found["wide"], true, "{found}");
+    assert_eq!(found["marked"], true, "{found}");
+}
+
+#[test]
+fn everything_is_reached_by_the_keyboard_alone() {
+    browse(|service, browser| async move {
+        browser.open("").await;
+        browser.see("h1", "Sign in").await;
+        go_to(&browser, "Sign in as the operator").await;
+        assert_seen(&browser).await;
+        strike(&browser, ENTER).await;
+        browser.see("h1", "Operator").await;
+        assert_eq!(stands_on(&browser).await, "Admin token");
+        strike(&browser, &format!("{TOKEN}{ENTER}")).await;
+        browser.see("h1", "Overview").await;
+
+        // Past the menu, by the first link of all.
+        browser
+            .run(
+                "document.activeElement.blur(); document.body.focus();",
+                vec![],
+            )
+            .await;
+        go_to(&browser, "Skip to content").await;
+        strike(&browser, ENTER).await;
+        let at = browser
+            .run("return document.activeElement.id;", vec![])
+            .await;
+        assert_eq!(at, "main");
+
+        browser.go("#/keys", "API keys").await;
+        go_to(&browser, "New key").await;
+        assert_seen(&browser).await;
+        strike(&browser, ENTER).await;
+        browser.see("h2", "New API key").await;
+        assert_eq!(stands_on(&browser).await, "Name");
+        strike(&browser, "by hand").await;
+        go_to(&browser, "pro").await;
+        assert_seen(&browser).await;
+        strike(&browser, SPACE).await;
+        go_to(&browser, "Create key").await;
+        strike(&browser, ENTER).await;
+        browser.see("h2", "Your new key").await;
+        strike(&browser, ESCAPE).await;
+        browser.see("td", "by hand").await;
+        browser.see("td", "fast, quality").await;
+
+        // Whoever stands on a switch while the page looks again stays there.
+        browser.go("#/service", "Service").await;
+        go_to(&browser, "Pause pro").await;
+        strike(&browser, SPACE).await;
+        browser.see("h2", "Pause pro?").await;
+        strike(&browser, &format!("repairs{ENTER}")).await;
+        browser.see("div", "paused: repairs").await;
+        browser
+            .run("document.querySelector('[name=pause-pro]').focus()", vec![])
+            .await;
+        let redrawn = "document.querySelector('[name=pause-pro]').dataset.old = '1'";
+        browser.run(redrawn, vec![]).await;
+        let pause = "fetch('/panel/api/pause', { method: 'PUT', headers: { 'X-Tintype-Panel': '1', 'Content-Type': 'application/json' }, body: '{\"tiers\":{\"fast\":true,\"pro\":true}}' })";
+        browser.run(pause, vec![]).await;
+        browser
+            .find("//input[@name='pause-pro' and not(@data-old)]")
+            .await;
+        let name = browser
+            .run("return document.activeElement.name ?? '';", vec![])
+            .await;
+        assert_eq!(name, "pause-pro");
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn on_a_phone_the_menu_opens_closes_and_leads_on() {
+    browse(|service, browser| async move {
+        as_on(&browser, 390, 844, "light").await;
+        browser.sign_in_as_operator().await;
+        let open = "return document.querySelector('.frame').classList.contains('drawer-open');";
+        browser.press("Menu").await;
+        assert_eq!(browser.run(open, vec![]).await, json!(true));
+        strike(&browser, ESCAPE).await;
+        assert_eq!(browser.run(open, vec![]).await, json!(false));
+        assert_eq!(stands_on(&browser).await, "Menu");
+        browser.press("Menu").await;
+        browser.press("Ledger").await;
+        browser.see("h1", "Ledger").await;
+        assert_eq!(browser.run(open, vec![]).await, json!(false));
+        // What can be pressed is large enough for a thumb, or has room around it (WCAG 2.2, 2.5.8).
+        let small = "return [...document.querySelectorAll('main button, main a.button, .bar button')]
+            .map((it) => [it.innerText || it.getAttribute('aria-label'), it.getBoundingClientRect()])
+            .filter(([, box]) => box.width && (box.width < 24 || box.height < 24)).map(([name]) => name);";
+        for (page, title) in crate::pages::PAGES {
+            browser.go(&format!("#/{page}"), title).await;
+            crate::pages::settle(&browser).await;
+            assert_eq!(browser.run(small, vec![]).await, json!([]), "{title}");
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_viewer_sees_everything_and_is_offered_no_change() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/people", "People").await;
+        browser.press("Invite").await;
+        let long = "somebody-with-a-rather-long-name@pictures.example.com";
+        browser.fill("email", long).await;
+        browser
+            .run(
+                "document.querySelector('dialog select').value = 'viewer'",
+                vec![],
+            )
+            .await;
+        browser.press("Make the link").await;
+        let link = browser.find("//dialog//div[@class='secret']/code").await;
+        let link = link.text().await.unwrap();
+        browser.press("Done").await;
+        browser.press("Sign out").await;
+        browser.see("h1", "Sign in").await;
+        let (_, place) = link.split_once('#').unwrap();
+        browser.open(&format!("#{place}")).await;
+        browser.client.refresh().await.unwrap();
+        browser.see("h1", "Welcome").await;
+        browser.fill("password", "a few words to keep").await;
+        browser.press("Begin").await;
+        browser.see("h1", "Overview").await;
+        // Copying and reading on are no changes.
+        let offered = "return [...document.querySelectorAll('main button, main a.button')].map((it) => it.innerText.trim())
+            .filter((it) => !['Copy', 'Show more', 'Download CSV', '14 days', '30 days', '90 days'].includes(it) && !['Python', 'JavaScript', 'Go', 'Ruby', 'PHP'].includes(it));";
+        for (page, title) in [
+            ("overview", "Overview"),
+            ("playground", "Playground"),
+            ("jobs", "Jobs"),
+            ("keys", "API keys"),
+            ("webhooks", "Webhooks"),
+            ("deliveries", "Deliveries"),
+            ("ledger", "Ledger"),
+            ("people", "People"),
+        ] {
+            browser.go(&format!("#/{page}"), title).await;
+            crate::pages::settle(&browser).await;
+            assert_eq!(browser.run(offered, vec![]).await, json!([]), "{title}");
+        }
+        // However long the address is, there is a way out.
+        let out = "return document.querySelector('[aria-label=\"Sign out\"]').getBoundingClientRect().right <= document.querySelector('.side').getBoundingClientRect().right;";
+        assert_eq!(browser.run(out, vec![]).await, json!(true));
+        // What is the operator's leads to one's own first page.
+        browser.go("#/audit", "Overview").await;
+        let menu =
+            "return [...document.querySelectorAll('.nav a')].map((it) => it.innerText.trim());";
+        let menu = browser.run(menu, vec![]).await;
+        let operators = |it: &Value| {
+            ["Accounts", "Service", "Audit log"]
+                .iter()
+                .any(|name| it == name)
+        };
+        assert!(!menu.as_array().unwrap().iter().any(operators), "{menu}");
+        browser.leave().await;
+        drop(service);
+    });
+}

@@ -1,0 +1,105 @@
+//! All pages of the panel, and an account in which there is something on each of them.
+
+use crate::browser::Browser;
+use serde_json::json;
+
+/// The pages that have a place in the menu, with their titles.
+pub const PAGES: &[(&str, &str)] = &[
+    ("overview", "Overview"),
+    ("playground", "Playground"),
+    ("jobs", "Jobs"),
+    ("keys", "API keys"),
+    ("webhooks", "Webhooks"),
+    ("deliveries", "Deliveries"),
+    ("ledger", "Ledger"),
+    ("people", "People"),
+    ("accounts", "Accounts"),
+    ("service", "Service"),
+    ("audit", "Audit log"),
+    ("profile", "You"),
+];
+
+/// Where the single pages are: of a job, of a key, and of an invitation.
+pub struct Places {
+    pub job: String,
+    pub key: String,
+    pub invitation: String,
+}
+
+/// Fills the account of the first start, over the calls that pages make, in the browser's own session. Without a webhook and
+/// pictures: those take their time, and are made by a person's hand.
+const FILL: &str = "
+const done = arguments[arguments.length - 1];
+const fill = async () => {
+    const headers = { 'X-Tintype-Panel': '1', 'Content-Type': 'application/json' };
+    const send = async (method, path, body) => {
+        const answer = await fetch('/panel/api' + path, { method, headers, body: JSON.stringify(body) });
+        if (!answer.ok) throw new Error(path + ': ' + await answer.text());
+        return answer.status === 204 ? null : answer.json();
+    };
+    const { account_id: account } = await send('GET', '/session');
+    const base = '/accounts/' + account;
+    const key = await send('POST', base + '/keys', { name: 'website', models: ['fast', 'quality'], spend_limit: '25', spend_limit_daily: '2.50',
+        spend_limit_monthly: '20', rate_limit: { per_second: 5, burst: 10 }, allowed_ips: ['192.0.2.0/24', '2001:db8::/32'] });
+    await send('PATCH', base + '/keys/' + key.key_id, { name: 'the website' });
+    await send('POST', base + '/keys/' + key.key_id + '/rotate', { overlap_hours: 24 });
+    await send('POST', base + '/deposits', { amount: '25', reference: 'invoice 17' });
+    const person = await send('POST', base + '/people', { email: 'ada@example.com', role: 'owner' });
+    await send('POST', '/accounts', { name: 'studio north', balance: '12.5' });
+    await send('PUT', '/pause', { project: false, tiers: { pro: true }, reasons: { pro: 'new weights until 14:00' } });
+    return { key: key.key_id, invitation: person.invitation_url.split('#')[1] };
+};
+fill().then(done, (error) => done({ failed: String(error) }));";
+
+/// Fills the account, with a job that is made in the playground.
+pub async fn furnish(browser: &Browser, hook: &str, prompts: &[&str]) -> Places {
+    browser.go("#/webhooks", "Webhooks").await;
+    browser.fill("url", hook).await;
+    browser.press("Register").await;
+    browser.press("Done").await;
+    for prompt in prompts {
+        browser.go("#/overview", "Overview").await;
+        browser.go("#/playground", "Playground").await;
+        browser.fill("prompt", prompt).await;
+        browser.press("Make it").await;
+        browser.see("p", "made in").await;
+    }
+    let link = browser.find("//p[contains(., 'made in')]/a").await;
+    let job = link.attr("href").await.expect("an answer");
+    let job = job.expect("an address");
+    let filled = browser.client.execute_async(FILL, vec![]).await;
+    let filled = filled.expect("calls that succeed");
+    assert_eq!(filled.get("failed"), None, "{filled}");
+    let text = |name: &str| filled[name].as_str().unwrap_or_default().to_owned();
+    Places {
+        job,
+        key: format!("#/keys/{}", text("key")),
+        invitation: format!("#{}", text("invitation")),
+    }
+}
+
+/// Waits until all that a page shows is there, pictures included; returns how wide it is.
+pub async fn settle(browser: &Browser) -> u64 {
+    let loaded = "const done = arguments[arguments.length - 1];
+        const look = () => document.body.innerText.includes('Loading…') ? setTimeout(look, 20)
+            : Promise.all([...document.images].map((it) => it.decode().catch(() => null))
+                .concat(document.getAnimations().filter((it) => it.effect.getComputedTiming().endTime !== Infinity).map((it) => it.finished.catch(() => null))))
+                .then(() => done(document.documentElement.scrollWidth));
+        look();";
+    let wide = browser.client.execute_async(loaded, vec![]).await;
+    wide.expect("a width").as_u64().expect("a number")
+}
+
+/// Shows the page as on a screen of this size, in these colours.
+pub async fn as_on(browser: &Browser, width: u64, height: u64, theme: &str) {
+    let screen =
+        json!({"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 600});
+    browser
+        .tools("Emulation.setDeviceMetricsOverride", screen)
+        .await;
+    let colours = json!({"features": [{"name": "prefers-color-scheme", "value": theme}]});
+    browser.tools("Emulation.setEmulatedMedia", colours).await;
+}
+
+/// The screens that pages are looked at on.
+pub const SCREENS: [(u64, u64, &str); 2] = [(1360, 900, "wide"), (390, 844, "narrow")];

@@ -1,0 +1,74 @@
+// Runs the five verifiers that the panel shows, as they are shown: each must take the test vector beside it, and refuse it
+// changed, signed with another secret, too old, too new, and without its headers.
+//
+// Needs python3, node, go, ruby and php. Usage: node verifiers.mjs
+
+import { execFile } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { pathToFileURL } from "node:url";
+
+const run = promisify(execFile);
+const read = (name) => readFileSync(new URL(name, import.meta.url), "utf8");
+
+/** How a program in a file is run. */
+const RUNNERS = {
+  Python: ["main.py", "python3", (file) => [file]],
+  JavaScript: ["main.mjs", "node", (file) => [file]],
+  Go: ["main.go", "go", (file) => ["run", file]],
+  Ruby: ["main.rb", "ruby", (file) => [file]],
+  PHP: ["main.php", "php", (file) => [file]],
+};
+
+/** What becomes of the text of a program, and whether its verifier then still takes the delivery. */
+const VARIANTS = (vector) => [
+  ["as it is shown", (text) => text, true],
+  ["300 s late", (text) => last(text, vector.now, vector.now + 300), true],
+  ["301 s late", (text) => last(text, vector.now, vector.now + 301), false],
+  ["301 s early", (text) => last(text, vector.now, vector.now - 301), false],
+  ["changed body", (text) => last(text, '"done"', '"lost"'), false],
+  ["other secret", (text) => last(text, vector.secret, `${vector.secret}x`), false],
+  ["no signature", (text) => last(text, vector.signature, ""), false],
+  ["no moment", (text) => text.replace(`"${vector.now}"`, '""').replace(`'${vector.now}'`, "''"), false],
+];
+
+function last(text, what, by) {
+  const at = text.lastIndexOf(String(what));
+  if (at < 0) throw new Error(`the program does not say ${what}`);
+  return text.slice(0, at) + by + text.slice(at + String(what).length);
+}
+
+// The panel's scripts are modules, but nothing beside them says so to Node.
+const folder = mkdtempSync(join(tmpdir(), "verifiers-"));
+const copy = join(folder, "verifiers.mjs");
+writeFileSync(copy, read("../../src/panel/assets/verifiers.js"));
+const { vector, verifiers } = await import(pathToFileURL(copy).href);
+
+const golden = JSON.parse(read("../webhooks/golden.json")).vectors.find((it) => it.body === vector.body);
+let failed = 0;
+let passed = 0;
+const check = (holds, what) => {
+  if (holds) passed += 1;
+  else {
+    failed += 1;
+    console.log(`FAILED ${what}`);
+  }
+};
+check(golden?.secrets[0] === vector.secret && golden.timestamp === vector.now && golden.x_signature === vector.signature, "the vector is one of the golden deliveries");
+check(Object.keys(verifiers).join() === Object.keys(RUNNERS).join(), "every language is run");
+for (const [language, [name, command, args]] of Object.entries(RUNNERS)) {
+  const began = Date.now();
+  for (const [what, change, taken] of VARIANTS(vector)) {
+    const file = join(folder, name);
+    writeFileSync(file, change(verifiers[language]));
+    const said = await run(command, args(file), { env: { ...process.env, GO111MODULE: "off" } }).then(
+      ({ stdout }) => stdout, (error) => String(error.stderr || error));
+    check(said.toLowerCase().includes(String(taken)) && !said.toLowerCase().includes(String(!taken)), `${language}, ${what}: ${said}`);
+  }
+  console.log(`${language}: ${((Date.now() - began) / 1000).toFixed(1)} s`);
+}
+rmSync(folder, { recursive: true });
+console.log(`${passed} passed, ${failed} failed`);
+process.exit(failed ? 1 : 0);
