@@ -2,7 +2,7 @@
 
 use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
-use crate::compat::{self, Line, Orphans};
+use crate::compat::{self, Line, Orphans, Room};
 use crate::config::{Config, TierBackend};
 use crate::descriptors;
 use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
@@ -246,6 +246,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         clock,
         abandoned,
         orphans: Orphans::default(),
+        room: Room::default(),
         stopping: watch::Sender::new(false),
         fail_stop,
         public_url,

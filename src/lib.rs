@@ -24,6 +24,7 @@ pub mod panel;
 mod reference;
 pub mod secrets;
 pub mod server;
+pub mod stale_inputs;
 pub mod telemetry;
 pub mod traces;
 pub mod webhooks;
