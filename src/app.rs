@@ -25,7 +25,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tintype_actors::clock::{Clock, system_clock};
+use tintype_actors::clock::{Clock, random_jitter, system_clock};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::Generator;
 use tintype_actors::observer::Observer;
@@ -199,6 +199,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     let system = System::start(SystemOptions {
         store: store.clone(),
         clock: Arc::clone(&clock),
+        jitter: random_jitter(),
         limits: Limits {
             max_live_per_account: config.jobs.max_live_per_account as usize,
             idempotency_retention: Duration::from_secs(config.idempotency.retention_hours * 3_600),

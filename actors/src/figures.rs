@@ -3,7 +3,7 @@
 //! Counted is what is on the disk: a job is accepted or ended here once its commit is. What one commit has decided is gathered
 //! first and added at once, so that accepting a job costs less than one addition.
 
-use crate::generator::{GenerateError, Picture};
+use crate::generator::GenerateError;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryState};
@@ -252,9 +252,9 @@ impl TryOutcome {
             GenerateError::Transient { .. } => Self::Transient,
             GenerateError::TimedOut(_) => Self::TimedOut,
             GenerateError::Broken(_) => Self::Broken,
-            GenerateError::Unsound(_)
-            | GenerateError::NotAsked(_)
-            | GenerateError::Storage(_) => Self::NotAsked,
+            GenerateError::Unsound(_) | GenerateError::NotAsked(_) | GenerateError::Storage(_) => {
+                Self::NotAsked
+            }
         }
     }
 

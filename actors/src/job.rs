@@ -2,6 +2,7 @@
 
 use crate::accounts::Accounts;
 use crate::breaker::Breaker;
+use crate::clock::Jitter;
 use crate::dispatcher::{Dispatcher, JobEnded};
 use crate::figures::Figures;
 use crate::generator::{Gallery, Generator};
@@ -72,6 +73,8 @@ pub struct JobContext {
     pub figures: Arc<Figures>,
     /// Follows jobs.
     pub observer: Option<Arc<dyn Observer>>,
+    /// Spreads the waits between tries.
+    pub jitter: Jitter,
     /// Turns true when runs are to be cut off.
     pub cut_off: watch::Receiver<bool>,
 }

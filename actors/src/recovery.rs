@@ -2,10 +2,11 @@
 
 use crate::accounts::Accounts;
 use crate::queues::QueuedJob;
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, IdSource};
 use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::{ids, job::Job};
-use tintype_storage::store::{AccountBook, Store, StoreError};
+use tintype_storage::store::{AccountBook, Part, Store, StoreError};
+use uuid::Uuid;
 
 /// The live jobs of the store.
 pub struct Recovered {
@@ -49,25 +50,40 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
         Ok(())
     })?;
     finish(current, accounts)?;
-    // A ledger's lines are in the order of their ids, so new ones must sort after the last of each, even if the clock was
-    // set back while the process was away.
-    store.each_account(|account| {
-        if let Some(line) = store.ledger(account.id, 1, None)?.items.first() {
-            let moment = ids::moment_of(&line.id.0).unwrap_or(line.created_at);
-            accounts.context().ids.raise(moment);
-        }
-        // And an account's webhooks in the order of theirs: the first one receives what names no other.
-        if let Some(webhook) = store.newest_webhook(account.id)? {
-            let moment = ids::moment_of(&webhook.id.0).unwrap_or(webhook.created_at);
-            accounts.context().ids.raise(moment);
-        }
-        Ok(())
-    })?;
+    raise_ids(store, &accounts.context().ids)?;
     Ok(Recovered {
         begun,
         waiting,
         abandoned,
     })
+}
+
+/// New ids must sort after all that were given before, even if the clock was set back while the process was away: a ledger is
+/// read in the order of its ids, jobs and deliveries are listed so, and the webhook with the lowest one is the oldest.
+fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
+    let raise = |id: &Uuid, made_at| ids.raise(ids::moment_of(id).unwrap_or(made_at));
+    store.each_account(|account| {
+        raise(&account.id.0, account.created_at);
+        if let Some(line) = store.ledger(account.id, 1, None)?.items.first() {
+            raise(&line.id.0, line.created_at);
+        }
+        let ended = store.jobs_of(account.id, Part::Ended, None, None, 1)?;
+        if let Some(job) = ended.first() {
+            raise(&job.id.0, job.created_at);
+        }
+        if let Some(webhook) = store.newest_webhook(account.id)? {
+            raise(&webhook.id.0, webhook.created_at);
+        }
+        Ok(())
+    })?;
+    if let Some(delivery) = store.deliveries(1, None)?.items.first() {
+        raise(&delivery.id.0, delivery.created_at);
+    }
+    // Whatever else the operator has made, such as a key.
+    if let Some(line) = store.audit_log(1, None)?.items.first() {
+        raise(&line.id.0, line.at);
+    }
+    Ok(())
 }
 
 fn book_of(store: &Store, job: &Job) -> Result<AccountBook, StoreError> {

@@ -49,6 +49,8 @@ pub async fn run(
     ));
     let abort = making.abort_handle();
     let outcome = tokio::select! {
+        // In this order: a picture that is there when the process stops is kept, and no chance decides.
+        biased;
         outcome = making => outcome,
         // The sender lives as long as the process; a closed channel means the same as a cut-off.
         _ = cut_off.wait_for(|cut| *cut) => {

@@ -3,7 +3,7 @@
 use crate::account::{AccountContext, ApplyEvent};
 use crate::accounts::Accounts;
 use crate::breaker::Breaker;
-use crate::clock::Clock;
+use crate::clock::{Clock, Jitter};
 use crate::delivery::{
     DeliveryActor, DeliveryContext, GetOutboxDepths, OutboxDepths, StopDelivering,
 };
@@ -59,6 +59,8 @@ pub struct SystemOptions {
     pub store: Store,
     /// The moment.
     pub clock: Clock,
+    /// Spreads waits.
+    pub jitter: Jitter,
     /// Bounds of a decision.
     pub limits: Limits,
     /// Runs that a job may have in all.
@@ -112,6 +114,7 @@ impl System {
         let SystemOptions {
             store,
             clock,
+            jitter,
             limits,
             max_runs,
             run_timeout,
@@ -153,6 +156,7 @@ impl System {
             progress: progress.clone(),
             figures: Arc::clone(&figures),
             observer: observer.clone(),
+            jitter,
             cut_off: hears_cut_off,
         });
         let queues = Arc::new(Queues::default());

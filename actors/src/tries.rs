@@ -13,7 +13,6 @@ use crate::observer::Tries;
 use crate::permit::Granted;
 use crate::progress::Progress;
 use actix::Addr;
-use rand::RngExt as _;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -208,7 +207,7 @@ async fn try_backend(
             GenerateError::Transient { retry_after, .. } => *retry_after,
             _ => None,
         };
-        let wait = backoff::wait(repeats + 1, asked, rand::rng().random());
+        let wait = backoff::wait(repeats + 1, asked, (context.jitter)());
         let leave = others_up() && (!is_up(context, route) || wait > backoff::LONGEST);
         let again = error.may_pass() && repeats < backend.retries && !leave;
         if !again || !budget.wait(wait).await {

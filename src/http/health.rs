@@ -21,14 +21,25 @@ pub async fn healthz() -> HttpResponse {
     HttpResponse::Ok().json(Standing { status: "ok" })
 }
 
-/// The process can take jobs: its records can be read and its object store answers.
+/// The process can take jobs: its records can be read and written, and its object store answers and has room.
 pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+    let not_ready = |why: &str| Problem::new(Code::Overloaded, why).retry_after(5);
+    if state.fail_stop.has_tripped() {
+        return Err(not_ready(
+            "the records cannot be written; the service is stopping, and its log says why",
+        ));
+    }
     state.store.pause()?;
     match state.images.probe().await {
         Ok(()) => Ok(HttpResponse::Ok().json(Standing { status: "ready" })),
         Err(error) => {
             tracing::warn!(%error, "not ready");
-            Err(Problem::new(Code::Overloaded, "the object store does not answer").retry_after(5))
+            Err(not_ready(match error.is_full() {
+                true => {
+                    "the object store is full: pictures cannot be kept before there is room again"
+                }
+                false => "the object store does not answer",
+            }))
         }
     }
 }

@@ -92,6 +92,14 @@ pub enum ImagesError {
     },
 }
 
+impl ImagesError {
+    /// Is there no room left where the objects lie?
+    pub fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Self::Files { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
+}
+
 /// The longest piece of a store's own words that goes into an error message, in bytes.
 const MAX_DETAIL_BYTES: usize = 400;
 

@@ -1,9 +1,13 @@
 //! Clears what an interrupted process left of its uploads in the local directory.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fs, io};
 
 use super::{Images, ImagesError, Place};
+
+/// What a probe writes: a block of any usual file system.
+const PROBE_BYTES: usize = 4_096;
 
 /// The most entries that one sweep looks at.
 const MAX_SEEN: usize = 5_000_000;
@@ -33,6 +37,18 @@ impl Images {
             source,
         })
     }
+}
+
+/// Writes a small file and removes it. Its name is that of an unfinished upload, so that no listing shows it and one that a
+/// crash leaves is cleared away with the others.
+pub(super) async fn try_to_write(root: &Path) -> io::Result<()> {
+    static PROBES: AtomicU64 = AtomicU64::new(0);
+    let number = PROBES.fetch_add(1, Ordering::Relaxed);
+    let path = root.join(format!("probe#{number}"));
+    // An empty file would find room on a disk that has none for a picture.
+    let written = tokio::fs::write(&path, [0; PROBE_BYTES]).await;
+    let removed = tokio::fs::remove_file(&path).await;
+    written.and(removed)
 }
 
 fn sweep(root: &Path) -> io::Result<usize> {

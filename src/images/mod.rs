@@ -17,6 +17,7 @@ pub mod serve;
 mod signed_url;
 mod signing_key;
 
+use std::io;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -284,17 +285,23 @@ impl Images {
             .map_err(|error| self.write_fault("signing an address for", key, error))
     }
 
-    /// Asks whether the store answers: for the local one, whether its directory is there; for a
-    /// cloud, whether the bucket can be listed with these credentials. Waits at most 5 s.
+    /// Asks whether the store answers: for the local one, whether its directory takes a small file,
+    /// so that a full disk shows before a picture is lost to it; for a cloud, whether the bucket can
+    /// be listed with these credentials. Waits at most 5 s.
     ///
     /// # Errors
     ///
     /// `Files`; `MissingBucket`; `Store`.
     pub async fn probe(&self) -> Result<(), ImagesError> {
         if let Place::Local(root) = &self.inner.place {
-            let found = tokio::fs::read_dir(root).await;
-            return found.map(|_| ()).map_err(|source| ImagesError::Files {
-                action: "cannot read the object directory",
+            let written = tokio::time::timeout(PROBE_PATIENCE, leftovers::try_to_write(root)).await;
+            let source = match written {
+                Ok(Ok(())) => return Ok(()),
+                Ok(Err(source)) => source,
+                Err(_) => io::Error::new(io::ErrorKind::TimedOut, "no answer within 5 seconds"),
+            };
+            return Err(ImagesError::Files {
+                action: "cannot write to the object directory",
                 path: root.clone(),
                 source,
             });

@@ -181,6 +181,16 @@ impl Client {
         answer.json()
     }
 
+    /// Is the job not over yet? `None` when nobody answers.
+    pub fn live(&self, id: &str) -> Option<bool> {
+        let mut connection = Connection::open(&self.address).ok()?;
+        let head = self.head("GET", &format!("/api/v1/jobs/{id}"));
+        let answer = connection.call(&head, "").ok()?;
+        let job = answer.json();
+        // Once storage has failed every call is refused.
+        (answer.status == 200).then(|| job["finished_at"].is_null())
+    }
+
     /// The job once it has this status.
     pub fn job_when(&self, id: &str, status: &str) -> Value {
         until(&format!("job {id} is {status}"), || {

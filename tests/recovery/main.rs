@@ -3,12 +3,15 @@
 
 mod client;
 mod config;
+mod faults;
 mod first_run;
 mod generate;
 mod interrupted;
 mod kill;
 mod kill_deliveries;
+mod kill_load;
 mod locked;
+mod peer;
 mod place;
 mod start_errors;
 mod stop;

@@ -199,14 +199,24 @@ impl Service {
             if self.status().is_some() {
                 return Some(false);
             }
-            self.greeting = read(&self.out);
-            let (_, rest) = self.greeting.split_once("ready at http://")?;
-            let (address, _) = rest.split_once(char::is_whitespace)?;
-            let answer = Connection::open(address).ok()?.call(HEALTH, "").ok()?;
-            (answer.status == 200).then_some(true)
+            self.try_ready().then_some(true)
         });
         assert!(ready, "{}", self.end());
+    }
+
+    /// Does it answer?
+    pub fn try_ready(&mut self) -> bool {
         self.greeting = read(&self.out);
+        let address = || {
+            let (_, rest) = self.greeting.split_once("ready at http://")?;
+            Some(rest.split_once(char::is_whitespace)?.0)
+        };
+        let Some(mut connection) = address().and_then(|it| Connection::open(it).ok()) else {
+            return false;
+        };
+        let answers = connection.call(HEALTH, "").is_ok_and(|it| it.status == 200);
+        self.greeting = read(&self.out);
+        answers
     }
 
     pub fn pid(&self) -> u32 {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype_actors::account::{AcceptJob, ApplyEvent};
-use tintype_actors::clock::Clock;
+use tintype_actors::clock::{Clock, random_jitter};
 use tintype_actors::delivery::{AddDelivery, DeliveryError, Redeliver};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::{Gallery, GenerateError, Picture};
@@ -260,6 +260,7 @@ impl World {
         let system = System::start(SystemOptions {
             store: store.clone(),
             clock: Arc::clone(&clock),
+            jitter: random_jitter(),
             limits: Limits {
                 max_live_per_account: 1_000,
                 idempotency_retention: Duration::from_secs(86_400),

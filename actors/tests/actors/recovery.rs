@@ -4,9 +4,13 @@ use crate::generators::{Act, Scripted};
 use crate::world::{A, B, Plan, START, World, fresh, quick, run, until};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, JobEvent, JobState};
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::commit_and_wait;
 use tintype_storage::engine::memory::MemoryEngine;
 
 /// Jobs of two accounts, the first three of A and the first of B being made when the power goes.
@@ -152,6 +156,48 @@ fn hostile_109_a_clock_set_back_over_a_restart_upsets_no_order() {
         );
         world.check();
     });
+}
+
+/// Whatever was made last, what is made after a restart sorts behind it: the oldest webhook stays the oldest.
+#[test]
+fn hostile_109_ids_rise_over_a_restart_though_the_clock_was_set_back() {
+    run(async {
+        for last in ["a failed job", "a webhook"] {
+            let engine = fresh("100");
+            let refuses = Scripted::always(Act::Refuse);
+            let world = Plan::over(Arc::clone(&engine) as _, refuses, 1).start();
+            let made = if last == "a webhook" {
+                let now = Timestamp::from_millis(START + 1_000);
+                let id = world.system.accounts().context().ids.next(now);
+                let webhook = webhook(WebhookId(id), now);
+                commit_and_wait(&*engine, world.store.put_webhook(&webhook)).expect("a webhook");
+                id
+            } else {
+                let job = world.accept(A, Tier::Fast, "a fox").await;
+                world.failure(job).await;
+                job.0
+            };
+            let earlier = START - 500_000;
+            let mut plan = Plan::over(engine, quick(), 1);
+            plan.now = earlier;
+            let world = plan.start();
+            let ids = &world.system.accounts().context().ids;
+            let next = ids.next(Timestamp::from_millis(earlier));
+            assert!(next > made, "after {last}");
+        }
+    });
+}
+
+fn webhook(id: WebhookId, created_at: Timestamp) -> Webhook {
+    Webhook {
+        id,
+        account: A,
+        url: "https://receiver.example/".into(),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![0]),
+        retired: Vec::new(),
+        created_at,
+    }
 }
 
 #[test]

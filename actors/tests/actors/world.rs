@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tintype_actors::account::{AcceptJob, AccountActor, ApplyEvent, DepositMoney};
 use tintype_actors::accounts::AccountHandle;
+use tintype_actors::clock::random_jitter;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
@@ -141,6 +142,7 @@ impl Plan {
         let system = System::start(SystemOptions {
             store: store.clone(),
             clock: Arc::new(move || Timestamp::from_millis(told.fetch_add(1, Ordering::SeqCst))),
+            jitter: random_jitter(),
             limits: Limits {
                 max_live_per_account: 100_000,
                 idempotency_retention: Duration::from_secs(86_400),

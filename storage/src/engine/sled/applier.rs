@@ -6,6 +6,7 @@
 
 use super::super::journal::{GroupNumber, Segments};
 use super::super::{EngineError, Key, Value};
+use super::explain::explain;
 use super::failure::{Failure, OpensLatch};
 use super::overlay::{Changes, Overlay};
 use super::watchdog::Watchdog;
@@ -80,7 +81,7 @@ impl Applier {
         self.db.flush().map_err(failed)?;
         self.log_file
             .sync_data()
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {error}")))
+            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))
     }
 }
 
@@ -226,9 +227,9 @@ impl Work {
             self.watchdog.end();
             self.overlay.applied();
             self.backlog.round_ended();
-            self.segments
-                .release(last)
-                .map_err(|error| EngineError::Failed(format!("the journal: {error}")))?;
+            self.segments.release(last).map_err(|error| {
+                EngineError::Failed(format!("the journal: {}", explain(&error)))
+            })?;
         }
         Ok(())
     }

@@ -4,6 +4,7 @@
 use super::super::journal::Journal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value};
 use super::applier::{Backlog, size};
+use super::explain::explain;
 use super::failure::{Failure, Latch, OpensLatch};
 use super::overlay::Overlay;
 use super::watchdog::Watchdog;
@@ -220,7 +221,7 @@ impl Writer {
             .map_err(|error| journal_failed(&error))?;
         let began = Instant::now();
         (self.sync)(self.journal.file())
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {error}")))?;
+            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))?;
         let counters = &self.counters;
         counters.sync_times.add_span(began.elapsed());
         counters.syncs.fetch_add(1, Ordering::Relaxed);
@@ -256,5 +257,5 @@ fn weight(commit: &Commit) -> usize {
 }
 
 fn journal_failed(error: &io::Error) -> EngineError {
-    EngineError::Failed(format!("the journal: {error}"))
+    EngineError::Failed(format!("the journal: {}", explain(error)))
 }

@@ -10,8 +10,10 @@
 
 mod applier;
 mod committer;
+mod explain;
 mod failure;
 mod open;
+mod opening;
 mod overlay;
 mod watchdog;
 
@@ -22,6 +24,7 @@ use super::{
 pub use applier::Rounds;
 use applier::{Backlog, Work};
 use committer::Committer;
+use explain::explain;
 use failure::{Failure, Latch, OpensLatch};
 use open::Opened;
 use overlay::{Overlay, merge};
@@ -97,7 +100,12 @@ impl SledEngine {
             applier,
             journal,
             segments,
-        } = open::open(directory, &options)?;
+        } = {
+            let (directory, options) = (directory.to_owned(), options.clone());
+            // However soon a commit is given up: a first start makes directories and files.
+            let limit = options.commit_timeout.max(opening::SHORTEST_LIMIT);
+            opening::watched(limit, move |steps| open::open(&directory, &options, steps))?
+        };
         let tree = applier.tree.clone();
         let overlay = Arc::new(Overlay::default());
         let backlog = Arc::new(Backlog::new(options.rounds));
@@ -228,5 +236,8 @@ impl Drop for SledEngine {
 }
 
 fn failed(error: ::sled::Error) -> EngineError {
-    EngineError::Failed(error.to_string())
+    EngineError::Failed(match &error {
+        ::sled::Error::Io(error) => explain(error),
+        other => other.to_string(),
+    })
 }

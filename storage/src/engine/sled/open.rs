@@ -3,6 +3,8 @@
 use super::super::EngineError;
 use super::super::journal::{self, GroupNumber, Journal, Segments};
 use super::applier::{Applier, size};
+use super::explain::explain;
+use super::opening::Steps;
 use super::overlay::Changes;
 use super::{APPLIED, SledOptions};
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -34,14 +36,15 @@ pub struct Opened {
 }
 
 /// Opens or makes the store in `directory`.
-pub fn open(directory: &Path, options: &SledOptions) -> Result<Opened, EngineError> {
+pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Opened, EngineError> {
     let wrong = |reason: String| EngineError::Directory {
         path: directory.to_owned(),
         reason,
     };
     let outermost_new = outermost_missing(directory);
     fs::create_dir_all(directory).map_err(|error| wrong(explain(&error)))?;
-    let db = open_sled(directory, options)?;
+    let db = open_sled(directory, options, steps)?;
+    steps.begin();
     let opened = catch_unwind(AssertUnwindSafe(|| -> Result<Opened, EngineError> {
         let tree = db.open_tree(b"records").map_err(super::failed)?;
         let journal_directory = directory.join(JOURNAL);
@@ -56,17 +59,20 @@ pub fn open(directory: &Path, options: &SledOptions) -> Result<Opened, EngineErr
                 .map_err(|error| wrong(explain(&error)))?;
             db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
         }
+        steps.begin();
         db.flush().map_err(super::failed)?;
         let log_file = OpenOptions::new()
             .read(true)
             .write(true)
             .open(directory.join("db"))
             .map_err(|error| wrong(explain(&error)))?;
+        steps.begin();
         sync_directory(directory, outermost_new.as_deref())
             .map_err(|error| wrong(explain(&error)))?;
         let applier = Applier { db, tree, log_file };
         let segments = Segments::new(options.journal);
-        let next = catch_up(&applier, &journal_directory, &segments, directory)?;
+        let next = catch_up(&applier, &journal_directory, &segments, directory, steps)?;
+        steps.begin();
         let journal = Journal::begin(&journal_directory, options.journal, next, segments.clone())
             .map_err(|error| wrong(format!("its journal: {}", explain(&error))))?;
         Ok(Opened {
@@ -84,6 +90,7 @@ fn catch_up(
     journal: &Path,
     segments: &Segments,
     directory: &Path,
+    steps: &Steps,
 ) -> Result<GroupNumber, EngineError> {
     let applied = applier.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
@@ -92,6 +99,9 @@ fn catch_up(
         None => 0,
     };
     let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
+    // A file of it is read as a whole.
+    let read = |steps: &Steps| steps.begin_to_read(journal_bytes(journal));
+    read(steps);
     let next = journal::replay(journal, applied, segments, |group, writes| {
         bytes += writes
             .iter()
@@ -101,9 +111,10 @@ fn catch_up(
         last = group;
         if bytes > REPLAY_BYTES {
             applier
-                .apply(&std::mem::take(&mut changes), last, || {})
+                .apply(&std::mem::take(&mut changes), last, || steps.begin())
                 .map_err(Stopped::Engine)?;
             bytes = 0;
+            read(steps);
         }
         Ok::<_, Stopped>(())
     })
@@ -115,9 +126,18 @@ fn catch_up(
         Stopped::Journal(fault) => wrong(directory, format!("{fault}; restore a backup")),
     })?;
     if !changes.is_empty() {
-        applier.apply(&changes, last, || {})?;
+        steps.begin();
+        applier.apply(&changes, last, || steps.begin())?;
     }
     Ok(next)
+}
+
+fn journal_bytes(journal: &Path) -> u64 {
+    let files = fs::read_dir(journal).into_iter().flatten().flatten();
+    files
+        .filter_map(|it| it.metadata().ok())
+        .map(|it| it.len())
+        .sum()
 }
 
 /// Why the journal was not read to its end.
@@ -140,7 +160,11 @@ fn wrong(directory: &Path, reason: String) -> EngineError {
 }
 
 /// sled tries for the lock once and reports it as an ordinary I/O error; a predecessor may need a moment to go.
-fn open_sled(directory: &Path, options: &SledOptions) -> Result<::sled::Db, EngineError> {
+fn open_sled(
+    directory: &Path,
+    options: &SledOptions,
+    steps: &Steps,
+) -> Result<::sled::Db, EngineError> {
     let wrong = |reason: String| EngineError::Directory {
         path: directory.to_owned(),
         reason,
@@ -153,6 +177,8 @@ fn open_sled(directory: &Path, options: &SledOptions) -> Result<::sled::Db, Engi
         .use_compression(false)
         .mode(::sled::Mode::HighThroughput);
     loop {
+        let log = fs::metadata(directory.join("db")).map_or(0, |it| it.len());
+        steps.begin_to_read(log);
         let ours = remove_half_snapshots(directory).map_err(|error| wrong(explain(&error)))?;
         if ours {
             // sled panics on some damaged files instead of returning an error.
@@ -268,19 +294,6 @@ fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<
         }
     }
     Ok(())
-}
-
-fn explain(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::PermissionDenied => {
-            format!("{error}; make it readable and writable for this user")
-        }
-        io::ErrorKind::AlreadyExists | io::ErrorKind::NotADirectory => {
-            "there is a file in its place".into()
-        }
-        io::ErrorKind::StorageFull => format!("{error}; free some space"),
-        _ => error.to_string(),
-    }
 }
 
 /// Without a journal no start has ever got through, so nothing was ever answered from here. A log of some size speaks

@@ -67,7 +67,7 @@ fn watch(shared: &Shared, limit: Duration, on_failure: &OnFailure) {
         if state.begun.is_some_and(|begun| begun.elapsed() > limit) {
             drop(state);
             on_failure(&EngineError::Failed(format!(
-                "the disk did not confirm a commit within {} s",
+                "the disk did not confirm a commit within {} s; look into the system's log for why, then start again",
                 limit.as_secs_f32()
             )));
             return;

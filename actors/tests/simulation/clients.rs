@@ -1,0 +1,213 @@
+//! Callers: they ask for pictures, again when they have had no answer, and cancel, wait and look.
+
+use crate::life::Process;
+use crate::model::{Request, amount};
+use tintype_actors::account::{AcceptJob, ApplyEvent};
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::{Brief, Callback, JobEvent, Origin, Words};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::spending::SpendLimits;
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::store::{IdempotencyUse, NewJob};
+use tokio::sync::oneshot;
+
+const PRICES: [i64; 4] = [39_000, 67_000, 134_000, 240_000];
+const NAMES: [&str; 6] = ["k1", "k2", "k3", "k4", "k5", "k6"];
+
+/// A request as chance makes it.
+pub fn request(process: &Process) -> Option<usize> {
+    let chance = &process.world.chance;
+    let (account, key) = chance.pick(&process.plan.keys)?;
+    let mut model = process.world.model.lock();
+    let hooks = model.hooks_of(account).to_vec();
+    let named = chance.one_in(3).then(|| chance.pick(&hooks)).flatten();
+    let request = Request {
+        account,
+        key,
+        price: chance.pick(&PRICES)?,
+        tier: chance.pick(&Tier::ALL)?,
+        synchronous: chance.one_in(6),
+        callback: named.map(|hook| (hook.id, hook.url)),
+        name: chance
+            .one_in(2)
+            .then(|| chance.pick(&NAMES).unwrap_or("k1").to_owned()),
+        stored: chance.one_in(6),
+        issues: 0,
+        jobs: Vec::new(),
+    };
+    model.requests.push(request);
+    Some(model.requests.len() - 1)
+}
+
+/// What is handed to the account's actor for a request.
+fn new_job(process: &Process, number: usize, request: &Request) -> NewJob {
+    let (total, daily) = process.world.model.lock().limits(request.key);
+    let brief = match request.stored {
+        true => Brief::Stored(format!("words/{number}")),
+        false => Brief::Inline(Words {
+            prompt: format!("request {number}"),
+            metadata: None,
+        }),
+    };
+    let mut fingerprint = [0; 32];
+    fingerprint[..8].copy_from_slice(&(number as u64).to_be_bytes());
+    NewJob {
+        key: request.key,
+        spend_limits: SpendLimits {
+            total: total.map(amount),
+            daily: daily.map(amount),
+            monthly: None,
+        },
+        tier: request.tier,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief,
+        callback: request
+            .callback
+            .clone()
+            .map(|(webhook, url)| Callback { webhook, url }),
+        origin: match request.synchronous {
+            true => Origin::Synchronous,
+            false => Origin::Native,
+        },
+        inputs: Vec::new(),
+        price: amount(request.price),
+        idempotency: request.name.clone().map(|name| IdempotencyUse {
+            name,
+            fingerprint: Fingerprint(fingerprint),
+        }),
+    }
+}
+
+/// Sends a request and holds the answer against the model.
+pub async fn send(process: Process, number: usize) {
+    let world = &process.world;
+    let call = world.model.lock().issue(number, world.now());
+    let request = world.model.lock().requests[number].clone();
+    world.tell(format!("request {number} is sent"));
+    let (reply, answer) = oneshot::channel();
+    let job = Box::new(new_job(&process, number, &request));
+    let handle = match process.system.accounts().get(request.account) {
+        Ok(Some(handle)) => handle,
+        other => {
+            let other = other.map(|it| it.is_some());
+            return world.fault(format!(
+                "the account of request {number} is not found: {other:?}"
+            ));
+        }
+    };
+    if handle.accept(AcceptJob { job, reply }).is_err() {
+        return world.model.lock().unanswered(call);
+    }
+    let Ok(outcome) = answer.await else {
+        // Said only when the process stops, or refuses all after a failure.
+        let mut model = world.model.lock();
+        if !model.storage_failed && !model.stopping {
+            model.fault(format!("request {number} was dropped without an answer"));
+        }
+        return model.unanswered(call);
+    };
+    let said = outcome
+        .as_ref()
+        .map(|it| (it.job, it.replayed))
+        .map_err(ToString::to_string);
+    let faults = world.model.lock().faults.len();
+    world.model.lock().answered(call, &outcome, world.now());
+    let model = world.model.lock();
+    let job = |job: JobId| model.name_of(job).replace("of ", "");
+    let said = said
+        .map(|(id, replayed)| format!("{}{}", job(id), if replayed { ", replayed" } else { "" }));
+    let new: Vec<String> = model.faults[faults..].to_vec();
+    drop(model);
+    world.tell(format!("request {number} is answered {said:?} {new:?}"));
+    let Ok(accepted) = outcome else { return };
+    if request.synchronous {
+        wait(&process, request.account, accepted.job).await;
+    }
+}
+
+/// Waits for the end of a job, as callers of the synchronous interface do.
+async fn wait(process: &Process, account: AccountId, job: JobId) {
+    match process.system.ended(account, job).await {
+        Ok(Some(ended)) if ended.state.is_terminal() => {
+            let stands = process
+                .world
+                .model
+                .lock()
+                .jobs
+                .get(&job)
+                .map(|it| it.stands);
+            if stands.is_none_or(|it| !it.is_terminal()) {
+                process
+                    .world
+                    .fault(format!("job {job} was told to have ended, and has not"));
+            }
+        }
+        other => process
+            .world
+            .fault(format!("the end of job {job} was told as {other:?}")),
+    }
+}
+
+/// Sends a request that was sent before once more.
+pub fn again(process: &Process) -> Option<usize> {
+    let requests = process.world.model.lock().requests.len();
+    (requests > 0).then(|| process.world.chance.below(requests as u64) as usize)
+}
+
+/// Asks for a queued job to be canceled, or for one that has begun.
+pub async fn cancel(process: Process) {
+    let world = &process.world;
+    let live: Vec<(JobId, AccountId)> = {
+        let model = world.model.lock();
+        let live = model.jobs.iter().filter(|(_, it)| !it.stands.is_terminal());
+        live.map(|(id, it)| (*id, it.account)).collect()
+    };
+    let Some((job, account)) = world.chance.pick(&live) else {
+        return;
+    };
+    world.model.lock().cancel_asked(job);
+    let Ok(Some(handle)) = process.system.accounts().get(account) else {
+        return;
+    };
+    let (reply, answer) = oneshot::channel();
+    handle.address.do_send(ApplyEvent {
+        job,
+        event: JobEvent::Cancel,
+        note: None,
+        reply,
+    });
+    let Ok(outcome) = answer.await else { return };
+    let canceled = outcome.is_ok();
+    world.model.lock().cancel_answered(job, canceled);
+    world.tell(format!(
+        "cancel {}: {canceled}",
+        world.model.lock().name_of(job)
+    ));
+    if let Ok(job) = &outcome {
+        process.system.job_canceled(job);
+    }
+}
+
+/// Reads a balance and a job, as lookups do: what they show must be what is durable.
+pub fn look(process: &Process) {
+    let world = &process.world;
+    let Some((account, _)) = world.chance.pick(&process.plan.keys) else {
+        return;
+    };
+    let books = process
+        .store
+        .account(account)
+        .ok()
+        .flatten()
+        .map(|it| it.books);
+    let expected = world.model.lock().available(account);
+    if books.map(|it| it.available()) != Some(amount(expected)) {
+        world.fault(format!(
+            "account {account} shows {books:?}, available is {expected}"
+        ));
+    }
+}

@@ -1,0 +1,327 @@
+//! One life of the process: the real actors, started on what the disk holds, until something ends them.
+
+use crate::disk::{Disk, Doom, Image};
+use crate::generators::{Shelf, Simulated};
+use crate::receivers::Post;
+use crate::world::World;
+use crate::{clients, operator};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::clock::{Clock, Jitter};
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::outbox::OutboxLimits;
+use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
+use tintype_storage::audit::audit;
+use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::{Engine, OnFailure};
+use tintype_storage::store::{Limits, Store, StoreError};
+use tokio::sync::Semaphore;
+use tokio::task::spawn_local;
+use tokio::time::sleep;
+
+/// How long callers are still told of a failure before the process ends.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+/// How long the calm at the end may last. Deliveries that were recorded under a clock that ran ahead wait for long.
+const CALM: u64 = 24 * 60;
+
+/// The settings of a story.
+#[derive(Clone)]
+pub struct Plan {
+    pub keys: Vec<(AccountId, KeyId)>,
+    pub places: Vec<usize>,
+    pub retries: u32,
+    pub outbox: OutboxLimits,
+    /// Weights of the third tier's back ends, where it spreads its runs.
+    pub weights: [Option<u32>; 3],
+}
+
+/// How a life goes, and ends.
+#[derive(Clone, Copy, Debug)]
+pub enum Ending {
+    /// Something is done so often; then it dies, if it has not died at a commit before.
+    Crash { steps: u64, at_commit: Option<u64> },
+    /// Storage fails at this commit.
+    Failure { steps: u64, at_commit: u64 },
+    /// It is asked to stop.
+    Stop { steps: u64, grace: Duration },
+    /// The world is calm, and everything that is owed happens.
+    Calm,
+}
+
+/// What whoever acts upon the process works with.
+#[derive(Clone)]
+pub struct Process {
+    pub world: World,
+    pub plan: Plan,
+    pub store: Store,
+    pub system: Arc<System>,
+}
+
+/// Lives a life, and returns the disk, with what the next one finds.
+pub fn live(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<Disk>, Image) {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder
+            .enable_time()
+            .start_paused(true)
+            .build()
+            .expect("a runtime")
+    };
+    let outcome = actix::System::with_tokio_rt(runtime).block_on(life(world, plan, image, ending));
+    world.model.lock().life_begins();
+    outcome
+}
+
+async fn life(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<Disk>, Image) {
+    world.life_begins();
+    world.tell(format!("the process starts: {ending:?}"));
+    let doom = match ending {
+        Ending::Crash { at_commit, .. } => at_commit.map_or(Doom::None, Doom::Crash),
+        Ending::Failure { at_commit, .. } => Doom::Fail(at_commit),
+        Ending::Stop { .. } | Ending::Calm => Doom::None,
+    };
+    let fail_stop = FailStop::new();
+    let on_failure: OnFailure = {
+        let (world, fail_stop) = (world.clone(), fail_stop.clone());
+        Arc::new(move |error| {
+            world.model.lock().storage_failed = true;
+            fail_stop.trip(error.to_string());
+        })
+    };
+    let disk = Disk::new(world, image, doom, on_failure);
+    let ran = spawn_local(Arc::clone(&disk).run());
+    match start(world, plan, &disk, &fail_stop) {
+        Ok(process) => {
+            tokio::select! {
+                biased;
+                () = disk.crashed.notified() => {}
+                reason = fail_stop.tripped() => fails(world, reason).await,
+                () = go_on(process, &disk, ending) => {}
+            }
+        }
+        Err(error) => world.fault(format!("the process cannot start: {error}")),
+    }
+    ran.abort();
+    world.life_ends();
+    let image = disk.image();
+    let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::from_image(image.clone()));
+    match audit(&Store::new(engine), |_| {}) {
+        Ok(report) => report
+            .faults
+            .into_iter()
+            .for_each(|it| world.fault(format!("audit: {it}"))),
+        Err(error) => world.fault(format!("audit: {error}")),
+    }
+    (disk, image)
+}
+
+fn start(
+    world: &World,
+    plan: &Plan,
+    disk: &Arc<Disk>,
+    fail_stop: &FailStop,
+) -> Result<Process, StoreError> {
+    let store = Store::new(Arc::clone(disk) as Arc<dyn Engine>);
+    let (told, chance, rules) = (
+        world.clone(),
+        world.chance.clone(),
+        world.model.lock().rules.clone(),
+    );
+    let clock: Clock = Arc::new(move || Timestamp::from_millis(told.now()));
+    let jitter: Jitter = Arc::new(move || chance.fraction());
+    let timeouts = [10, 30, 40].map(Duration::from_secs);
+    let backends = plan
+        .places
+        .iter()
+        .zip(timeouts)
+        .enumerate()
+        .map(|(at, (places, timeout))| Backend {
+            name: format!("backend-{at}"),
+            generator: Arc::new(Simulated::new(world, at == 2, timeout)),
+            places: Arc::new(Semaphore::new(*places)),
+            timeout,
+            retries: plan.retries,
+        });
+    let route = |backend: usize, weight: Option<u32>| Route {
+        backend,
+        model: None,
+        weight,
+    };
+    let weights = plan.weights;
+    let system = System::start(SystemOptions {
+        store: store.clone(),
+        clock,
+        jitter,
+        limits: Limits {
+            max_live_per_account: rules.max_live,
+            idempotency_retention: Duration::from_millis(rules.retention.unsigned_abs()),
+        },
+        max_runs: rules.max_runs,
+        run_timeout: Duration::from_secs(150),
+        backends: backends.collect(),
+        routes: Routes([
+            vec![route(0, None)],
+            vec![route(1, None), route(0, None)],
+            (0..3).map(|at| route(at, weights[at])).collect(),
+        ]),
+        gallery: Arc::new(Shelf {
+            world: world.clone(),
+        }),
+        transport: Arc::new(Post::new(world)),
+        retry_delays: rules
+            .delays
+            .iter()
+            .map(|it| Duration::from_millis(it.unsigned_abs()))
+            .collect(),
+        outbox: plan.outbox,
+        fail_stop: fail_stop.clone(),
+        observer: None,
+        threads: Threads::Callers,
+    })?;
+    Ok(Process {
+        world: world.clone(),
+        plan: plan.clone(),
+        store,
+        system: Arc::new(system),
+    })
+}
+
+/// The service refuses all calls for a moment, then ends.
+async fn fails(world: &World, reason: String) {
+    world.tell(format!("the service stops: {reason}"));
+    world.model.lock().count("storage failures");
+    if !world.model.lock().storage_failed {
+        world.fault(format!(
+            "the service stopped although the disk is well: {reason}"
+        ));
+    }
+    sleep(LAST_WORDS).await;
+}
+
+async fn go_on(process: Process, disk: &Disk, ending: Ending) {
+    let world = process.world.clone();
+    match ending {
+        Ending::Crash { steps, .. } => {
+            act(&process, steps).await;
+            disk.crash();
+        }
+        Ending::Failure { steps, .. } => {
+            act(&process, steps).await;
+            // There were too few commits for it.
+            disk.crash();
+        }
+        Ending::Stop { steps, grace } => {
+            act(&process, steps).await;
+            world.tell(format!("an orderly stop within {grace:?}"));
+            world.model.lock().stopping = true;
+            world.model.lock().count("orderly stops");
+            process.system.drain(grace).await;
+            let running = process.system.depths().await.running;
+            if running > 0 {
+                world.fault(format!("{running} runs were left at an orderly stop"));
+            }
+            process.system.stop();
+            disk.close();
+        }
+        Ending::Calm => calm(&process, disk).await,
+    }
+}
+
+/// Does so many things of every kind, as chance says.
+async fn act(process: &Process, steps: u64) {
+    let (world, chance) = (&process.world, &process.world.chance);
+    for _ in 0..steps {
+        sleep(match chance.below(30) {
+            0 => chance.millis(3_600_000, 20_000_000),
+            1..4 => chance.millis(30_000, 900_000),
+            4..16 => chance.millis(0, 30),
+            _ => chance.millis(30, 4_000),
+        })
+        .await;
+        let process = process.clone();
+        match chance.below(40) {
+            0..17 => {
+                drop(clients::request(&process).map(|it| spawn_local(clients::send(process, it))))
+            }
+            17..22 => {
+                let Some(request) = clients::again(&process) else {
+                    continue;
+                };
+                // Perhaps twice at the same time.
+                for _ in 0..1 + chance.below(2) {
+                    spawn_local(clients::send(process.clone(), request));
+                }
+            }
+            22..25 => drop(spawn_local(clients::cancel(process))),
+            25..27 => clients::look(&process),
+            27..30 => drop(spawn_local(operator::deposit(process))),
+            30..33 => drop(spawn_local(operator::webhook(process))),
+            33..35 => drop(spawn_local(operator::redeliver(process))),
+            35 => drop(spawn_local(operator::send_test(process))),
+            36 => {
+                let tiers = [0, 1, 2].map(|_| chance.one_in(3));
+                spawn_local(operator::pause(process, tiers));
+            }
+            37..39 => drop(spawn_local(operator::tidy_up(process))),
+            _ => {
+                let far = chance.one_in(3);
+                let by = chance.between(-60_000, 60_000) * if far { 1_440 } else { 1 };
+                world.step_clock(by);
+                world.model.lock().set_back += (-by).max(0);
+                world.tell(format!("the clock is set by {by} ms"));
+                world.model.lock().saw_clock(world.now());
+                world.model.lock().count("clock steps");
+            }
+        }
+    }
+}
+
+/// Nothing goes wrong any more: what was interrupted goes on, and ends.
+async fn calm(process: &Process, disk: &Disk) {
+    let world = &process.world;
+    world.calm_down();
+    operator::pause(process.clone(), [false; 3]).await;
+    let doubtful: Vec<usize> = {
+        let model = world.model.lock();
+        let named = model
+            .requests
+            .iter()
+            .enumerate()
+            .filter(|(_, it)| it.name.is_some() && it.issues > 0);
+        named.map(|(number, _)| number).rev().take(5).collect()
+    };
+    for request in doubtful {
+        spawn_local(clients::send(process.clone(), request));
+    }
+    let pending = world.model.lock().deliveries.pending();
+    for _ in 0..CALM {
+        sleep(Duration::from_secs(60)).await;
+        let model = world.model.lock();
+        if model.all_live() == 0 && model.deliveries.pending().is_empty() && disk.is_quiet() {
+            break;
+        }
+    }
+    world.model.lock().check_nothing_is_owed();
+    for id in pending {
+        let model = world.model.lock();
+        let owed = model.deliveries.get(id).cloned();
+        let hooks = owed.as_ref().map(|it| model.hooks_of(it.account).to_vec());
+        let there = owed.is_some_and(|it| {
+            hooks.is_some_and(|hooks| hooks.iter().any(|hook| hook.id == it.webhook))
+        });
+        let delivered = model.deliveries.is_delivered(id);
+        drop(model);
+        if there && !delivered {
+            world.fault(format!("delivery {id} did not arrive in the calm"));
+        }
+    }
+    let (depths, live) = (process.system.depths().await, process.system.live_jobs());
+    let busy: usize = process.system.backends().iter().map(|it| it.running).sum();
+    if depths.queued != [0; 3] || depths.running + live + busy > 0 {
+        world.fault(format!(
+            "in the calm {depths:?}, {live} live jobs, {busy} places taken"
+        ));
+    }
+}

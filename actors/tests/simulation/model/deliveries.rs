@@ -1,0 +1,461 @@
+//! Deliveries: what is owed to whom, and what each attempt makes of it.
+
+use super::jobs::Ended;
+use super::{Hook, Hooks, Model};
+use std::collections::{BTreeMap, BTreeSet};
+use tintype_storage::domain::delivery::{
+    Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason,
+};
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::webhook::WebhookId;
+
+/// A delivery due further ahead than the longest delay and this was recorded under a clock that has been set back.
+const SLACK: i64 = 3_600_000;
+
+/// Where a delivery stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Pending { due: i64, failures: u32 },
+    Delivered { at: i64 },
+    Failed { at: i64, exhausted: bool },
+}
+
+/// A delivery that is on record.
+#[derive(Clone, Debug)]
+pub struct Owed {
+    pub account: AccountId,
+    pub webhook: WebhookId,
+    job: JobId,
+    is_test: bool,
+    attempts: u32,
+    round: u32,
+    state: State,
+    dues: BTreeSet<i64>,
+}
+
+/// All deliveries, and what happens to them in this life of the process.
+#[derive(Default)]
+pub struct Deliveries {
+    owed: BTreeMap<DeliveryId, Owed>,
+    under_way: BTreeSet<DeliveryId>,
+    /// Attempts that have ended and are to be recorded.
+    returned: BTreeMap<DeliveryId, Vec<Attempt>>,
+    /// Attempts that panicked.
+    panicked: BTreeMap<DeliveryId, u32>,
+    tests_asked: BTreeSet<DeliveryId>,
+    redeliveries_asked: BTreeMap<DeliveryId, u32>,
+    /// Deliveries that ended before this moment may be forgotten.
+    forget_before: i64,
+}
+
+/// The part of a commit that is about deliveries.
+pub struct Step<'a> {
+    pub written: BTreeMap<DeliveryId, Option<Delivery>>,
+    pub accounts: BTreeMap<DeliveryId, Option<AccountId>>,
+    pub dues: BTreeMap<(DeliveryId, i64), bool>,
+    pub attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
+    pub ended: Vec<Ended>,
+    /// The webhooks when the commit was decided.
+    pub hooks: &'a Hooks,
+}
+
+impl Deliveries {
+    pub fn life_begins(&mut self) {
+        self.under_way.clear();
+        self.returned.clear();
+        self.panicked.clear();
+        self.tests_asked.clear();
+        self.redeliveries_asked.clear();
+        self.forget_before = i64::MIN;
+    }
+
+    pub fn ids(&self) -> Vec<DeliveryId> {
+        self.owed.keys().copied().collect()
+    }
+
+    /// Attempts are to be made.
+    pub fn pending(&self) -> Vec<DeliveryId> {
+        let pending = |it: &&DeliveryId| matches!(self.owed[it].state, State::Pending { .. });
+        self.owed.keys().filter(pending).copied().collect()
+    }
+
+    pub fn get(&self, id: DeliveryId) -> Option<&Owed> {
+        self.owed.get(&id)
+    }
+
+    pub fn is_delivered(&self, id: DeliveryId) -> bool {
+        matches!(
+            self.owed.get(&id).map(|it| it.state),
+            Some(State::Delivered { .. })
+        )
+    }
+
+    pub fn ask_test(&mut self, id: DeliveryId) {
+        self.tests_asked.insert(id);
+    }
+
+    pub fn ask_redelivery(&mut self, id: DeliveryId) {
+        *self.redeliveries_asked.entry(id).or_default() += 1;
+    }
+
+    pub fn ask_to_forget(&mut self, before: i64) {
+        self.forget_before = self.forget_before.max(before);
+    }
+
+    /// An attempt has ended in this way.
+    pub fn attempt_returns(&mut self, id: DeliveryId, attempt: &Attempt) {
+        self.under_way.remove(&id);
+        self.returned.entry(id).or_default().push(attempt.clone());
+    }
+
+    /// An attempt was not made at all.
+    pub fn attempt_is_not_sent(&mut self, id: DeliveryId) {
+        self.under_way.remove(&id);
+    }
+
+    pub fn attempt_panics(&mut self, id: DeliveryId) {
+        self.under_way.remove(&id);
+        *self.panicked.entry(id).or_default() += 1;
+    }
+}
+
+/// Which webhook hears of the end of a job: the one that was named, else the oldest.
+fn chosen<'a>(hooks: &'a [Hook], named: Option<&str>) -> Option<&'a Hook> {
+    match named {
+        Some(url) => hooks.iter().find(|it| it.url == url),
+        None => hooks.first(),
+    }
+}
+
+fn read(state: DeliveryState) -> State {
+    match state {
+        DeliveryState::Pending { due, failures } => State::Pending {
+            due: due.millis(),
+            failures,
+        },
+        DeliveryState::Delivered { at } => State::Delivered { at: at.millis() },
+        DeliveryState::Failed { reason, at } => State::Failed {
+            at: at.millis(),
+            exhausted: reason == FailReason::AttemptsExhausted,
+        },
+    }
+}
+
+fn succeeded(attempt: &Attempt) -> bool {
+    attempt.error.is_none() && attempt.status_code.is_some_and(|it| it / 100 == 2)
+}
+
+impl Model {
+    pub(super) fn deliveries_step(&mut self, mut step: Step<'_>, told: &mut Vec<String>) {
+        let ended = std::mem::take(&mut step.ended);
+        for job in &ended {
+            self.owes(job, &mut step, told);
+        }
+        for (id, delivery) in std::mem::take(&mut step.written) {
+            match (delivery, self.deliveries.owed.get(&id).cloned()) {
+                (Some(delivery), Some(before)) => self.moves(&delivery, &before, &mut step, told),
+                (Some(delivery), None) => self.test_begins(&delivery, &mut step, told),
+                (None, Some(before)) => self.forgotten(id, &before, &mut step),
+                (None, None) => self.fault(format!("delivery {id} is removed, which never was")),
+            }
+        }
+        for ((id, due), _) in step.dues {
+            self.fault(format!(
+                "the due index of delivery {id} was changed by itself, at {due}"
+            ));
+        }
+        for ((id, number), _) in step.attempts {
+            self.fault(format!(
+                "attempt {number} of delivery {id} came with nothing"
+            ));
+        }
+        for (id, _) in step.accounts {
+            self.fault(format!("whose delivery {id} is was changed by itself"));
+        }
+    }
+
+    /// The end of a job owes a delivery to the webhook that was there when it was decided, in the same commit.
+    fn owes(&mut self, ended: &Ended, step: &mut Step<'_>, told: &mut Vec<String>) {
+        let id = DeliveryId(ended.job.0);
+        let written = step.written.remove(&id).flatten();
+        let hooks = step
+            .hooks
+            .get(&ended.account)
+            .map_or(&[][..], Vec::as_slice);
+        let named = ended.callback.as_ref();
+        let receiver = chosen(hooks, named.map(|(_, url)| url.as_str()));
+        let wanted = match (receiver, named) {
+            _ if ended.synchronous => None,
+            (Some(hook), _) => Some((hook.id, hook.url.clone(), true)),
+            (None, Some((id, url))) => Some((*id, url.clone(), false)),
+            (None, None) => None,
+        };
+        let found = written.as_ref().map(|it| {
+            let due = matches!(it.state, DeliveryState::Pending { due, failures: 0 } if due == it.created_at);
+            let nobody = matches!(it.state, DeliveryState::Failed { reason: FailReason::WebhookDeleted, .. });
+            (it.webhook, it.url.clone(), due && !nobody)
+        });
+        if found != wanted {
+            self.fault(format!(
+                "the end of job {} owes {wanted:?}, recorded is {found:?}",
+                ended.job
+            ));
+        }
+        if let Some(delivery) = written {
+            let fits = delivery.id == id
+                && delivery.job == ended.job
+                && delivery.account == ended.account
+                && delivery.kind == DeliveryKind::Event
+                && delivery.attempts == 0
+                && delivery.round == 0;
+            if !fits {
+                self.fault(format!("the delivery of job {} is {delivery:?}", ended.job));
+            }
+            self.count("deliveries");
+            self.add(&delivery, step, told);
+        }
+    }
+
+    fn test_begins(&mut self, delivery: &Delivery, step: &mut Step<'_>, told: &mut Vec<String>) {
+        let asked =
+            delivery.kind == DeliveryKind::Test && self.deliveries.tests_asked.remove(&delivery.id);
+        if !asked {
+            self.fault(format!("nobody owes the delivery {delivery:?}"));
+        }
+        self.count("tests of webhooks");
+        self.add(delivery, step, told);
+    }
+
+    fn add(&mut self, delivery: &Delivery, step: &mut Step<'_>, told: &mut Vec<String>) {
+        told.push(format!(
+            "delivery {} is {:?}",
+            self.name_of(delivery.job),
+            delivery.state
+        ));
+        if step.accounts.remove(&delivery.id).flatten() != Some(delivery.account) {
+            self.fault(format!(
+                "delivery {} cannot be found by its id",
+                delivery.id
+            ));
+        }
+        let owed = Owed {
+            account: delivery.account,
+            webhook: delivery.webhook,
+            job: delivery.job,
+            is_test: delivery.kind == DeliveryKind::Test,
+            attempts: 0,
+            round: 0,
+            state: read(delivery.state),
+            dues: BTreeSet::new(),
+        };
+        self.deliveries.owed.insert(delivery.id, owed);
+        self.dues(delivery.id, step);
+    }
+
+    /// The due index has exactly what is pending.
+    fn dues(&mut self, id: DeliveryId, step: &mut Step<'_>) {
+        let Some(owed) = self.deliveries.owed.get_mut(&id) else {
+            return;
+        };
+        let of_this: Vec<((DeliveryId, i64), bool)> = step
+            .dues
+            .range((id, i64::MIN)..=(id, i64::MAX))
+            .map(|(key, is_there)| (*key, *is_there))
+            .collect();
+        for (key, is_there) in of_this {
+            step.dues.remove(&key);
+            if is_there {
+                owed.dues.insert(key.1);
+            } else {
+                owed.dues.remove(&key.1);
+            }
+        }
+        let wanted: BTreeSet<i64> = match owed.state {
+            State::Pending { due, .. } => [due].into(),
+            State::Delivered { .. } | State::Failed { .. } => BTreeSet::new(),
+        };
+        if owed.dues != wanted {
+            let text = format!(
+                "delivery {id} is due at {wanted:?}, the index says {:?}",
+                owed.dues
+            );
+            self.fault(text);
+        }
+    }
+
+    fn moves(
+        &mut self,
+        delivery: &Delivery,
+        before: &Owed,
+        step: &mut Step<'_>,
+        told: &mut Vec<String>,
+    ) {
+        let id = delivery.id;
+        let attempt = step.attempts.remove(&(id, before.attempts)).flatten();
+        let now = read(delivery.state);
+        told.push(format!(
+            "delivery {} {:?} -> {now:?}",
+            self.name_of(before.job),
+            before.state
+        ));
+        let same = delivery.account == before.account
+            && delivery.webhook == before.webhook
+            && delivery.job == before.job;
+        let fits = match attempt {
+            Some(attempt) => {
+                self.count("attempts recorded");
+                let expected = self.after(before, &attempt);
+                self.was_made(id, &attempt)
+                    && delivery.attempts == before.attempts + 1
+                    && delivery.round == before.round
+                    && now == expected
+            }
+            None if delivery.round == before.round + 1 => {
+                let asked = self.deliveries.redeliveries_asked.get_mut(&id);
+                let asked = asked.is_some_and(|it| {
+                    *it = it.wrapping_sub(1);
+                    *it != u32::MAX
+                });
+                self.count("redeliveries");
+                asked
+                    && delivery.attempts == before.attempts
+                    && matches!(now, State::Pending { failures: 0, .. })
+            }
+            None => {
+                let hooks = step
+                    .hooks
+                    .get(&before.account)
+                    .map_or(&[][..], Vec::as_slice);
+                let gone = !hooks.iter().any(|it| it.id == before.webhook);
+                let given_up = matches!(before.state, State::Pending { .. })
+                    && matches!(
+                        now,
+                        State::Failed {
+                            exhausted: false,
+                            ..
+                        }
+                    );
+                self.count("webhooks gone");
+                gone && given_up && delivery.attempts == before.attempts
+            }
+        };
+        if !fits || !same {
+            self.fault(format!(
+                "delivery {id} went from {before:?} to {delivery:?} without cause"
+            ));
+        }
+        match now {
+            State::Delivered { .. } => self.count("delivered"),
+            State::Failed {
+                exhausted: true, ..
+            } => self.count("given up"),
+            _ => {}
+        }
+        if let Some(owed) = self.deliveries.owed.get_mut(&id) {
+            owed.state = now;
+            owed.attempts = delivery.attempts;
+            owed.round = delivery.round;
+        }
+        self.dues(id, step);
+    }
+
+    /// Was this attempt made in this life, and not recorded yet?
+    fn was_made(&mut self, id: DeliveryId, attempt: &Attempt) -> bool {
+        let returned = self.deliveries.returned.entry(id).or_default();
+        if let Some(at) = returned.iter().position(|it| it == attempt) {
+            returned.remove(at);
+            return true;
+        }
+        match self.deliveries.panicked.get_mut(&id) {
+            Some(count) if *count > 0 && attempt.status_code.is_none() => {
+                *count -= 1;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn after(&self, before: &Owed, attempt: &Attempt) -> State {
+        let at = attempt.at.millis() + i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX);
+        match before.state {
+            State::Delivered { .. } => before.state,
+            _ if succeeded(attempt) => State::Delivered { at },
+            State::Pending { failures, .. } if attempt.round == before.round => {
+                match self.rules.delays.get(failures as usize) {
+                    Some(delay) => State::Pending {
+                        due: at + delay,
+                        failures: failures + 1,
+                    },
+                    None => State::Failed {
+                        at,
+                        exhausted: true,
+                    },
+                }
+            }
+            state => state,
+        }
+    }
+
+    fn forgotten(&mut self, id: DeliveryId, before: &Owed, step: &mut Step<'_>) {
+        let ended = match before.state {
+            State::Pending { .. } => i64::MAX,
+            State::Delivered { at } | State::Failed { at, .. } => at,
+        };
+        let mut whole = step.accounts.remove(&id) == Some(None);
+        for number in 0..before.attempts {
+            whole &= matches!(step.attempts.remove(&(id, number)), Some(None));
+        }
+        if ended >= self.deliveries.forget_before || !whole {
+            self.fault(format!(
+                "delivery {id} was forgotten too early, or not whole: {before:?}"
+            ));
+        }
+        self.count("deliveries forgotten");
+        self.deliveries.owed.remove(&id);
+    }
+
+    /// A receiver is sent a delivery.
+    pub fn attempt_begins(&mut self, delivery: &Delivery, webhook: WebhookId, now: i64) {
+        self.count("attempts");
+        let id = delivery.id;
+        let longest = self.rules.delays.iter().max().copied().unwrap_or(0);
+        let complaint = match self.deliveries.owed.get(&id) {
+            None => Some("is not durable".to_owned()),
+            Some(owed) => match owed.state {
+                // What was scheduled before the clock was set back has moved along with it.
+                State::Pending { due, .. }
+                    if now + self.set_back < due && due <= now + longest + SLACK =>
+                {
+                    Some(format!("is due only at {due}, it is {now}"))
+                }
+                State::Pending { .. } => {
+                    let registered = self
+                        .hooks_of(owed.account)
+                        .iter()
+                        .any(|it| it.id == webhook);
+                    let of_job = self.jobs.get(&owed.job);
+                    let told = owed.is_test || of_job.is_some_and(|it| it.stands.is_terminal());
+                    let as_recorded =
+                        delivery.round == owed.round && delivery.attempts == owed.attempts;
+                    let ours = webhook == owed.webhook && registered;
+                    (!told || !as_recorded || !ours)
+                        .then(|| format!("is not as recorded: {owed:?}"))
+                }
+                state => Some(format!("is {state:?}")),
+            },
+        };
+        if let Some(complaint) = complaint {
+            self.fault(format!("delivery {id} is sent, which {complaint}"));
+        }
+        if !self.deliveries.under_way.insert(id) {
+            self.fault(format!("delivery {id} is sent twice at a time"));
+        }
+    }
+
+    /// What the story calls a job.
+    pub fn name_of(&self, job: JobId) -> String {
+        self.jobs
+            .get(&job)
+            .map_or("of a test".into(), |it| format!("of job {}", it.number))
+    }
+}

@@ -1,0 +1,401 @@
+//! The lives of jobs.
+
+use super::records::{Used, millionths};
+use super::{Changed, Model, Moved};
+use std::collections::BTreeMap;
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::job::{Brief, FailureKind, Job, JobState, Origin};
+use tintype_storage::domain::tier::Tier;
+
+/// How long after a pause a run may still begin: it was on its way.
+const UNDER_WAY: i64 = 10_000;
+
+/// Where a job stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stands {
+    Queued,
+    Processing { started_at: i64, runs: u32 },
+    Done,
+    Failed,
+}
+
+impl Stands {
+    pub fn is_terminal(self) -> bool {
+        matches!(self, Self::Done | Self::Failed)
+    }
+}
+
+/// A job that was accepted.
+#[derive(Clone, Debug)]
+pub struct Known {
+    /// In the order of acceptance over the whole story.
+    pub number: usize,
+    pub request: usize,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub tier: Tier,
+    pub price: i64,
+    pub synchronous: bool,
+    pub charges: u32,
+    created_at: i64,
+    pub stands: Stands,
+}
+
+impl Known {
+    pub fn is_done(&self) -> bool {
+        self.stands == Stands::Done
+    }
+}
+
+/// What happened to a job in this life of the process.
+#[derive(Default)]
+pub struct OfLife {
+    begun: bool,
+    pub cancel_asked: bool,
+    /// The pictures that were kept for it, by their size, which no two share.
+    kept: Vec<u64>,
+    /// The kinds of failure that a back end, the gallery or the time have given cause for.
+    causes: Vec<FailureKind>,
+}
+
+/// A job that has ended in a commit.
+pub struct Ended {
+    pub job: JobId,
+    pub account: AccountId,
+    pub key: KeyId,
+    pub price: i64,
+    pub done: bool,
+    pub at: i64,
+    pub synchronous: bool,
+    pub callback: Option<(tintype_storage::domain::webhook::WebhookId, String)>,
+}
+
+impl Model {
+    /// Accepts, begins and ends jobs as the commit says, and complains of what nobody asked for.
+    pub(super) fn jobs_step(
+        &mut self,
+        changed: &mut Changed,
+        told: &mut Vec<String>,
+    ) -> (BTreeMap<AccountId, Moved>, Vec<Ended>) {
+        let (live, ended) = (
+            std::mem::take(&mut changed.live),
+            std::mem::take(&mut changed.ended),
+        );
+        let (mut moved, mut over): (BTreeMap<AccountId, Moved>, _) = (BTreeMap::new(), Vec::new());
+        let begun = self.begun(&live);
+        for (id, job) in &live {
+            match job {
+                Some(job) if self.jobs.contains_key(id) => self.goes_on(job, &begun, told),
+                Some(job) => {
+                    moved.entry(job.account).or_default();
+                    self.accepted(job, changed, told);
+                }
+                None if ended.contains_key(id) => {}
+                None => self.fault(format!("job {id} has vanished")),
+            }
+        }
+        for (id, job) in ended {
+            match job {
+                Some(job) if matches!(live.get(&id), Some(None)) => {
+                    if let Some(it) = self.ended(&job, told) {
+                        self.let_go(&it, moved.entry(it.account).or_default());
+                        over.push(it);
+                    }
+                }
+                _ => self.fault(format!("the record of the ended job {id} was changed")),
+            }
+        }
+        (moved, over)
+    }
+
+    /// Queued jobs that begin in this commit.
+    fn begun(&self, live: &BTreeMap<JobId, Option<Box<Job>>>) -> Vec<JobId> {
+        let begins = |id: &JobId| {
+            self.jobs
+                .get(id)
+                .is_some_and(|it| it.stands == Stands::Queued)
+        };
+        live.keys().filter(|id| begins(id)).copied().collect()
+    }
+
+    fn accepted(&mut self, job: &Job, changed: &mut Changed, told: &mut Vec<String>) {
+        let number = match &job.brief {
+            Brief::Inline(words) => words.prompt.strip_prefix("request "),
+            Brief::Stored(key) => key.strip_prefix("words/"),
+        };
+        let request = number.and_then(|it| it.parse::<usize>().ok());
+        let Some((request, asked)) =
+            request.and_then(|it| Some((it, self.requests.get(it)?.clone())))
+        else {
+            self.fault(format!("nobody asked for job {}", job.id));
+            return;
+        };
+        let (price, at) = (millionths(job.price), job.created_at.millis());
+        let callback = job.callback.as_ref().map(|it| (it.webhook, it.url.clone()));
+        let as_asked = job.account == asked.account
+            && job.key == asked.key
+            && job.tier == asked.tier
+            && price == asked.price
+            && callback == asked.callback
+            && (job.origin == Origin::Synchronous) == asked.synchronous
+            && job.state == JobState::Queued;
+        if !as_asked {
+            self.fault(format!(
+                "request {request} was accepted as another: {job:?}"
+            ));
+        }
+        let newest = self
+            .jobs
+            .iter()
+            .rev()
+            .find(|(_, it)| it.account == job.account);
+        if newest.is_some_and(|(id, _)| id.0 > job.id.0) {
+            self.fault(format!(
+                "job {} sorts before one that was accepted before it",
+                job.id
+            ));
+        }
+        if let Some(name) = &asked.name {
+            let used = Used {
+                account: job.account,
+                call: b'g',
+                name: name.clone(),
+                expires_at: at + self.rules.retention,
+            };
+            let record = changed.names.remove(&used).flatten();
+            if record
+                .is_none_or(|it| it.made != job.id.0 || it.expires_at.millis() != used.expires_at)
+            {
+                self.fault(format!(
+                    "the key {name} of a job has no record in its commit"
+                ));
+            }
+            let doubled = self.names.used(&used, job.id.0, at);
+            self.faults.extend(doubled);
+        } else if asked.jobs.len() as u64 >= asked.issues {
+            self.fault(format!(
+                "request {request} was sent {} times and has one job more",
+                asked.issues
+            ));
+        }
+        let known = Known {
+            number: self.jobs.len(),
+            request,
+            account: job.account,
+            key: job.key,
+            tier: job.tier,
+            price,
+            synchronous: asked.synchronous,
+            charges: 0,
+            created_at: at,
+            stands: Stands::Queued,
+        };
+        told.push(format!(
+            "job {} accepted for request {request}",
+            known.number
+        ));
+        self.count("jobs");
+        self.requests[request].jobs.push(job.id);
+        self.jobs.insert(job.id, known);
+        self.hold(job.account, job.key, price);
+    }
+
+    fn goes_on(&mut self, job: &Job, begun: &[JobId], told: &mut Vec<String>) {
+        let Some(known) = self.jobs.get(&job.id).cloned() else {
+            return;
+        };
+        let JobState::Processing { started_at, runs } = job.state else {
+            self.fault(format!(
+                "job {} went from {:?} to {}",
+                known.number,
+                known.stands,
+                job.state.word()
+            ));
+            return;
+        };
+        let now = Stands::Processing {
+            started_at: started_at.millis(),
+            runs,
+        };
+        told.push(format!(
+            "job {} {:?} -> {now:?}",
+            known.number, known.stands
+        ));
+        let life = self.of_life.entry(job.id).or_default();
+        let first_of_life = !std::mem::replace(&mut life.begun, true);
+        let fits = match known.stands {
+            Stands::Queued => runs == 1 && started_at.millis() >= known.created_at && first_of_life,
+            Stands::Processing {
+                started_at: at,
+                runs: before,
+            } => {
+                // Once in a life it begins again; an orderly stop takes the run back.
+                let again = runs == before + 1 && runs <= self.rules.max_runs && first_of_life;
+                let cut_off = runs + 1 == before && self.stopping;
+                (again || cut_off) && at == started_at.millis()
+            }
+            Stands::Done | Stands::Failed => false,
+        };
+        if !fits {
+            self.fault(format!(
+                "job {} went from {:?} to {now:?}",
+                known.number, known.stands
+            ));
+        }
+        if known.stands == Stands::Queued {
+            self.in_turn(&known, begun);
+        }
+        if let Some(known) = self.jobs.get_mut(&job.id) {
+            known.stands = now;
+        }
+    }
+
+    /// First in, first out within an account and tier; and nothing begins that is paused.
+    fn in_turn(&mut self, known: &Known, begun: &[JobId]) {
+        let before = self.jobs.iter().find(|(id, it)| {
+            let waits = it.stands == Stands::Queued && !begun.contains(id);
+            let line = it.account == known.account && it.tier == known.tier;
+            // Callers that wait for a picture may have gone away, and their jobs are then about to be canceled.
+            waits && line && it.number < known.number && !it.synchronous
+        });
+        if let Some((_, before)) =
+            before.filter(|(id, _)| !self.of_life.get(id).is_some_and(|it| it.cancel_asked))
+        {
+            let text = format!("job {} began before job {}", known.number, before.number);
+            self.fault(text);
+        }
+        if self.paused[known.tier.index()] && self.uptime > self.paused_since + UNDER_WAY {
+            self.fault(format!("job {} of a paused tier began", known.number));
+        }
+    }
+
+    fn ended(&mut self, job: &Job, told: &mut Vec<String>) -> Option<Ended> {
+        let Some(known) = self.jobs.get(&job.id).cloned() else {
+            self.fault(format!("job {} ended without having begun", job.id));
+            return None;
+        };
+        let life = self.of_life.entry(job.id).or_default();
+        let started = match known.stands {
+            Stands::Processing { started_at, .. } => Some(started_at),
+            _ => None,
+        };
+        let (done, at, fits) = match (&job.state, known.stands) {
+            (
+                JobState::Done {
+                    started_at,
+                    finished_at,
+                    image,
+                },
+                Stands::Processing { .. },
+            ) => {
+                let kept = life.kept.contains(&image.bytes);
+                let in_order = Some(started_at.millis()) == started && finished_at >= started_at;
+                (true, finished_at.millis(), kept && in_order)
+            }
+            (
+                JobState::Failed {
+                    started_at,
+                    finished_at,
+                    kind,
+                    ..
+                },
+                before,
+            ) => {
+                let cause = match (kind, before) {
+                    (FailureKind::Canceled, Stands::Queued) => {
+                        life.cancel_asked || known.synchronous
+                    }
+                    (FailureKind::Interrupted, Stands::Processing { runs, .. }) => {
+                        runs >= self.rules.max_runs && !life.begun
+                    }
+                    (kind, Stands::Processing { .. }) => life.causes.contains(kind),
+                    _ => false,
+                };
+                let in_order = started_at.map(|it| it.millis()) == started
+                    && finished_at.millis() >= started.unwrap_or(known.created_at);
+                (false, finished_at.millis(), cause && in_order)
+            }
+            _ => (false, 0, false),
+        };
+        told.push(format!(
+            "job {} {:?} -> {}",
+            known.number,
+            known.stands,
+            job.state.word()
+        ));
+        if !fits {
+            self.fault(format!(
+                "job {} went from {:?} to {:?} without cause",
+                known.number, known.stands, job.state
+            ));
+        }
+        self.count(match &job.state {
+            JobState::Failed {
+                kind: FailureKind::Canceled,
+                ..
+            } => "jobs canceled",
+            JobState::Failed {
+                kind: FailureKind::Interrupted,
+                ..
+            } => "jobs interrupted",
+            JobState::Failed { .. } => "jobs failed",
+            _ => "jobs done",
+        });
+        if let Some(known) = self.jobs.get_mut(&job.id) {
+            known.stands = if done { Stands::Done } else { Stands::Failed };
+        }
+        Some(Ended {
+            job: job.id,
+            account: known.account,
+            key: known.key,
+            price: known.price,
+            done,
+            at,
+            synchronous: known.synchronous,
+            callback: self.requests[known.request].callback.clone(),
+        })
+    }
+
+    /// A back end is asked for a picture of this job.
+    pub fn generating(&mut self, job: JobId, prompt: &str) {
+        self.count("tries");
+        let Some(known) = self.jobs.get(&job).cloned() else {
+            self.fault(format!(
+                "a back end is asked for job {job}, which is not durable"
+            ));
+            return;
+        };
+        if known.stands.is_terminal() {
+            self.fault(format!(
+                "a back end is asked for job {}, which is over",
+                known.number
+            ));
+        }
+        if prompt != format!("request {}", known.request) {
+            self.fault(format!("job {} is asked for with {prompt:?}", known.number));
+        }
+    }
+
+    /// A picture of this size was kept for a job.
+    pub fn kept(&mut self, job: JobId, bytes: u64) {
+        self.of_life.entry(job).or_default().kept.push(bytes);
+    }
+
+    /// A try, the gallery or the time gave cause for the job to fail in this way.
+    pub fn gave_cause(&mut self, job: JobId, kind: FailureKind) {
+        self.of_life.entry(job).or_default().causes.push(kind);
+    }
+
+    /// The words of a request could not be read: that gives cause to its jobs.
+    pub fn words_failed(&mut self, key: &str) {
+        let number = key
+            .strip_prefix("words/")
+            .and_then(|it| it.parse::<usize>().ok());
+        let jobs = number
+            .and_then(|it| self.requests.get(it))
+            .map(|it| it.jobs.clone());
+        for job in jobs.unwrap_or_default() {
+            self.gave_cause(job, FailureKind::Broken);
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! The reference: what the records must be, in plain integers and sets, by the specification's words alone.
+//!
+//! It is told what callers ask, what back ends and receivers did, and each commit that became durable. A commit is taken apart
+//! into its records; every one of them must follow from the state before it by a step that somebody has asked for. Types of
+//! the domain are read here, none of its functions is called.
+
+mod deliveries;
+mod jobs;
+mod money;
+mod names;
+mod records;
+mod requests;
+
+pub use jobs::Stands;
+pub use records::amount;
+pub use requests::{DepositRequest, Request};
+
+use deliveries::Deliveries;
+use jobs::{Known, OfLife};
+use money::{KeyMoney, Purse};
+use names::Names;
+use records::{Change, Used};
+use requests::Window;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::Job;
+use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::engine::{Key, Value};
+use tintype_storage::store::IdempotencyRecord;
+
+/// The settings of a story.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    pub max_runs: u32,
+    pub max_live: usize,
+    /// How long an idempotency key is remembered, in milliseconds.
+    pub retention: i64,
+    /// The delay before each retry of a delivery, in milliseconds.
+    pub delays: Vec<i64>,
+}
+
+/// A registered webhook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hook {
+    pub id: WebhookId,
+    pub url: String,
+}
+
+/// The webhooks of each account, oldest first.
+pub type Hooks = BTreeMap<AccountId, Vec<Hook>>;
+
+/// What a decision was built on: taken when its commit is handed to the disk.
+#[derive(Clone)]
+pub struct Before {
+    hooks: Arc<Hooks>,
+}
+
+/// What happened, for whoever wants to know whether the stories are worth telling.
+pub type Counts = BTreeMap<&'static str, u64>;
+
+pub struct Model {
+    pub rules: Rules,
+    pub faults: Vec<String>,
+    pub counts: Counts,
+    pub requests: Vec<Request>,
+    pub deposits: Vec<DepositRequest>,
+    windows: BTreeMap<u64, Window>,
+    next_window: u64,
+    purses: BTreeMap<AccountId, Purse>,
+    keys: BTreeMap<KeyId, KeyMoney>,
+    pub jobs: BTreeMap<JobId, Known>,
+    of_life: BTreeMap<JobId, OfLife>,
+    names: Names,
+    pub deliveries: Deliveries,
+    hooks: Arc<Hooks>,
+    hook_accounts: BTreeMap<WebhookId, AccountId>,
+    paused: [bool; 3],
+    paused_since: i64,
+    /// Time that passed, whatever the clock says.
+    uptime: i64,
+    /// By how much the clock was set back in all.
+    pub set_back: i64,
+    /// The highest moment that was ever seen.
+    clock_high: i64,
+    /// Storage has failed in this life.
+    pub storage_failed: bool,
+    /// An orderly stop has been asked for in this life.
+    pub stopping: bool,
+}
+
+/// The records that one commit changes, by kind.
+#[derive(Default)]
+struct Changed {
+    accounts: BTreeMap<AccountId, Option<Account>>,
+    live: BTreeMap<JobId, Option<Box<Job>>>,
+    ended: BTreeMap<JobId, Option<Box<Job>>>,
+    lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
+    spent: BTreeMap<KeyId, Option<KeySpending>>,
+    names: BTreeMap<Used, Option<IdempotencyRecord>>,
+    deliveries: BTreeMap<DeliveryId, Option<Delivery>>,
+    delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
+    dues: BTreeMap<(DeliveryId, i64), bool>,
+    attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
+}
+
+/// What the jobs of one commit did to each account's money.
+#[derive(Clone, Copy, Default)]
+struct Moved {
+    settled: i64,
+    released: i64,
+    deposited: i64,
+    ended: usize,
+}
+
+impl Model {
+    pub fn new(rules: Rules) -> Self {
+        Self {
+            rules,
+            faults: Vec::new(),
+            counts: Counts::new(),
+            requests: Vec::new(),
+            deposits: Vec::new(),
+            windows: BTreeMap::new(),
+            next_window: 0,
+            purses: BTreeMap::new(),
+            keys: BTreeMap::new(),
+            jobs: BTreeMap::new(),
+            of_life: BTreeMap::new(),
+            names: Names::default(),
+            deliveries: Deliveries::default(),
+            hooks: Arc::default(),
+            hook_accounts: BTreeMap::new(),
+            paused: [false; 3],
+            paused_since: 0,
+            uptime: 0,
+            set_back: 0,
+            clock_high: 0,
+            storage_failed: false,
+            stopping: false,
+        }
+    }
+
+    pub fn fault(&mut self, text: String) {
+        self.faults.push(text);
+    }
+
+    pub fn count(&mut self, what: &'static str) {
+        *self.counts.entry(what).or_default() += 1;
+    }
+
+    /// The state that a decision made now is built on.
+    pub fn before(&self) -> Before {
+        Before {
+            hooks: Arc::clone(&self.hooks),
+        }
+    }
+
+    /// The process has started anew: what was only in its memory is gone.
+    pub fn life_begins(&mut self) {
+        let open = self.windows.len() as u64;
+        if open > 0 {
+            *self.counts.entry("calls without an answer").or_default() += open;
+        }
+        self.windows.clear();
+        self.of_life.clear();
+        self.deliveries.life_begins();
+        self.storage_failed = false;
+        self.stopping = false;
+    }
+
+    pub fn hooks_of(&self, account: AccountId) -> &[Hook] {
+        self.hooks.get(&account).map_or(&[], Vec::as_slice)
+    }
+
+    pub fn saw_clock(&mut self, now: i64) {
+        self.clock_high = self.clock_high.max(now);
+        for window in self.windows.values_mut() {
+            window.clock_low = window.clock_low.min(now);
+        }
+    }
+
+    /// A commit has become durable. Returns what there is to tell of it.
+    pub fn commit(
+        &mut self,
+        writes: &[(Key, Option<Value>)],
+        before: &Before,
+        now: i64,
+        uptime: i64,
+    ) -> Vec<String> {
+        self.saw_clock(now);
+        self.uptime = uptime;
+        self.count("commits");
+        let (faults, mut told) = (self.faults.len(), Vec::new());
+        let mut changed = self.sort(writes);
+        let (mut moved, ended) = self.jobs_step(&mut changed, &mut told);
+        self.lines_step(&mut changed, &mut moved);
+        self.spending_step(&changed, &ended);
+        self.names_step(changed.names);
+        self.accounts_step(&changed.accounts, &moved);
+        let deliveries = deliveries::Step {
+            written: changed.deliveries,
+            accounts: changed.delivery_accounts,
+            dues: changed.dues,
+            attempts: changed.attempts,
+            ended,
+            hooks: &before.hooks,
+        };
+        self.deliveries_step(deliveries, &mut told);
+        let new = self.faults[faults..].iter();
+        told.extend(new.map(|fault| format!("FAULT {fault}")));
+        told
+    }
+
+    fn sort(&mut self, writes: &[(Key, Option<Value>)]) -> Changed {
+        let mut changed = Changed::default();
+        let (mut seen, uptime) = (BTreeSet::new(), self.uptime);
+        let mut hook_accounts = BTreeMap::new();
+        for (key, value) in writes {
+            if !seen.insert(key) {
+                self.fault(format!("a commit writes a key twice: {key:?}"));
+            }
+            let Some(change) = records::read(key, value.as_ref()) else {
+                self.fault(format!(
+                    "a record that nobody here writes, or that cannot be read: {key:?}"
+                ));
+                continue;
+            };
+            match change {
+                Change::Account(id, it) => drop(changed.accounts.insert(id, it)),
+                Change::LiveJob(id, it) => drop(changed.live.insert(id, it)),
+                Change::EndedJob(id, it) => drop(changed.ended.insert(id, it)),
+                Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
+                Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
+                Change::Name(used, it) => drop(changed.names.insert(used, it)),
+                Change::Delivery(id, it) => drop(changed.deliveries.insert(id, it)),
+                Change::DeliveryAccount(id, it) => drop(changed.delivery_accounts.insert(id, it)),
+                Change::Due(at, id, it) => drop(changed.dues.insert((id, at), it.is_some())),
+                Change::Attempt(id, number, it) => drop(changed.attempts.insert((id, number), it)),
+                Change::Webhook(id, it) => self.hook_changed(id, it.map(|it| (it.account, it.url))),
+                Change::WebhookAccount(id, it) => drop(hook_accounts.insert(id, it)),
+                Change::ForgottenBefore => {}
+                Change::Pause(it) => {
+                    self.paused =
+                        it.map_or([false; 3], |it| it.tiers.map(|tier| tier || it.project));
+                    self.paused_since = uptime;
+                }
+            }
+        }
+        for (id, account) in hook_accounts {
+            let of = self
+                .hooks
+                .iter()
+                .find(|(_, hooks)| hooks.iter().any(|it| it.id == id));
+            if of.map(|(account, _)| *account) != account {
+                self.fault(format!("webhook {id} is said to be of {account:?}"));
+            }
+        }
+        changed
+    }
+
+    fn hook_changed(&mut self, id: WebhookId, hook: Option<(AccountId, String)>) {
+        let hooks = Arc::make_mut(&mut self.hooks);
+        match hook {
+            Some((account, url)) => {
+                self.hook_accounts.insert(id, account);
+                let of_account = hooks.entry(account).or_default();
+                of_account.retain(|it| it.id != id);
+                // In the order of registration, whatever the ids say.
+                of_account.push(Hook { id, url });
+            }
+            None => {
+                if let Some(account) = self.hook_accounts.get(&id) {
+                    hooks.entry(*account).or_default().retain(|it| it.id != id);
+                }
+            }
+        }
+    }
+
+    /// What is still owed once the world has been calm for long: nothing may be.
+    pub fn check_nothing_is_owed(&mut self) {
+        let unfinished: Vec<String> = self
+            .jobs
+            .values()
+            .filter(|job| !job.stands.is_terminal())
+            .map(|job| format!("job {} never ended: {:?}", job.number, job.stands))
+            .collect();
+        let held = self.purses.values().filter(|purse| purse.reserved != 0);
+        let held: Vec<String> = held
+            .map(|it| format!("{} is still reserved", it.reserved))
+            .collect();
+        let unanswered = self.windows.len();
+        self.faults.extend(unfinished.into_iter().chain(held));
+        if unanswered > 0 {
+            self.fault(format!("{unanswered} calls were never answered"));
+        }
+        let pending = self.deliveries.pending();
+        self.faults.extend(
+            pending
+                .into_iter()
+                .map(|id| format!("delivery {id} is pending for ever")),
+        );
+    }
+}

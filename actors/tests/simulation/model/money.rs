@@ -1,0 +1,296 @@
+//! Balances, reservations, ledgers and what keys spend, all in millionths.
+
+use super::jobs::Ended;
+use super::records::{Used, millionths};
+use super::{Changed, Model, Moved};
+use std::collections::BTreeMap;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
+use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+
+const DAY: i64 = 86_400_000;
+
+/// What an account has.
+#[derive(Default)]
+pub struct Purse {
+    pub balance: i64,
+    pub reserved: i64,
+    deposited: i64,
+    charged: i64,
+    last_line: Option<TransactionId>,
+    pub live: usize,
+}
+
+/// What a key may spend, holds and has spent.
+#[derive(Clone, Copy, Default)]
+pub struct KeyMoney {
+    pub total: Option<i64>,
+    pub daily: Option<i64>,
+    pub held: i64,
+    pub spent: i64,
+    day: i64,
+    spent_in_day: i64,
+}
+
+impl Model {
+    /// Tells of a key and its limits.
+    pub fn key(&mut self, key: KeyId, total: Option<i64>, daily: Option<i64>) {
+        let money = KeyMoney {
+            total,
+            daily,
+            ..KeyMoney::default()
+        };
+        self.keys.insert(key, money);
+    }
+
+    /// An account was opened with so much, before the story began.
+    pub fn opened(&mut self, account: AccountId, balance: i64, line: TransactionId) {
+        let purse = Purse {
+            balance,
+            deposited: balance,
+            last_line: Some(line),
+            ..Purse::default()
+        };
+        self.purses.insert(account, purse);
+    }
+
+    pub fn limits(&self, key: KeyId) -> (Option<i64>, Option<i64>) {
+        self.keys
+            .get(&key)
+            .map_or((None, None), |it| (it.total, it.daily))
+    }
+
+    pub fn available(&self, account: AccountId) -> i64 {
+        self.purses
+            .get(&account)
+            .map_or(0, |it| it.balance - it.reserved)
+    }
+
+    pub fn live(&self, account: AccountId) -> usize {
+        self.purses.get(&account).map_or(0, |it| it.live)
+    }
+
+    pub fn all_live(&self) -> usize {
+        self.purses.values().map(|it| it.live).sum()
+    }
+
+    pub fn used(&self, key: KeyId) -> i64 {
+        self.keys.get(&key).map_or(0, |it| it.held + it.spent)
+    }
+
+    pub(super) fn hold(&mut self, account: AccountId, key: KeyId, price: i64) {
+        let purse = self.purses.entry(account).or_default();
+        purse.reserved += price;
+        purse.live += 1;
+        let money = self.keys.entry(key).or_default();
+        money.held += price;
+    }
+
+    /// A job has ended: what was held for it is charged, or given back.
+    pub(super) fn let_go(&mut self, ended: &Ended, moved: &mut Moved) {
+        let purse = self.purses.entry(ended.account).or_default();
+        purse.reserved -= ended.price;
+        purse.live -= 1;
+        moved.ended += 1;
+        let key = self.keys.entry(ended.key).or_default();
+        key.held -= ended.price;
+        if ended.done {
+            moved.settled += ended.price;
+            key.spent += ended.price;
+        } else {
+            moved.released += ended.price;
+        }
+    }
+
+    /// New lines of ledgers: a charge for each job that was done in this commit, and deposits that were asked for.
+    pub(super) fn lines_step(
+        &mut self,
+        changed: &mut Changed,
+        moved: &mut BTreeMap<AccountId, Moved>,
+    ) {
+        let lines = std::mem::take(&mut changed.lines);
+        for ((account, id), line) in lines {
+            let Some(line) = line else {
+                self.fault(format!("line {id} of a ledger was removed"));
+                continue;
+            };
+            let of_account = moved.entry(account).or_default();
+            match line.kind {
+                EntryKind::Charge => of_account.settled += millionths(line.amount),
+                EntryKind::Deposit | EntryKind::Adjustment => {
+                    of_account.deposited += millionths(line.amount).max(0);
+                    self.deposited(account, &line, changed);
+                }
+            }
+            self.line(account, id, &line);
+        }
+        for (account, moved) in moved {
+            // Each done job had its charge taken off again, so nothing is left.
+            if moved.settled != 0 {
+                self.fault(format!(
+                    "account {account}: done jobs and charges differ by {}",
+                    moved.settled
+                ));
+            }
+        }
+    }
+
+    fn line(&mut self, account: AccountId, id: TransactionId, line: &LedgerEntry) {
+        let purse = self.purses.entry(account).or_default();
+        let amount = millionths(line.amount);
+        purse.balance += amount;
+        match line.kind {
+            EntryKind::Charge => purse.charged -= amount,
+            EntryKind::Deposit | EntryKind::Adjustment => purse.deposited += amount,
+        }
+        let rises = purse.last_line.is_none_or(|last| last.0 < id.0);
+        purse.last_line = Some(id);
+        let balance = purse.balance;
+        if !rises {
+            self.fault(format!("line {id} sorts before one that was there"));
+        }
+        if line.id != id || millionths(line.balance_after) != balance {
+            self.fault(format!(
+                "line {id} says balance {}, it is {balance}",
+                line.balance_after
+            ));
+        }
+        if let (EntryKind::Charge, Some(job)) = (line.kind, line.job) {
+            let job = self.jobs.get_mut(&job);
+            let fits = job.is_some_and(|job| {
+                job.charges += 1;
+                job.charges == 1 && job.account == account && job.price == -amount && job.is_done()
+            });
+            if !fits {
+                self.fault(format!(
+                    "charge {id} of {} does not fit its job",
+                    line.amount
+                ));
+            }
+        }
+    }
+
+    fn deposited(&mut self, account: AccountId, line: &LedgerEntry, changed: &mut Changed) {
+        let number = line
+            .reference
+            .as_deref()
+            .and_then(|it| it.strip_prefix("deposit ")?.parse::<usize>().ok());
+        let Some(known) = number.and_then(|it| self.deposits.get_mut(it)) else {
+            self.fault(format!("nobody asked for the deposit {:?}", line.reference));
+            return;
+        };
+        known.lines += 1;
+        let known = known.clone();
+        let at = line.created_at.millis();
+        let once = match &known.name {
+            None => known.lines <= known.issues,
+            Some(name) => {
+                let used = Used {
+                    account,
+                    call: b'd',
+                    name: name.clone(),
+                    expires_at: at + self.rules.retention,
+                };
+                let record = changed.names.remove(&used).flatten();
+                let doubled = self.names.used(&used, line.id.0, at);
+                let recorded = record.is_some_and(|it| {
+                    it.made == line.id.0 && it.expires_at.millis() == used.expires_at
+                });
+                if !recorded {
+                    self.fault(format!("the key {name} of a deposit has no record"));
+                }
+                self.faults.extend(doubled);
+                true
+            }
+        };
+        if !once || known.account != account || known.amount != millionths(line.amount) {
+            self.fault(format!(
+                "the deposit {:?} was made in another way, or too often",
+                line.reference
+            ));
+        }
+    }
+
+    /// What keys have spent, against the jobs that were done in this commit.
+    pub(super) fn spending_step(&mut self, changed: &Changed, ended: &[Ended]) {
+        for done in ended.iter().filter(|it| it.done) {
+            let money = self.keys.entry(done.key).or_default();
+            let day = done.at.div_euclid(DAY);
+            // A clock that is set back opens no day anew.
+            money.spent_in_day = if money.day >= day {
+                money.spent_in_day
+            } else {
+                0
+            } + done.price;
+            money.day = money.day.max(day);
+            let money = *money;
+            if money.daily.is_some_and(|daily| money.spent_in_day > daily) {
+                self.fault(format!("a key has spent {} in a day", money.spent_in_day));
+            }
+            if !changed.spent.contains_key(&done.key) {
+                self.fault("a charge is not in its key's spending".to_owned());
+            }
+        }
+        for (key, record) in &changed.spent {
+            let spent = self.keys.get(key).map_or(0, |it| it.spent);
+            if record.map(|it| millionths(it.total)) != Some(spent) {
+                self.fault(format!(
+                    "a key has spent {spent}, its record says {record:?}"
+                ));
+            }
+        }
+        let over: Vec<String> = self
+            .keys
+            .values()
+            .filter(|it| it.total.is_some_and(|total| it.held + it.spent > total))
+            .map(|it| {
+                format!(
+                    "a key holds {} and has spent {}, over its limit",
+                    it.held, it.spent
+                )
+            })
+            .collect();
+        self.faults.extend(over);
+    }
+
+    /// The account records say what is true, and do so in the very commit that changes it.
+    pub(super) fn accounts_step(
+        &mut self,
+        accounts: &BTreeMap<AccountId, Option<Account>>,
+        moved: &BTreeMap<AccountId, Moved>,
+    ) {
+        for (account, record) in accounts {
+            let Some(purse) = self.purses.get(account) else {
+                self.fault(format!("account {account} came from nowhere"));
+                continue;
+            };
+            let expected = [
+                purse.balance,
+                purse.reserved,
+                purse.deposited,
+                purse.charged,
+            ];
+            let books = record.as_ref().map(|it| it.books);
+            let found =
+                books.map(|it| [it.balance, it.reserved, it.deposited, it.charged].map(millionths));
+            if found != Some(expected) {
+                self.fault(format!(
+                    "account {account}: the books are {found:?}, by the records {expected:?}"
+                ));
+            }
+            if expected[1] < 0 || expected[1] > expected[0] {
+                self.fault(format!(
+                    "account {account}: reserved is not within the balance: {expected:?}"
+                ));
+            }
+        }
+        for (account, moved) in moved {
+            if !accounts.contains_key(account) {
+                self.fault(format!(
+                    "account {account}: money moved and its books did not"
+                ));
+            }
+            self.widen(*account, moved.released + moved.deposited, moved.ended);
+        }
+    }
+}

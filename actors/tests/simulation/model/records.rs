@@ -1,0 +1,127 @@
+//! What a commit changes, read from its raw keys and values.
+
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::Job;
+use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::engine::{Key, Value};
+use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, decode};
+use uuid::Uuid;
+
+/// One changed record; `None` where it is removed.
+#[derive(Debug)]
+pub enum Change {
+    Account(AccountId, Option<Account>),
+    LiveJob(JobId, Option<Box<Job>>),
+    EndedJob(JobId, Option<Box<Job>>),
+    Line(AccountId, TransactionId, Option<LedgerEntry>),
+    Spent(KeyId, Option<KeySpending>),
+    Name(Used, Option<IdempotencyRecord>),
+    Webhook(WebhookId, Option<Webhook>),
+    WebhookAccount(WebhookId, Option<AccountId>),
+    Delivery(DeliveryId, Option<Delivery>),
+    DeliveryAccount(DeliveryId, Option<AccountId>),
+    Due(i64, DeliveryId, Option<DueDelivery>),
+    Attempt(DeliveryId, u32, Option<Attempt>),
+    Pause(Option<Pause>),
+    /// The mark that tells a forgotten delivery from a lost one.
+    ForgottenBefore,
+}
+
+/// The key of a use of an idempotency key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Used {
+    pub account: AccountId,
+    /// `b'g'` for a generation, `b'd'` for a deposit.
+    pub call: u8,
+    pub name: String,
+    pub expires_at: i64,
+}
+
+/// Millionths, from the text that callers are shown.
+pub fn millionths(amount: Amount) -> i64 {
+    let text = amount.to_string();
+    let (sign, digits) = text
+        .strip_prefix('-')
+        .map_or((1, text.as_str()), |it| (-1, it));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let number = |text: &str| text.parse::<i64>().expect("digits");
+    sign * (number(whole) * 1_000_000 + number(&format!("{fraction:0<6}")))
+}
+
+/// An amount of so many millionths.
+pub fn amount(millionths: i64) -> Amount {
+    let sign = if millionths < 0 { "-" } else { "" };
+    let size = millionths.unsigned_abs();
+    let text = format!("{sign}{}.{:06}", size / 1_000_000, size % 1_000_000);
+    text.parse().expect("an amount")
+}
+
+fn id(bytes: &[u8]) -> Option<Uuid> {
+    Uuid::from_slice(bytes).ok()
+}
+
+fn record<R: Record>(value: Option<&Value>) -> Option<Option<R>> {
+    value
+        .map(|bytes| decode(bytes).ok())
+        .map_or(Some(None), |it| it.map(Some))
+}
+
+/// Reads a change; `None` for one that no actor of this story makes, or that cannot be read.
+pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
+    let (kind, rest) = key.split_first()?;
+    Some(match kind {
+        b'a' => Change::Account(AccountId(id(rest)?), record(value)?),
+        b'l' => Change::LiveJob(JobId(id(rest.get(16..)?)?), record(value)?.map(Box::new)),
+        b'e' => Change::EndedJob(JobId(id(rest.get(16..)?)?), record(value)?.map(Box::new)),
+        b't' => {
+            let (account, line) = rest.split_at_checked(16)?;
+            Change::Line(
+                AccountId(id(account)?),
+                TransactionId(id(line)?),
+                record(value)?,
+            )
+        }
+        b'u' => Change::Spent(KeyId(id(rest)?), record(value)?),
+        b'i' => {
+            let (account, rest) = rest.split_at_checked(16)?;
+            let (call, rest) = rest.split_first()?;
+            let (length, rest) = rest.split_at_checked(8)?;
+            let length = u64::from_be_bytes(length.try_into().ok()?);
+            let (name, end) = rest.split_at_checked(usize::try_from(length).ok()?)?;
+            let used = Used {
+                account: AccountId(id(account)?),
+                call: *call,
+                name: String::from_utf8(name.to_vec()).ok()?,
+                expires_at: i64::from_be_bytes(end.try_into().ok()?),
+            };
+            Change::Name(used, record(value)?)
+        }
+        b'w' => Change::Webhook(WebhookId(id(rest.get(16..)?)?), record(value)?),
+        b'W' => Change::WebhookAccount(WebhookId(id(rest)?), record(value)?),
+        b'v' => Change::Delivery(DeliveryId(id(rest.get(16..)?)?), record(value)?),
+        b'V' => Change::DeliveryAccount(DeliveryId(id(rest)?), record(value)?),
+        b'q' => {
+            let (due, delivery) = rest.split_at_checked(8)?;
+            let due = i64::from_be_bytes(due.try_into().ok()?);
+            Change::Due(due, DeliveryId(id(delivery)?), record(value)?)
+        }
+        b'n' => {
+            let (delivery, number) = rest.split_at_checked(16)?;
+            let number = u32::from_be_bytes(number.try_into().ok()?);
+            Change::Attempt(DeliveryId(id(delivery)?), number, record(value)?)
+        }
+        b's' if rest == b"pause" => Change::Pause(record(value)?),
+        b's' if rest == b"deliveries forgotten before" => {
+            record::<Timestamp>(value)??;
+            Change::ForgottenBefore
+        }
+        _ => return None,
+    })
+}

@@ -1,0 +1,212 @@
+//! What callers ask, and whether the answers that they get may be given.
+
+use super::{Model, Stands};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::ledger::LedgerError;
+use tintype_storage::domain::spending::Period;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::store::{AcceptError, Accepted, DepositError};
+
+/// A generation request. It may be sent several times.
+#[derive(Clone, Debug)]
+pub struct Request {
+    pub account: AccountId,
+    pub key: KeyId,
+    pub price: i64,
+    pub tier: Tier,
+    /// Its caller waits for the picture.
+    pub synchronous: bool,
+    pub callback: Option<(WebhookId, String)>,
+    /// Its idempotency key.
+    pub name: Option<String>,
+    /// Its words lie in the object store.
+    pub stored: bool,
+    /// How often it was sent.
+    pub issues: u64,
+    /// What came of it.
+    pub jobs: Vec<JobId>,
+}
+
+/// A deposit. It may be asked for several times.
+#[derive(Clone, Debug)]
+pub struct DepositRequest {
+    pub account: AccountId,
+    pub amount: i64,
+    pub name: Option<String>,
+    pub issues: u64,
+    pub lines: u64,
+}
+
+/// A call that waits for its answer, with the extremes of what it may have been decided on.
+pub struct Window {
+    request: usize,
+    account: AccountId,
+    key: KeyId,
+    pub least_available: i64,
+    pub most_live: usize,
+    pub most_used: i64,
+    pub clock_low: i64,
+}
+
+impl Model {
+    /// A request is sent. Returns the number of the call.
+    pub fn issue(&mut self, request: usize, now: i64) -> u64 {
+        self.saw_clock(now);
+        self.count("calls");
+        let asked = &mut self.requests[request];
+        asked.issues += 1;
+        let (account, key) = (asked.account, asked.key);
+        let window = Window {
+            request,
+            account,
+            key,
+            least_available: self.available(account),
+            most_live: self.live(account),
+            most_used: self.used(key),
+            clock_low: now,
+        };
+        self.next_window += 1;
+        self.windows.insert(self.next_window, window);
+        self.next_window
+    }
+
+    /// The extremes after a commit that gave so much back to an account, and ended so many of its jobs.
+    pub fn widen(&mut self, account: AccountId, given_back: i64, ended: usize) {
+        let (available, live) = (self.available(account), self.live(account));
+        let used: Vec<(KeyId, i64)> = self
+            .keys
+            .keys()
+            .map(|key| (*key, self.used(*key)))
+            .collect();
+        for window in self.windows.values_mut().filter(|it| it.account == account) {
+            window.least_available = window.least_available.min(available - given_back);
+            window.most_live = window.most_live.max(live + ended);
+            for (_, used) in used.iter().filter(|(key, _)| *key == window.key) {
+                window.most_used = window.most_used.max(used + given_back);
+            }
+        }
+    }
+
+    /// A call has ended without an answer.
+    pub fn unanswered(&mut self, call: u64) {
+        self.windows.remove(&call);
+        self.count("calls without an answer");
+    }
+
+    /// A call is answered.
+    pub fn answered(&mut self, call: u64, outcome: &Result<Accepted, AcceptError>, now: i64) {
+        self.saw_clock(now);
+        let Some(window) = self.windows.remove(&call) else {
+            return;
+        };
+        let number = window.request;
+        let request = self.requests[number].clone();
+        let complaint = match outcome {
+            Ok(Accepted {
+                job,
+                replayed: false,
+            }) => {
+                self.count("accepted");
+                let known = self.jobs.get(job);
+                let ours = known.is_some_and(|it| it.request == number);
+                (!ours)
+                    .then(|| format!("request {number} was answered {job} before that was durable"))
+            }
+            Ok(Accepted {
+                job,
+                replayed: true,
+            }) => {
+                self.count("replayed");
+                let known = self.jobs.contains_key(job) && request.jobs.contains(job);
+                let remembered = request.name.as_deref().is_some_and(|name| {
+                    self.names
+                        .stood_for(request.account, b'g', name, window.clock_low, |made| {
+                            made == job.0
+                        })
+                });
+                (!known || !remembered).then(|| format!("request {number} was replayed as {job}"))
+            }
+            Err(AcceptError::KeyReused) => {
+                self.count("refused: key reused");
+                let remembered = request.name.as_deref().is_some_and(|name| {
+                    let other = |made| !request.jobs.iter().any(|job| job.0 == made);
+                    self.names
+                        .stood_for(request.account, b'g', name, window.clock_low, other)
+                });
+                (!remembered).then(|| format!("request {number}: its key was called reused"))
+            }
+            Err(AcceptError::TooManyLive(_)) => {
+                self.count("refused: too many live");
+                (window.most_live < self.rules.max_live).then(|| {
+                    format!(
+                        "request {number}: {} live jobs were too many",
+                        window.most_live
+                    )
+                })
+            }
+            Err(AcceptError::Ledger(LedgerError::Insufficient { .. })) => {
+                self.count("refused: balance");
+                (window.least_available >= request.price).then(|| {
+                    format!(
+                        "request {number}: {} did not cover {}",
+                        window.least_available, request.price
+                    )
+                })
+            }
+            Err(AcceptError::KeyLimit(limit)) => {
+                self.count("refused: key limit");
+                let total = self.keys.get(&request.key).and_then(|it| it.total);
+                let within = total.is_some_and(|total| window.most_used + request.price <= total);
+                (limit.period == Period::Total && within).then(|| {
+                    format!(
+                        "request {number}: {} used was over the key's limit",
+                        window.most_used
+                    )
+                })
+            }
+            Err(AcceptError::Store(_)) if self.storage_failed => None,
+            Err(error) => Some(format!("request {number} was refused: {error}")),
+        };
+        self.faults.extend(complaint);
+    }
+
+    /// A deposit is asked for.
+    pub fn deposit_issued(&mut self, number: usize) {
+        self.deposits[number].issues += 1;
+    }
+
+    /// It is answered.
+    pub fn deposit_answered(&mut self, number: usize, outcome: &Result<(), DepositError>) {
+        let deposit = &self.deposits[number];
+        let complaint = match outcome {
+            Ok(()) => (deposit.lines == 0)
+                .then(|| format!("deposit {number} was answered before it was durable")),
+            Err(DepositError::KeyReused) => deposit
+                .name
+                .is_none()
+                .then(|| format!("deposit {number} has no key to reuse")),
+            Err(DepositError::Ledger(LedgerError::BelowReserved { .. })) => (deposit.amount >= 0)
+                .then(|| format!("deposit {number} of {} was refused", deposit.amount)),
+            Err(DepositError::Store(_)) if self.storage_failed => None,
+            Err(error) => Some(format!("deposit {number} was refused: {error}")),
+        };
+        self.count("deposits answered");
+        self.faults.extend(complaint);
+    }
+
+    /// A caller asks for a job to be canceled.
+    pub fn cancel_asked(&mut self, job: JobId) {
+        self.of_life.entry(job).or_default().cancel_asked = true;
+    }
+
+    /// And hears that it is.
+    pub fn cancel_answered(&mut self, job: JobId, canceled: bool) {
+        let stands = self.jobs.get(&job).map(|it| it.stands);
+        if canceled && stands != Some(Stands::Failed) {
+            self.fault(format!(
+                "a cancellation was answered while the job is {stands:?}"
+            ));
+        }
+    }
+}

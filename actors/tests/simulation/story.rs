@@ -1,0 +1,208 @@
+//! A story: what chance from a seed makes of several lives of the process.
+
+use crate::chance::Chance;
+use crate::disk::Image;
+use crate::life::{Ending, Plan, live};
+use crate::model::{Counts, Model, Rules, amount};
+use crate::world::{BEGIN, World};
+use std::fmt;
+use std::sync::Arc;
+use tintype_actors::outbox::OutboxLimits;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::engine::{Engine, commit_and_wait};
+use tintype_storage::store::Store;
+use uuid::Uuid;
+
+/// What came of a seed.
+pub struct Story {
+    pub lines: Vec<String>,
+    pub faults: Vec<String>,
+    pub figures: Figures,
+}
+
+/// How often what happened.
+#[derive(Default)]
+pub struct Figures(Counts);
+
+/// What has to happen somewhere in a few hundred stories, for else they prove little.
+const EXPECTED: [&str; 23] = [
+    "accepted",
+    "replayed",
+    "refused: key reused",
+    "refused: balance",
+    "refused: key limit",
+    "refused: too many live",
+    "calls without an answer",
+    "jobs done",
+    "jobs failed",
+    "jobs canceled",
+    "jobs interrupted",
+    "crashes",
+    "storage failures",
+    "orderly stops",
+    "clock steps",
+    "deposits answered",
+    "names forgotten",
+    "deliveries forgotten",
+    "delivered",
+    "given up",
+    "webhooks gone",
+    "redeliveries",
+    "tests of webhooks",
+];
+
+impl Figures {
+    pub fn add(&mut self, other: &Self) {
+        for (what, count) in &other.0 {
+            *self.0.entry(what).or_default() += count;
+        }
+    }
+
+    pub fn is_varied(&self) -> bool {
+        EXPECTED.iter().all(|what| self.0.contains_key(what))
+    }
+}
+
+impl fmt::Display for Figures {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts: Vec<String> = self
+            .0
+            .iter()
+            .map(|(what, count)| format!("{count} {what}"))
+            .collect();
+        f.write_str(&parts.join(", "))?;
+        let missing: Vec<&str> = EXPECTED
+            .iter()
+            .filter(|it| !self.0.contains_key(*it))
+            .copied()
+            .collect();
+        if !missing.is_empty() {
+            write!(f, "; none of: {}", missing.join(", "))?;
+        }
+        Ok(())
+    }
+}
+
+/// Tells the story of a seed.
+pub fn tell(seed: u64) -> Story {
+    let chance = Chance::new(seed);
+    let rules = Rules {
+        max_runs: 1 + chance.below(4) as u32,
+        max_live: chance.pick(&[4, 8, 100]).unwrap_or(8),
+        retention: chance
+            .pick(&[60_000, 3_600_000, 86_400_000])
+            .unwrap_or(60_000),
+        delays: [60, 120, 300, 600, 900, 1_200]
+            .map(|it| it * 1_000)
+            .to_vec(),
+    };
+    let world = World::new(chance.clone(), Model::new(rules));
+    let (plan, mut image) = begin(&world);
+    let lives = 2 + chance.below(4);
+    for life in 0..=lives {
+        let ending = if life == lives {
+            Ending::Calm
+        } else {
+            ending(&chance)
+        };
+        let (disk, next) = live(&world, &plan, image, ending);
+        if matches!(ending, Ending::Crash { .. }) {
+            world.model.lock().count("crashes");
+        }
+        drop(disk);
+        image = next;
+        if !world.model.lock().faults.is_empty() {
+            break;
+        }
+    }
+    let mut model = world.model.lock();
+    Story {
+        lines: world.lines(),
+        faults: std::mem::take(&mut model.faults),
+        figures: Figures(std::mem::take(&mut model.counts)),
+    }
+}
+
+fn ending(chance: &Chance) -> Ending {
+    let steps = 6 + chance.below(30);
+    match chance.below(10) {
+        0..5 => Ending::Crash {
+            steps,
+            at_commit: Some(1 + chance.below(1 + steps * 3)),
+        },
+        5..7 => Ending::Crash {
+            steps,
+            at_commit: None,
+        },
+        7 => Ending::Failure {
+            steps,
+            at_commit: 1 + chance.below(1 + steps),
+        },
+        _ => Ending::Stop {
+            steps,
+            grace: chance.millis(0, 60_000),
+        },
+    }
+}
+
+/// Accounts with some money and keys, and how much there is of everything.
+fn begin(world: &World) -> (Plan, Image) {
+    let chance = &world.chance;
+    let engine = Arc::new(MemoryEngine::new());
+    let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
+    let mut keys = Vec::new();
+    for number in 0..1 + u128::from(chance.below(3)) {
+        let id = AccountId(Uuid::from_u128(0xa00 + number));
+        let balance = chance.between(200_000, 6_000_000);
+        let line = LedgerEntry {
+            id: TransactionId(Uuid::from_u128(1 + number)),
+            kind: EntryKind::Deposit,
+            amount: amount(balance),
+            balance_after: amount(balance),
+            job: None,
+            reference: None,
+            created_at: Timestamp::from_millis(BEGIN),
+        };
+        let books = Books {
+            balance: amount(balance),
+            deposited: amount(balance),
+            ..Books::default()
+        };
+        let account = Account {
+            id,
+            name: format!("account {number}"),
+            books,
+            created_at: Timestamp::from_millis(BEGIN),
+        };
+        commit_and_wait(&*engine, store.open_account(&account, Some(&line))).expect("an account");
+        let mut model = world.model.lock();
+        model.opened(id, balance, line.id);
+        for key in 0..2 {
+            let limit = |times: i64| chance.one_in(3).then(|| chance.between(100_000, times));
+            let (total, daily) = (limit(2_000_000), limit(1_000_000));
+            let key = KeyId(Uuid::from_u128(0xb00 + number * 16 + key));
+            model.key(key, total, daily);
+            keys.push((id, key));
+        }
+    }
+    let weights = chance.pick(&[
+        [None; 3],
+        [Some(2), Some(1), None],
+        [Some(1), Some(1), Some(3)],
+    ]);
+    let plan = Plan {
+        keys,
+        places: [0, 1, 2].map(|_| 1 + chance.below(3) as usize).to_vec(),
+        retries: chance.below(3) as u32,
+        outbox: OutboxLimits {
+            total: 2 + chance.below(6) as usize,
+            per_receiver: 1 + chance.below(3) as usize,
+        },
+        weights: weights.unwrap_or_default(),
+    };
+    (plan, engine.image())
+}

@@ -1,0 +1,56 @@
+//! What the operator can do about an error of the file system.
+
+use std::io;
+
+/// Too many open files, in this process and in the whole system.
+const NO_DESCRIPTORS: [i32; 2] = [24, 23];
+/// The disk itself, or the way to it.
+const INPUT_OUTPUT: i32 = 5;
+
+/// The error, and what to do.
+pub fn explain(error: &io::Error) -> String {
+    use io::ErrorKind::{
+        AlreadyExists, NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem,
+        StorageFull,
+    };
+    let advice = match error.kind() {
+        PermissionDenied => "make it readable and writable for this user",
+        AlreadyExists | NotADirectory => return "there is a file in its place".into(),
+        StorageFull | QuotaExceeded => "free some space, then start again",
+        ReadOnlyFilesystem => {
+            "the file system is read-only: look into the system's log for why, and mount it writable"
+        }
+        _ => match error.raw_os_error() {
+            Some(code) if NO_DESCRIPTORS.contains(&code) => {
+                "raise the limit of open files (ulimit -n), then start again"
+            }
+            Some(INPUT_OUTPUT) => {
+                "the disk is failing: look into the system's log, then start again there or from a backup elsewhere"
+            }
+            _ => return error.to_string(),
+        },
+    };
+    format!("{error}; {advice}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_error_that_an_operator_can_mend_says_how() {
+        for (code, word) in [
+            (28, "free some space"),
+            (122, "free some space"),
+            (24, "ulimit -n"),
+            (23, "ulimit -n"),
+            (30, "read-only"),
+            (13, "writable for this user"),
+            (5, "system's log"),
+        ] {
+            let text = explain(&io::Error::from_raw_os_error(code));
+            assert!(text.contains(word), "{code}: {text}");
+        }
+        assert_eq!(explain(&io::Error::other("odd")), "odd");
+    }
+}

@@ -1,0 +1,96 @@
+//! The process that something is done to: plays the story on a real engine and says of each commit when it is begun and when it
+//! is answered.
+
+use crate::script;
+use std::env;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::engine::journal::Layout;
+use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
+use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
+
+/// Where the store of a child lies.
+pub const STORE: &str = "store";
+const DIRECTORY: &str = "TINTYPE_CRASHES_DIRECTORY";
+
+/// Small files and short rounds, so that a short story recycles files and gives sled much to do.
+pub fn options() -> SledOptions {
+    SledOptions {
+        journal: Layout {
+            segment_bytes: 12 * 1024,
+            step_bytes: 4 * 1024,
+            kept: 1,
+        },
+        rounds: Rounds {
+            bytes: 3 * 1024,
+            after: Duration::from_millis(3),
+        },
+        commit_timeout: Duration::from_millis(700),
+        ..SledOptions::new(Arc::new(|error| say(&format!("failed: {error}"))))
+    }
+}
+
+/// The command that plays the story in a directory.
+pub fn command(directory: &Path) -> std::process::Command {
+    let mut command = std::process::Command::new(env::current_exe().expect("this program"));
+    command
+        .args([
+            "--exact",
+            "child::plays_the_story_as_a_child",
+            "--nocapture",
+        ])
+        .args(["--test-threads", "1"])
+        .env(DIRECTORY, directory);
+    command
+}
+
+/// One line to whoever started this child, at once and in one write.
+fn say(word: &str) {
+    let mut stdout = std::io::stdout().lock();
+    let said = stdout.write_all(format!("{word}\n").as_bytes());
+    said.and_then(|()| stdout.flush()).expect("stdout");
+}
+
+/// Ends the process, as the service does after a failure, without another look at what may hang.
+fn end(code: i32) -> ! {
+    std::process::exit(code)
+}
+
+fn refused(error: &EngineError) -> ! {
+    say(&format!("refused: {error}"));
+    end(3)
+}
+
+/// Plays the story when it is run as a child, and nothing when it is run as a test.
+#[test]
+fn plays_the_story_as_a_child() {
+    let Some(directory) = env::var_os(DIRECTORY).map(PathBuf::from) else {
+        return;
+    };
+    // The test harness has begun a line of its own.
+    say("");
+    let mut number = 0;
+    for round in 0..script::ROUNDS {
+        let engine = match SledEngine::open(&directory.join(STORE), options()) {
+            Ok(engine) => Arc::new(engine),
+            Err(error) => {
+                say(&format!("not opened: {error}"));
+                end(2)
+            }
+        };
+        let dynamic: Arc<dyn Engine> = Arc::clone(&engine) as _;
+        script::play(&dynamic, round, &mut |writes| {
+            number += 1;
+            say(&format!("begun {number}"));
+            match commit_and_wait(&*engine, writes) {
+                Ok(()) => say(&format!("answered {number}")),
+                Err(error) => refused(&error),
+            }
+        });
+        engine.close();
+    }
+    say("through");
+    end(0)
+}

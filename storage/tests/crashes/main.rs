@@ -1,0 +1,86 @@
+//! The crash matrix and the fault matrix of the store: a scripted story is played by a child process, once for each system call
+//! that it makes on its files, and at that call the process dies or the call goes wrong. Then the store is opened as after any
+//! restart: all that was answered is there, nothing is half, every invariant holds, and it goes on.
+//!
+//! Nothing is sampled: the number of the call rises until the story comes through untouched. `TINTYPE_CRASHES` names the deeds
+//! to try; without it all are tried.
+
+mod child;
+mod matrix;
+mod script;
+
+use matrix::{Figures, Matrix};
+
+/// Tries a deed at every call, and says what came of it.
+fn at_every_call(deed: &str, lasting: bool) {
+    if std::env::var("TINTYPE_CRASHES").is_ok_and(|only| !only.split(',').any(|it| it == deed)) {
+        return;
+    }
+    let matrix = Matrix::new();
+    let Figures {
+        calls,
+        ended,
+        came_through,
+        not_opened,
+    } = matrix.run(deed, lasting);
+    println!(
+        "{deed}{}: at each of {calls} calls; {ended} ends, {came_through} stories came through, {not_opened} starts refused; nothing lost",
+        if lasting { ", lasting" } else { "" }
+    );
+    assert!(calls > 15, "{deed} was tried at {calls} calls only");
+}
+
+#[test]
+fn hostile_088_the_process_dies_before_any_call() {
+    at_every_call("die-before", false);
+}
+
+#[test]
+fn hostile_088_097_the_process_dies_after_any_call() {
+    at_every_call("die-after", false);
+}
+
+#[test]
+fn hostile_088_the_process_dies_within_any_write() {
+    at_every_call("die-half", false);
+}
+
+#[test]
+fn hostile_074_any_call_fails_with_an_input_output_error() {
+    at_every_call("EIO", false);
+}
+
+#[test]
+fn hostile_074_from_any_call_on_all_fail() {
+    at_every_call("EIO", true);
+}
+
+#[test]
+fn hostile_073_the_disk_is_full_at_any_write() {
+    at_every_call("ENOSPC", false);
+}
+
+#[test]
+fn hostile_073_the_disk_stays_full_from_any_write_on() {
+    at_every_call("ENOSPC", true);
+}
+
+#[test]
+fn hostile_076_no_descriptor_is_left_at_any_opening() {
+    at_every_call("EMFILE", false);
+}
+
+#[test]
+fn hostile_076_any_write_is_short() {
+    at_every_call("short", false);
+}
+
+#[test]
+fn hostile_076_any_call_is_interrupted() {
+    at_every_call("EINTR", false);
+}
+
+#[test]
+fn hostile_077_any_sync_hangs() {
+    at_every_call("hang", false);
+}

@@ -1,0 +1,265 @@
+//! One deed, at each call in turn.
+
+use crate::{child, script};
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::{Duration, Instant};
+use std::{env, fs};
+use tempfile::TempDir;
+use tintype_storage::audit::audit;
+use tintype_storage::engine::sled::SledEngine;
+use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value, commit_and_wait};
+use tintype_storage::store::Store;
+
+const FIRST_START: &str = "its first start was cut off, and it holds nothing yet; remove it";
+/// Far more calls than the story makes.
+const MOST_CALLS: u64 = 20_000;
+/// How long a child may take from the deed to its end: the watchdog's time here and much for a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+type Image = BTreeMap<Key, Value>;
+
+/// What came of a deed.
+#[derive(Default)]
+pub struct Figures {
+    /// Calls at which it was done.
+    pub calls: u64,
+    /// Children that ended early.
+    pub ended: u64,
+    /// Children that the deed did not disturb.
+    pub came_through: u64,
+    /// Restarts that were refused, before anything had been answered.
+    pub not_opened: u64,
+}
+
+/// What the child of one run said.
+#[derive(Default)]
+struct Said {
+    begun: usize,
+    answered: usize,
+    through: bool,
+    failures: usize,
+    lines: Vec<String>,
+}
+
+pub struct Matrix {
+    images: Vec<Image>,
+}
+
+/// The library that goes between, compiled once.
+fn intruder() -> &'static Path {
+    static BUILT: OnceLock<(TempDir, PathBuf)> = OnceLock::new();
+    let (_, library) = BUILT.get_or_init(|| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let library = directory.path().join("intruder.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/crashes/intruder.c");
+        let compiler = env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let compiled = Command::new(compiler)
+            .args(["-O1", "-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .arg("-ldl")
+            .status()
+            .expect("a C compiler, which linking Rust programs needs as well");
+        assert!(compiled.success(), "the intruder does not compile");
+        (directory, library)
+    });
+    library
+}
+
+/// A place for a child's files. A killed process loses nothing that it has written, whatever they lie on, so memory will do.
+fn place() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()),
+        false => tempfile::tempdir(),
+    };
+    made.expect("a directory")
+}
+
+impl Matrix {
+    pub fn new() -> Self {
+        Self {
+            images: script::images(),
+        }
+    }
+
+    /// Does the deed at each call until there is none left.
+    pub fn run(&self, deed: &str, lasting: bool) -> Figures {
+        let (next, over) = (AtomicU64::new(1), AtomicBool::new(false));
+        let outcome = Mutex::new((Figures::default(), Vec::new()));
+        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        let at = next.fetch_add(1, Ordering::Relaxed);
+                        assert!(at < MOST_CALLS, "the story does not end");
+                        let ran = self.once(deed, at, lasting);
+                        let (figures, faults) = &mut *outcome.lock().expect("figures");
+                        match ran {
+                            Ok(None) => over.store(true, Ordering::Relaxed),
+                            Ok(Some(of_run)) => figures.add(&of_run),
+                            Err(fault) => faults.push(format!("{deed} at call {at}: {fault}")),
+                        }
+                        if faults.len() >= 10 {
+                            return;
+                        }
+                    }
+                });
+            }
+        });
+        let (figures, faults) = outcome.into_inner().expect("figures");
+        assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+        figures
+    }
+
+    /// Plays the story with the deed at one call; `None` when it has not so many.
+    fn once(&self, deed: &str, at: u64, lasting: bool) -> Result<Option<Figures>, String> {
+        let place = place();
+        let log = place.path().join("log");
+        let mut command = child::command(place.path());
+        command
+            .env("LD_PRELOAD", intruder())
+            .env("INTRUDER_DIRECTORY", place.path().join(child::STORE))
+            .env("INTRUDER_AT", at.to_string())
+            .env("INTRUDER_DEED", deed)
+            .env("INTRUDER_LOG", &log);
+        if lasting {
+            command.env("INTRUDER_LASTING", "1");
+        }
+        let (said, code) = run(command, place.path())?;
+        let calls = fs::read_to_string(&log).unwrap_or_default();
+        let Some(call) = calls.lines().find(|it| it.ends_with(" DEED")) else {
+            return match said.through {
+                true => Ok(None),
+                false => Err(format!("nothing was done, and yet: {:?}", said.lines)),
+            };
+        };
+        let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
+        let died = deed.starts_with("die");
+        self.check_end(&said, code, died).map_err(told)?;
+        let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
+        let opened = self.check_restart(&said, place.path()).map_err(told)?;
+        Ok(Some(Figures {
+            calls: 1,
+            ended: u64::from(!said.through),
+            came_through: u64::from(said.through),
+            not_opened: u64::from(!opened),
+        }))
+    }
+
+    /// A process that has not died ends by itself: through, or with words that say what is the matter.
+    fn check_end(&self, said: &Said, code: Option<i32>, died: bool) -> Result<(), String> {
+        match code {
+            None if died => Ok(()),
+            // The deed may be done while a thread cleans up behind the last answer.
+            Some(0) if said.through => Ok(()),
+            Some(2 | 3) if !died => {
+                let last = said.lines.last().map_or("", String::as_str);
+                let told = last.starts_with("refused: ") || last.starts_with("not opened: ");
+                if said.failures > 1 {
+                    return Err("the failure was told more than once".into());
+                }
+                told.then_some(())
+                    .ok_or_else(|| "it ended without a word".into())
+            }
+            other => Err(format!("it ended with {other:?}")),
+        }
+    }
+
+    /// All that was answered is there, nothing is half, and it goes on.
+    fn check_restart(&self, said: &Said, place: &Path) -> Result<bool, String> {
+        let store = place.join(child::STORE);
+        let engine = match SledEngine::open(&store, child::options()) {
+            Ok(engine) => engine,
+            Err(error) if said.begun == 0 && error.to_string().contains(FIRST_START) => {
+                return Ok(false);
+            }
+            Err(error) => return Err(format!("the restart fails: {error}")),
+        };
+        let found: Image = engine
+            .scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)
+            .map_err(|error| error.to_string())?
+            .into_iter()
+            .collect();
+        let newest = (said.answered..=said.begun).find(|at| self.images[*at] == found);
+        let engine: Arc<dyn Engine> = Arc::new(engine);
+        let report = audit(&Store::new(Arc::clone(&engine)), |_| {});
+        let faults = report.map_err(|error| error.to_string())?.faults;
+        if newest.is_none() || !faults.is_empty() {
+            let (answered, begun) = (said.answered, said.begun);
+            let like = self.images.iter().position(|it| *it == found);
+            return Err(format!(
+                "answered {answered}, begun {begun}; found is commit {like:?}, {} records; {faults:?}",
+                found.len()
+            ));
+        }
+        commit_and_wait(&*engine, vec![(b"z".to_vec(), Some(vec![1]))])
+            .map_err(|error| format!("it does not go on: {error}"))?;
+        engine.close();
+        Ok(true)
+    }
+}
+
+/// Runs a child to its end and returns what it said, and its exit code; none when it was killed by the deed.
+fn run(mut command: Command, place: &Path) -> Result<(Said, Option<i32>), String> {
+    let output = fs::File::create(place.join("said")).expect("a file");
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(output)
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the child starts");
+    let begun = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("its status") {
+            break status;
+        }
+        if begun.elapsed() > PATIENCE {
+            // By its own handle, so nobody else is hit.
+            let _ = child.kill();
+            let _ = child.wait();
+            let said = fs::read_to_string(place.join("said")).unwrap_or_default();
+            return Err(format!("it hangs; it said {said}"));
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    let text = fs::read_to_string(place.join("said")).unwrap_or_default();
+    let mut said = Said::default();
+    for line in text.lines() {
+        let number = |word: &str| line.strip_prefix(word)?.parse::<usize>().ok();
+        if let Some(number) = number("begun ") {
+            said.begun = number;
+        } else if let Some(number) = number("answered ") {
+            said.answered = number;
+        } else if line == "through" {
+            said.through = true;
+        }
+        said.failures += usize::from(line.starts_with("failed: "));
+        let is_ours = ["failed: ", "refused: ", "not opened: ", "through"];
+        if is_ours.iter().any(|it| line.starts_with(it)) {
+            said.lines.push(line.to_owned());
+        }
+    }
+    let mut errors = String::new();
+    if let Some(mut stderr) = child.stderr.take() {
+        let _ = stderr.read_to_string(&mut errors);
+    }
+    if status.code() == Some(101) {
+        return Err(format!("it panicked: {errors}"));
+    }
+    Ok((said, status.code()))
+}
+
+impl Figures {
+    fn add(&mut self, other: &Self) {
+        self.calls += other.calls;
+        self.ended += other.ended;
+        self.came_through += other.came_through;
+        self.not_opened += other.not_opened;
+    }
+}

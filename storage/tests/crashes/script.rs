@@ -1,0 +1,279 @@
+//! The scripted scenario: accounts, jobs, money, idempotency keys, webhooks and deliveries through every state, as commits that
+//! are the same each time.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::{Brief, FailureKind, JobEvent, Origin, ResultImage, Words};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::spending::SpendLimits;
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::{Engine, Key, Value};
+use tintype_storage::store::{
+    AccountBook, Batch, Deposit, IdempotencyUse, Limits, NewJob, Store, Writes,
+};
+use uuid::Uuid;
+
+const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xa));
+const LIMITS: Limits = Limits {
+    max_live_per_account: 100,
+    idempotency_retention: Duration::from_secs(60),
+};
+/// Rounds of the story. Each begins on the engine that the last one has closed.
+pub const ROUNDS: u32 = 2;
+
+/// Commits a step's writes and returns once they are durable.
+pub type CommitStep<'a> = dyn FnMut(Writes) + 'a;
+
+fn at(step: u32) -> Timestamp {
+    Timestamp::from_millis(1_795_000_000_000 + i64::from(step) * 1_000)
+}
+
+fn amount(text: &str) -> Amount {
+    text.parse().expect("an amount")
+}
+
+fn uuid(round: u32, number: u32) -> Uuid {
+    Uuid::from_u128((u128::from(round) << 64) + (1 << 32) + u128::from(number))
+}
+
+fn job(round: u32, number: u32) -> JobId {
+    JobId(uuid(round, number))
+}
+
+fn webhook(round: u32) -> Webhook {
+    Webhook {
+        id: WebhookId(uuid(round, 0xff)),
+        account: ACCOUNT,
+        url: format!("https://receiver.example/{round}"),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![7; 40]),
+        retired: Vec::new(),
+        created_at: at(round),
+    }
+}
+
+fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
+    NewJob {
+        key: KeyId(Uuid::from_u128(0xb)),
+        spend_limits: SpendLimits::default(),
+        tier: Tier::Fast,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: Brief::Inline(Words {
+            prompt: prompt.into(),
+            metadata: None,
+        }),
+        callback: None,
+        origin: Origin::Native,
+        inputs: Vec::new(),
+        price: amount("0.039"),
+        idempotency: name.map(|name| IdempotencyUse {
+            name: name.into(),
+            fingerprint: Fingerprint([3; 32]),
+        }),
+    }
+}
+
+/// The writes that open the account: the first commit of all.
+fn opening(store: &Store) -> Writes {
+    let balance = amount("10");
+    let line = LedgerEntry {
+        id: TransactionId(Uuid::from_u128(1)),
+        kind: EntryKind::Deposit,
+        amount: balance,
+        balance_after: balance,
+        job: None,
+        reference: None,
+        created_at: at(0),
+    };
+    let account = Account {
+        id: ACCOUNT,
+        name: "an account".into(),
+        books: Books::default().deposit(balance).expect("a deposit"),
+        created_at: at(0),
+    };
+    store.open_account(&account, Some(&line))
+}
+
+/// Tells one round of the story over an engine.
+struct Teller<'a> {
+    store: Store,
+    book: AccountBook,
+    round: u32,
+    step: u32,
+    commit: &'a mut CommitStep<'a>,
+}
+
+impl Teller<'_> {
+    fn decide(&mut self, decide: impl FnOnce(&mut Batch<'_>, Timestamp, TransactionId)) {
+        self.step += 1;
+        let number = self.round * 1_000 + self.step;
+        let mut batch = self.book.batch(&self.store, LIMITS);
+        decide(
+            &mut batch,
+            at(number),
+            TransactionId(uuid(self.round, 0x1_0000 + self.step)),
+        );
+        let writes = batch.into_writes().expect("sound books");
+        (self.commit)(writes);
+    }
+
+    fn accept(&mut self, jobs: &[(u32, &str, Option<&str>)]) {
+        let round = self.round;
+        self.decide(|batch, now, _| {
+            for (number, prompt, name) in jobs {
+                let accepted = batch.accept(job(round, *number), new_job(prompt, *name), now);
+                assert!(!accepted.expect("accepted").replayed);
+            }
+        });
+    }
+
+    fn apply(&mut self, number: u32, event: JobEvent) {
+        let id = job(self.round, number);
+        self.decide(|batch, now, line| drop(batch.apply(id, event, line, now).expect("applied")));
+    }
+
+    fn attempt(&mut self, number: u32, status: u16) {
+        let id = DeliveryId(job(self.round, number).0);
+        self.step += 1;
+        let before = self
+            .store
+            .delivery(id)
+            .expect("readable")
+            .expect("a delivery");
+        let took = Duration::from_millis(5);
+        let begun = at(self.round * 1_000 + self.step);
+        let attempt = Attempt::answered(before.round, begun, took, status, b"said so", None);
+        let after = delivery::record_attempt(&before, &attempt, &[Duration::from_secs(60)]);
+        let writes = self.store.record_attempt(&before, &after, &attempt);
+        (self.commit)(writes);
+    }
+
+    fn redeliver(&mut self, number: u32) {
+        let id = DeliveryId(job(self.round, number).0);
+        self.step += 1;
+        let before = self
+            .store
+            .delivery(id)
+            .expect("readable")
+            .expect("a delivery");
+        let after = delivery::redeliver(&before, at(self.round * 1_000 + self.step));
+        let writes = self.store.change_delivery(Some(&before), &after);
+        (self.commit)(writes);
+    }
+
+    fn tell(&mut self) {
+        let (begin, image) = (JobEvent::Begin { max_runs: 3 }, image());
+        let finish = JobEvent::Finish { image };
+        let fail = JobEvent::Fail {
+            error: "the generator gave up".into(),
+            kind: FailureKind::Broken,
+        };
+        let long = "a very long walk through the forest ".repeat(90);
+        let hook = self.store.put_webhook(&webhook(self.round));
+        (self.commit)(hook);
+        self.accept(&[(1, "a fox", Some("first"))]);
+        self.accept(&[
+            (2, "a hare", None),
+            (3, &long, Some("long")),
+            (4, &long, None),
+        ]);
+        self.apply(1, begin.clone());
+        self.apply(1, finish.clone());
+        self.attempt(1, 500);
+        self.apply(2, begin.clone());
+        self.apply(2, fail);
+        self.apply(3, JobEvent::Cancel);
+        self.attempt(1, 200);
+        self.attempt(2, 204);
+        self.decide(|batch, now, line| {
+            let deposit = Deposit {
+                amount: amount("2.50"),
+                reference: Some("invoice 7".into()),
+                idempotency: Some(IdempotencyUse {
+                    name: "money".into(),
+                    fingerprint: Fingerprint([9; 32]),
+                }),
+            };
+            batch.deposit(line, deposit, now).expect("a deposit");
+        });
+        self.attempt(3, 410);
+        self.attempt(3, 503);
+        self.redeliver(3);
+        self.apply(4, begin.clone());
+        self.apply(4, JobEvent::CutOff);
+        self.apply(4, begin);
+        self.apply(4, finish);
+        let hour = Duration::from_secs(3_600);
+        let later = at(self.round * 1_000 + self.step).plus(hour);
+        let (forgotten, _) = self
+            .store
+            .forget_expired(later, &[], 100)
+            .expect("readable");
+        (self.commit)(forgotten);
+        let old = self.store.forget_deliveries(later, &[], 100, |_| false);
+        (self.commit)(old.expect("readable").writes);
+        let gone = self.store.remove_webhook(&webhook(self.round));
+        (self.commit)(gone);
+        // One job stays for the next start to find.
+        self.accept(&[(5, "left over", None)]);
+    }
+}
+
+fn image() -> ResultImage {
+    ResultImage {
+        key: "results/x.png".into(),
+        bytes: 9,
+        width: 1,
+        height: 1,
+    }
+}
+
+/// Plays a round on an engine that holds what the rounds before it have left.
+pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)) {
+    let store = Store::new(Arc::clone(engine));
+    if store.account(ACCOUNT).expect("readable").is_none() {
+        commit(opening(&store));
+    }
+    let account = store
+        .account(ACCOUNT)
+        .expect("readable")
+        .expect("an account");
+    let mut passes_on = |writes: Writes| commit(writes);
+    let mut teller = Teller {
+        book: AccountBook::load(&store, account).expect("sound books"),
+        store,
+        round,
+        step: 0,
+        commit: &mut passes_on,
+    };
+    teller.tell();
+}
+
+/// What is stored after each commit of the whole story; the first is of an empty store.
+pub fn images() -> Vec<BTreeMap<Key, Value>> {
+    use tintype_storage::engine::commit_and_wait;
+    use tintype_storage::engine::memory::MemoryEngine;
+    let memory = Arc::new(MemoryEngine::new());
+    let engine: Arc<dyn Engine> = Arc::clone(&memory) as _;
+    let mut images = vec![memory.image()];
+    for round in 0..ROUNDS {
+        play(&engine, round, &mut |writes| {
+            commit_and_wait(&*memory, writes).expect("memory");
+            images.push(memory.image());
+        });
+    }
+    images
+}

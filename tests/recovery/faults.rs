@@ -1,0 +1,351 @@
+//! The real binary while the disk fails under it: at a chosen system call on its records, or on its pictures. It goes on, or
+//! ends within seconds with words that say what to do; no caller is told of something that is not so; and the restart is clean.
+//!
+//! The store's own matrix (`storage/tests/crashes`) does each deed at every single call. Here a few calls of each kind show that
+//! the service around it does what it should; `TINTYPE_FAULTS` says how many calls of each kind are tried.
+
+use crate::client::{Client, Connection};
+use crate::peer::Peer;
+use crate::place::{BINARY, Place, Service, until};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+/// Calls of each kind that are tried; all of them are asked for by hand.
+const TRIED: usize = 5;
+/// Jobs that are asked for.
+const JOBS: usize = 6;
+/// From the deed to the end of the process: the watchdog's 5 s, the last words, and much for a busy machine.
+const LONGEST_SECONDS: u64 = 30;
+
+fn tried() -> usize {
+    let wanted = std::env::var("TINTYPE_FAULTS").ok();
+    wanted.map_or(TRIED, |it| it.parse().expect("a number"))
+}
+
+/// The library that lets calls go wrong.
+fn intruder() -> &'static Path {
+    static BUILT: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
+    let (_, library) = BUILT.get_or_init(|| {
+        let directory = tempfile::tempdir().expect("a directory");
+        let library = directory.path().join("intruder.so");
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("storage/tests/crashes/intruder.c");
+        let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+        let compiled = Command::new(compiler)
+            .args(["-O1", "-shared", "-fPIC", "-o"])
+            .args([&library, &source])
+            .arg("-ldl")
+            .status();
+        assert!(compiled.expect("a C compiler").success());
+        (directory, library)
+    });
+    library
+}
+
+/// What is done, below which directory, at which call.
+#[derive(Clone, Copy, Debug)]
+struct Deed<'a> {
+    name: &'a str,
+    below: &'a str,
+    at: usize,
+    lasting: bool,
+}
+
+fn place(peer: &Peer) -> Place {
+    let place = Place::with(&[
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "5"),
+        ("JOBS__MAX_RUNS", "50"),
+    ]);
+    let address = &peer.address;
+    let text = format!(
+        "[backends.peer]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\n\
+         [tiers.fast]\nbackends = [{{ name = \"peer\" }}]\n"
+    );
+    fs::write(place.path("config.toml"), text).expect("a configuration");
+    place
+}
+
+/// Starts the service with a deed in store for it.
+fn haunted(place: &Place, deed: Deed<'_>) -> Service {
+    let mut command = place.command(BINARY);
+    command
+        .env("LD_PRELOAD", intruder())
+        .env("INTRUDER_DIRECTORY", place.data().join(deed.below))
+        .env("INTRUDER_AT", deed.at.to_string())
+        .env("INTRUDER_DEED", deed.name)
+        .env("INTRUDER_LOG", place.path("calls"));
+    if deed.lasting {
+        command.env("INTRUDER_LASTING", "1");
+    }
+    place.begin_to_serve(command)
+}
+
+fn calls(place: &Place) -> Vec<String> {
+    let log = fs::read_to_string(place.path("calls")).unwrap_or_default();
+    log.lines().map(str::to_owned).collect()
+}
+
+/// Asks for jobs until one is not accepted.
+fn ask(client: &Client, accepted: &mut BTreeMap<String, String>) {
+    let Ok(mut connection) = Connection::open(&client.address) else {
+        return;
+    };
+    for _ in 0..JOBS {
+        let name = format!("name-{}", accepted.len());
+        match client.create_small(&mut connection, &name) {
+            Ok(answer) if answer.status == 202 => drop(accepted.insert(name, answer.accepted())),
+            Ok(answer) => {
+                assert!([502, 503].contains(&answer.status), "{}", answer.json());
+                return;
+            }
+            Err(_) => return,
+        }
+    }
+}
+
+/// A first start without a fault, for the key and a store that is there.
+fn prepared(place: &Place) -> String {
+    let service = place.serve();
+    let key = service.printed_key().expect("a key");
+    service.stop();
+    key
+}
+
+/// One run with a deed; `None` when there are not so many calls.
+fn run(peer: &Peer, deed: Deed<'_>) -> Option<String> {
+    let place = place(peer);
+    let key = prepared(&place);
+    let mut accepted = BTreeMap::new();
+    let mut service = haunted(&place, deed);
+    let begun = Instant::now();
+    let ready = until("it is ready, has ended or hangs", || {
+        let over = begun.elapsed().as_secs() > LONGEST_SECONDS;
+        (over || service.status().is_some() || service.try_ready()).then_some(!over)
+    });
+    assert!(ready, "{deed:?}: it neither starts nor ends");
+    if service.status().is_none() {
+        let client = service.client(&key);
+        ask(&client, &mut accepted);
+        // Work that goes on by itself meets the deed as well.
+        until("the jobs end, or the service does", || {
+            let still = || accepted.values().any(|id| client.live(id).unwrap_or(false));
+            (service.status().is_some() || !still()).then_some(())
+        });
+        if service.status().is_none() {
+            service.terminate();
+        }
+    }
+    let ending = Instant::now();
+    let code = service.code();
+    assert!(
+        ending.elapsed().as_secs() < LONGEST_SECONDS,
+        "{deed:?}: it took too long to end"
+    );
+    let log = service.end();
+    let done = calls(&place).into_iter().find(|it| it.ends_with(" DEED"));
+    check_end(deed, code, &log);
+    check_restart(&place, &key, &accepted, deed);
+    done.map(|call| format!("{} at {} ({call}): exit {code:?}", deed.name, deed.at))
+}
+
+/// It ended well, or with one line that says what is the matter and what to do.
+fn check_end(deed: Deed<'_>, code: Option<i32>, log: &str) {
+    let said: Vec<&str> = log
+        .lines()
+        .filter(|line| line.starts_with("tintype: "))
+        .collect();
+    match code {
+        Some(0) => {}
+        Some(1) => {
+            assert_eq!(said.len(), 1, "{deed:?}: {log}");
+            let advised = said[0].contains("; ");
+            assert!(
+                advised || deed.below != "store",
+                "{deed:?}: nothing says what to do: {said:?}"
+            );
+        }
+        other => panic!("{deed:?}: it ended with {other:?}: {log}"),
+    }
+    assert!(
+        !log.contains("panicked at") || deed.name == "EIO",
+        "{deed:?}: {log}"
+    );
+}
+
+/// Without the fault all is there and goes on.
+fn check_restart(place: &Place, key: &str, accepted: &BTreeMap<String, String>, deed: Deed<'_>) {
+    let service = place.serve();
+    let client = service.client(key);
+    let mut connection = Connection::open(&client.address).expect("a connection");
+    for (name, id) in accepted {
+        let again = client
+            .create_small(&mut connection, name)
+            .expect("an answer");
+        assert_eq!(
+            again.header("Idempotent-Replayed"),
+            Some("true"),
+            "{deed:?}: {name}"
+        );
+        assert_eq!(again.accepted(), *id, "{deed:?}");
+        until("every job ends", || (!client.live(id)?).then_some(()));
+    }
+    client.create_small_now("after-all").accepted();
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{deed:?}: {verified:?}");
+}
+
+/// Tries a deed at calls that lie evenly among all that there are.
+fn spread(name: &'static str, below: &'static str, lasting: bool) {
+    let peer = Peer::start();
+    let deed = |at| Deed {
+        name,
+        below,
+        at,
+        lasting,
+    };
+    // Counted by a run in which nothing is done.
+    let place = place(&peer);
+    let key = prepared(&place);
+    let mut service = haunted(&place, deed(0));
+    service.wait_until_ready();
+    let (client, mut accepted) = (service.client(&key), BTreeMap::new());
+    ask(&client, &mut accepted);
+    until("the jobs end", || {
+        (!accepted.values().any(|id| client.live(id) != Some(false))).then_some(())
+    });
+    service.terminate();
+    assert_eq!(service.code(), Some(0));
+    let all = calls(&place).len();
+    assert!(all > 2, "{name} applies to {all} calls");
+    let tried = tried().min(all);
+    for step in 0..tried {
+        let at = 1 + step * all / tried;
+        let outcome = run(&peer, deed(at));
+        println!(
+            "{}",
+            outcome.unwrap_or_else(|| format!("{name} at {at}: not reached"))
+        );
+    }
+}
+
+#[test]
+fn hostile_074_records_that_cannot_be_written() {
+    spread("EIO", "store", false);
+}
+
+#[test]
+fn hostile_073_a_disk_of_records_that_is_full() {
+    spread("ENOSPC", "store", true);
+}
+
+#[test]
+fn hostile_076_no_descriptor_for_records() {
+    spread("EMFILE", "store", false);
+}
+
+#[test]
+fn hostile_076_records_written_in_halves() {
+    spread("short", "store", false);
+}
+
+#[test]
+fn hostile_077_a_sync_of_records_that_hangs() {
+    spread("hang", "store", false);
+}
+
+#[test]
+fn hostile_074_pictures_that_cannot_be_written() {
+    spread("EIO", "objects", false);
+}
+
+/// A full disk of pictures is another matter than one of records: jobs fail and are given back, the service stays, and says
+/// what it lacks; with room again it goes on by itself.
+#[test]
+fn hostile_078_a_full_disk_of_pictures_is_told_apart() {
+    let peer = Peer::start();
+    let place = place(&peer);
+    let key = prepared(&place);
+    let full = Deed {
+        name: "ENOSPC",
+        below: "objects",
+        at: 1,
+        lasting: true,
+    };
+    let mut service = haunted(&place, full);
+    service.wait_until_ready();
+    let client = service.client(&key);
+    let before = client.money();
+    let job = client.create_small_now("no-room").accepted();
+    let failed = until("the job ends", || {
+        Some(client.job(&job)).filter(|it| it["finished_at"].is_string())
+    });
+    assert_eq!(failed["status"], "failed", "{failed}");
+    let error = failed["error"].as_str().expect("a reason");
+    assert!(error.contains("could not be stored"), "{error}");
+    assert_eq!(
+        client.money(),
+        before,
+        "nothing is paid, nothing stays held"
+    );
+    let ready = client.get("/readyz");
+    let body = ready.json();
+    assert_eq!(ready.status, 503, "{body}");
+    assert!(
+        body["detail"]
+            .as_str()
+            .is_some_and(|it| it.contains("is full")),
+        "{body}"
+    );
+    assert_eq!(client.get("/healthz").status, 200);
+    assert!(
+        service.status().is_none(),
+        "the records are well, so the service stays"
+    );
+    service.terminate();
+    assert_eq!(service.code(), Some(0), "{}", service.end());
+    assert!(
+        service.end().contains("No space left on device"),
+        "{}",
+        service.end()
+    );
+    let service = place.serve();
+    let client = service.client(&key);
+    assert_eq!(client.get("/readyz").status, 200);
+    let job = client.create_small_now("room").accepted();
+    client.job_when(&job, "done");
+}
+
+/// A store of pictures that says nothing any more costs the job that waits for it, and neither the others nor the orderly stop.
+#[test]
+fn hostile_077_a_sync_of_pictures_that_hangs_costs_its_job_alone() {
+    let peer = Peer::start();
+    let mut place = place(&peer);
+    let key = prepared(&place);
+    place.set("JOBS__TIMEOUT_SECONDS", "3");
+    let hang = Deed {
+        name: "hang",
+        below: "objects",
+        at: 1,
+        lasting: false,
+    };
+    let mut service = haunted(&place, hang);
+    service.wait_until_ready();
+    let client = service.client(&key);
+    let before = client.money();
+    let stuck = client.create_small_now("stuck").accepted();
+    let next = client.create_small_now("next").accepted();
+    let failed = client.job_when(&stuck, "failed");
+    assert_eq!(failed["error"], "no picture was made within 3 s");
+    client.job_when(&next, "done");
+    assert_eq!(client.money().1, before.1, "nothing stays held");
+    service.terminate();
+    let ending = Instant::now();
+    assert_eq!(service.code(), Some(0), "{}", service.end());
+    assert!(ending.elapsed().as_secs() < LONGEST_SECONDS);
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}

@@ -1,0 +1,122 @@
+//! The service's surroundings in one small server: a back end that answers at once, and a receiver of webhooks that remembers.
+//! It outlives every kill.
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
+use std::io::{self, BufRead as _, BufReader, Cursor, Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+const MAX_HEADERS: usize = 100;
+
+/// A clone is the same one.
+#[derive(Clone)]
+pub struct Peer {
+    pub address: String,
+    state: Arc<State>,
+}
+
+struct State {
+    picture: String,
+    orders: AtomicUsize,
+    /// How often each job's end was told and taken.
+    told: Mutex<BTreeMap<String, usize>>,
+    refused: Mutex<BTreeMap<String, usize>>,
+}
+
+impl Peer {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let mut png = Cursor::new(Vec::new());
+        image::RgbImage::new(16, 16)
+            .write_to(&mut png, image::ImageFormat::Png)
+            .expect("a picture");
+        let peer = Self {
+            address: listener.local_addr().expect("an address").to_string(),
+            state: Arc::new(State {
+                picture: BASE64_STANDARD.encode(png.into_inner()),
+                orders: AtomicUsize::new(0),
+                told: Mutex::default(),
+                refused: Mutex::default(),
+            }),
+        };
+        let state = Arc::clone(&peer.state);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let state = Arc::clone(&state);
+                // A connection ends with the process that made it.
+                std::thread::spawn(move || serve(stream, &state));
+            }
+        });
+        peer
+    }
+
+    /// Pictures that were asked for.
+    pub fn orders(&self) -> usize {
+        self.state.orders.load(Ordering::SeqCst)
+    }
+
+    /// Jobs whose end was taken, with how often.
+    pub fn told(&self) -> BTreeMap<String, usize> {
+        self.state.told.lock().expect("told").clone()
+    }
+}
+
+fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
+    let mut writing = stream.try_clone()?;
+    let mut reading = BufReader::new(stream);
+    loop {
+        let mut first = String::new();
+        if reading.read_line(&mut first)? == 0 {
+            return Ok(());
+        }
+        let mut length = 0;
+        for _ in 0..MAX_HEADERS {
+            let mut line = String::new();
+            reading.read_line(&mut line)?;
+            if line.trim().is_empty() {
+                break;
+            }
+            if let Some((name, value)) = line.split_once(':')
+                && name.eq_ignore_ascii_case("content-length")
+            {
+                length = value.trim().parse().unwrap_or(0);
+            }
+        }
+        let mut body = vec![0; length];
+        reading.read_exact(&mut body)?;
+        let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
+        let (status, answer) = match first.split(' ').nth(1) {
+            Some("/hook") => (hook(state, &body), Value::Null),
+            _ => {
+                state.orders.fetch_add(1, Ordering::SeqCst);
+                (
+                    "200 OK",
+                    json!({"created": 1, "data": [{"b64_json": state.picture}]}),
+                )
+            }
+        };
+        let answer = answer.to_string();
+        let length = answer.len();
+        write!(
+            writing,
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{answer}"
+        )?;
+    }
+}
+
+/// Takes the end of a job; the first time that it hears of every fifth it refuses.
+fn hook(state: &State, body: &Value) -> &'static str {
+    let job = body["job_id"].as_str().unwrap_or_default().to_owned();
+    let mut refused = state.refused.lock().expect("refused");
+    let of_job = refused.entry(job.clone()).or_default();
+    *of_job += 1;
+    if *of_job == 1 && job.ends_with(['0', '5', 'a']) {
+        return "503 Service Unavailable";
+    }
+    *state.told.lock().expect("told").entry(job).or_default() += 1;
+    "200 OK"
+}
