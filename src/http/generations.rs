@@ -8,6 +8,7 @@ use super::funds;
 use super::idempotency;
 use super::open;
 use super::problem::{Code, Problem};
+use super::request_log;
 use super::state::AppState;
 use super::wire::generation::{self, Endpoint};
 use super::wire::job::Created;
@@ -22,7 +23,7 @@ use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::GenerationRequest;
@@ -437,6 +438,7 @@ fn accepted(state: &AppState, job: Uuid, replayed: bool) -> HttpResponse {
     ));
     answer.insert_header((header::RETRY_AFTER, "2"));
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    request_log::note_job_of(&mut answer, JobId(job));
     if replayed {
         answer.insert_header(("Idempotent-Replayed", "true"));
     }

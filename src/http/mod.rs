@@ -27,6 +27,7 @@ pub(crate) mod paging;
 pub mod problem;
 pub(crate) mod query;
 pub(crate) mod rate;
+pub(crate) mod request_log;
 mod routes;
 pub(crate) mod sifted;
 pub mod state;

@@ -19,7 +19,7 @@ use super::patience;
 use super::refusal::{Kind, Refusal};
 use super::usage::Prompt;
 use crate::http::state::AppState;
-use crate::http::{funds, idempotency, open, rate};
+use crate::http::{funds, idempotency, open, rate, request_log};
 use actix_web::{HttpRequest, HttpResponse, web};
 use answer::Answer;
 use serde_json::json;
@@ -140,6 +140,7 @@ async fn answer(
     };
     let asked = request::asked(read, received, opened.tier, name)?;
     let caller = call::accept(state, &opened.key, rate::standing(request), asked).await?;
+    request_log::note_job(request, caller.job);
     match opened.method {
         Method::Stream => stream::answer(answer, caller, opened.until, request, state).await,
         _ => at_once(answer, caller, opened.until, state).await,

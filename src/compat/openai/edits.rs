@@ -11,6 +11,7 @@ use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::http::idempotency;
 use crate::http::rate;
+use crate::http::request_log;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -65,5 +66,6 @@ async fn make(
         prefix,
     };
     let caller = call::accept(state, &key, rate::standing(request), asked).await?;
+    request_log::note_job(request, caller.job);
     answer::when_made(vec![caller], &wanted, inputs, until, state).await
 }

@@ -12,7 +12,7 @@ use crate::compat::refusal::Refusal;
 use crate::http::body;
 use crate::http::rate::{self, Standing};
 use crate::http::state::AppState;
-use crate::http::{funds, idempotency};
+use crate::http::{funds, idempotency, request_log};
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
@@ -40,6 +40,9 @@ async fn make(
     let body = body::read_json(request, payload, state).await?;
     let wanted = Options::of_json(&body)?.read(&key, state)?;
     let callers = accept(state, &key, rate::standing(request), &wanted, name).await?;
+    if let Some(caller) = callers.first() {
+        request_log::note_job(request, caller.job);
+    }
     answer::when_made(callers, &wanted, 0, until, state).await
 }
 

@@ -183,7 +183,7 @@ pub enum FailureKind {
     Refused,
     /// The prompt or the picture was blocked for safety.
     Blocked,
-    /// No back end could be reached, or none had room.
+    /// No back end could be reached, or none had room; or what the service keeps could not be read or written.
     Unavailable,
     /// A back end, or the run as a whole, took too long.
     TimedOut,
