@@ -33,14 +33,19 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
 }
 
 /// `GET /metrics`
-pub fn metrics(_: &mut Sketch<'_>) -> Operation {
-    let figures = Answer::new(200, "The figures.")
-        .content("text/plain", json!({"schema": {"type": "string"}}))
-        .header(Header::CACHE_CONTROL);
-    Operation::new("metrics", "Service", "What the service counts")
-        .text("In the text form of Prometheus. `404` where the figures have an address of their own, which the operator has given them.")
-        .answer(figures)
-        .refuses([Code::NotFound, Code::Overloaded])
+pub fn metrics(sketch: &mut Sketch<'_>) -> Operation {
+    let operation = Operation::new("metrics", "Service", "What the service counts");
+    if sketch.config.server.metrics_listen.is_some() {
+        return operation
+            .text("The operator has given the figures an address of their own, so there is nothing here.")
+            .refuses([Code::NotFound]);
+    }
+    let example = "# HELP tintype_jobs_live Jobs that have not ended.\n# TYPE tintype_jobs_live gauge\ntintype_jobs_live 17\n";
+    let content = json!({"schema": {"type": "string"}, "example": example});
+    let figures = Answer::new(200, "The figures.").content("text/plain", content);
+    operation
+        .text("In the text form of Prometheus.")
+        .answer(figures.not_stored())
 }
 
 /// `GET /api/v1/openapi.json`

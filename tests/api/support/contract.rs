@@ -13,12 +13,13 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 /// Where the documents are, and what their own paths begin with.
 const PLACES: [&str; 2] = ["/api/v1/openapi.json", "/admin/v1/openapi.json"];
 /// What the paths begin with that they cover.
-const COVERED: [&str; 5] = [
+const COVERED: [&str; 6] = [
     "/api/v1/",
     "/admin/v1/",
     "/files/results/",
     "/healthz",
     "/readyz",
+    "/metrics",
 ];
 /// What belongs to the transport, and is the same on every answer of any server.
 const TRANSPORT: [&str; 5] = [
