@@ -2,7 +2,7 @@
 
 use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
-use crate::compat::{self, Line, Orphans};
+use crate::compat::{self, Line, Orphans, Room};
 use crate::config::{Config, TierBackend};
 use crate::descriptors;
 use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
@@ -39,9 +39,6 @@ use tokio::sync::{Mutex, Semaphore, watch};
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
-/// One try of a back end that has no time-out of its own.
-const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
-
 /// Attempts of deliveries under way at a time to one receiver that answers.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
 
@@ -249,6 +246,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         clock,
         abandoned,
         orphans: Orphans::default(),
+        room: Room::default(),
         stopping: watch::Sender::new(false),
         fail_stop,
         public_url,
@@ -306,12 +304,15 @@ fn prepare(data_dir: &Path) -> io::Result<()> {
     fs::create_dir_all(data_dir)
 }
 
-/// The back ends that this version can drive, and the tiers' lists of them.
+/// The back ends, and the tiers' lists of them. What the operator will hardly have meant is in the log.
 fn backends(
     config: &Config,
     images: &Images,
     generators: &HashMap<String, Arc<dyn Generator>>,
 ) -> Result<(Vec<Backend>, Routes), StartError> {
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
     let mut backends = Vec::new();
     let mut index_of = HashMap::new();
     for (name, backend) in &config.backends {
@@ -319,16 +320,13 @@ fn backends(
             Some(given) => Arc::clone(given),
             None => kinds::generator(name, backend, images)?,
         };
-        let remote = backend.remote();
         index_of.insert(name.as_str(), backends.len());
         backends.push(Backend {
             name: name.clone(),
             generator,
             places: Arc::new(Semaphore::new(backend.concurrency)),
-            timeout: remote.map_or(BUILTIN_TIMEOUT, |it| {
-                Duration::from_secs(it.timeout_seconds)
-            }),
-            retries: remote.map_or(0, |it| it.retries),
+            timeout: backend.timeout(),
+            retries: backend.retries(),
         });
     }
     let routes = |tier: Tier| {

@@ -154,11 +154,20 @@ impl Breaker {
         self.state().after(Event::Asked, at).1
     }
 
+    /// When a probe may be sent, where it is open.
+    pub fn until(&self) -> Option<Instant> {
+        match self.state() {
+            State::Open { until, .. } => Some(until),
+            State::Closed { .. } | State::HalfOpen { .. } => None,
+        }
+    }
+
     /// Lets a run through, or not. After the cool-down one is let through as the probe.
     pub fn admit(&self, at: Instant) -> Option<Pass> {
-        self.step(Event::Asked, at).then(|| Pass {
+        let (after, admitted) = self.step(Event::Asked, at);
+        admitted.then(|| Pass {
             breaker: self.clone(),
-            used: false,
+            is_probe: matches!(after, State::HalfOpen { .. }),
         })
     }
 
@@ -167,7 +176,7 @@ impl Breaker {
         self.step(event, at);
     }
 
-    fn step(&self, event: Event, at: Instant) -> bool {
+    fn step(&self, event: Event, at: Instant) -> (State, bool) {
         let mut state = self.state.lock();
         let before = *state;
         let (after, admitted) = before.after(event, at);
@@ -193,28 +202,29 @@ impl Breaker {
             }
             _ => {}
         }
-        admitted
+        (after, admitted)
     }
 }
 
-/// A run's leave to use a back end. Dropped without a try, it lets another run be the probe.
+/// A run's leave to use a back end. That of a probe, dropped without a try, lets another run be the probe.
 #[derive(Debug)]
 pub struct Pass {
     breaker: Breaker,
-    used: bool,
+    /// Do the others pass the back end over until this run has tried it out?
+    is_probe: bool,
 }
 
 impl Pass {
     /// Notes how a try went.
     pub fn record(&mut self, event: Event, at: Instant) {
-        self.used = true;
+        self.is_probe = false;
         self.breaker.record(event, at);
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        if !self.used {
+        if self.is_probe {
             self.breaker.record(Event::Abandoned, Instant::now());
         }
     }
@@ -286,8 +296,23 @@ mod tests {
         assert!(breaker.admit(Instant::now()).is_none(), "one at a time");
         drop(probe);
         let mut next = breaker.admit(Instant::now()).expect("the next probe");
+        assert_eq!(breaker.until(), None, "nobody need wait for a moment");
         next.record(Event::Answered, Instant::now());
         drop(next);
         assert_eq!(breaker.state(), closed(0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leave_from_before_ends_no_probe() {
+        let breaker = Breaker::new("it");
+        let before = breaker.admit(Instant::now()).expect("closed");
+        for _ in 0..THRESHOLD {
+            breaker.record(Event::Failed(None), Instant::now());
+        }
+        assert!(breaker.until().is_some_and(|it| it > Instant::now()));
+        tokio::time::advance(FIRST_COOL_DOWN).await;
+        let _probe = breaker.admit(Instant::now()).expect("the probe");
+        drop(before);
+        assert_eq!(breaker.state(), State::HalfOpen { times: 1 });
     }
 }

@@ -228,11 +228,13 @@ pub enum TryOutcome {
     TimedOut,
     /// It is of no use for this.
     Broken,
+    /// It was not asked: something of the request, or of our own stores, was in the way.
+    NotAsked,
 }
 
 impl TryOutcome {
     /// Every one.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::Picture,
         Self::Refused,
         Self::Blocked,
@@ -240,17 +242,20 @@ impl TryOutcome {
         Self::Transient,
         Self::TimedOut,
         Self::Broken,
+        Self::NotAsked,
     ];
 
-    pub(crate) fn of(outcome: &Result<Picture, GenerateError>) -> Self {
-        match outcome {
-            Ok(_) => Self::Picture,
-            Err(GenerateError::Refused(_)) => Self::Refused,
-            Err(GenerateError::Blocked(_)) => Self::Blocked,
-            Err(GenerateError::NoPicture(_)) => Self::NoPicture,
-            Err(GenerateError::Transient { .. }) => Self::Transient,
-            Err(GenerateError::TimedOut(_)) => Self::TimedOut,
-            Err(GenerateError::Broken(_)) => Self::Broken,
+    pub(crate) fn of(error: &GenerateError) -> Self {
+        match error {
+            GenerateError::Refused(_) => Self::Refused,
+            GenerateError::Blocked(_) => Self::Blocked,
+            GenerateError::NoPicture(_) => Self::NoPicture,
+            GenerateError::Transient { .. } => Self::Transient,
+            GenerateError::TimedOut(_) => Self::TimedOut,
+            GenerateError::Broken(_) => Self::Broken,
+            GenerateError::Unsound(_)
+            | GenerateError::NotAsked(_)
+            | GenerateError::Storage(_) => Self::NotAsked,
         }
     }
 
@@ -264,6 +269,7 @@ impl TryOutcome {
             Self::Transient => "transient",
             Self::TimedOut => "timed_out",
             Self::Broken => "broken",
+            Self::NotAsked => "not_asked",
         }
     }
 }

@@ -45,7 +45,8 @@ struct Waiting {
     queue: FairQueue,
     /// Waiting jobs of which a run has begun before.
     begun: HashSet<JobId>,
-    /// Jobs whose turn has come and whose run has not ended: no more than the back ends have places.
+    /// Jobs whose turn has come and whose run has not ended: as many as the back ends have places hold one, at most as many again
+    /// wait for their next one, and a few are just being written down as ended.
     taken: HashMap<JobId, AccountId>,
 }
 

@@ -31,6 +31,7 @@ mod suggest;
 mod tier;
 mod tiers;
 mod values;
+mod warnings;
 mod webhooks;
 
 #[cfg(test)]

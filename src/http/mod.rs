@@ -1,5 +1,6 @@
 //! The HTTP edge: what is asked, by whom, and how the answer is told.
 
+pub(crate) mod acceptance;
 pub(crate) mod admin;
 pub(crate) mod admission;
 pub(crate) mod auth;

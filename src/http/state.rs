@@ -3,7 +3,7 @@
 use super::key_ring::KeyRing;
 use super::openapi::Documents;
 use super::rate::Rates;
-use crate::compat::{Line, Orphans};
+use crate::compat::{Line, Orphans, Room};
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
@@ -50,6 +50,8 @@ pub struct AppState {
     pub abandoned: Line,
     /// Jobs that go on though their callers have gone.
     pub orphans: Orphans,
+    /// The memory that large bodies may take while they arrive.
+    pub room: Room,
     /// Turns true when an orderly stop begins.
     pub stopping: watch::Sender<bool>,
     /// The end of the process.
