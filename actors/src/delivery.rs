@@ -14,7 +14,7 @@ pub use messages::{
 
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
-use crate::figures::{Figures, between};
+use crate::figures::Figures;
 use crate::observer::Observer;
 use crate::outbox::{Ending, Outbox, OutboxLimits, Parcel, Standing};
 use crate::transport::{AttemptOutcome, Transport};
@@ -175,10 +175,7 @@ impl DeliveryActor {
     fn attempt(&self, parcel: Parcel, standing: Standing, delivery: Delivery, webhook: Webhook) {
         let Some(own) = self.own.clone() else { return };
         let (round, at) = (delivery.round, (self.context.clock)());
-        if let Some(due) = delivery.state.due() {
-            let delays = &self.context.figures.deliveries.delays;
-            delays.add_span(between(due, at));
-        }
+        self.context.figures.deliveries.began(&delivery, at);
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
             let outcome = attempt.await.unwrap_or_else(|panic| {
@@ -413,6 +410,7 @@ impl Handler<AttemptEnded> for DeliveryActor {
             outcome,
         } = ended;
         self.under_way.remove(&parcel.id);
+        self.context.figures.deliveries.attempted(&outcome);
         let ending = match &outcome {
             AttemptOutcome::Made(attempt) if attempt.succeeded() => {
                 Ending::Succeeded(Duration::from_millis(attempt.duration_ms))
@@ -422,10 +420,7 @@ impl Handler<AttemptEnded> for DeliveryActor {
         };
         self.outbox.ended(parcel.webhook, standing, ending);
         match outcome {
-            AttemptOutcome::Made(attempt) => {
-                self.context.figures.deliveries.attempted(&attempt);
-                self.decide(parcel.id, Deferred::Attempt(attempt));
-            }
+            AttemptOutcome::Made(attempt) => self.decide(parcel.id, Deferred::Attempt(attempt)),
             AttemptOutcome::NotSent(reason) => self.put_off(parcel.id, &reason),
         }
         self.pump(ctx);

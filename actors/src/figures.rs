@@ -4,9 +4,10 @@
 //! first and added at once, so that accepting a job costs less than one addition.
 
 use crate::generator::GenerateError;
+use crate::transport::AttemptOutcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryState};
+use tintype_storage::domain::delivery::{Delivery, DeliveryState};
 use tintype_storage::domain::job::{FailureKind, Job, JobState};
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
@@ -277,6 +278,8 @@ impl TryOutcome {
 pub struct DeliveryFigures {
     /// Attempts by what was answered, in the order of [`ANSWERS`].
     pub attempts: [AtomicU64; ANSWERS.len()],
+    /// Attempts that could not be made for a fault of our own, and are made later.
+    pub not_sent: AtomicU64,
     /// How long an attempt took, in microseconds.
     pub attempt_times: Tally,
     /// How late an attempt began after it was due, in microseconds.
@@ -296,6 +299,7 @@ impl Default for DeliveryFigures {
     fn default() -> Self {
         Self {
             attempts: Default::default(),
+            not_sent: AtomicU64::new(0),
             attempt_times: Tally::new(LONG_SPANS),
             delays: Tally::new(SHORT_SPANS),
             travels: Tally::new(LONG_SPANS),
@@ -306,7 +310,20 @@ impl Default for DeliveryFigures {
 }
 
 impl DeliveryFigures {
-    pub(crate) fn attempted(&self, attempt: &Attempt) {
+    pub(crate) fn began(&self, delivery: &Delivery, at: Timestamp) {
+        if let Some(due) = delivery.state.due() {
+            self.delays.add_span(between(due, at));
+        }
+    }
+
+    pub(crate) fn attempted(&self, outcome: &AttemptOutcome) {
+        let attempt = match outcome {
+            AttemptOutcome::Made(attempt) => attempt,
+            AttemptOutcome::NotSent(_) => {
+                self.not_sent.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
         let at = match attempt.status_code {
             Some(200..300) if !attempt.succeeded() => 5,
             Some(200..300) => 0,
@@ -339,13 +356,14 @@ impl DeliveryFigures {
 }
 
 /// The span between two moments; none where the clock was set back.
-pub(crate) fn between(from: Timestamp, to: Timestamp) -> Duration {
+fn between(from: Timestamp, to: Timestamp) -> Duration {
     Duration::from_millis(u64::try_from(to.millis() - from.millis()).unwrap_or(0))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use tintype_storage::domain::delivery::Attempt;
 
     #[test]
     fn every_ending_has_its_own_place_and_word() {
@@ -365,11 +383,13 @@ mod tests {
         let figures = DeliveryFigures::default();
         let at = Timestamp::from_millis(0);
         let took = Duration::from_millis(7);
+        let attempted = |attempt| figures.attempted(&AttemptOutcome::Made(attempt));
         for status in [200, 204, 302, 404, 500, 503, 101] {
-            figures.attempted(&Attempt::answered(0, at, took, status, b"", None));
+            attempted(Attempt::answered(0, at, took, status, b"", None));
         }
-        figures.attempted(&Attempt::answered(0, at, took, 200, b"", Some("late")));
-        figures.attempted(&Attempt::broken(0, at, took, "refused"));
+        attempted(Attempt::answered(0, at, took, 200, b"", Some("late")));
+        attempted(Attempt::broken(0, at, took, "refused"));
+        figures.attempted(&AttemptOutcome::NotSent("no secret".into()));
         let counted = figures
             .attempts
             .each_ref()
@@ -377,6 +397,7 @@ mod tests {
         assert_eq!(counted, [2, 1, 1, 2, 1, 1, 1]);
         let read = figures.attempt_times.read();
         assert_eq!((read.count(), read.sum), (9, 63_000));
+        assert_eq!(figures.not_sent.load(Ordering::Relaxed), 1);
     }
 
     #[test]

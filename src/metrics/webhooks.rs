@@ -28,6 +28,11 @@ pub fn tell(told: &mut Exposition, state: &AppState, depths: OutboxDepths) {
         family.value(&[("answer", answer)], read(count));
     }
     told.counter(
+        "tintype_webhook_attempts_not_sent_total",
+        "Attempts that could not be made for a fault of the service itself, and are made later.",
+    )
+    .value(&[], read(&figures.not_sent));
+    told.counter(
         "tintype_webhook_deliveries_ended_total",
         "Deliveries that arrived, and those that were given up.",
     )
