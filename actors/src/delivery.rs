@@ -14,6 +14,8 @@ pub use messages::{
 
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
+use crate::figures::{Figures, between};
+use crate::observer::Observer;
 use crate::outbox::{Ending, Outbox, OutboxLimits, Parcel, Standing};
 use crate::transport::{AttemptOutcome, Transport};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
@@ -52,6 +54,10 @@ pub struct DeliveryContext {
     pub limits: OutboxLimits,
     /// Makes the attempts.
     pub transport: Arc<dyn Transport>,
+    /// What is counted.
+    pub figures: Arc<Figures>,
+    /// Follows jobs.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Ends the process.
     pub fail_stop: FailStop,
 }
@@ -169,6 +175,10 @@ impl DeliveryActor {
     fn attempt(&self, parcel: Parcel, standing: Standing, delivery: Delivery, webhook: Webhook) {
         let Some(own) = self.own.clone() else { return };
         let (round, at) = (delivery.round, (self.context.clock)());
+        if let Some(due) = delivery.state.due() {
+            let delays = &self.context.figures.deliveries.delays;
+            delays.add_span(between(due, at));
+        }
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
             let outcome = attempt.await.unwrap_or_else(|panic| {
@@ -247,6 +257,9 @@ impl DeliveryActor {
         let Some(before) = self.context.store.delivery(id)? else {
             return Ok(());
         };
+        if let Some(observer) = &self.context.observer {
+            observer.attempt_ended(&before, attempt);
+        }
         let after = delivery::record_attempt(&before, attempt, &self.context.schedule);
         let writes = self.context.store.record_attempt(&before, &after, attempt);
         self.commit(after, writes, None);
@@ -382,9 +395,10 @@ impl Handler<DeliveriesQueued> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, hint: DeliveriesQueued, ctx: &mut Self::Context) {
-        hint.0
-            .iter()
-            .for_each(|delivery| self.queue(delivery, None));
+        for delivery in &hint.0 {
+            self.context.figures.deliveries.recorded(delivery);
+            self.queue(delivery, None);
+        }
         self.pump(ctx);
     }
 }
@@ -408,7 +422,10 @@ impl Handler<AttemptEnded> for DeliveryActor {
         };
         self.outbox.ended(parcel.webhook, standing, ending);
         match outcome {
-            AttemptOutcome::Made(attempt) => self.decide(parcel.id, Deferred::Attempt(attempt)),
+            AttemptOutcome::Made(attempt) => {
+                self.context.figures.deliveries.attempted(&attempt);
+                self.decide(parcel.id, Deferred::Attempt(attempt));
+            }
             AttemptOutcome::NotSent(reason) => self.put_off(parcel.id, &reason),
         }
         self.pump(ctx);
@@ -423,6 +440,7 @@ impl Handler<Recorded> for DeliveryActor {
         let mut deferred = self.committing.remove(&id).unwrap_or_default();
         // Scheduled whatever is decided next: a wish that is refused leaves the delivery as it is.
         if let Some(delivery) = &delivery {
+            self.context.figures.deliveries.recorded(delivery);
             self.queue(delivery, None);
         }
         // The first begins a commit of its own; the others wait for that one.

@@ -11,8 +11,7 @@ use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Page, StoreError};
 
-/// Every kind of entry.
-pub const KINDS: [EntryKind; 3] = [EntryKind::Deposit, EntryKind::Charge, EntryKind::Adjustment];
+const KINDS: [EntryKind; 3] = [EntryKind::Deposit, EntryKind::Charge, EntryKind::Adjustment];
 /// Ids sort by the moment of entry, but where the clock was set back meanwhile. It may have been by this much.
 const SET_BACK: Duration = Duration::from_secs(3_600);
 

@@ -4,7 +4,6 @@ use super::examples::{ACCOUNT, charge, last_page, page};
 use crate::http::admin::accounts::{
     AccountView, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING,
 };
-use crate::http::admin::ledger::KINDS;
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::kinds::{amount, or_null, words};
 use crate::http::openapi::{Answer, Operation, Sketch};
@@ -160,16 +159,12 @@ pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
     let moment = || json!({"type": "string", "format": "date-time"});
     let schema = sketch.schema::<Listing<EntryView>>();
     Operation::new("listTransactions", "Accounts", "An account's ledger")
-        .text("Newest first. With a filter a page looks at 10,000 lines at most, and may then end early with a `next_cursor`.")
+        .text("Newest first. With a filter that few lines pass a page may end early and still have a `next_cursor`.")
         .path_id("account_id", ID)
         .window()
-        .query(
-            "kind",
-            "Only such lines.",
-            words(KINDS.iter().map(|it| it.word())),
-        )
-        .query("from", "Only lines from this moment on.", moment())
-        .query("to", "Only lines up to this moment.", moment())
+        .query("kind", "Only such lines.", words(["deposit", "charge", "adjustment"]))
+        .query("from", "Only from this moment on.", moment())
+        .query("to", "Only up to this moment.", moment())
         .answer(Answer::json(
             200,
             "A page of the ledger.",

@@ -3,6 +3,7 @@
 use crate::http::health::Standing;
 use crate::http::openapi::Header;
 use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::problem::Code;
 use serde_json::json;
 
 /// `GET /healthz`
@@ -29,6 +30,17 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("readiness", "Service", "Can it take jobs?")
         .text("Its records can be read, and its object store answers.")
         .answer(ready)
+}
+
+/// `GET /metrics`
+pub fn metrics(_: &mut Sketch<'_>) -> Operation {
+    let figures = Answer::new(200, "The figures.")
+        .content("text/plain", json!({"schema": {"type": "string"}}))
+        .header(Header::CACHE_CONTROL);
+    Operation::new("metrics", "Service", "What the service counts")
+        .text("In the text form of Prometheus. `404` where the figures have an address of their own, which the operator has given them.")
+        .answer(figures)
+        .refuses([Code::NotFound, Code::Overloaded])
 }
 
 /// `GET /api/v1/openapi.json`
