@@ -313,6 +313,10 @@ mod tests {
         tokio::time::advance(FIRST_COOL_DOWN).await;
         let _probe = breaker.admit(Instant::now()).expect("the probe");
         drop(before);
-        assert_eq!(breaker.state(), State::HalfOpen { times: 1 });
+        let half = State::HalfOpen {
+            times: 1,
+            faults: THRESHOLD,
+        };
+        assert_eq!(breaker.state(), half);
     }
 }

@@ -252,9 +252,9 @@ impl TryOutcome {
             GenerateError::Transient { .. } => Self::Transient,
             GenerateError::TimedOut(_) => Self::TimedOut,
             GenerateError::Broken(_) => Self::Broken,
-            GenerateError::Unsound(_)
-            | GenerateError::NotAsked(_)
-            | GenerateError::Storage(_) => Self::NotAsked,
+            GenerateError::Unsound(_) | GenerateError::NotAsked(_) | GenerateError::Storage(_) => {
+                Self::NotAsked
+            }
         }
     }
 
