@@ -107,7 +107,33 @@ pub fn main() -> ExitCode {
     };
     outcome.unwrap_or_else(|error| {
         // Where standard error is gone too, the exit code has to say it all.
-        let _ = writeln!(std::io::stderr(), "tintype: {error:#}");
+        let _ = writeln!(std::io::stderr(), "tintype: {}", told(&error));
         ExitCode::FAILURE
     })
+}
+
+/// An error with its causes, but for those whose words have been said already.
+fn told(error: &anyhow::Error) -> String {
+    error.chain().fold(String::new(), |said, cause| {
+        let words = cause.to_string();
+        match said.contains(&words) {
+            true => said,
+            false if said.is_empty() => words,
+            false => format!("{said}: {words}"),
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cause_is_told_once() {
+        let inner = std::io::Error::other("no space left");
+        let outer = anyhow::Error::new(inner).context("the directory: no space left");
+        assert_eq!(told(&outer), "the directory: no space left");
+        let plain = anyhow::anyhow!("no space left").context("the directory");
+        assert_eq!(told(&plain), "the directory: no space left");
+    }
 }
