@@ -2,7 +2,7 @@
 
 use crate::backends::kinds::{self, BackendSetupError};
 use crate::catalog::{catalog, tier_config};
-use crate::compat::{self, Line, Orphans};
+use crate::compat::{self, Line, Orphans, Room};
 use crate::config::{Config, TierBackend};
 use crate::descriptors;
 use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
@@ -11,8 +11,10 @@ use crate::housekeeping;
 use crate::http::state::AppState;
 use crate::http::{Documents, Elapsed, KeyRing, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
+use crate::metrics::Metrics;
 use crate::panel::Panel;
 use crate::secrets;
+use crate::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::webhooks::{Sender, SenderOptions, Vault, VaultError};
 use actix_web::web::Data;
 use parking_lot::RwLock;
@@ -22,10 +24,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tintype_actors::clock::{Clock, random_jitter, system_clock};
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::generator::Generator;
+use tintype_actors::observer::Observer;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
 use tintype_storage::domain::tier::Tier;
@@ -36,9 +39,6 @@ use tokio::sync::{Mutex, Semaphore, watch};
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
-/// One try of a back end that has no time-out of its own.
-const BUILTIN_TIMEOUT: Duration = Duration::from_secs(300);
-
 /// Attempts of deliveries under way at a time to one receiver that answers.
 const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
 
@@ -107,6 +107,14 @@ pub enum StartError {
     /// A back end cannot be driven as it is configured.
     #[error(transparent)]
     Backend(#[from] BackendSetupError),
+    /// Traces cannot be sent.
+    #[error(transparent)]
+    Traces(#[from] TraceSetupError),
+}
+
+/// Where the engine's files lie.
+pub fn store_dir(config: &Config) -> PathBuf {
+    config.storage.data_dir.join(STORE)
 }
 
 /// Opens the engine of a data directory. `fail_stop` hears of its failure.
@@ -116,10 +124,7 @@ pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engin
     }));
     options.cache_bytes = config.storage.cache_bytes;
     options.commit_timeout = Duration::from_secs(config.storage.commit_timeout_seconds);
-    Ok(Arc::new(SledEngine::open(
-        &config.storage.data_dir.join(STORE),
-        options,
-    )?))
+    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
 }
 
 /// Opens the object store of a data directory.
@@ -151,6 +156,8 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         resolver,
         fail_stop,
     } = setup;
+    // Not the clock of the setup, which decides: this is the process's own.
+    let started = SystemTime::now();
     let data_dir = config.storage.data_dir.clone();
     prepare(&data_dir).map_err(|source| StartError::DataDir {
         path: data_dir.clone(),
@@ -183,6 +190,12 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     let (to_webhooks, egress) = (way_out()?, way_out()?);
     let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
     let (backends, routes) = backends(&config, &images, &generators)?;
+    let traces = traces(&config)?;
+    let ratio = config.otlp.sample_ratio;
+    let observer = traces.clone().map(|exporter| {
+        let observer = JobTraces::new(exporter, Arc::clone(&clock), ratio);
+        Arc::new(observer) as Arc<dyn Observer>
+    });
     let system = System::start(SystemOptions {
         store: store.clone(),
         clock: Arc::clone(&clock),
@@ -210,6 +223,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
             total: descriptors::attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },
+        observer,
         fail_stop: fail_stop.clone(),
         threads: Threads::Own,
     })?;
@@ -233,9 +247,12 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         clock,
         abandoned,
         orphans: Orphans::default(),
+        room: Room::default(),
         stopping: watch::Sender::new(false),
         fail_stop,
         public_url,
+        metrics: Metrics::since(started),
+        traces,
     });
     actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));
     actix_web::rt::spawn(housekeeping::run(state.clone()));
@@ -261,6 +278,9 @@ pub async fn finish_jobs(state: &AppState) {
         ))
         .await;
     housekeeping::note_key_uses(state).await;
+    if let Some(traces) = &state.traces {
+        traces.close().await;
+    }
 }
 
 /// Ends the actors, writes the last commits and lets the data directory go. Blocks for as long as the disk takes.
@@ -271,19 +291,29 @@ pub fn close(state: &AppState) {
 
 /// Does the data directory hold records?
 pub fn has_store(config: &Config) -> bool {
-    config.storage.data_dir.join(STORE).is_dir()
+    store_dir(config).is_dir()
+}
+
+/// The way to the collector, where there is one.
+fn traces(config: &Config) -> Result<Option<Arc<Exporter>>, TraceSetupError> {
+    let endpoint = config.otlp.endpoint.as_deref();
+    let start = |endpoint| Exporter::start(&config.otlp, endpoint).map(Arc::new);
+    endpoint.map(start).transpose()
 }
 
 fn prepare(data_dir: &Path) -> io::Result<()> {
     fs::create_dir_all(data_dir)
 }
 
-/// The back ends that this version can drive, and the tiers' lists of them.
+/// The back ends, and the tiers' lists of them. What the operator will hardly have meant is in the log.
 fn backends(
     config: &Config,
     images: &Images,
     generators: &HashMap<String, Arc<dyn Generator>>,
 ) -> Result<(Vec<Backend>, Routes), StartError> {
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
     let mut backends = Vec::new();
     let mut index_of = HashMap::new();
     for (name, backend) in &config.backends {
@@ -291,16 +321,13 @@ fn backends(
             Some(given) => Arc::clone(given),
             None => kinds::generator(name, backend, images)?,
         };
-        let remote = backend.remote();
         index_of.insert(name.as_str(), backends.len());
         backends.push(Backend {
             name: name.clone(),
             generator,
             places: Arc::new(Semaphore::new(backend.concurrency)),
-            timeout: remote.map_or(BUILTIN_TIMEOUT, |it| {
-                Duration::from_secs(it.timeout_seconds)
-            }),
-            retries: remote.map_or(0, |it| it.retries),
+            timeout: backend.timeout(),
+            retries: backend.retries(),
         });
     }
     let routes = |tier: Tier| {

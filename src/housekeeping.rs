@@ -3,6 +3,7 @@
 use crate::http::state::AppState;
 use crate::images::{RESULTS, THUMBNAILS};
 use crate::panel;
+use crate::stale_inputs;
 use actix_web::web::Data;
 use std::time::Duration;
 use tintype_actors::delivery::ForgetDeliveries;
@@ -64,6 +65,7 @@ pub(crate) async fn run(state: Data<AppState>) {
             sweeps.forget_idempotency_keys(&state).await;
             remove_old(&state, RESULTS).await;
             remove_old(&state, THUMBNAILS).await;
+            remove_stale_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
             panel::forget_old(&state).await;
         }
@@ -194,5 +196,13 @@ async fn remove_old(state: &AppState, place: &str) {
                 return;
             }
         }
+    }
+}
+
+async fn remove_stale_inputs(state: &AppState) {
+    match stale_inputs::remove(state).await {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "input images that no job needs were removed"),
+        Err(error) => tracing::warn!(%error, "stale input images could not be removed"),
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::http;
 use crate::http::state::AppState;
+use crate::metrics;
 use actix_web::dev::Server;
 use actix_web::middleware::from_fn;
 use actix_web::web::Data;
@@ -37,6 +38,24 @@ fn listen(address: std::net::SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
+/// Serves `/metrics` alone, on an address of its own, until it is stopped through its handle.
+pub fn serve_metrics(state: Data<AppState>, listener: TcpListener) -> io::Result<Server> {
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(state.clone())
+            .app_data(state.metrics.requests.clerk())
+            .wrap(from_fn(http::envelope))
+            .configure(metrics::configure)
+    });
+    let server = server
+        .workers(1)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .keep_alive(KEEP_ALIVE)
+        .disable_signals()
+        .listen(listener)?;
+    Ok(server.run())
+}
+
 /// Serves until it is stopped through its handle. Signals are left to the caller.
 pub fn serve(state: Data<AppState>, listener: TcpListener) -> io::Result<Server> {
     let workers = state.config.server.workers();
@@ -44,6 +63,7 @@ pub fn serve(state: Data<AppState>, listener: TcpListener) -> io::Result<Server>
     let server = HttpServer::new(move || {
         App::new()
             .app_data(state.clone())
+            .app_data(state.metrics.requests.clerk())
             .wrap(from_fn(http::envelope))
             .configure(http::configure)
     });

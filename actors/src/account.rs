@@ -4,7 +4,9 @@ use crate::clock::Clock;
 use crate::delivery::DeliveriesQueued;
 use crate::dispatcher::JobsQueued;
 use crate::fail_stop::FailStop;
+use crate::figures::{Decided, Figures};
 use crate::inbox::Inbox;
+use crate::observer::Observer;
 use crate::queues::{QueuedJob, Queues};
 use crate::watchers::Watchers;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
@@ -106,6 +108,10 @@ pub struct AccountContext {
     pub owed: Recipient<DeliveriesQueued>,
     /// Those who wait for news of a job.
     pub watchers: Arc<Watchers>,
+    /// What is counted.
+    pub figures: Arc<Figures>,
+    /// Follows jobs.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Ends the process.
     pub fail_stop: FailStop,
 }
@@ -233,6 +239,8 @@ impl AccountActor {
         let mut batch = self.book.batch(&context.store, context.limits);
         let (mut answers, mut begun, mut queued) = (Vec::new(), Vec::new(), Vec::new());
         let mut changed = Vec::new();
+        let (mut decided, mut ended) = (Decided::default(), Vec::new());
+        let observed = context.observer.is_some();
         for _ in 0..MAX_BATCH {
             if batch.is_full() {
                 break;
@@ -242,17 +250,23 @@ impl AccountActor {
             };
             match command {
                 Command::Accept(new, reply) => {
-                    let (tier, id) = (new.tier, JobId(context.ids.next(now)));
+                    let (tier, mode) = (new.tier, new.mode);
+                    let id = JobId(context.ids.next(now));
                     let outcome = batch.accept(id, *new, now);
                     if let Err(AcceptError::Store(error)) = outcome {
                         return Err(error);
                     }
-                    if outcome.as_ref().is_ok_and(|accepted| !accepted.replayed) {
-                        queued.push(QueuedJob {
-                            job: id,
-                            account: batch.account(),
-                            tier,
-                        });
+                    match &outcome {
+                        Ok(Accepted { replayed: true, .. }) => decided.replayed(),
+                        Ok(_) => {
+                            decided.accepted(tier, mode);
+                            queued.push(QueuedJob {
+                                job: id,
+                                account: batch.account(),
+                                tier,
+                            });
+                        }
+                        Err(_) => {}
                     }
                     answers.push(Answer::Accept(outcome, reply));
                 }
@@ -261,17 +275,24 @@ impl AccountActor {
                         max_runs: context.max_runs,
                     };
                     changed.push(job);
-                    begun.push((
-                        fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?,
-                        reply,
-                    ));
+                    let outcome =
+                        fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
+                    if let Ok(job) = &outcome {
+                        decided.changed(job, true, now);
+                        ended.extend((observed && job.state.is_terminal()).then(|| job.clone()));
+                    }
+                    begun.push((outcome, reply));
                 }
                 Command::Apply(job, event, note, reply) => {
                     changed.push(job);
                     let outcome =
                         fatal(batch.apply(job, event, TransactionId(context.ids.next(now)), now))?;
-                    if let (Ok(job), Some(note)) = (&outcome, note) {
-                        batch.record(&note(job));
+                    if let Ok(job) = &outcome {
+                        decided.changed(job, false, now);
+                        ended.extend((observed && job.state.is_terminal()).then(|| job.clone()));
+                        if let Some(note) = note {
+                            batch.record(&note(job));
+                        }
                     }
                     answers.push(Answer::Event(outcome.map(Box::new), reply));
                 }
@@ -303,6 +324,7 @@ impl AccountActor {
             }
         }
         if writes.is_empty() {
+            context.figures.jobs.add(&decided);
             answers.into_iter().for_each(Answer::send);
             return Ok(());
         }
@@ -314,8 +336,13 @@ impl AccountActor {
                     // Queued before it is spoken of, so that whoever asks at once is told the right place.
                     let any_queued = !queued.is_empty();
                     context.queues.push_all(queued);
+                    // Counted before it is spoken of as well, so that whoever looks at once finds it.
+                    context.figures.jobs.add(&decided);
                     // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
                     answers.into_iter().for_each(Answer::send);
+                    if let Some(observer) = &context.observer {
+                        ended.iter().for_each(|job| observer.job_ended(job));
+                    }
                     for job in changed {
                         context.watchers.changed(job);
                     }

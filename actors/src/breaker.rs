@@ -4,6 +4,7 @@
 
 use parking_lot::Mutex;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -125,6 +126,7 @@ fn cool_down(times: u32, asked: Option<Duration>) -> Duration {
 pub struct Breaker {
     name: Arc<str>,
     state: Arc<Mutex<State>>,
+    opened: Arc<AtomicU64>,
 }
 
 impl Breaker {
@@ -133,7 +135,13 @@ impl Breaker {
         Self {
             name: name.into(),
             state: Arc::new(Mutex::new(State::Closed { faults: 0 })),
+            opened: Arc::default(),
         }
+    }
+
+    /// How often it has been opened since the start, after failed probes too.
+    pub fn opened(&self) -> u64 {
+        self.opened.load(Ordering::Relaxed)
     }
 
     /// Where it stands.
@@ -146,11 +154,20 @@ impl Breaker {
         self.state().after(Event::Asked, at).1
     }
 
+    /// When a probe may be sent, where it is open.
+    pub fn until(&self) -> Option<Instant> {
+        match self.state() {
+            State::Open { until, .. } => Some(until),
+            State::Closed { .. } | State::HalfOpen { .. } => None,
+        }
+    }
+
     /// Lets a run through, or not. After the cool-down one is let through as the probe.
     pub fn admit(&self, at: Instant) -> Option<Pass> {
-        self.step(Event::Asked, at).then(|| Pass {
+        let (after, admitted) = self.step(Event::Asked, at);
+        admitted.then(|| Pass {
             breaker: self.clone(),
-            used: false,
+            is_probe: matches!(after, State::HalfOpen { .. }),
         })
     }
 
@@ -159,7 +176,7 @@ impl Breaker {
         self.step(event, at);
     }
 
-    fn step(&self, event: Event, at: Instant) -> bool {
+    fn step(&self, event: Event, at: Instant) -> (State, bool) {
         let mut state = self.state.lock();
         let before = *state;
         let (after, admitted) = before.after(event, at);
@@ -175,6 +192,8 @@ impl Breaker {
                     faults,
                 },
             ) => {
+                let failed = matches!(event, Event::Failed(_));
+                self.opened.fetch_add(u64::from(failed), Ordering::Relaxed);
                 let seconds = until.saturating_duration_since(at).as_secs();
                 tracing::warn!(%backend, seconds, times, faults, "a back end keeps failing and is passed over");
             }
@@ -183,28 +202,29 @@ impl Breaker {
             }
             _ => {}
         }
-        admitted
+        (after, admitted)
     }
 }
 
-/// A run's leave to use a back end. Dropped without a try, it lets another run be the probe.
+/// A run's leave to use a back end. That of a probe, dropped without a try, lets another run be the probe.
 #[derive(Debug)]
 pub struct Pass {
     breaker: Breaker,
-    used: bool,
+    /// Do the others pass the back end over until this run has tried it out?
+    is_probe: bool,
 }
 
 impl Pass {
     /// Notes how a try went.
     pub fn record(&mut self, event: Event, at: Instant) {
-        self.used = true;
+        self.is_probe = false;
         self.breaker.record(event, at);
     }
 }
 
 impl Drop for Pass {
     fn drop(&mut self) {
-        if !self.used {
+        if self.is_probe {
             self.breaker.record(Event::Abandoned, Instant::now());
         }
     }
@@ -276,8 +296,24 @@ mod tests {
         assert!(breaker.admit(Instant::now()).is_none(), "one at a time");
         drop(probe);
         let mut next = breaker.admit(Instant::now()).expect("the next probe");
+        assert_eq!(breaker.until(), None, "nobody need wait for a moment");
         next.record(Event::Answered, Instant::now());
         drop(next);
         assert_eq!(breaker.state(), closed(0));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_leave_from_before_ends_no_probe() {
+        let breaker = Breaker::new("it");
+        let before = breaker.admit(Instant::now()).expect("closed");
+        for _ in 0..THRESHOLD {
+            breaker.record(Event::Failed(None), Instant::now());
+        }
+        assert!(breaker.until().is_some_and(|it| it > Instant::now()));
+        tokio::time::advance(FIRST_COOL_DOWN).await;
+        let _probe = breaker.admit(Instant::now()).expect("the probe");
+        drop(before);
+        let faults = THRESHOLD;
+        assert_eq!(breaker.state(), State::HalfOpen { times: 1, faults });
     }
 }

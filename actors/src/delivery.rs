@@ -14,6 +14,8 @@ pub use messages::{
 
 use crate::clock::Clock;
 use crate::fail_stop::FailStop;
+use crate::figures::Figures;
+use crate::observer::Observer;
 use crate::outbox::{Ending, Outbox, OutboxLimits, Parcel, Standing};
 use crate::transport::{AttemptOutcome, Transport};
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle};
@@ -52,6 +54,10 @@ pub struct DeliveryContext {
     pub limits: OutboxLimits,
     /// Makes the attempts.
     pub transport: Arc<dyn Transport>,
+    /// What is counted.
+    pub figures: Arc<Figures>,
+    /// Follows jobs.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Ends the process.
     pub fail_stop: FailStop,
 }
@@ -169,6 +175,7 @@ impl DeliveryActor {
     fn attempt(&self, parcel: Parcel, standing: Standing, delivery: Delivery, webhook: Webhook) {
         let Some(own) = self.own.clone() else { return };
         let (round, at) = (delivery.round, (self.context.clock)());
+        self.context.figures.deliveries.began(&delivery, at);
         let attempt = tokio::task::spawn_local(self.context.transport.attempt(delivery, webhook));
         tokio::task::spawn_local(async move {
             let outcome = attempt.await.unwrap_or_else(|panic| {
@@ -247,6 +254,9 @@ impl DeliveryActor {
         let Some(before) = self.context.store.delivery(id)? else {
             return Ok(());
         };
+        if let Some(observer) = &self.context.observer {
+            observer.attempt_ended(&before, attempt);
+        }
         let after = delivery::record_attempt(&before, attempt, &self.context.schedule);
         let writes = self.context.store.record_attempt(&before, &after, attempt);
         self.commit(after, writes, None);
@@ -382,9 +392,10 @@ impl Handler<DeliveriesQueued> for DeliveryActor {
     type Result = ();
 
     fn handle(&mut self, hint: DeliveriesQueued, ctx: &mut Self::Context) {
-        hint.0
-            .iter()
-            .for_each(|delivery| self.queue(delivery, None));
+        for delivery in &hint.0 {
+            self.context.figures.deliveries.recorded(delivery);
+            self.queue(delivery, None);
+        }
         self.pump(ctx);
     }
 }
@@ -399,6 +410,7 @@ impl Handler<AttemptEnded> for DeliveryActor {
             outcome,
         } = ended;
         self.under_way.remove(&parcel.id);
+        self.context.figures.deliveries.attempted(&outcome);
         let ending = match &outcome {
             AttemptOutcome::Made(attempt) if attempt.succeeded() => {
                 Ending::Succeeded(Duration::from_millis(attempt.duration_ms))
@@ -423,6 +435,7 @@ impl Handler<Recorded> for DeliveryActor {
         let mut deferred = self.committing.remove(&id).unwrap_or_default();
         // Scheduled whatever is decided next: a wish that is refused leaves the delivery as it is.
         if let Some(delivery) = &delivery {
+            self.context.figures.deliveries.recorded(delivery);
             self.queue(delivery, None);
         }
         // The first begins a commit of its own; the others wait for that one.

@@ -2,8 +2,10 @@
 
 use crate::job::{JobActor, JobContext, RunJob};
 use crate::lane::{Lane, Place};
+use crate::moves::{MoveOn, Moves};
+use crate::permit::{Granted, Permit};
 use crate::queues::{QueuedJob, Queues, Turn};
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervisor};
+use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, SpawnHandle, Supervisor};
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::sync::Arc;
@@ -11,7 +13,6 @@ use std::time::Duration;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 const MAILBOX: usize = 4_096;
@@ -62,30 +63,6 @@ pub struct Depths {
     pub running: usize,
 }
 
-/// A place on a back end. Dropping it gives the place back and tells the dispatcher.
-pub struct Permit {
-    held: Option<OwnedSemaphorePermit>,
-    dispatcher: Addr<Dispatcher>,
-}
-
-impl Permit {
-    /// Waits for a place.
-    pub async fn acquire(places: Arc<Semaphore>, dispatcher: Addr<Dispatcher>) -> Self {
-        // The semaphores are never closed.
-        Self {
-            held: places.acquire_owned().await.ok(),
-            dispatcher,
-        }
-    }
-}
-
-impl Drop for Permit {
-    fn drop(&mut self) {
-        drop(self.held.take());
-        self.dispatcher.do_send(PermitFreed);
-    }
-}
-
 /// A job whose turn has come, until its run has ended.
 struct Running {
     actor: Addr<JobActor>,
@@ -103,14 +80,26 @@ pub struct Dispatcher {
     turns: Vec<Tier>,
     queues: Arc<Queues>,
     running: HashMap<JobId, Running>,
+    /// Runs of each tier that go on at another back end, and wait for a place there.
+    moves: [Moves; 3],
+    /// When a back end that is passed over may be tried out, and the timer for that.
+    alarm: Option<(Instant, SpawnHandle)>,
     pause: Pause,
     stopping: bool,
+}
+
+/// Who gets a place.
+enum Found {
+    /// A run that goes on.
+    Moving(MoveOn, Place),
+    /// The next job of the queue.
+    Queued(Place),
 }
 
 impl Dispatcher {
     /// A dispatcher for the back ends of `context`.
     pub fn new(context: Arc<JobContext>, pause: Pause, queues: Arc<Queues>) -> Self {
-        let lane = |tier: Tier| Lane::new(tier, context.routes.of(tier));
+        let lane = |tier: Tier| Lane::new(tier, &context);
         let lanes = [lane(Tier::Fast), lane(Tier::Quality), lane(Tier::Pro)];
         Self {
             context,
@@ -118,24 +107,30 @@ impl Dispatcher {
             turns: Tier::ALL.to_vec(),
             queues,
             running: HashMap::new(),
+            moves: Default::default(),
+            alarm: None,
             pause,
             stopping: false,
         }
     }
 
-    fn dispatch(&mut self, ctx: &Context<Self>) {
-        if self.stopping {
-            return;
-        }
+    fn dispatch(&mut self, ctx: &mut Context<Self>) {
         let now = Instant::now();
         // Tiers take turns, so that none that shares a back end with another starves.
-        while let Some((at, place)) = self.next_place(now) {
+        while let Some((at, found)) = self.next_place(now) {
             let tier = self.turns.remove(at);
             self.turns.push(tier);
-            if let Some(turn) = self.queues.pop(tier) {
-                self.start(turn, tier, place, ctx);
+            match found {
+                // A run that has ended meanwhile gives the place back by dropping it.
+                Found::Moving(moving, place) => drop(moving.reply.send(granted(place, ctx))),
+                Found::Queued(place) => {
+                    if let Some(turn) = self.queues.pop(tier) {
+                        self.start(turn, tier, place, ctx);
+                    }
+                }
             }
         }
+        self.set_alarm(now, ctx);
     }
 
     fn start(&mut self, turn: Turn, tier: Tier, place: Place, ctx: &Context<Self>) {
@@ -144,10 +139,7 @@ impl Dispatcher {
             account,
             resumed,
         } = turn;
-        let permit = Permit {
-            held: Some(place.held),
-            dispatcher: ctx.address(),
-        };
+        let granted = granted(place, ctx);
         let vacant = match self.running.entry(job) {
             Entry::Vacant(vacant) => vacant,
             // Queued twice: a job never has two runs at a time.
@@ -155,35 +147,62 @@ impl Dispatcher {
         };
         let actor = JobActor::new(job, account, Arc::clone(&self.context), ctx.address());
         let actor = Supervisor::start(move |_| actor);
-        actor.do_send(RunJob {
-            permit,
-            route: place.route,
-            pass: place.pass,
-            resumed,
-        });
+        actor.do_send(RunJob { granted, resumed });
         let from = QueuedJob { job, account, tier };
         vacant.insert(Running { actor, from });
     }
 
-    /// The first tier in turn that has both a job and a place for it, as an index into the turns.
-    fn next_place(&mut self, now: Instant) -> Option<(usize, Place)> {
+    /// The first tier in turn that has both a run and a place for it, as an index into the turns. Runs that go on come before
+    /// jobs that begin, and go on in a pause and in an orderly stop too.
+    fn next_place(&mut self, now: Instant) -> Option<(usize, Found)> {
         let Self {
             context,
             lanes,
             turns,
             queues,
+            moves,
             pause,
+            stopping,
             ..
         } = self;
         turns.iter().enumerate().find_map(|(at, tier)| {
-            let ready = !pause.covers(*tier) && !queues.is_empty(*tier);
-            let place = ready.then(|| lanes[tier.index()].place(context, now));
-            Some((at, place??))
+            let (lane, moves) = (&mut lanes[tier.index()], &mut moves[tier.index()]);
+            if let Some((moving, place)) = moves.next(|ahead| lane.next(context, ahead, now)) {
+                return Some((at, Found::Moving(moving, place)));
+            }
+            let begins = !*stopping && !pause.covers(*tier) && !queues.is_empty(*tier);
+            let begins = begins && lane.takes_more(moves.len());
+            let place = begins.then(|| lane.place(context, now));
+            Some((at, Found::Queued(place??)))
         })
     }
 
+    /// Looks again once a back end may be tried out, if somebody waits.
+    fn set_alarm(&mut self, now: Instant, ctx: &mut Context<Self>) {
+        let waits =
+            |tier: &Tier| !self.queues.is_empty(*tier) || !self.moves[tier.index()].is_empty();
+        let untils = self.context.breakers.iter().filter_map(|it| it.until());
+        let next = match Tier::ALL.iter().any(waits) {
+            true => untils.filter(|until| *until > now).min(),
+            false => None,
+        };
+        if self.alarm.map(|(until, _)| until) == next {
+            return;
+        }
+        if let Some((_, timer)) = self.alarm.take() {
+            ctx.cancel_future(timer);
+        }
+        self.alarm = next.map(|until| {
+            let timer = ctx.run_later(until - now, |dispatcher, ctx| {
+                dispatcher.alarm = None;
+                dispatcher.dispatch(ctx);
+            });
+            (until, timer)
+        });
+    }
+
     /// A job actor ends by itself only when something broke: it is started again, and the store says what is left to do.
-    fn sweep(&mut self, ctx: &Context<Self>) {
+    fn sweep(&mut self, ctx: &mut Context<Self>) {
         let vanished = self.running.iter().filter(|(_, it)| !it.actor.connected());
         let vanished: Vec<JobId> = vanished.map(|(job, _)| *job).collect();
         for job in vanished {
@@ -199,6 +218,14 @@ impl Dispatcher {
         let ended = self.running.remove(&job)?;
         self.queues.forget(ended.from);
         Some(ended)
+    }
+}
+
+fn granted(place: Place, ctx: &Context<Dispatcher>) -> Granted {
+    Granted {
+        route: place.route,
+        pass: place.pass,
+        permit: Permit::new(place.held, ctx.address()),
     }
 }
 
@@ -243,6 +270,15 @@ impl Handler<PermitFreed> for Dispatcher {
     type Result = ();
 
     fn handle(&mut self, _: PermitFreed, ctx: &mut Self::Context) {
+        self.dispatch(ctx);
+    }
+}
+
+impl Handler<MoveOn> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, command: MoveOn, ctx: &mut Self::Context) {
+        self.moves[command.tier.index()].push(command);
         self.dispatch(ctx);
     }
 }

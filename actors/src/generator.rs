@@ -1,5 +1,6 @@
 //! The ports of a run: what makes a picture, and what keeps it.
 
+use crate::breaker::Event;
 use crate::progress::Progress;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -63,6 +64,9 @@ pub enum GenerateError {
     /// The request itself is at fault: another try or back end would refuse it too.
     #[error("{0}")]
     Refused(String),
+    /// The same, seen before a back end was asked, so it says nothing of any.
+    #[error("{0}")]
+    Unsound(String),
     /// The prompt or the picture was blocked.
     #[error("blocked for safety: {0}")]
     Blocked(String),
@@ -83,17 +87,61 @@ pub enum GenerateError {
     /// The back end is of no use for this, another one may be.
     #[error("{0}")]
     Broken(String),
+    /// The back end was not asked, as it cannot be given this request. Another one may be.
+    #[error("{0}")]
+    NotAsked(String),
+    /// What the service itself keeps could not be read or written. No other back end would help.
+    #[error("{0}")]
+    Storage(String),
 }
 
 impl GenerateError {
     /// What is recorded beside the sentence.
     pub fn kind(&self) -> FailureKind {
         match self {
-            Self::Refused(_) => FailureKind::Refused,
+            Self::Refused(_) | Self::Unsound(_) => FailureKind::Refused,
             Self::Blocked(_) => FailureKind::Blocked,
-            Self::Transient { .. } => FailureKind::Unavailable,
+            Self::Transient { .. } | Self::Storage(_) => FailureKind::Unavailable,
             Self::TimedOut(_) => FailureKind::TimedOut,
-            Self::NoPicture(_) | Self::Broken(_) => FailureKind::Broken,
+            Self::NoPicture(_) | Self::Broken(_) | Self::NotAsked(_) => FailureKind::Broken,
+        }
+    }
+
+    /// What it says of the health of the back end that gave it; nothing where that was not asked.
+    pub(crate) fn event(&self) -> Option<Event> {
+        match self {
+            Self::Transient { retry_after, .. } => Some(Event::Failed(*retry_after)),
+            Self::TimedOut(_) => Some(Event::Failed(None)),
+            Self::Refused(_) | Self::Blocked(_) | Self::NoPicture(_) | Self::Broken(_) => {
+                Some(Event::Answered)
+            }
+            Self::Unsound(_) | Self::NotAsked(_) | Self::Storage(_) => None,
+        }
+    }
+
+    /// May another try on the same back end do better?
+    pub(crate) fn may_pass(&self) -> bool {
+        match self {
+            Self::Transient { .. } | Self::TimedOut(_) | Self::NoPicture(_) | Self::Storage(_) => {
+                true
+            }
+            Self::Refused(_)
+            | Self::Unsound(_)
+            | Self::Blocked(_)
+            | Self::Broken(_)
+            | Self::NotAsked(_) => false,
+        }
+    }
+
+    /// Would another back end do no better?
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Self::Refused(_) | Self::Unsound(_) | Self::Blocked(_) | Self::Storage(_) => true,
+            Self::Transient { .. }
+            | Self::TimedOut(_)
+            | Self::NoPicture(_)
+            | Self::Broken(_)
+            | Self::NotAsked(_) => false,
         }
     }
 }
@@ -113,6 +161,10 @@ pub trait Generator: Send + Sync {
 /// Keeps pictures and reads words that were too large for a record.
 pub trait Gallery: Send + Sync {
     /// Checks a picture and stores it durably as the result of a job, cropped to the job's ratio where it has another.
+    ///
+    /// What the picture is not, is the back end's fault, and another one may do better. [`GenerateError::Storage`] is told
+    /// once the same picture could not be stored for a while: it is made and may have been paid for, so it is not thrown away
+    /// at the first fault.
     fn keep(
         &self,
         job: &Job,

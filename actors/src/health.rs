@@ -1,6 +1,6 @@
 //! How a back end is, for whoever looks after the service.
 
-use crate::breaker::State;
+use crate::breaker::{Breaker, State};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -30,11 +30,19 @@ pub struct BackendHealth {
     pub places: usize,
     /// Runs that it has.
     pub running: usize,
+    /// How often it began to be passed over since the start, after failed probes too.
+    pub opened: u64,
 }
 
 impl BackendHealth {
-    pub(crate) fn new(name: &str, state: State, now: Instant, places: usize, free: usize) -> Self {
-        let (health, faults, probe_in) = match state {
+    pub(crate) fn new(
+        name: &str,
+        breaker: &Breaker,
+        now: Instant,
+        places: usize,
+        free: usize,
+    ) -> Self {
+        let (health, faults, probe_in) = match breaker.state() {
             State::Closed { faults } => (Health::Up, faults, None),
             State::Open { until, faults, .. } => {
                 let wait = until.saturating_duration_since(now);
@@ -49,6 +57,7 @@ impl BackendHealth {
             probe_in,
             places,
             running: places.saturating_sub(free),
+            opened: breaker.opened(),
         }
     }
 }

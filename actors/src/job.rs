@@ -1,12 +1,15 @@
 //! The job actor: one accepted job, from queued to terminal.
 
 use crate::accounts::Accounts;
-use crate::breaker::{Breaker, Pass};
+use crate::breaker::Breaker;
 use crate::clock::Jitter;
-use crate::dispatcher::{Dispatcher, JobEnded, Permit};
+use crate::dispatcher::{Dispatcher, JobEnded};
+use crate::figures::Figures;
 use crate::generator::{Gallery, Generator};
+use crate::observer::Observer;
+use crate::permit::Granted;
 use crate::progress::ProgressBoard;
-use crate::run::{self, Start};
+use crate::run;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Supervised, WrapFuture};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -52,7 +55,7 @@ impl Routes {
 
 /// What all job actors share.
 pub struct JobContext {
-    /// Longest time of one run, over all tries and back ends.
+    /// Longest time of one run, over all tries and back ends, without what it waits for places.
     pub run_timeout: Duration,
     /// The configured back ends.
     pub backends: Vec<Backend>,
@@ -66,6 +69,10 @@ pub struct JobContext {
     pub accounts: OnceLock<Arc<Accounts>>,
     /// How far each run is.
     pub progress: ProgressBoard,
+    /// What is counted.
+    pub figures: Arc<Figures>,
+    /// Follows jobs.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Spreads the waits between tries.
     pub jitter: Jitter,
     /// Turns true when runs are to be cut off.
@@ -76,12 +83,8 @@ pub struct JobContext {
 #[derive(Message)]
 #[rtype(result = "()")]
 pub struct RunJob {
-    /// The place on the back end that the run begins on.
-    pub permit: Permit,
-    /// Which of the tier's routes that is.
-    pub route: usize,
-    /// The leave of that back end's breaker.
-    pub pass: Option<Pass>,
+    /// Where the run begins.
+    pub granted: Granted,
     /// Has a run of it begun before?
     pub resumed: bool,
 }
@@ -124,13 +127,7 @@ impl Handler<RunJob> for JobActor {
         let (job, account, context) = (self.job, self.account, Arc::clone(&self.context));
         let dispatcher = self.dispatcher.clone();
         let life = async move {
-            let start = Start {
-                route: command.route,
-                permit: command.permit,
-                pass: command.pass,
-                resumed: command.resumed,
-            };
-            run::run(job, account, &context, start, &dispatcher).await;
+            run::run(job, account, &context, command, &dispatcher).await;
             dispatcher.do_send(JobEnded(job));
         };
         ctx.spawn(life.into_actor(self));

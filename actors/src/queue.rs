@@ -131,6 +131,12 @@ impl FairQueue {
         self.lines.get(&account).map_or(0, |it| it.jobs.len())
     }
 
+    /// The job that has waited longest, of those that are first of their account.
+    pub fn oldest(&self) -> Option<JobId> {
+        let first = |line: &Line| line.jobs.front().copied();
+        self.lines.values().filter_map(first).min()
+    }
+
     /// Waiting jobs.
     pub fn len(&self) -> usize {
         self.len

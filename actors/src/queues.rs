@@ -45,7 +45,8 @@ struct Waiting {
     queue: FairQueue,
     /// Waiting jobs of which a run has begun before.
     begun: HashSet<JobId>,
-    /// Jobs whose turn has come and whose run has not ended: no more than the back ends have places.
+    /// Jobs whose turn has come and whose run has not ended: as many as the back ends have places hold one, at most as many again
+    /// wait for their next one, and a few are just being written down as ended.
     taken: HashMap<JobId, AccountId>,
 }
 
@@ -123,6 +124,16 @@ impl Queues {
         depths
     }
 
+    /// Jobs whose turn has come and whose run has not ended.
+    pub fn taken(&self, tier: Tier) -> usize {
+        self.of(tier).lock().taken.len()
+    }
+
+    /// The job that has waited longest.
+    pub fn oldest(&self, tier: Tier) -> Option<JobId> {
+        self.of(tier).lock().queue.oldest()
+    }
+
     /// Does none wait?
     pub fn is_empty(&self, tier: Tier) -> bool {
         self.of(tier).lock().queue.is_empty()
@@ -181,6 +192,9 @@ mod tests {
         let other = AccountId(Uuid::from_u128(2));
         assert_eq!(queues.depths_of(other), Depths::default());
         assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
+        assert_eq!((queues.taken(Tier::Pro), queues.taken(Tier::Fast)), (1, 0));
+        assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
+        assert_eq!(queues.oldest(Tier::Fast), None);
         jobs.iter().for_each(|job| queues.forget(*job));
         let waiting = queues.of(Tier::Pro).lock();
         assert!(waiting.queue.is_empty() && waiting.taken.is_empty());

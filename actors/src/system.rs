@@ -4,15 +4,19 @@ use crate::account::{AccountContext, ApplyEvent};
 use crate::accounts::Accounts;
 use crate::breaker::Breaker;
 use crate::clock::{Clock, Jitter};
-use crate::delivery::{DeliveryActor, DeliveryContext, GetOutboxDepths, StopDelivering};
+use crate::delivery::{
+    DeliveryActor, DeliveryContext, GetOutboxDepths, OutboxDepths, StopDelivering,
+};
 use crate::dispatcher::{
     Depths, Dispatcher, GetDepths, JobCanceled, JobsQueued, PauseChanged, StopDispatching,
 };
 use crate::fail_stop::FailStop;
+use crate::figures::Figures;
 use crate::generator::Gallery;
 pub use crate::health::{BackendHealth, Health};
 use crate::job::JobContext;
 pub use crate::job::{Backend, Route, Routes};
+use crate::observer::Observer;
 use crate::outbox::OutboxLimits;
 use crate::progress::ProgressBoard;
 use crate::queues::Queues;
@@ -26,6 +30,7 @@ use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
@@ -74,6 +79,8 @@ pub struct SystemOptions {
     pub retry_delays: Vec<Duration>,
     /// How many attempts may be under way.
     pub outbox: OutboxLimits,
+    /// Follows jobs.
+    pub observer: Option<Arc<dyn Observer>>,
     /// Ends the process.
     pub fail_stop: FailStop,
     /// Where they run.
@@ -93,6 +100,7 @@ pub struct System {
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
     progress: ProgressBoard,
+    figures: Arc<Figures>,
     cut_off: watch::Sender<bool>,
     arbiters: Vec<Arbiter>,
     stopped: AtomicBool,
@@ -116,6 +124,7 @@ impl System {
             transport,
             retry_delays,
             outbox,
+            observer,
             fail_stop,
             threads,
         } = options;
@@ -136,6 +145,7 @@ impl System {
             .map(|it| it.places.available_permits())
             .collect();
         let progress = ProgressBoard::default();
+        let figures = Arc::new(Figures::new(backends.len()));
         let jobs = Arc::new(JobContext {
             run_timeout,
             breakers,
@@ -144,6 +154,8 @@ impl System {
             gallery,
             accounts: OnceLock::new(),
             progress: progress.clone(),
+            figures: Arc::clone(&figures),
+            observer: observer.clone(),
             jitter,
             cut_off: hears_cut_off,
         });
@@ -158,6 +170,8 @@ impl System {
             schedule: retry_delays,
             limits: outbox,
             transport,
+            figures: Arc::clone(&figures),
+            observer: observer.clone(),
             fail_stop: fail_stop.clone(),
         });
         let deliveries = DeliveryActor::start_in_arbiter(&on(DELIVERIES), move |_| {
@@ -174,6 +188,8 @@ impl System {
             queued: dispatcher.clone().recipient(),
             owed: deliveries.clone().recipient(),
             watchers: Arc::new(Watchers::default()),
+            figures: Arc::clone(&figures),
+            observer,
             fail_stop,
         });
         let accounts = Arc::new(Accounts::new(on(DECISIONS), Arc::clone(&context)));
@@ -200,6 +216,7 @@ impl System {
             dispatcher,
             deliveries,
             progress,
+            figures,
             cut_off,
             arbiters,
             stopped: AtomicBool::new(false),
@@ -275,6 +292,28 @@ impl System {
         self.progress.of(job)
     }
 
+    /// What has happened since the start.
+    pub fn figures(&self) -> &Figures {
+        &self.figures
+    }
+
+    /// How many jobs of a tier wait, how many are run, and which has waited longest; without a message.
+    pub fn queue(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
+        let queues = &self.queues;
+        (queues.len(tier), queues.taken(tier), queues.oldest(tier))
+    }
+
+    /// How many deliveries wait, and attempts are under way.
+    pub async fn outbox(&self) -> OutboxDepths {
+        let depths = self.deliveries.send(GetOutboxDepths).await;
+        depths.unwrap_or_default()
+    }
+
+    /// How many callers wait for news of a job.
+    pub fn waiting_callers(&self) -> usize {
+        self.accounts.context().watchers.count()
+    }
+
     /// How many jobs wait and run.
     pub async fn depths(&self) -> Depths {
         self.dispatcher.send(GetDepths).await.unwrap_or_default()
@@ -292,7 +331,7 @@ impl System {
         all.zip(&self.capacities)
             .map(|((backend, breaker), capacity)| {
                 let free = backend.places.available_permits();
-                BackendHealth::new(&backend.name, breaker.state(), now, *capacity, free)
+                BackendHealth::new(&backend.name, breaker, now, *capacity, free)
             })
             .collect()
     }
@@ -323,8 +362,7 @@ impl System {
     async fn idle_within(&self, limit: Duration, attempts: bool) -> bool {
         let deadline = Instant::now() + limit;
         loop {
-            let depths = self.deliveries.send(GetOutboxDepths).await;
-            let under_way = depths.map_or(0, |it| it.under_way);
+            let under_way = self.outbox().await.under_way;
             if self.depths().await.running == 0 && (!attempts || under_way == 0) {
                 return true;
             }

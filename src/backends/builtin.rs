@@ -42,13 +42,20 @@ async fn draw(images: Images, order: Order) -> Result<Picture, GenerateError> {
     });
     match drawing.await {
         Ok(Ok(picture)) => Ok(Picture::own(picture.png)),
-        Ok(Err(error)) => Err(refusal(error)),
+        Ok(Err(error)) => Err(told(error)),
         // Carried on, so that a panic while drawing is told like any other panic of a run.
         Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),
         Err(_) => Err(GenerateError::Broken("drawing was given up".into())),
     }
 }
 
-fn refusal(error: DrawError) -> GenerateError {
-    GenerateError::Refused(error.to_string())
+/// As other back ends tell it: what is not decoded here may be taken as it is by the next.
+fn told(error: DrawError) -> GenerateError {
+    let text = error.to_string();
+    match error {
+        DrawError::Format { .. } | DrawError::TooLarge { .. } => GenerateError::NotAsked(text),
+        DrawError::Broken { .. } => GenerateError::Unsound(text),
+        DrawError::Size { .. } => GenerateError::Refused(text),
+        DrawError::Encode(_) => GenerateError::Broken(text),
+    }
 }

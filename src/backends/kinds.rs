@@ -12,6 +12,7 @@ use crate::images::Images;
 use std::sync::Arc;
 use tintype_actors::generator::Generator;
 use tintype_storage::domain::tier::Resolution;
+use url::Url;
 
 /// Why a back end cannot be driven as it is configured.
 #[derive(Debug, thiserror::Error)]
@@ -55,7 +56,7 @@ pub fn generator(
     })
 }
 
-/// What can be asked whether it works; `None` for what needs no asking.
+/// What can be asked whether it works; `None` for the built-in generator, which needs no asking.
 ///
 /// # Errors
 /// See [`BackendSetupError`].
@@ -85,6 +86,18 @@ pub fn model(backend: &Backend, listed: Option<&str>, compat_models: &[String]) 
     listed.or(own.map(String::as_str)).map(str::to_owned)
 }
 
+/// Does it make nothing without being told a model? A server with one model needs no telling; OpenAI itself does.
+pub fn needs_model(backend: &Backend) -> bool {
+    match &backend.kind {
+        BackendKind::Gemini { .. } => true,
+        BackendKind::OpenAi { remote, .. } => {
+            let url = Url::parse(&remote.base_url).ok();
+            url.is_some_and(|it| it.host_str() == Some("api.openai.com"))
+        }
+        BackendKind::Procedural | BackendKind::SdApi { .. } | BackendKind::ComfyUi { .. } => false,
+    }
+}
+
 /// What a tier sells and its model does not make, in words for the operator; `None` where it makes all, or nobody knows.
 pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String]) -> Option<String> {
     let largest = match &backend.kind {
@@ -104,4 +117,33 @@ pub fn shortfall(backend: &Backend, model: Option<&str>, resolutions: &[String])
             lacking.join(" and ")
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Config, Sources};
+
+    #[test]
+    fn openai_and_gemini_need_to_be_told_a_model_and_servers_with_one_do_not() {
+        let needs = |kind: &str, base_url: &str| {
+            let env = [("KIND", kind), ("BASE_URL", base_url)];
+            let name = |key: &str| format!("TINTYPE__BACKENDS__FAR__{key}");
+            let sources = Sources {
+                env: env.map(|(key, value)| (name(key), value.to_owned())).into(),
+                ..Sources::default()
+            };
+            needs_model(&Config::load(&sources).unwrap().backends["far"])
+        };
+        assert!(needs("openai", "https://api.openai.com/v1"));
+        assert!(needs("gemini", "https://generativelanguage.googleapis.com"));
+        for (kind, url) in [
+            ("openai", "http://127.0.0.1:8000/v1"),
+            ("openai", "https://api.openai.com.example/v1"),
+            ("sdapi", "http://127.0.0.1:7860"),
+            ("comfyui", "http://127.0.0.1:8188"),
+        ] {
+            assert!(!needs(kind, url), "{kind} {url}");
+        }
+    }
 }

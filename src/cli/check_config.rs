@@ -18,8 +18,13 @@ pub struct Arguments {
 /// Prints the effective configuration, or what the back ends say, or every fault of it.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.settings.load(Vec::new()) {
-        Ok(config) if arguments.probe => Ok(probe::run(&config)),
         Ok(config) => {
+            for warning in config.warnings() {
+                eprintln!("warning: {warning}");
+            }
+            if arguments.probe {
+                return Ok(probe::run(&config));
+            }
             print!("{}", config.render());
             Ok(ExitCode::SUCCESS)
         }

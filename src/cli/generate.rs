@@ -151,7 +151,11 @@ fn own_config(arguments: &Arguments) -> anyhow::Result<Config> {
         .push(IpAddr::from(Ipv4Addr::LOCALHOST).into());
     // Jobs of earlier runs that this start took up again are nobody's reason to wait; they go on at the next one.
     config.server.shutdown_grace_seconds = 0;
-    if std::env::var_os("TINTYPE__LOG__FILTER").is_none() {
+    let is_asked_for = |name| std::env::var_os(name).is_some();
+    if !["TINTYPE__LOG__FILTER", "RUST_LOG"]
+        .into_iter()
+        .any(is_asked_for)
+    {
         config.log.filter = "error".into();
     }
     Ok(config)

@@ -27,6 +27,7 @@ mod verdict;
 mod verify;
 mod webhook;
 mod webhook_verify;
+mod workflow;
 
 use clap::{Parser, Subcommand};
 use std::io::Write as _;
@@ -78,6 +79,8 @@ enum Command {
     Verify(verify::Arguments),
     /// Check the configuration and print what is in effect, secrets masked.
     CheckConfig(check_config::Arguments),
+    /// Print a workflow for ComfyUI that is built in, to make your own from.
+    Workflow(workflow::Arguments),
     /// Print what a shell needs to complete these commands.
     Completions(completions::Arguments),
 }
@@ -99,6 +102,7 @@ pub fn main() -> ExitCode {
         Command::WebhookVerify(arguments) => webhook_verify::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
+        Command::Workflow(arguments) => workflow::run(arguments),
         Command::Completions(arguments) => completions::run::<Cli>(arguments),
     };
     outcome.unwrap_or_else(|error| {

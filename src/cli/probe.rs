@@ -2,7 +2,7 @@
 
 use crate::backends::kinds;
 use crate::backends::probe::Findings;
-use crate::config::{Backend, BackendKind, Config};
+use crate::config::{Backend, Config};
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -18,7 +18,15 @@ pub fn run(config: &Config) -> ExitCode {
         for (name, backend) in &config.backends {
             let uses = uses(config, name, backend);
             let models = uses.iter().filter_map(|it| it.model.clone()).collect();
-            let findings = ask(name, backend, models).await;
+            let mut findings = ask(name, backend, models).await;
+            for it in uses.iter().filter(|it| it.model.is_none()) {
+                if kinds::needs_model(backend) {
+                    findings.fails(format!(
+                        "tier {}: no model is named, and this API makes nothing without one; set `model`",
+                        it.tier
+                    ));
+                }
+            }
             sound &= findings.fails.is_empty();
             print!("{}", told(name, backend, &findings, &uses));
         }
@@ -40,10 +48,7 @@ async fn ask(name: &str, backend: &Backend, models: BTreeSet<String>) -> Finding
                 Err(_) => findings.fails(format!("no answer within {} s", PATIENCE.as_secs())),
             }
         }
-        Ok(None) if backend.kind == BackendKind::Procedural => {
-            findings.works("built in, needs no network");
-        }
-        Ok(None) => findings.fails("this version cannot drive this kind of back end"),
+        Ok(None) => findings.works("built in, needs no network"),
         Err(error) => findings.fails(error.to_string()),
     }
     findings

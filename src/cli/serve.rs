@@ -2,14 +2,14 @@
 
 use super::settings::Settings;
 use crate::app::{self, Setup};
-use crate::config::Config;
+use crate::config::{Config, Listen};
 use crate::http::state::AppState;
 use crate::{descriptors, first_run, server, telemetry};
 use actix_web::web::Data;
 use anyhow::Context as _;
 use clap::Args;
 use std::io::Write as _;
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
@@ -52,6 +52,10 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let listener = server::bind(host, port).with_context(|| {
         format!("cannot listen on {host}:{port}; stop what is there, or choose another address with --listen")
     })?;
+    let metrics = match &config.server.metrics_listen {
+        Some(address) => Some(bind_metrics(address)?),
+        None => None,
+    };
     let public_url = config.public_url_at(listener.local_addr()?);
     let state = app::start(Setup::new(config, public_url)).await?;
     tokio::select! {
@@ -63,16 +67,34 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
             // Not through the orderly stop: nothing more may be written.
             std::process::exit(1);
         }
-        outcome = listen_until(told_to_stop, &state, listener) => outcome,
+        outcome = listen_until(told_to_stop, &state, listener, metrics) => outcome,
     }
+}
+
+fn bind_metrics(address: &Listen) -> anyhow::Result<TcpListener> {
+    let (host, port) = address.host_and_port();
+    server::bind(host, port).with_context(|| {
+        format!("cannot listen on {host}:{port} for /metrics; choose another address in [server] metrics_listen")
+    })
 }
 
 async fn listen_until(
     told_to_stop: impl Future<Output = ()>,
     state: &Data<AppState>,
     listener: TcpListener,
+    metrics: Option<TcpListener>,
 ) -> anyhow::Result<ExitCode> {
-    greet(state).await?;
+    let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
+    greet(state, metrics_at).await?;
+    let figures = match metrics {
+        Some(listener) => {
+            let server = server::serve_metrics(state.clone(), listener)?;
+            let handle = server.handle();
+            actix_web::rt::spawn(server);
+            Some(handle)
+        }
+        None => None,
+    };
     let server = server::serve(state.clone(), listener)?;
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
@@ -82,6 +104,10 @@ async fn listen_until(
     app::finish_jobs(state).await;
     closing.await?;
     running.await??;
+    // Told until the last job is through.
+    if let Some(figures) = figures {
+        figures.stop(false).await;
+    }
     let closed = state.clone();
     tokio::task::spawn_blocking(move || app::close(&closed)).await?;
     tracing::info!("stopped");
@@ -89,7 +115,7 @@ async fn listen_until(
 }
 
 /// Says where the service is, and at the first start how to make a picture with it.
-async fn greet(state: &AppState) -> anyhow::Result<()> {
+async fn greet(state: &AppState, metrics: Option<SocketAddr>) -> anyhow::Result<()> {
     let url = &state.public_url;
     let mut words = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
     if let Some(key) = first_run::key(state).await? {
@@ -115,6 +141,9 @@ Then look at its status_url with the same Authorization, until it is done.
     }
     words += &format!("The panel is at {url}/panel\n");
     words += &format!("The interface is described at {url}/docs\n");
+    if let Some(address) = metrics {
+        words += &format!("Metrics are at http://{address}/metrics\n");
+    }
     if state.config.admin.token.is_none() {
         let file = state.config.storage.data_dir.join("admin-token");
         words += &format!(

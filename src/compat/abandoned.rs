@@ -7,7 +7,8 @@ use futures_util::stream;
 use tintype_actors::account::ApplyEvent;
 use tintype_actors::generator::Gallery as _;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::job::{Job, JobEvent, TransitionError};
+use tintype_storage::store::{EventError, StoreError};
 use tokio::sync::{mpsc, oneshot};
 
 /// Cancellations that are decided side by side.
@@ -42,28 +43,52 @@ impl Line {
     }
 }
 
+/// What has become of a job whose caller has gone.
+pub enum Left {
+    /// It had not started and nobody else waited for it.
+    Canceled,
+    /// It has started, or somebody watches it: it is made, kept and charged, also when nobody watches any more by then.
+    GoesOn,
+    /// It had ended before.
+    Over(Box<Job>),
+    /// Nobody decides any more.
+    Unknown,
+}
+
 /// Runs for as long as the process does.
 pub async fn run(state: Data<AppState>, heard: Heard) {
     let all = stream::unfold(heard, |mut heard| async move {
         heard.recv().await.map(|abandoned| (abandoned, heard))
     });
-    all.for_each_concurrent(SIDE_BY_SIDE, |abandoned| cancel(&state, abandoned))
-        .await;
+    all.for_each_concurrent(SIDE_BY_SIDE, async |abandoned| {
+        cancel(&state, abandoned).await;
+    })
+    .await;
 }
 
-async fn cancel(state: &AppState, abandoned: Abandoned) {
+/// Cancels a job whose caller has gone, if that can be done, and says what has become of it.
+///
+/// A second call for the same job keeps it, and so does a lookup that waits: whoever looks wants to see the picture, and has
+/// `DELETE` for what it wants no more. So nobody has to cancel when a lookup ends.
+pub async fn cancel(state: &AppState, abandoned: Abandoned) -> Left {
     let Abandoned { account, job } = abandoned;
-    // A second call with the same idempotency key, or a lookup that waits.
     if state.system.watchers(job) > 0 {
-        return;
+        return Left::GoesOn;
     }
-    let handle = match state.system.accounts().get(account) {
-        Ok(Some(handle)) => handle,
-        Ok(None) => return,
+    match decide(state, abandoned).await {
+        Ok(Some(left)) => left,
+        Ok(None) => Left::Unknown,
         Err(error) => {
-            tracing::warn!(%job, %error, "an abandoned job could not be canceled");
-            return;
+            tracing::warn!(%account, %job, %error, "an abandoned job could not be canceled");
+            Left::Unknown
         }
+    }
+}
+
+async fn decide(state: &AppState, abandoned: Abandoned) -> Result<Option<Left>, StoreError> {
+    let Abandoned { account, job } = abandoned;
+    let Some(handle) = state.system.accounts().get(account)? else {
+        return Ok(None);
     };
     let (reply, canceled) = oneshot::channel();
     handle.address.do_send(ApplyEvent {
@@ -72,10 +97,20 @@ async fn cancel(state: &AppState, abandoned: Abandoned) {
         note: None,
         reply,
     });
-    // One that has started is finished, kept and charged.
-    if let Ok(Ok(canceled)) = canceled.await {
-        state.system.job_canceled(&canceled);
-        state.gallery.forget_inputs(&canceled).await;
-        tracing::debug!(%job, "canceled, as its caller had gone away");
-    }
+    Ok(match canceled.await {
+        Ok(Ok(canceled)) => {
+            state.system.job_canceled(&canceled);
+            // Apart: a store that hangs must not hold up what the next one gets back.
+            actix_web::rt::spawn(state.gallery.forget_inputs(&canceled));
+            tracing::debug!(%job, "canceled, as its caller had gone away");
+            Some(Left::Canceled)
+        }
+        Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) => {
+            let over = state.store.job(account, job)?;
+            over.map(|job| Left::Over(Box::new(job)))
+        }
+        Ok(Err(EventError::Transition(_))) => Some(Left::GoesOn),
+        Ok(Err(EventError::Store(error))) => return Err(error),
+        Ok(Err(EventError::NotFound)) | Err(_) => None,
+    })
 }

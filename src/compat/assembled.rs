@@ -1,7 +1,7 @@
 //! Bodies made of text and of pictures in base64, read from the object store while they are sent: an answer takes no more
 //! memory for a large picture than for a small one.
 
-use super::refusal::{Kind, Refusal};
+use super::caller::Caller;
 use crate::http::state::AppState;
 use crate::images::ImagesError;
 use actix_web::body::{BodyStream, BoxBody, SizedStream};
@@ -24,17 +24,8 @@ impl Picture {
     ///
     /// # Errors
     /// It is kept no more, or the store fails.
-    pub async fn open(state: &AppState, key: &str) -> Result<Self, Refusal> {
-        state.images.reader(key).await.map(Self).map_err(|error| {
-            if let ImagesError::NotFound { .. } = error {
-                let message = "the picture of this request is no longer kept";
-                return Refusal::new(Kind::NotFound, message);
-            }
-            tracing::error!(%error, "a picture could not be read");
-            let message = "the picture could not be read; try again with the same Idempotency-Key, \
-                           or look the job up";
-            Refusal::new(Kind::Unavailable, message)
-        })
+    pub async fn open(state: &AppState, key: &str) -> Result<Self, ImagesError> {
+        state.images.reader(key).await.map(Self)
     }
 
     /// Characters of its base64 text.
@@ -56,13 +47,14 @@ pub enum Part {
     Picture(Box<Picture>),
 }
 
-/// The parts one after the other, as a body whose length is known.
-pub fn sized(parts: Vec<Part>) -> BoxBody {
+/// The parts one after the other, as a body whose length is known, for these callers.
+pub fn sized(parts: Vec<Part>, callers: Vec<Caller>) -> BoxBody {
     let length = parts.iter().map(|part| match part {
         Part::Text(text) => text.len() as u64,
         Part::Picture(picture) => picture.characters(),
     });
-    BoxBody::new(SizedStream::new(length.sum(), pieces(parts)))
+    let length = length.sum();
+    BoxBody::new(SizedStream::new(length, told(pieces(parts), callers)))
 }
 
 /// The parts one after the other.
@@ -77,6 +69,23 @@ pub fn pieces(parts: Vec<Part>) -> BoxStream<'static, Piece> {
 /// A body that goes on for as long as `pieces` does.
 pub fn streamed(pieces: impl Stream<Item = Piece> + 'static) -> BoxBody {
     BoxBody::new(BodyStream::new(pieces))
+}
+
+/// The pieces, after the last of which the callers have been told all. A client that goes away before drops this, and with it
+/// the callers: what they have paid for is found again when they come back.
+pub fn told(pieces: BoxStream<'static, Piece>, callers: Vec<Caller>) -> impl Stream<Item = Piece> {
+    stream::unfold(Some((pieces, callers)), |rest| async move {
+        let (mut pieces, mut callers) = rest?;
+        match pieces.next().await {
+            Some(Ok(piece)) => Some((Ok(piece), Some((pieces, callers)))),
+            // Broken off: the callers go untold.
+            Some(Err(error)) => Some((Err(error), None)),
+            None => {
+                callers.iter_mut().for_each(Caller::told);
+                None
+            }
+        }
+    })
 }
 
 /// Encodes bytes that come in pieces: base64 takes them by threes.

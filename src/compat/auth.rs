@@ -29,7 +29,7 @@ pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKe
             "API key not valid. Please pass a valid API key; check that it was copied whole.",
         ),
         NotAdmitted::Key(_) => invalid(&format!("API key not valid: {refused}")),
-        NotAdmitted::Address(_) => Refusal::new(Kind::NotAllowed, refused.to_string()),
+        NotAdmitted::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
         NotAdmitted::Store(error) => error.into(),
     })?;
     rate::count(request, state, &key);

@@ -1,7 +1,10 @@
-//! Reads the JSON body of a call while its pictures go to the object store, in memory that does not grow with them.
+//! Reads the JSON body of a call while its pictures go to the object store: what stays in memory is the text, and one picture's
+//! part at a time.
 
 use super::drain::drain;
+use super::pace::Pace;
 use super::refusal::Refusal;
+use super::room::Place;
 use super::scanner::{Piece, ScanFault, Scanner};
 use crate::http::state::AppState;
 use crate::inputs::{Handed, HandedFault, Held};
@@ -10,14 +13,13 @@ use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use object_store::path::Path;
-use std::time::Duration;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 use uuid::Uuid;
 
 /// Bytes of a body (specification, "Limits").
 pub const MAX_BODY_BYTES: u64 = 200_000_000;
 /// Pictures of one body, over all turns of a conversation. Each is an object in the store.
-pub const MAX_PICTURES: usize = 64;
+pub const MAX_BODY_PICTURES: usize = 64;
 
 /// What becomes of the pictures in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +60,11 @@ pub fn too_large() -> Refusal {
     ))
 }
 
-/// Is the body sent as it is, and not said to be too large?
+/// Is the body sent as it is, and not said to be too large? Its length, where that is declared.
 ///
 /// # Errors
 /// What is wrong with its headers.
-pub fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
+pub fn check_headers(request: &HttpRequest) -> Result<Option<u64>, Refusal> {
     let headers = request.headers();
     let mut encodings = headers.get_all(header::CONTENT_ENCODING);
     if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -75,56 +77,51 @@ pub fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
     if declared.is_some_and(|length| length > MAX_BODY_BYTES) {
         return Err(too_large());
     }
-    Ok(())
+    Ok(declared)
 }
 
-/// Reads a body.
+/// Reads a body, at most until `until`.
 ///
 /// # Errors
-/// It is too large, too slow, breaks off, or is no text in UTF-8; or the object store fails. What it holds is not judged here.
+/// It is too large, too slow, breaks off, or is no text in UTF-8; there is no room for it; or the object store fails. What it
+/// holds is not judged here.
 pub async fn receive(
     request: &HttpRequest,
     mut payload: web::Payload,
     state: &AppState,
     pictures: Pictures,
+    until: Instant,
 ) -> Result<Received, Refusal> {
-    let time = state.config.server.body_timeout();
-    let until = Instant::now() + time;
+    let pace = Pace::new(state, until);
     let read = async {
-        check_headers(request)?;
-        read(&mut payload, state, pictures).await
+        let place = state.room.place(check_headers(request)?)?;
+        read(&mut payload, state, pictures, pace, place).await
     };
-    let outcome = timeout_at(until, read).await;
-    let outcome = outcome.unwrap_or_else(|_| Err(late(time)));
+    let outcome = pace.whole(read).await;
     if outcome.is_err() {
-        drain(&mut payload, until).await;
+        drain(&mut payload, pace.end()).await;
     }
     outcome
-}
-
-/// It did not arrive in time.
-pub fn late(time: Duration) -> Refusal {
-    Refusal::body(format!(
-        "the request body did not arrive within {} s",
-        time.as_secs()
-    ))
 }
 
 async fn read(
     payload: &mut web::Payload,
     state: &AppState,
     pictures: Pictures,
+    pace: Pace,
+    mut place: Place,
 ) -> Result<Received, Refusal> {
     let mut scanner = Scanner::new(state.config.server.max_body_bytes);
     let mut desk = Desk {
         state,
+        pace,
         prefix: prefix(),
         keeps: pictures == Pictures::Stored,
         current: Current::Nothing,
         taken: Vec::new(),
     };
     let (mut arrived, mut pieces) = (0, Vec::new());
-    while let Some(chunk) = payload.next().await {
+    while let Some(chunk) = pace.arrival(payload.next()).await? {
         let broken =
             |error| Refusal::body(format!("the request body did not arrive whole: {error}"));
         let chunk = chunk.map_err(broken)?;
@@ -132,6 +129,7 @@ async fn read(
         if arrived > MAX_BODY_BYTES {
             return Err(too_large());
         }
+        place.grown(arrived)?;
         scanner.push(&chunk, &mut pieces).map_err(unscannable)?;
         for piece in pieces.drain(..) {
             desk.take(piece).await?;
@@ -152,6 +150,7 @@ fn unscannable(fault: ScanFault) -> Refusal {
 /// Takes the pictures in, one after the other.
 struct Desk<'a> {
     state: &'a AppState,
+    pace: Pace,
     prefix: Path,
     keeps: bool,
     current: Current,
@@ -171,14 +170,14 @@ impl Desk<'_> {
         match (piece, current) {
             (Piece::Begin, _) => self.begin(),
             (Piece::Bytes(bytes), Current::Arriving(handed)) => {
-                self.current = match handed.push(Bytes::from(bytes)).await {
+                self.current = match self.pace.storing(handed.push(Bytes::from(bytes))).await? {
                     Ok(handed) => Current::Arriving(Box::new(handed)),
                     Err(fault) => Current::Over(faulty(fault)?),
                 };
                 Ok(())
             }
             (Piece::End(Ok(())), Current::Arriving(handed)) => {
-                let taken = match handed.finish().await {
+                let taken = match self.pace.storing(handed.finish()).await? {
                     Ok(held) => Taken::Held(Box::new(held)),
                     Err(fault) => faulty(fault)?,
                 };
@@ -206,9 +205,9 @@ impl Desk<'_> {
             self.current = Current::Over(Taken::Passed);
             return Ok(());
         }
-        if number == MAX_PICTURES {
+        if number == MAX_BODY_PICTURES {
             return Err(Refusal::body(format!(
-                "the request has too many inline images; at most {MAX_PICTURES} are allowed over all turns"
+                "the request has too many inline images; at most {MAX_BODY_PICTURES} are allowed over all turns"
             )));
         }
         let stem = self.prefix.clone().join(format!("h{number}"));

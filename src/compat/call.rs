@@ -6,24 +6,23 @@ use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
 use crate::http::rate::{self, Standing};
 use crate::http::state::AppState;
-use crate::http::{failures, funds, open};
+use crate::http::{acceptance, funds, open};
 use crate::inputs::{self, Held};
 use crate::words;
 use actix_web::web;
 use object_store::path::Path;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tintype_actors::account::AcceptJob;
 use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Brief, JobState, Origin, Words};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
-use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall, NewJob};
-use tokio::sync::oneshot;
+use tintype_storage::store::{IdempotencyUse, NewJob};
+use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::time::{Instant, sleep_until};
 
 /// A request that has been found valid.
 pub struct Asked {
@@ -37,6 +36,8 @@ pub struct Asked {
     pub resolution: Resolution,
     /// Where the job begins.
     pub inputs: Vec<Input>,
+    /// How many pictures the call asks for; each of them is a request of its own.
+    pub of: usize,
     /// The caller's name for the request.
     pub name: Option<String>,
     /// Below this the objects of the call lie.
@@ -80,7 +81,24 @@ impl Asked {
                 Input::Url { url, .. } => part(url.as_bytes()),
             }
         }
+        if self.of > 1 {
+            part(&self.of.to_be_bytes());
+        }
         Fingerprint(hash.finalize().into())
+    }
+
+    fn idempotency(&self) -> Option<IdempotencyUse> {
+        let name = self.name.clone()?;
+        let fingerprint = self.fingerprint();
+        Some(IdempotencyUse { name, fingerprint })
+    }
+
+    /// What finds the request again where it has no name.
+    fn request(&self, key: &ApiKey) -> Option<Request> {
+        self.name.is_none().then(|| Request {
+            key: key.id,
+            fingerprint: self.fingerprint(),
+        })
     }
 }
 
@@ -105,81 +123,31 @@ pub async fn accept(
     key: &Arc<ApiKey>,
     standing: Option<Standing>,
     asked: Asked,
+    until: Instant,
 ) -> Result<Caller, Refusal> {
-    let fingerprint = asked.fingerprint();
-    let used = asked
-        .name
-        .clone()
-        .map(|name| IdempotencyUse { name, fingerprint });
-    let request = used.is_none().then_some(Request {
-        key: key.id,
-        fingerprint,
-    });
-    if let Some(used) = &used
-        && let Some(first) = state.store.idempotency(
-            IdempotentCall::Generation,
-            key.account,
-            &used.name,
-            state.now(),
-        )?
-    {
-        return if first.fingerprint == used.fingerprint {
-            Ok(Caller::new(state, key.account, JobId(first.made), true))
-        } else {
-            Err(AcceptError::KeyReused.into())
-        };
-    }
-    if let Some(caller) = returned(state, key, request)? {
+    if let Some(caller) = earlier(state, key, &asked)? {
         return Ok(caller);
     }
-    open::check(state, asked.tier)?;
-    rate::admit(standing)?;
-    let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
-        let message = "API key not valid: its account no longer exists";
-        Refusal::new(Kind::InvalidKey, message)
-    })?;
-    let most = state.config.jobs.max_live_per_account as usize;
-    if account.live_jobs() >= most {
-        return Err(AcceptError::TooManyLive(account.live_jobs()).into());
-    }
-    let price = state
-        .catalog
-        .price(asked.tier, asked.resolution)
-        .unwrap_or_default();
-    funds::check(state, key, price).await?;
-    let call = Call {
-        state: state.clone(),
-        key: Arc::clone(key),
-        account,
-        price,
-        used,
-        request,
-    };
-    // Apart from this request's own life: a caller that goes away must leave no objects behind, and no job unnoticed.
-    let apart = actix_web::rt::spawn(call.accept(asked));
-    apart.await.map_err(|_| {
-        let message = "the request could not be accepted; try again";
-        Refusal::new(Kind::Internal, message)
-    })?
+    check(state, key, standing, &asked, 1).await?;
+    begin(state, key, asked, until).await
 }
 
-/// A call that has passed its checks.
-struct Call {
-    state: web::Data<AppState>,
-    key: Arc<ApiKey>,
-    account: AccountHandle,
-    price: Amount,
-    used: Option<IdempotencyUse>,
-    request: Option<Request>,
-}
-
-/// One who went away while this very request was being made, and has come back.
-fn returned(
+/// The caller for whom a job is there already: by its idempotency key; or because one who went away while this very request
+/// was being made has come back.
+///
+/// # Errors
+/// The idempotency key stands for another request.
+pub fn earlier(
     state: &web::Data<AppState>,
     key: &ApiKey,
-    request: Option<Request>,
+    asked: &Asked,
 ) -> Result<Option<Caller>, Refusal> {
-    let Some(request) = request else {
+    let caller = |job| Caller::new(state, key.account, job, true);
+    if let Some(used) = asked.idempotency() {
+        let first = acceptance::first_use(state, key.account, &used)?;
+        return Ok(first.map(caller));
+    }
+    let Some(request) = asked.request(key) else {
         return Ok(None);
     };
     while let Some(id) = state.orphans.take(request, state.now()) {
@@ -192,7 +160,7 @@ fn returned(
             )
         });
         if goes_on {
-            let mut caller = Caller::new(state, key.account, id, true);
+            let mut caller = caller(id);
             caller.request = Some(request);
             return Ok(Some(caller));
         }
@@ -200,9 +168,93 @@ fn returned(
     Ok(None)
 }
 
+/// Whether so many new jobs of this kind can be had: what stands against them, in the published order.
+///
+/// # Errors
+/// The first of it.
+pub async fn check(
+    state: &web::Data<AppState>,
+    key: &Arc<ApiKey>,
+    standing: Option<Standing>,
+    asked: &Asked,
+    count: usize,
+) -> Result<(), Refusal> {
+    open::check(state, asked.tier)?;
+    rate::admit(standing)?;
+    acceptance::check_places(state, &account_of(state, key)?)?;
+    let price = price(state, asked);
+    let mut total = Amount::ZERO;
+    for _ in 0..count {
+        total = total.plus(price).unwrap_or(total);
+    }
+    Ok(funds::check(state, key, total).await?)
+}
+
+/// Has a request accepted as a new job; its checks have been made.
+///
+/// # Errors
+/// It is not accepted after all, or an input is not to be had.
+pub async fn begin(
+    state: &web::Data<AppState>,
+    key: &Arc<ApiKey>,
+    asked: Asked,
+    until: Instant,
+) -> Result<Caller, Refusal> {
+    let (waits, gone) = oneshot::channel();
+    let call = Call {
+        state: state.clone(),
+        key: Arc::clone(key),
+        account: account_of(state, key)?,
+        price: price(state, &asked),
+        used: asked.idempotency(),
+        request: asked.request(key),
+        gone,
+        until,
+    };
+    // Apart from this request's own life: a caller that goes away must leave no objects behind, and no job unnoticed.
+    let apart = actix_web::rt::spawn(call.accept(asked));
+    let outcome = apart.await.map_err(|_| {
+        let message = "the request could not be accepted; try again";
+        Refusal::new(Kind::Internal, message)
+    })?;
+    drop(waits);
+    outcome
+}
+
+fn account_of(state: &AppState, key: &ApiKey) -> Result<AccountHandle, Refusal> {
+    state.system.accounts().get(key.account)?.ok_or_else(|| {
+        let message = "API key not valid: its account no longer exists";
+        Refusal::new(Kind::InvalidKey, message)
+    })
+}
+
+fn price(state: &AppState, asked: &Asked) -> Amount {
+    let price = state.catalog.price(asked.tier, asked.resolution);
+    price.unwrap_or_default()
+}
+
+/// A call that has passed its checks.
+struct Call {
+    state: web::Data<AppState>,
+    key: Arc<ApiKey>,
+    account: AccountHandle,
+    price: Amount,
+    used: Option<IdempotencyUse>,
+    request: Option<Request>,
+    /// Closed once nobody waits for the call any more. Nothing is ever sent.
+    gone: oneshot::Receiver<()>,
+    /// When the call is given up.
+    until: Instant,
+}
+
 impl Call {
-    async fn accept(self, asked: Asked) -> Result<Caller, Refusal> {
-        let mut inputs = gather(&self.state, &asked.prefix, asked.inputs).await?;
+    async fn accept(mut self, asked: Asked) -> Result<Caller, Refusal> {
+        // Given up in the middle, it takes back what it has stored.
+        let mut inputs = tokio::select! {
+            gathered = gather(&self.state, &asked.prefix, asked.inputs) => gathered?,
+            () = sleep_until(self.until) => return Err(late()),
+            _ = &mut self.gone => return Err(departed()),
+        };
         let words = Words {
             prompt: asked.prompt,
             metadata: None,
@@ -223,11 +275,21 @@ impl Call {
             if square { AspectRatio::SQUARE } else { any }
         };
         let ratio = asked.ratio.or_else(nearest).unwrap_or_else(square);
-        let brief = self.brief(words).await?;
+        let brief = match self.brief(words).await {
+            Ok(brief) => brief,
+            Err(refusal) => {
+                self.discard(inputs, None).await;
+                return Err(refusal);
+            }
+        };
         let stored = match &brief {
             Brief::Stored(key) => Some(key.clone()),
             Brief::Inline(_) => None,
         };
+        if let Err(refusal) = self.is_waited_for() {
+            self.discard(inputs, stored).await;
+            return Err(refusal);
+        }
         let new = NewJob {
             key: self.key.id,
             spend_limits: self.key.spend_limits(),
@@ -271,24 +333,20 @@ impl Call {
         })
     }
 
+    fn is_waited_for(&mut self) -> Result<(), Refusal> {
+        if Instant::now() >= self.until {
+            return Err(late());
+        }
+        match self.gone.try_recv() {
+            Err(TryRecvError::Empty) => Ok(()),
+            Ok(()) | Err(TryRecvError::Closed) => Err(departed()),
+        }
+    }
+
     async fn reserve(&self, new: NewJob) -> Result<Caller, Refusal> {
-        let (reply, answer) = oneshot::channel();
-        let command = AcceptJob {
-            job: Box::new(new),
-            reply,
-        };
-        self.account.accept(command).map_err(|_| failures::busy())?;
-        let accepted = match answer.await {
-            Ok(outcome) => outcome?,
-            Err(_) if self.state.fail_stop.has_tripped() => return Err(failures::stopping().into()),
-            Err(_) => return Err(failures::busy().into()),
-        };
-        let mut caller = Caller::new(
-            &self.state,
-            self.key.account,
-            accepted.job,
-            accepted.replayed,
-        );
+        let accepted = acceptance::reserve(&self.state, &self.account, new).await?;
+        let account = self.key.account;
+        let mut caller = Caller::new(&self.state, account, accepted.job, accepted.replayed);
         caller.request = self.request;
         Ok(caller)
     }
@@ -305,4 +363,14 @@ impl Call {
             tracing::warn!(%key, %error, "an object of a refused call could not be removed");
         }
     }
+}
+
+fn late() -> Refusal {
+    let message = "the input images were not there in time; nothing was begun and nothing charged";
+    Refusal::new(Kind::Deadline, message)
+}
+
+/// Heard by nobody.
+fn departed() -> Refusal {
+    Refusal::new(Kind::Canceled, "the caller has gone away")
 }

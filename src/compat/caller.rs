@@ -1,10 +1,12 @@
-//! A caller who waits for a job: until it is over, the time is up, or the service stops.
+//! A caller who waits for a job: until it is over, the time is up, or the service stops; and then for its picture.
 
-use super::abandoned::Abandoned;
+use super::abandoned::{self, Abandoned, Left};
+use super::assembled::Picture;
 use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
-use crate::http::failures;
 use crate::http::state::AppState;
+use crate::http::{failures, jobs};
+use crate::images::ImagesError;
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
@@ -28,7 +30,18 @@ pub struct Caller {
     pub replayed: bool,
     /// Under which it is found again, where it has no idempotency key.
     pub request: Option<Request>,
-    is_over: bool,
+    stage: Stage,
+}
+
+/// What becomes of the job of a caller who goes away now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    /// It is canceled, unless it has started.
+    Waiting,
+    /// It goes on, or has its picture: one who comes back gets that.
+    Kept,
+    /// Nothing: all has been said.
+    Told,
 }
 
 impl Caller {
@@ -45,7 +58,7 @@ impl Caller {
             job,
             replayed,
             request: None,
-            is_over: false,
+            stage: Stage::Waiting,
         }
     }
 
@@ -55,16 +68,24 @@ impl Caller {
     /// `Deadline` when it is not over by then: a job that has not started is canceled, another goes on. `Unavailable` when
     /// the service stops. And what the job failed of.
     pub async fn wait(&mut self, until: Instant) -> Result<Made, Refusal> {
-        let state = self.state.clone();
+        match self.ended(until).await? {
+            Some(ended) => self.hear(ended),
+            None => self.late().await,
+        }
+    }
+
+    /// The job once it is over; `None` when the time is up before. Whoever watches the job is gone when this returns.
+    async fn ended(&self, until: Instant) -> Result<Option<Option<Job>>, Refusal> {
+        let state = &self.state;
         let mut stopping = state.stopping.subscribe();
         let ended = state.system.ended(self.account, self.job);
         tokio::pin!(ended);
         let mut is_stopping = false;
-        let ended = loop {
+        loop {
             tokio::select! {
-                ended = &mut ended => break ended?,
+                ended = &mut ended => return Ok(Some(ended?)),
                 _ = state.fail_stop.tripped() => return Err(failures::stopping().into()),
-                () = sleep_until(until) => return Err(self.late()),
+                () = sleep_until(until) => return Ok(None),
                 // The sender lives as long as the state does.
                 _ = stopping.wait_for(|it| *it), if !is_stopping => {
                     is_stopping = true;
@@ -74,11 +95,6 @@ impl Caller {
                     }
                 }
             }
-        };
-        self.is_over = true;
-        match ended {
-            Some(job) => outcome(job),
-            None => Err(Refusal::new(Kind::Internal, "the job is gone")),
         }
     }
 
@@ -87,27 +103,113 @@ impl Caller {
         Ok(job.is_some_and(|job| job.state == JobState::Queued))
     }
 
-    fn late(&self) -> Refusal {
-        let message = match self.is_queued() {
-            Ok(true) => {
-                "the job had not started in time and was canceled; nothing was charged".into()
-            }
-            _ => format!(
-                "no picture was made in time; the job goes on, look it up at /api/v1/jobs/{}",
-                self.job
-            ),
+    fn hear(&mut self, ended: Option<Job>) -> Result<Made, Refusal> {
+        let outcome = match ended {
+            Some(job) => outcome(job),
+            None => Err(Refusal::new(Kind::Internal, "the job is gone")),
         };
-        Refusal::new(Kind::Deadline, message)
+        self.stage = match outcome {
+            Ok(Made::Picture(_)) => Stage::Kept,
+            Ok(Made::Blocked(_)) | Err(_) => Stage::Told,
+        };
+        outcome
+    }
+
+    /// The time is up. What is said is what has come of the attempt to cancel the job, and no guess: it may have started or
+    /// ended just now, and others may wait for it.
+    async fn late(&mut self) -> Result<Made, Refusal> {
+        let state = self.state.clone();
+        let gone = Abandoned {
+            account: self.account,
+            job: self.job,
+        };
+        let left = tokio::select! {
+            left = abandoned::cancel(&state, gone) => left,
+            _ = state.fail_stop.tripped() => return Err(failures::stopping().into()),
+        };
+        let message = match left {
+            Left::Canceled => {
+                self.stage = Stage::Told;
+                "the job had not started in time and was canceled; nothing was charged".to_owned()
+            }
+            Left::Over(job) => return self.hear(Some(*job)),
+            Left::GoesOn => {
+                self.stage = Stage::Kept;
+                format!(
+                    "no picture was made in time; the job goes on: {}",
+                    self.again()
+                )
+            }
+            Left::Unknown => return Err(failures::stopping().into()),
+        };
+        Err(Refusal::new(Kind::Deadline, message))
+    }
+
+    /// How one who goes away now gets the picture after all.
+    fn again(&self) -> String {
+        let repeat = match self.request {
+            Some(_) => "send the very same request again within two minutes",
+            None => "send the request again with the same Idempotency-Key",
+        };
+        format!("{repeat}, or look it up at /api/v1/jobs/{}", self.job)
+    }
+
+    /// Opens the picture that was made.
+    ///
+    /// # Errors
+    /// It is kept no more, or the store fails.
+    pub async fn open(&mut self, image: &ResultImage) -> Result<Picture, Refusal> {
+        let opened = Picture::open(&self.state, &image.key).await;
+        opened.map_err(|error| {
+            if let ImagesError::NotFound { .. } = error {
+                // One who comes back is to get another.
+                self.stage = Stage::Told;
+                let message = "the picture of this request is no longer kept";
+                return Refusal::new(Kind::NotFound, message);
+            }
+            tracing::error!(job = %self.job, %error, "a picture could not be read");
+            self.unreadable()
+        })
+    }
+
+    /// A download URL of the picture that was made.
+    ///
+    /// # Errors
+    /// The store gives none.
+    pub async fn presign(&self, image: &ResultImage) -> Result<String, Refusal> {
+        let signed = jobs::presign(&self.state, &image.key).await;
+        signed.map_err(|_| self.unreadable())
+    }
+
+    fn unreadable(&self) -> Refusal {
+        let message = format!(
+            "the picture was made and could not be read: {}",
+            self.again()
+        );
+        Refusal::new(Kind::Unavailable, message)
+    }
+
+    /// Would one who comes back get this job's picture?
+    pub fn is_kept(&self) -> bool {
+        self.stage == Stage::Kept
+    }
+
+    /// The whole answer has been handed over.
+    pub fn told(&mut self) {
+        self.stage = Stage::Told;
     }
 }
 
 impl Drop for Caller {
     fn drop(&mut self) {
-        if !self.is_over {
-            if let Some(request) = self.request {
-                let orphans = &self.state.orphans;
-                orphans.leave(request, self.job, self.state.now());
-            }
+        if self.stage == Stage::Told {
+            return;
+        }
+        if let Some(request) = self.request {
+            let orphans = &self.state.orphans;
+            orphans.leave(request, self.job, self.state.now());
+        }
+        if self.stage == Stage::Waiting {
             self.state.abandoned.tell(Abandoned {
                 account: self.account,
                 job: self.job,

@@ -18,7 +18,7 @@ pub enum Dialect {
 /// Status and word of Google's canonical codes.
 fn gemini(kind: Kind) -> (u16, &'static str) {
     match kind {
-        Kind::MissingKey | Kind::NotAllowed => (403, "PERMISSION_DENIED"),
+        Kind::MissingKey | Kind::NotAllowed | Kind::WrongAddress => (403, "PERMISSION_DENIED"),
         Kind::InvalidKey | Kind::Invalid | Kind::Blocked => (400, "INVALID_ARGUMENT"),
         // Google knows paths together with their method: another method is another, unknown path.
         Kind::UnknownModel | Kind::NotFound | Kind::WrongMethod => (404, "NOT_FOUND"),
@@ -37,6 +37,7 @@ fn openai(kind: Kind) -> (u16, &'static str, Option<&'static str>) {
         Kind::MissingKey => (401, invalid, None),
         Kind::InvalidKey => (401, invalid, Some("invalid_api_key")),
         Kind::NotAllowed => (403, invalid, Some("model_not_allowed")),
+        Kind::WrongAddress => (403, invalid, Some("address_not_allowed")),
         Kind::UnknownModel => (404, invalid, Some("model_not_found")),
         Kind::NotFound => (404, invalid, Some("unknown_url")),
         Kind::WrongMethod => (405, invalid, Some("method_not_supported")),
@@ -153,6 +154,7 @@ mod tests {
             Kind::MissingKey,
             Kind::InvalidKey,
             Kind::NotAllowed,
+            Kind::WrongAddress,
             Kind::UnknownModel,
             Kind::NotFound,
             Kind::WrongMethod,

@@ -53,17 +53,20 @@ pub async fn gather(
     }
     let mut limits = state.input_limits();
     let most = limits.max_total_bytes;
-    if held_bytes > most {
-        return Err(Refusal::body(format!(
+    let too_much = || {
+        Refusal::body(format!(
             "the input images must not exceed {most} bytes over all"
-        )));
+        ))
+    };
+    if held_bytes > most {
+        return Err(too_much());
     }
     limits.max_total_bytes = most - held_bytes;
     let mut fetched = Vec::new();
     if !urls.is_empty() {
         let store = state.images.store();
         let outcome = inputs::ingest(&state.egress, store, prefix, &urls, &limits).await;
-        fetched = outcome.map_err(|error| refused_fetch(error, &fields))?;
+        fetched = outcome.map_err(|error| refused_fetch(error, &fields, too_much))?;
     }
     let mut fetched = fetched.into_iter();
     let in_order = inputs.into_iter().filter_map(|input| match input {
@@ -73,8 +76,13 @@ pub async fn gather(
     Ok(in_order.collect())
 }
 
-/// The first fault, under the name that the field has here.
-fn refused_fetch(error: IngestError, fields: &[&str]) -> Refusal {
+/// The first fault, under the name that the field has here. The bound that was passed is the one over all inputs: what is left
+/// of it for those that are fetched would tell the caller nothing.
+fn refused_fetch(
+    error: IngestError,
+    fields: &[&str],
+    too_much: impl FnOnce() -> Refusal,
+) -> Refusal {
     match error {
         IngestError::Invalid(faults) => {
             let Some((name, message)) = faults.into_iter().next() else {
@@ -83,7 +91,7 @@ fn refused_fetch(error: IngestError, fields: &[&str]) -> Refusal {
             let entry = (0..fields.len()).find(|at| name == format!("{}[{at}]", inputs::FIELD));
             match entry {
                 Some(at) => Refusal::field(fields[at], message),
-                None => Refusal::body(format!("the input images {message}")),
+                None => too_much(),
             }
         }
         IngestError::Store(fault) => {

@@ -52,6 +52,13 @@ impl Orphans {
         });
     }
 
+    /// Was any job left that was asked for with this key? Then the call in hand may be one who comes back.
+    pub fn has_any(&self, key: KeyId, now: Timestamp) -> bool {
+        let orphans = self.0.lock();
+        let mut of_key = orphans.iter().filter(|orphan| orphan.request.key == key);
+        of_key.any(|orphan| orphan.until > now)
+    }
+
     /// A job that was left by this request; each is given out once.
     pub fn take(&self, request: Request, now: Timestamp) -> Option<JobId> {
         let mut orphans = self.0.lock();
@@ -86,6 +93,9 @@ mod tests {
         orphans.leave(request(1, 1), jobs[1], at(100));
         orphans.leave(request(2, 1), jobs[2], at(100));
         assert_eq!(orphans.take(request(1, 2), at(101)), None);
+        let has_any = |key, now| orphans.has_any(request(key, 0).key, at(now));
+        assert!(has_any(1, 101) && has_any(2, 219));
+        assert!(!has_any(3, 101) && !has_any(2, 220));
         assert_eq!(orphans.take(request(1, 1), at(119)), Some(jobs[0]));
         assert_eq!(orphans.take(request(1, 1), at(119)), Some(jobs[1]));
         assert_eq!(orphans.take(request(1, 1), at(119)), None);

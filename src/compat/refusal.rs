@@ -15,6 +15,8 @@ pub enum Kind {
     InvalidKey,
     /// The key is not scoped for the model.
     NotAllowed,
+    /// The key may not be used from where the call comes.
+    WrongAddress,
     /// There is no such model.
     UnknownModel,
     /// There is nothing at this path.
@@ -87,11 +89,10 @@ impl From<Problem> for Refusal {
         let kind = match problem.code {
             Code::Unauthorized => Kind::InvalidKey,
             Code::InsufficientBalance | Code::KeyLimitReached => Kind::NoFunds,
-            Code::ModelNotAllowed
-            | Code::AddressNotAllowed
-            | Code::Forbidden
-            | Code::InvalidSignature
-            | Code::UrlExpired => Kind::NotAllowed,
+            Code::AddressNotAllowed => Kind::WrongAddress,
+            Code::ModelNotAllowed | Code::Forbidden | Code::InvalidSignature | Code::UrlExpired => {
+                Kind::NotAllowed
+            }
             Code::NotFound | Code::Gone => Kind::NotFound,
             Code::MethodNotAllowed => Kind::WrongMethod,
             Code::RequestTimeout

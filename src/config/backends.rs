@@ -167,7 +167,8 @@ fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
     (written.or(found), Some(name))
 }
 
-fn headers(s: &mut Section<'_>) -> BTreeMap<String, Secret> {
+/// A table `headers`, of what is sent with every request.
+pub(super) fn headers(s: &mut Section<'_>) -> BTreeMap<String, Secret> {
     let mut headers = BTreeMap::new();
     let Some(mut table) = s.field("headers").and_then(|field| field.section()) else {
         return headers;

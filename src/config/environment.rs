@@ -13,11 +13,14 @@ pub(super) const PREFIX: &str = "TINTYPE__";
 /// The short name for `TINTYPE__ADMIN__TOKEN`, which goes first where both are set.
 const ADMIN_TOKEN: &str = "TINTYPE_ADMIN_TOKEN";
 
+/// The name under which Rust programs take what they log; goes below `TINTYPE__LOG__FILTER`.
+const RUST_LOG: &str = "RUST_LOG";
+
 /// How deep a key can lie (`tiers.fast.prices.1K`), with room to spare.
 pub(super) const MAX_SEGMENTS: usize = 8;
 
 /// Our variables in an order of their own, so that the outcome does not depend on that of the environment: the short
-/// name first, then by name, which puts a table before the keys inside it.
+/// names first, then by name, which puts a table before the keys inside it. An empty `RUST_LOG` is none.
 pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
     let ours: BTreeMap<&str, &str> = env
         .iter()
@@ -26,7 +29,7 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
         .collect();
     let short = env
         .iter()
-        .filter(|(name, _)| name == ADMIN_TOKEN)
+        .filter(|(name, value)| name == ADMIN_TOKEN || name == RUST_LOG && !value.is_empty())
         .map(|(name, value)| (name.as_str(), value.as_str()));
     short.chain(ours).collect()
 }
@@ -35,6 +38,9 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
 pub(super) fn keys_of(name: &str) -> Option<Vec<String>> {
     if name == ADMIN_TOKEN {
         return Some(vec!["admin".to_owned(), "token".to_owned()]);
+    }
+    if name == RUST_LOG {
+        return Some(vec!["log".to_owned(), "filter".to_owned()]);
     }
     let keys: Vec<String> = name
         .strip_prefix(PREFIX)?
@@ -74,6 +80,7 @@ mod tests {
             Some("server.listen")
         );
         assert_eq!(keys("TINTYPE_ADMIN_TOKEN").as_deref(), Some("admin.token"));
+        assert_eq!(keys("RUST_LOG").as_deref(), Some("log.filter"));
         assert_eq!(keys("TINTYPE__SERVER____LISTEN"), None);
         assert_eq!(keys("TINTYPE__"), None);
         assert_eq!(keys(&format!("TINTYPE__{}", "A__".repeat(100_000))), None);

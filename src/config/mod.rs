@@ -19,6 +19,7 @@ mod local;
 mod log;
 mod node;
 mod openai;
+mod otlp;
 mod reader;
 mod render;
 mod sdapi;
@@ -30,6 +31,7 @@ mod suggest;
 mod tier;
 mod tiers;
 mod values;
+mod warnings;
 mod webhooks;
 
 #[cfg(test)]
@@ -50,6 +52,7 @@ pub use error::{ConfigErrors, Fault, Place};
 pub use jobs::{Inputs, Jobs};
 pub use log::{Log, LogFormat};
 pub use openai::{ImageField, OpenAiDialect, ResponseFormat};
+pub use otlp::Otlp;
 pub use sdapi::SdApiSettings;
 pub use secret::{MASK, Secret};
 pub use server::{Admin, Limits, Server};
@@ -91,6 +94,8 @@ pub struct Config {
     pub first_run: FirstRun,
     /// The log.
     pub log: Log,
+    /// Traces of jobs.
+    pub otlp: Otlp,
     /// What makes the pictures, by name; [`BUILTIN_BACKEND`] is always among them.
     pub backends: BTreeMap<String, Backend>,
     /// The three models on offer.
@@ -131,6 +136,7 @@ impl Config {
             billing: Billing::read(root.section("billing")),
             first_run: FirstRun::read(root.section("first_run")),
             log: Log::read(root.section("log")),
+            otlp: Otlp::read(root.section("otlp")),
             tiers: tiers::read(root.section("tiers"), &tiers::names(&tree), &backends),
             backends,
         };

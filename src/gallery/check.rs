@@ -1,35 +1,29 @@
 //! Looks at a picture that came from elsewhere: is it one, is it sound, has it the shape of the job?
 
-use super::{jpeg_end, png_text, probe};
+use super::{Kept, Probed, jpeg_end, jpeg_text, png_text, probe, webp_text};
+use crate::decoding::{Leave, MAX_PIXELS, MAX_SIDE, open};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageFormat, ImageReader, Limits};
-use std::io::Cursor;
+use image::{DynamicImage, ImageFormat};
 use tintype_actors::generator::GenerateError;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
-/// Longest side of a picture: the longest of the published sizes has 12,288.
-const MAX_SIDE: u32 = 16_384;
 /// Shortest side: less is no picture but a marker of some kind.
 const MIN_SIDE: u32 = 16;
-/// Most pixels; the largest of the published sizes has 19 million.
-const MAX_PIXELS: u64 = 64_000_000;
-/// Memory for decoding: that many pixels of four channels of 16 bits.
-const MAX_ALLOC: u64 = MAX_PIXELS * 8;
 /// How far off a shape may be: models round the sides, the published size for 3:4 of one by 2.7 hundredths.
 const TOLERANCE: f64 = 0.03;
 const JPEG_QUALITY: u8 = 95;
 
-/// The picture as it is to be kept. Heavy: for the blocking pool.
+/// The picture as it is to be kept.
 ///
-/// It is decoded to the last pixel, because half a picture has the header of a whole one. Its bytes are kept as they came,
-/// but for the texts of a PNG, unless it has to be cropped.
+/// It is decoded to the last pixel, because half a picture has the header of a whole one. Its bytes are kept as they came, but
+/// for what tells how it was made, unless it has to be cropped or turned.
 ///
 /// # Errors
 /// [`GenerateError::Broken`], for another back end may do better.
-pub fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
+pub fn checked(leave: &Leave, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Kept, GenerateError> {
     let probed = probe(&bytes)?;
     let (width, height) = (probed.width, probed.height);
     let pixels = u64::from(width) * u64::from(height);
@@ -46,25 +40,32 @@ pub fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateEr
     if probed.format == ImageFormat::Jpeg && !jpeg_end::is_there(&bytes) {
         return Err(damaged());
     }
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ALLOC);
-    let mut reader = ImageReader::with_format(Cursor::new(&bytes), probed.format);
-    reader.limits(limits);
-    let mut decoder = reader.into_decoder().map_err(broken)?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let mut image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-    image.apply_orientation(orientation);
-    let Some((x, y, width, height)) = crop(image.width(), image.height(), ratio) else {
-        return Ok(match probed.format {
+    let opened = open(leave, &bytes, probed.format).map_err(broken)?;
+    let orientation = opened.orientation;
+    let image = opened.decode().map_err(broken)?;
+    let whole = (0, 0, image.width(), image.height());
+    let part = crop(image.width(), image.height(), ratio);
+    if part.is_none() && orientation == Orientation::NoTransforms {
+        let bytes = match probed.format {
             ImageFormat::Png => png_text::without(bytes),
+            ImageFormat::Jpeg => jpeg_text::without(bytes),
+            ImageFormat::WebP => webp_text::without(bytes),
             _ => bytes,
-        });
+        };
+        return Ok(Kept { bytes, probed });
+    }
+    drop(bytes);
+    // One that is turned by its Exif block is written anew too, for that block goes.
+    let (x, y, width, height) = part.unwrap_or(whole);
+    let bytes = encoded(&image.crop_imm(x, y, width, height), probed.format).map_err(|error| {
+        GenerateError::Broken(format!("the picture could not be written anew: {error}"))
+    })?;
+    let probed = Probed {
+        width,
+        height,
+        ..probe(&bytes)?
     };
-    encoded(&image.crop_imm(x, y, width, height), probed.format).map_err(|error| {
-        GenerateError::Broken(format!("the picture could not be cropped: {error}"))
-    })
+    Ok(Kept { bytes, probed })
 }
 
 /// The middle of a picture that has the ratio, as left, top, width and height; `None` where the picture has it.
@@ -106,6 +107,14 @@ fn encoded(image: &DynamicImage, format: ImageFormat) -> image::ImageResult<Vec<
 mod tests {
     use super::*;
     use image::{Rgb, RgbImage};
+    use std::io::Cursor;
+
+    fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
+        let kept = super::checked(&Leave::of_a_test(), bytes, ratio)?;
+        let told = (kept.probed.format, kept.probed.width, kept.probed.height);
+        assert_eq!(told, size(&kept.bytes), "what is told is what is kept");
+        Ok(kept.bytes)
+    }
 
     fn file(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
         let image = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 7]));
@@ -156,6 +165,34 @@ mod tests {
         assert_eq!(crop(1584, 672, ratio("8:1")), Some((0, 237, 1584, 198)));
     }
 
+    /// An Exif block that says "turned by 90 degrees", and a prompt.
+    fn exif() -> Vec<u8> {
+        let mut exif =
+            b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01\0\x06\0\0\0\0\0\0".to_vec();
+        exif.extend(b"a s3cret prompt");
+        exif
+    }
+
+    #[test]
+    fn a_picture_that_lies_on_its_side_is_turned_and_tells_nothing() {
+        let (jpeg, png) = (
+            file(60, 40, ImageFormat::Jpeg),
+            file(60, 40, ImageFormat::Png),
+        );
+        let block = [b"Exif\0\0".to_vec(), exif()].concat();
+        let length = u16::try_from(block.len() + 2).unwrap().to_be_bytes();
+        let jpeg = [&jpeg[..2], &[0xff, 0xe1], &length, &block, &jpeg[2..]].concat();
+        let named = [b"eXIf".to_vec(), exif()].concat();
+        let length = u32::try_from(exif().len()).unwrap().to_be_bytes();
+        let chunk = [&length[..], &named, &crc(&named).to_be_bytes()].concat();
+        let png = [&png[..33], &chunk, &png[33..]].concat();
+        for (turned, format) in [(jpeg, ImageFormat::Jpeg), (png, ImageFormat::Png)] {
+            let kept = checked(turned, ratio("2:3")).unwrap();
+            assert_eq!(size(&kept), (format, 40, 60));
+            assert!(!kept.windows(6).any(|it| it == b"s3cret"), "{format:?}");
+        }
+    }
+
     #[test]
     fn half_a_picture_and_no_picture_are_broken() {
         for format in [ImageFormat::Png, ImageFormat::Jpeg, ImageFormat::WebP] {
@@ -163,10 +200,13 @@ mod tests {
             let half = checked(whole[..whole.len() / 2].to_vec(), ratio("1:1"));
             assert!(matches!(half, Err(GenerateError::Broken(_))), "{format:?}");
         }
-        for other in [&b"<html>"[..], b"", b"\0\0\0\x14ftypavif\0\0\0\0avif"] {
+        for other in [&b"<html>"[..], b""] {
             let bytes = checked(other.to_vec(), ratio("1:1"));
             assert!(matches!(bytes, Err(GenerateError::Broken(_))));
         }
+        let avif = b"\0\0\0\x14ftypavif\0\0\0\0avif".to_vec();
+        let told = checked(avif, ratio("1:1")).unwrap_err();
+        assert!(matches!(&told, GenerateError::Broken(text) if text.contains("AVIF")));
     }
 
     #[test]

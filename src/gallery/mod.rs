@@ -2,19 +2,29 @@
 
 mod check;
 mod jpeg_end;
+mod jpeg_text;
 mod png_text;
+mod webp_text;
+mod xmp;
 
+use crate::decoding::at_the_gate;
 use crate::images::Images;
+use crate::inputs::ImageKind;
 use crate::words;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use image::{ImageFormat, ImageReader};
 use std::io::Cursor;
+use tintype_actors::backoff;
 use tintype_actors::generator::{Gallery, GenerateError, Picture};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, ResultImage, Words};
+use tokio::time::sleep;
+
+/// How often a picture is tried to be stored: over 8 to 16 s.
+const PUT_TRIES: u32 = 6;
 
 /// The gallery over the object store.
 pub struct ObjectGallery {
@@ -28,6 +38,12 @@ impl ObjectGallery {
     }
 }
 
+/// A picture as it is kept, and what its bytes say of it.
+struct Kept {
+    bytes: Vec<u8>,
+    probed: Probed,
+}
+
 /// What the bytes of a picture say of it.
 struct Probed {
     format: ImageFormat,
@@ -38,6 +54,13 @@ struct Probed {
 }
 
 fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
+    // What is not decoded here cannot be checked, and what is not checked is not sold.
+    if let Some(kind @ (ImageKind::Avif | ImageKind::Heic)) = ImageKind::from_bytes(bytes) {
+        return Err(GenerateError::Broken(format!(
+            "the image generator answered with a picture in {}, which is not taken",
+            kind.name()
+        )));
+    }
     let broken = || {
         GenerateError::Broken(
             "the image generator answered with something that is no picture".into(),
@@ -65,8 +88,8 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
 }
 
 /// Checks on the blocking pool. Decoders are known to panic on hostile bytes, which is the back end's fault like any other.
-async fn checked(job: JobId, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
-    let checking = tokio::task::spawn_blocking(move || check::checked(bytes, ratio));
+async fn checked(job: JobId, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Kept, GenerateError> {
+    let checking = at_the_gate(move |leave| check::checked(leave, bytes, ratio));
     checking.await.unwrap_or_else(|error| {
         tracing::error!(%job, %error, "a picture could not be checked");
         Err(GenerateError::Broken(
@@ -77,26 +100,46 @@ async fn checked(job: JobId, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u
 
 async fn keep(images: Images, job: Job, picture: Picture) -> Result<ResultImage, GenerateError> {
     // What this process has drawn itself is sound and of the size asked for: decoding it again would cost more than drawing.
-    let kept = match picture.own {
-        true => picture.bytes,
+    let Kept { bytes, probed } = match picture.own {
+        true => Kept {
+            probed: probe(&picture.bytes)?,
+            bytes: picture.bytes,
+        },
         false => checked(job.id, picture.bytes, job.ratio).await?,
     };
-    let probed = probe(&kept)?;
     let key = format!("results/{}.{}", job.id, probed.extension);
-    let bytes = kept.len() as u64;
-    images
-        .put(&key, Bytes::from(kept), probed.media_type)
-        .await
-        .map_err(|error| {
-            tracing::error!(job = %job.id, %error, "a picture could not be stored");
-            GenerateError::Broken("the finished picture could not be stored; try again".into())
-        })?;
+    let length = bytes.len() as u64;
+    put(&images, job.id, &key, bytes.into(), probed.media_type).await?;
     Ok(ResultImage {
         key,
-        bytes,
+        bytes: length,
         width: probed.width,
         height: probed.height,
     })
+}
+
+/// Stores a picture, and does not throw it away at the first fault: it may have cost minutes, or money.
+async fn put(
+    images: &Images,
+    job: JobId,
+    key: &str,
+    bytes: Bytes,
+    media_type: &str,
+) -> Result<(), GenerateError> {
+    let mut tries = 0;
+    loop {
+        let Err(error) = images.put(key, bytes.clone(), media_type).await else {
+            return Ok(());
+        };
+        tries += 1;
+        tracing::error!(%job, tries, %error, "a picture could not be stored");
+        if tries == PUT_TRIES {
+            return Err(GenerateError::Storage(
+                "the finished picture could not be stored; try again".into(),
+            ));
+        }
+        sleep(backoff::wait(tries, None, rand::random())).await;
+    }
 }
 
 impl Gallery for ObjectGallery {
@@ -113,7 +156,7 @@ impl Gallery for ObjectGallery {
         async move {
             words::load(&images, &key).await.map_err(|error| {
                 tracing::error!(%key, %error, "the words of a job cannot be read");
-                GenerateError::Broken("the stored request could not be read; try again".into())
+                GenerateError::Storage("the stored request could not be read; try again".into())
             })
         }
         .boxed_local()
@@ -130,5 +173,52 @@ impl Gallery for ObjectGallery {
             }
         }
         .boxed_local()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::images::FileSigningKey;
+    use std::fs;
+    use std::time::Duration;
+    use tokio::time::Instant;
+    use uuid::Uuid;
+
+    const JOB: JobId = JobId(Uuid::nil());
+
+    /// A store in a directory whose folder of results is a file.
+    fn blocked() -> (tempfile::TempDir, Images) {
+        let dir = tempfile::tempdir().unwrap();
+        let key = FileSigningKey::load_or_create(dir.path()).unwrap();
+        let images = Images::open("", dir.path(), "http://localhost", key).unwrap();
+        fs::write(dir.path().join("objects/results"), "in the way").unwrap();
+        (dir, images)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_picture_outlives_a_store_that_fails_for_a_while() {
+        let (dir, images) = blocked();
+        let way = dir.path().join("objects/results");
+        let clear = async {
+            sleep(Duration::from_secs(4)).await;
+            fs::remove_file(&way).unwrap();
+        };
+        let bytes = Bytes::from_static(b"the very picture");
+        let put = put(&images, JOB, "results/a.png", bytes.clone(), "image/png");
+        let (put, ()) = tokio::join!(put, clear);
+        put.expect("stored");
+        assert_eq!(images.get("results/a.png").await.unwrap(), bytes);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_store_that_goes_on_failing_is_told_as_such() {
+        let (_dir, images) = blocked();
+        let began = Instant::now();
+        let put = put(&images, JOB, "results/a.png", Bytes::new(), "image/png");
+        let error = put.await.unwrap_err();
+        assert!(matches!(error, GenerateError::Storage(_)), "{error:?}");
+        let took = began.elapsed().as_secs_f64();
+        assert!((7.0..16.0).contains(&took), "{took}");
     }
 }

@@ -1,12 +1,14 @@
 //! Takes the texts out of a PNG: servers write the prompt, the whole graph and paths of their models into them.
 
+use super::xmp::is_mark_of_origin;
+
 const SIGNATURE: [u8; 8] = [0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a];
 /// Length, name and checksum of a chunk.
 const FRAME: usize = 12;
 
 /// The same picture without text chunks and Exif, its pixels untouched, and without what follows its end. A mark of origin
-/// (XMP, or the signed one of C2PA) stays: it tells what made the picture and not how. What is no chunk ends the walk and is
-/// kept as it is, for a decoder has found the picture sound.
+/// (in XMP, or the signed one of C2PA) stays: it tells what made the picture and not how. What is no chunk ends the walk and
+/// is kept as it is, for a decoder has found the picture sound.
 pub fn without(png: Vec<u8>) -> Vec<u8> {
     let Some(body) = png.strip_prefix(&SIGNATURE) else {
         return png;
@@ -35,7 +37,11 @@ fn first_chunk(rest: &[u8]) -> Option<&[u8]> {
 fn tells(chunk: &[u8]) -> bool {
     match &chunk[4..8] {
         b"tEXt" | b"zTXt" | b"eXIf" => true,
-        b"iTXt" => !chunk[8..].starts_with(b"XML:com.adobe.xmp\0"),
+        // One that is packed is not read, and so not known for a mark.
+        b"iTXt" => match chunk[8..].strip_prefix(b"XML:com.adobe.xmp\0\0") {
+            Some(packet) => !is_mark_of_origin(packet),
+            None => true,
+        },
         _ => false,
     }
 }
@@ -78,8 +84,11 @@ mod tests {
 
     #[test]
     fn a_mark_of_origin_stays() {
-        let marked = png(&[("XML:com.adobe.xmp", "<x>\u{fc}</x>")]);
+        let mark = "<x Iptc4xmpExt:DigitalSourceType='trainedAlgorithmicMedia'>\u{fc}</x>";
+        let marked = png(&[("XML:com.adobe.xmp", mark)]);
         assert_eq!(without(marked.clone()), marked);
+        let told = png(&[("XML:com.adobe.xmp", "<x>a prompt \u{fc}</x>")]);
+        assert_eq!(without(told), png(&[]));
     }
 
     #[test]

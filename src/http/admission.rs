@@ -1,6 +1,7 @@
 //! Whether the text of an API key opens the door, for every interface that takes one.
 
 use super::client_address::client_address;
+use super::request_log;
 use super::state::AppState;
 use actix_web::HttpRequest;
 use std::net::IpAddr;
@@ -42,5 +43,6 @@ pub fn admit(
         }
     }
     found.note_use(now);
+    request_log::note_account(request, found.key.account);
     Ok(found.key)
 }

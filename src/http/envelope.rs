@@ -3,9 +3,11 @@
 use super::failures;
 use super::problem::{Code, Problem};
 use super::rate;
+use super::request_log;
 use super::state::AppState;
 use super::unread;
 use crate::compat::{self, Dialect};
+use crate::metrics::Clerk;
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -16,6 +18,7 @@ use futures_util::FutureExt as _;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use std::rc::Rc;
+use std::time::Instant;
 use uuid::Builder;
 
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -55,17 +58,46 @@ fn is_fit(id: &str) -> bool {
     (1..=MAX_ID_CHARS).contains(&id.len()) && id.bytes().all(allowed)
 }
 
-/// Wraps every call.
+/// Wraps every call: it is counted, and has its line in the log.
 pub async fn envelope<B: MessageBody + 'static>(
-    mut request: ServiceRequest,
+    request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
+    let began = Instant::now();
+    let visit = request.app_data().map(Clerk::begin);
     let id = RequestId::of(request.request());
+    let method = request.method().clone();
+    request_log::begin(&request);
+    let outcome = answered(request, next, &id).await;
+    let took = began.elapsed();
+    let (route, status) = match &outcome {
+        Ok(response) => {
+            let route = response.request().match_pattern();
+            request_log::answered(response, route.as_deref(), &id, took);
+            (route, response.status())
+        }
+        Err(error) => {
+            let status = error.as_response_error().status_code();
+            request_log::broke(&method, status, &id, took);
+            (None, status)
+        }
+    };
+    if let Some(visit) = visit {
+        visit.end(route.as_deref(), &method, status, took);
+    }
+    outcome
+}
+
+async fn answered<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+    id: &RequestId,
+) -> Result<ServiceResponse<BoxBody>, Error> {
     let dialect = compat::dialect_of(request.path());
     let state = request.app_data::<web::Data<AppState>>();
     if state.is_some_and(|state| state.fail_stop.has_tripped()) {
         let answer = told(&failures::stopping(), dialect, &id.0);
-        return Ok(sealed(request.into_response(answer), &id));
+        return Ok(sealed(request.into_response(answer), id));
     }
     if AUDITED
         .iter()
@@ -77,7 +109,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     // No other handle on the request may be held here: the router needs it for itself.
     let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
         Ok(Ok(response)) => response.map_into_boxed_body(),
-        Ok(Err(error)) => return Err(Rendered::of(&error, &id, dialect).into()),
+        Ok(Err(error)) => return Err(Rendered::of(&error, id, dialect).into()),
         Err(_) => {
             tracing::error!(request_id = %id.0, "a handler panicked");
             let detail = "the service failed to answer this; tell its operator the request id";
@@ -95,18 +127,11 @@ pub async fn envelope<B: MessageBody + 'static>(
         let answer = problem.render(&id.0);
         response = response.into_response(answer);
     }
-    tracing::debug!(
-        request_id = %id.0,
-        method = %response.request().method(),
-        path = response.request().path(),
-        status = response.status().as_u16(),
-        "answered"
-    );
     let response = match unread {
         Some(unread) => unread.until_sent(response),
         None => response,
     };
-    Ok(sealed(response, &id))
+    Ok(sealed(response, id))
 }
 
 /// An error that is told where the request is out of reach.

@@ -1,13 +1,14 @@
 //! The six generation calls, with their checks in the published order.
 
+use super::acceptance;
 use super::auth::Principal;
 use super::body;
 use super::dry_run;
-use super::failures;
 use super::funds;
 use super::idempotency;
 use super::open;
 use super::problem::{Code, Problem};
+use super::request_log;
 use super::state::AppState;
 use super::wire::generation::{self, Endpoint};
 use super::wire::job::Created;
@@ -17,18 +18,16 @@ use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
 use object_store::path::Path;
 use std::sync::Arc;
-use tintype_actors::account::AcceptJob;
 use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::GenerationRequest;
 use tintype_storage::domain::webhook;
-use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, IdempotentCall, NewJob};
-use tokio::sync::oneshot;
+use tintype_storage::store::{Accepted, IdempotencyUse, NewJob};
 use uuid::Uuid;
 
 /// Handles one generation call.
@@ -128,17 +127,8 @@ fn replay(
     account: AccountId,
     used: &IdempotencyUse,
 ) -> Result<Option<HttpResponse>, Problem> {
-    let call = IdempotentCall::Generation;
-    let first = state
-        .store
-        .idempotency(call, account, &used.name, state.now())?;
-    match first {
-        Some(first) if first.fingerprint == used.fingerprint => {
-            Ok(Some(accepted(state, first.made, true)))
-        }
-        Some(_) => Err(AcceptError::KeyReused.into()),
-        None => Ok(None),
-    }
+    let first = acceptance::first_use(state, account, used)?;
+    Ok(first.map(|job| accepted(state, job.0, true)))
 }
 
 /// What a call finds that is not refused for a pause, for its key's rate, or for the account's live jobs.
@@ -162,10 +152,7 @@ impl Opened {
                 "the account of this API key no longer exists",
             )
         })?;
-        let most = state.config.jobs.max_live_per_account as usize;
-        if account.live_jobs() >= most {
-            return Err(AcceptError::TooManyLive(account.live_jobs()).into());
-        }
+        acceptance::check_places(state, &account)?;
         let callback = callback_of(state, key, asked)?;
         Ok(Self { account, callback })
     }
@@ -226,16 +213,8 @@ impl Call {
     }
 
     async fn reserve(&mut self, material: &Material) -> Result<Accepted, Problem> {
-        let job = Box::new(self.new_job(material)?);
-        let (reply, answer) = oneshot::channel();
-        self.account
-            .accept(AcceptJob { job, reply })
-            .map_err(|_| failures::busy())?;
-        match answer.await {
-            Ok(outcome) => Ok(outcome?),
-            Err(_) if self.state.fail_stop.has_tripped() => Err(failures::stopping()),
-            Err(_) => Err(failures::busy()),
-        }
+        let job = self.new_job(material)?;
+        acceptance::reserve(&self.state, &self.account, job).await
     }
 
     /// The job to be reserved; it takes the words along.
@@ -437,6 +416,7 @@ fn accepted(state: &AppState, job: Uuid, replayed: bool) -> HttpResponse {
     ));
     answer.insert_header((header::RETRY_AFTER, "2"));
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    request_log::note_job_of(&mut answer, JobId(job));
     if replayed {
         answer.insert_header(("Idempotent-Replayed", "true"));
     }

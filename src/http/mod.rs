@@ -1,5 +1,6 @@
 //! The HTTP edge: what is asked, by whom, and how the answer is told.
 
+pub(crate) mod acceptance;
 pub(crate) mod admin;
 pub(crate) mod admission;
 pub(crate) mod auth;
@@ -27,6 +28,7 @@ pub(crate) mod paging;
 pub mod problem;
 pub(crate) mod query;
 pub(crate) mod rate;
+pub(crate) mod request_log;
 mod routes;
 pub(crate) mod sifted;
 pub mod state;

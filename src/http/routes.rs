@@ -11,6 +11,7 @@ use super::{
     admin, balance, events, generations, health, history, jobs, key, models, openapi, transactions,
 };
 use crate::images::serve;
+use crate::metrics;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -74,6 +75,7 @@ pub fn open() -> Surface {
             .get(file, files::show),
         Place::new(Door::Anyone, "/healthz").get(health::healthz, of_service::healthz),
         Place::new(Door::Anyone, "/readyz").get(health::readyz, of_service::readyz),
+        Place::new(Door::Anyone, "/metrics").get(metrics::show, of_service::metrics),
     ];
     Surface::new("", places.into())
 }

@@ -3,15 +3,18 @@
 use super::key_ring::KeyRing;
 use super::openapi::Documents;
 use super::rate::Rates;
-use crate::compat::{Line, Orphans};
+use crate::compat::{Line, Orphans, Room};
 use crate::config::Config;
 use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
 use crate::images::Images;
 use crate::inputs::InputLimits;
+use crate::metrics::Metrics;
 use crate::panel::Panel;
+use crate::traces::Exporter;
 use crate::webhooks::Vault;
 use parking_lot::RwLock;
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
@@ -39,7 +42,7 @@ pub struct AppState {
     pub gallery: ObjectGallery,
     /// Seals the secrets of webhooks.
     pub vault: Vault,
-    /// The way out, for input images.
+    /// The way out, for input images, and for a look at where a webhook is to be.
     pub egress: Egress,
     /// The moment.
     pub clock: Clock,
@@ -47,6 +50,8 @@ pub struct AppState {
     pub abandoned: Line,
     /// Jobs that go on though their callers have gone.
     pub orphans: Orphans,
+    /// The memory that large bodies may take while they arrive.
+    pub room: Room,
     /// Turns true when an orderly stop begins.
     pub stopping: watch::Sender<bool>,
     /// The end of the process.
@@ -67,6 +72,10 @@ pub struct AppState {
     pub panel: Panel,
     /// The published descriptions of the interfaces.
     pub documents: Documents,
+    /// What is counted at the edge.
+    pub metrics: Metrics,
+    /// Where traces of jobs go, if anywhere.
+    pub traces: Option<Arc<Exporter>>,
 }
 
 impl AppState {

@@ -3,11 +3,8 @@
 use exif::{In, Tag};
 
 use super::outline::OutlineFault;
-
-/// Longest side that is taken, in pixels: what common decoders are limited to.
-pub const MAX_SIDE: u32 = 16_384;
-/// Largest area that is taken, in pixels. Decoded, such an image fills 400 MB.
-pub const MAX_PIXELS: u64 = 100_000_000;
+/// What is taken as an input is what can be decoded, so that every back end can be given it.
+pub use crate::decoding::{MAX_PIXELS, MAX_SIDE};
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -153,15 +153,23 @@ impl Object {
             Some(parts) => parts,
             none => none.insert(self.store.put_multipart(&self.path).await?),
         };
-        parts.put_part(part).await
+        let outcome = parts.put_part(part).await;
+        self.let_go();
+        outcome
+    }
+
+    /// Of what was split off, the buffer keeps the memory: a complete object would hold megabytes until its job is accepted.
+    fn let_go(&mut self) {
+        self.buffer = BytesMut::new();
     }
 
     async fn complete(&mut self) -> object_store::Result<()> {
         if self.parts.is_none() {
             self.maybe_visible = true;
             let whole = PutPayload::from(self.buffer.split().freeze());
-            self.store.put(&self.path, whole).await?;
-            return Ok(());
+            let outcome = self.store.put(&self.path, whole).await;
+            self.let_go();
+            return outcome.map(drop);
         }
         self.send_part().await?;
         if let Some(parts) = &mut self.parts {
@@ -190,5 +198,21 @@ pub(super) async fn remove(store: &dyn ObjectStore, path: &Path) {
     match store.delete(path).await {
         Ok(()) | Err(object_store::Error::NotFound { .. }) => {}
         Err(error) => tracing::warn!(object = %path, %error, "an object could not be deleted"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use object_store::memory::InMemory;
+
+    #[tokio::test]
+    async fn a_complete_object_holds_no_memory() {
+        for bytes in [1, PART_BYTES - 1, PART_BYTES, PART_BYTES + 1, 8 << 20] {
+            let mut object = Object::new(Arc::new(InMemory::new()), Path::from("a"));
+            object.write(&vec![7; bytes]).await.unwrap();
+            object.complete().await.unwrap();
+            assert_eq!(object.buffer.capacity(), 0, "{bytes}");
+        }
     }
 }

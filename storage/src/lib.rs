@@ -8,3 +8,4 @@ pub mod contract;
 pub mod domain;
 pub mod engine;
 pub mod store;
+pub mod tally;

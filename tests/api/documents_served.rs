@@ -9,7 +9,7 @@ mod tour;
 
 use crate::support::contract::{Contract, resolved};
 use crate::support::{Options, Origin, Server, origin, pictures};
-use every_call::{as_shown, what_comes_first, what_comes_last};
+use every_call::{as_shown, parameters, what_comes_first, what_comes_last};
 use serde_json::json;
 use single_calls::{generations, jobs, operations};
 use std::collections::{BTreeMap, BTreeSet};
@@ -94,7 +94,7 @@ fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_doc
     let strict = options()
         .set("server.max_body_bytes", 32_768)
         .set("server.body_timeout_seconds", 1);
-    go(strict, &images, &mut seen, &[what_comes_first]);
+    go(strict, &images, &mut seen, &[what_comes_first, parameters]);
     let steps: &[fn(&mut Tour<'_>)] = &[generations, jobs, operations];
     go(options(), &images, &mut seen, steps);
     let all = go(options(), &images, &mut seen, &[as_shown, what_comes_last]);

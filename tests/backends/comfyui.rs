@@ -190,7 +190,7 @@ fn a_workflow_of_the_operators_own_is_filled_in() {
             (2, "picture"),
             (
                 3,
-                "broken: the image generator takes at most 2 input images, not 3",
+                "not asked: the image generator takes at most 2 input images, not 3",
             ),
         ] {
             let order = desk.order_with(&vec![picture(8, 8); inputs]).await;

@@ -150,6 +150,9 @@ pub fn word(outcome: Result<Picture, GenerateError>) -> String {
         Err(GenerateError::NoPicture(text)) => format!("no picture: {text}"),
         Err(GenerateError::TimedOut(text)) => format!("timed out: {text}"),
         Err(GenerateError::Broken(text)) => format!("broken: {text}"),
+        Err(GenerateError::Unsound(text)) => format!("unsound: {text}"),
+        Err(GenerateError::NotAsked(text)) => format!("not asked: {text}"),
+        Err(GenerateError::Storage(text)) => format!("storage: {text}"),
     }
 }
 

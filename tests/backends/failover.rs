@@ -4,7 +4,6 @@ use crate::stub::{Reply, Stub};
 use crate::support::{Customer, Options, Server, fox, until};
 use crate::world::{LEFT, backend, ended, make, picture_of, pro};
 use serde_json::{Value, json};
-use tintype_actors::system::Health;
 
 const JOBS: usize = 200;
 
@@ -13,6 +12,14 @@ fn two(first: &Stub, second: &Stub, change: impl FnOnce(Options) -> Options) -> 
     let options = backend(Options::new(), "first", "gemini", first);
     let options = backend(options, "second", "openai", second);
     Server::with(change(pro(options, &["first", "second"])))
+}
+
+/// What the operator is told of a back end.
+fn told(server: &Server, name: &str) -> Value {
+    let stats = server.admin("GET", "/stats").expect(200).json();
+    let all = stats["backends"].as_array().expect("back ends").clone();
+    let of = all.into_iter().find(|it| it["name"] == name);
+    of.expect("a back end")
 }
 
 fn charges(server: &Server, customer: &Customer) -> Vec<Value> {
@@ -85,10 +92,50 @@ fn a_back_end_that_keeps_failing_is_passed_over() {
         assert_eq!(make(&server, &customer, json!({}))["status"], "done");
     }
     assert_eq!((first.seen().len(), second.seen().len()), (5, 8));
-    let told = server.inside().system.backends();
-    let health = |name: &str| told.iter().find(|it| it.name == name).unwrap().health;
-    assert_eq!(health("first"), Health::Down);
-    assert_eq!(health("second"), Health::Up);
+    let (first, second) = (told(&server, "first"), told(&server, "second"));
+    assert_eq!(
+        (&first["health"], &second["health"]),
+        (&json!("down"), &json!("up"))
+    );
+    let left = first["probe_in_seconds"].as_u64().expect("a time");
+    assert!(left <= 10, "{first}");
+    assert_eq!(second["probe_in_seconds"], Value::Null);
+}
+
+#[test]
+fn a_back_end_that_is_tried_out_is_told_as_that() {
+    let failing = Reply::typed("500 Internal Server Error", "text/plain", "no");
+    let mut replies = vec![failing; 5];
+    replies.push(picture_of("gemini").held());
+    let first = Stub::answering(replies);
+    let second = Stub::answering([picture_of("openai")]);
+    let server = two(&first, &second, |it| it);
+    let customer = server.customer("100.00");
+    for _ in 0..5 {
+        assert_eq!(make(&server, &customer, json!({}))["status"], "done");
+    }
+    assert_eq!(told(&server, "first")["health"], "down");
+    // Ten seconds later the next job is the one that tries it out.
+    until("its time has come", || {
+        told(&server, "first")["probe_in_seconds"] == 0
+    });
+    let mut probe = None;
+    until("it is tried out", || {
+        let answer = server.generation(&customer, "/text-generations", &fox());
+        let id = answer.expect(202).job_id();
+        until("it is under way or over", || {
+            first.running() == 1 || server.job(&customer, &id)["status"] == "done"
+        });
+        probe = Some(id);
+        first.running() == 1
+    });
+    assert_eq!(told(&server, "first")["health"], "probing");
+    first.release();
+    let done = ended(&server, &customer, &probe.expect("a job"));
+    assert_eq!(done["status"], "done");
+    until("it is up again", || {
+        told(&server, "first")["health"] == "up"
+    });
 }
 
 #[test]
@@ -133,8 +180,7 @@ fn the_late_answer_of_a_try_that_was_given_up_is_neither_kept_nor_charged() {
     let customer = server.customer("10.00");
     let job = make(&server, &customer, json!({}));
     assert_eq!(job["status"], "done");
-    slow.release();
-    until("the slow one has noticed", || slow.running() == 0);
+    until("the late answer was sent", || slow.late() == 1);
     server.assert_money(&customer, LEFT, "0.00", LEFT);
     assert_eq!(charges(&server, &customer).len(), 1);
     assert_eq!(server.objects_left().len(), 1);

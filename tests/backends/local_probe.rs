@@ -15,7 +15,7 @@ fn ask(probe: &dyn Probe, models: &[&str]) -> Findings {
     run(probe.probe(models))
 }
 
-fn web_ui() -> WebUi {
+pub fn web_ui() -> WebUi {
     WebUi::with(Kind::Automatic, |call| {
         let list = match call.path() {
             "/sdapi/v1/sd-models" => {

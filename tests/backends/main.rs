@@ -14,6 +14,7 @@ mod desk;
 mod failover;
 mod faults;
 mod gemini;
+mod inputs;
 mod limits;
 mod local_probe;
 mod local_service;

@@ -189,6 +189,18 @@ fn the_words_of_a_refusal_decide_what_it_is() {
             1,
         ),
         (
+            "400 Bad Request",
+            json!({"error": {"message": "Invalid size.", "param": "size", "code": "invalid_value"}}),
+            "the image generator is not set up correctly; its operator has to correct that",
+            1,
+        ),
+        (
+            "400 Bad Request",
+            json!({"error": {"message": "Too long.", "param": "prompt", "code": "invalid_value"}}),
+            "the image generator refused the request: Too long.",
+            1,
+        ),
+        (
             "422 Unprocessable Entity",
             json!({"detail": [{"loc": ["body", "size"], "msg": "size 7x7 at /srv/app/x.py is not allowed"}]}),
             "the image generator refused the request: size 7x7 at [removed] is not allowed",

@@ -17,7 +17,7 @@ pub struct Call {
     pub method: String,
     /// With the query.
     pub target: String,
-    headers: Vec<(String, String)>,
+    pub headers: Vec<(String, String)>,
     pub body: Vec<u8>,
 }
 
@@ -111,6 +111,10 @@ impl Peer {
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
+
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
 }
 
 impl Drop for Peer {
@@ -160,7 +164,8 @@ fn converse(stream: TcpStream, serve: &Serve) {
     }
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> Option<Call> {
+/// The next call of a connection, if it brings one.
+pub fn read(reader: &mut BufReader<TcpStream>) -> Option<Call> {
     let mut line = String::new();
     reader.read_line(&mut line).ok()?;
     let mut words = line.split(' ');

@@ -1,5 +1,8 @@
 //! `tintype check-config --probe`
 
+use crate::comfyui_stub::{Age, Stub as Comfy};
+use crate::local_probe::web_ui;
+use crate::peer::{json, nobody};
 use crate::stub::{Reply, Stub};
 use crate::support::process::Process;
 use crate::world::KEY;
@@ -9,12 +12,14 @@ use serde_json::json;
 fn probe(kind: &str, base_url: &str, model: &str) -> (bool, String) {
     let dir = tempfile::tempdir().unwrap();
     let entry = format!("[{{ name = \"far\", model = \"{model}\" }}]");
-    let settings = [
+    let mut settings = vec![
         ("BACKENDS__FAR__KIND", kind),
         ("BACKENDS__FAR__BASE_URL", base_url),
-        ("BACKENDS__FAR__API_KEY", KEY),
         ("TIERS__PRO__BACKENDS", &entry),
     ];
+    if kind != "comfyui" {
+        settings.push(("BACKENDS__FAR__API_KEY", KEY));
+    }
     let output = Process::command(dir.path(), &settings)
         .args(["check-config", "--probe"])
         .output()
@@ -71,6 +76,31 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
 }
 
 #[test]
+fn servers_on_a_card_of_ones_own_are_asked_too() {
+    let web = web_ui();
+    let (works, told) = probe("sdapi", &web.url(), "sdxl.safetensors");
+    assert!(
+        works && told.contains("  ok    checkpoint sdxl.safetensors\n"),
+        "{told}"
+    );
+    let (works, told) = probe("sdapi", &web.url(), "flux");
+    assert!(!works, "{told}");
+    let fails = "  FAIL  checkpoint flux: the server does not list it\n";
+    assert!(told.contains(fails), "{told}");
+    let comfy = Comfy::with(Age::New, |call| {
+        let class = call.path().strip_prefix("/object_info/")?;
+        Some(json(200, &json!({ class: {"input": {}} })))
+    });
+    let (works, told) = probe("comfyui", &comfy.url(), "second.safetensors");
+    assert!(works, "{told}");
+    for line in ["the workflows can be read", "checkpoint second.safetensors"] {
+        assert!(told.contains(&format!("  ok    {line}\n")), "{told}");
+    }
+    let (works, told) = probe("comfyui", &nobody(), "x");
+    assert!(!works && told.contains("is it running"), "{told}");
+}
+
+#[test]
 fn a_list_of_models_is_looked_through() {
     let stub = Stub::answering([Reply::json(
         &json!({"object": "list", "data": [{"id": "sd-cpp-local"}]}),
@@ -115,4 +145,39 @@ fn what_is_wrong_is_told_with_what_to_look_at() {
         let (works, told) = probe(kind, &gone.url("/v1"), "m");
         assert!(!works && told.contains("is it running"), "{told}");
     }
+}
+
+#[test]
+fn a_workflow_that_is_built_in_is_printed_to_begin_with_and_is_taken_back() {
+    let dir = tempfile::tempdir().unwrap();
+    for (arguments, images) in [
+        (&["workflow", "text"][..], 0),
+        (&["workflow", "image", "--inputs", "3"], 3),
+    ] {
+        let output = Process::command(dir.path(), &[]).args(arguments).output();
+        let text = String::from_utf8(output.unwrap().stdout).unwrap();
+        assert!(
+            text.contains("{{prompt}}") && text.ends_with('\n'),
+            "{text}"
+        );
+        let last = format!("{{{{image_{images}}}}}");
+        assert_eq!(text.contains(&last), images > 0);
+        std::fs::write(dir.path().join(format!("{images}.json")), text).unwrap();
+    }
+    let file = |name: &str| dir.path().join(name).display().to_string();
+    let (text, image) = (file("0.json"), file("3.json"));
+    let settings = [
+        ("BACKENDS__FAR__KIND", "comfyui"),
+        ("BACKENDS__FAR__BASE_URL", "http://127.0.0.1:1"),
+        ("BACKENDS__FAR__WORKFLOW_TEXT", &text),
+        ("BACKENDS__FAR__WORKFLOW_IMAGE", &image),
+    ];
+    let output = Process::command(dir.path(), &settings)
+        .args(["check-config", "--probe"])
+        .output();
+    let told = String::from_utf8(output.unwrap().stdout).unwrap();
+    assert!(
+        told.contains("  ok    the workflows can be read\n"),
+        "{told}"
+    );
 }

@@ -143,7 +143,7 @@ fn an_input_image_is_painted_over() {
         let found = outcome(&generator, &two).await;
         assert_outcome(
             &found,
-            "broken: the image generator takes one input image, not 2",
+            "not asked: the image generator takes one input image, not 2",
         );
     });
     let calls = stub.calls(IMAGE);

@@ -173,7 +173,7 @@ fn an_input_that_is_damaged_is_the_callers_matter() {
         let whole = picture(8, 8);
         let order = desk.order_with(&[whole[..whole.len() - 20].to_vec()]).await;
         let found = outcome(&plain(&desk, &stub), &order).await;
-        assert_outcome(&found, "refused: input image 1 is damaged");
+        assert_outcome(&found, "unsound: input image 1 is damaged");
     });
     assert!(stub.calls(crate::sdapi::IMAGE).is_empty());
 }
@@ -287,4 +287,23 @@ fn odd_words_about_progress_do_no_harm() {
             assert!(order.progress.fraction().is_none_or(|it| it <= 1.0));
         });
     }
+}
+
+#[test]
+fn a_picture_whose_answer_is_lost_is_interrupted_while_it_is_being_made() {
+    let desk = Desk::new();
+    let stub = Stub::with(Kind::Automatic, |call| match call.path() {
+        "/sdapi/v1/txt2img" => Some(Reply::Raw(Vec::new())),
+        "/internal/progress" => Some(json(200, &json!({"active": true, "progress": 0.5}))),
+        _ => None,
+    });
+    run(async {
+        let found = outcome(&plain(&desk, &stub), &desk.order()).await;
+        assert_outcome(
+            &found,
+            "transient: the image generator broke off its answer",
+        );
+        let interrupted = || !stub.calls("POST /sdapi/v1/interrupt").is_empty();
+        until("it is interrupted", interrupted).await;
+    });
 }

@@ -1,13 +1,13 @@
 //! A back end that does as a test says, and remembers what it was asked.
 
+use crate::peer::{self, Call, Peer};
 use parking_lot::Mutex;
 use serde_json::Value;
 use std::collections::VecDeque;
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::io::{BufReader, Write as _};
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// A request as it came.
@@ -29,6 +29,19 @@ impl Seen {
 
     pub fn json(&self) -> Value {
         serde_json::from_slice(&self.body).expect("JSON")
+    }
+}
+
+impl From<Call> for Seen {
+    fn from(call: Call) -> Self {
+        let lower = |(name, value): (String, String)| (name.to_ascii_lowercase(), value);
+        Self {
+            method: call.method,
+            path: call.target,
+            headers: call.headers.into_iter().map(lower).collect(),
+            body: call.body,
+            at: Instant::now(),
+        }
     }
 }
 
@@ -91,6 +104,7 @@ struct Script {
     running: usize,
     peak: usize,
     connections: usize,
+    late: usize,
     released: bool,
 }
 
@@ -100,7 +114,7 @@ type Shared = Arc<(Mutex<Script>, AtomicBool)>;
 pub struct Stub {
     pub address: SocketAddr,
     shared: Shared,
-    thread: Option<JoinHandle<()>>,
+    peer: Option<Peer>,
 }
 
 impl Stub {
@@ -114,24 +128,15 @@ impl Stub {
             ..Script::default()
         };
         let shared: Shared = Arc::new((Mutex::new(script), AtomicBool::new(false)));
-        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-        let address = listener.local_addr().expect("an address");
-        let for_thread = Arc::clone(&shared);
-        let thread = thread::spawn(move || {
-            for stream in listener.incoming() {
-                if for_thread.1.load(Ordering::SeqCst) {
-                    return;
-                }
-                let shared = Arc::clone(&for_thread);
-                if let Ok(stream) = stream {
-                    thread::spawn(move || serve(stream, &shared));
-                }
-            }
+        let serving = Arc::clone(&shared);
+        let peer = Peer::start(move |call| {
+            let (shared, first) = (Arc::clone(&serving), Seen::from(call.clone()));
+            peer::Reply::Upgrade(Box::new(move |stream| serve(stream, first, &shared)))
         });
         Self {
-            address,
+            address: peer.address(),
             shared,
-            thread: Some(thread),
+            peer: Some(peer),
         }
     }
 
@@ -172,6 +177,11 @@ impl Stub {
         self.shared.0.lock().running
     }
 
+    /// How many answers it has sent to somebody who waited for them no more.
+    pub fn late(&self) -> usize {
+        self.shared.0.lock().late
+    }
+
     /// Lets go of all answers that are held, now and later.
     pub fn release(&self) {
         self.shared.0.lock().released = true;
@@ -180,10 +190,7 @@ impl Stub {
     /// Takes no connection any more, and breaks off those that it has.
     pub fn kill(&mut self) {
         self.shared.1.store(true, Ordering::SeqCst);
-        let _ = TcpStream::connect(self.address);
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
+        self.peer = None;
     }
 }
 
@@ -193,17 +200,23 @@ impl Drop for Stub {
     }
 }
 
-fn serve(mut stream: TcpStream, shared: &Shared) {
-    let _ = stream.set_read_timeout(Some(Duration::from_secs(60)));
+/// Serves a connection whose first call has come.
+fn serve(mut stream: TcpStream, first: Seen, shared: &Shared) {
     shared.0.lock().connections += 1;
-    while let Some(seen) = read(&stream) {
-        let reply = next(seen, shared);
+    let Ok(second) = stream.try_clone() else {
+        return;
+    };
+    let mut reader = BufReader::new(second);
+    let mut seen = Some(first);
+    while let Some(it) = seen {
+        let reply = next(it, shared);
         let stays = matches!(reply, Reply::Kept(_));
         answer(&mut stream, reply, shared);
         shared.0.lock().running -= 1;
         if !stays {
             return;
         }
+        seen = peer::read(&mut reader).map(Seen::from);
     }
 }
 
@@ -221,34 +234,6 @@ fn next(seen: Seen, shared: &Shared) -> Reply {
             next.or_else(|| script.then.clone()).expect("a reply")
         }
     }
-}
-
-fn read(stream: &TcpStream) -> Option<Seen> {
-    let mut reader = BufReader::new(stream.try_clone().ok()?);
-    let mut line = String::new();
-    reader.read_line(&mut line).ok().filter(|it| *it > 0)?;
-    let mut words = line.split(' ');
-    let (method, path) = (words.next()?.to_owned(), words.next()?.to_owned());
-    let mut headers = Vec::new();
-    loop {
-        let mut line = String::new();
-        reader.read_line(&mut line).ok()?;
-        let Some((name, value)) = line.trim_end().split_once(':') else {
-            break;
-        };
-        headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
-    }
-    let length = headers.iter().find(|(name, _)| name == "content-length");
-    let length = length.map_or(0, |(_, value)| value.parse().expect("a length"));
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).ok()?;
-    Some(Seen {
-        method,
-        path,
-        headers,
-        body,
-        at: Instant::now(),
-    })
 }
 
 /// Waits until it holds, the stub is killed, or the client has gone.
@@ -300,6 +285,8 @@ fn answer(stream: &mut TcpStream, reply: Reply, shared: &Shared) {
             wait(stream, shared, |script| script.released);
             if !shared.1.load(Ordering::SeqCst) {
                 answer(stream, *reply, shared);
+                let mut script = shared.0.lock();
+                script.late += usize::from(!script.released);
             }
         }
     }

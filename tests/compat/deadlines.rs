@@ -1,7 +1,8 @@
 //! How long a call may take.
 
 use crate::desk::{Told, fox};
-use crate::support::{Options, Server, until};
+use crate::support::raw::Wire;
+use crate::support::{Options, Server, fox as native_fox, until};
 
 #[test]
 fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
@@ -39,6 +40,48 @@ fn past_the_bound_a_job_that_waits_is_canceled() {
     server.generator.release_all();
     server.until_live(0);
     server.assert_money(&customer, "0.961", "0.00", "0.961");
+    server.assert_settled();
+}
+
+/// A lookup that waits keeps it, and goes on to do so when it has ended.
+#[test]
+fn past_the_bound_a_job_that_somebody_else_watches_goes_on_and_the_call_says_so() {
+    let options = Options::new()
+        .set("compat.timeout_seconds", 2)
+        .set("backends.builtin.concurrency", 1);
+    let server = Server::with(options);
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let first = server.generation(&customer, "/nb/text-generations", &native_fox());
+    first.expect(202);
+    server.until_running(1);
+    let late = server.in_background(server.gemini(&customer, "fast", &fox()));
+    server.until_live(2);
+    let mut waiting = None;
+    until("the second job is found", || {
+        let store = &server.inside().store;
+        let found = store.each_live_job(|job| {
+            if job.state.word() == "queued" {
+                waiting = Some(job.id.to_string());
+            }
+            Ok(())
+        });
+        found.unwrap();
+        waiting.is_some()
+    });
+    let job = waiting.unwrap();
+    let mut lookup = Wire::open(server.address);
+    let path = format!("/jobs/{job}?wait=60");
+    lookup.send(&server.native(&customer, "GET", &path).wire());
+    until("both watch", || server.watchers() == 2);
+    let said = late.join().unwrap();
+    let said = said.assert_google_error(504, "DEADLINE_EXCEEDED");
+    assert!(said.contains("goes on") && said.ends_with(&job), "{said}");
+    drop(lookup);
+    until("nobody watches", || server.watchers() == 0);
+    server.generator.release_all();
+    server.job_once(&customer, &job, "done");
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
     server.assert_settled();
 }
 

@@ -2,8 +2,14 @@
 
 use crate::desk::{Told, fox, picture, with_picture};
 use crate::support::raw::Wire;
-use crate::support::{Customer, Options, Server, until};
-use serde_json::Value;
+use crate::support::{Behaviour, Customer, Options, Origin, Server, origin, pictures, until};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Value, json};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use tintype_storage::domain::ids::KeyId;
 
 fn one_place() -> Server {
     Server::with(Options::new().set("backends.builtin.concurrency", 1))
@@ -128,22 +134,171 @@ fn nobody_else_and_no_other_request_gets_it() {
 fn one_who_leaves_in_the_middle_of_the_body_leaves_nothing() {
     let server = Server::start();
     let customer = server.customer("1.00");
-    let request = server.gemini(&customer, "fast", &with_picture(&picture(600, 600)));
+    // More than the store is given at a time, so that it has heard of it.
+    let large = STANDARD.encode(pictures::heavy_png(12_000_000));
+    let request = server.gemini(&customer, "fast", &with_picture(&large));
     let bytes = request.wire();
+    let inputs = || server.objects_left().len();
     for share in [2, 3, 5] {
         let mut wire = Wire::open(server.address);
         wire.send(&bytes[..bytes.len() * (share - 1) / share]);
+        until("some of it has reached the store", || inputs() > 0);
         drop(wire);
+        until("nothing is left", || inputs() == 0);
     }
     server.gemini(&customer, "fast", &fox()).expect(200);
-    let left = || {
-        server
-            .objects_left()
-            .iter()
-            .any(|key| key.starts_with("inputs"))
-    };
-    until("nothing is left", || !left());
     assert_eq!(server.generator.runs(), 1);
+}
+
+/// The picture is larger than what lies between both ends.
+#[test]
+fn one_who_leaves_in_the_middle_of_the_answer_gets_it_when_coming_back() {
+    let server = Server::start();
+    let picture = pictures::heavy_png(30_000_000);
+    server.generator.behave(Behaviour::Show(picture.clone()));
+    for method in ["generateContent", "streamGenerateContent?alt=sse"] {
+        // Exactly one picture can be paid, so a second job would be refused.
+        let customer = server.customer("0.039");
+        let before = server.generator.runs();
+        let mut wire = leave_waiting(&server, &customer, method, &fox());
+        until("the answer has begun", || wire.peek("inlineData"));
+        server.until_live(0);
+        drop(wire);
+        let has_left = || {
+            let key = KeyId(customer.key_id.parse().unwrap());
+            let inside = server.inside();
+            inside.orphans.has_any(key, inside.now())
+        };
+        until("it is noticed", has_left);
+        server.pause(&["project"]);
+        let back = server.gemini(&customer, "fast", &fox()).expect(200);
+        assert_eq!(back.header("idempotent-replayed"), Some("true"));
+        assert!(back.picture() == picture, "the same picture");
+        server.pause(&[]);
+        assert_eq!(server.generator.runs(), before + 1);
+        server.assert_money(&customer, "0.00", "0.00", "0.00");
+        let more = server.gemini(&customer, "fast", &fox()).send();
+        more.assert_google_error(429, "RESOURCE_EXHAUSTED");
+    }
+    server.assert_settled();
+}
+
+/// Has a job made whose caller has gone, and gives the place of its picture.
+fn made_for_nobody(server: &Server, customer: &Customer) -> PathBuf {
+    let runs = server.generator.runs();
+    server.generator.hold();
+    let wire = leave_waiting(server, customer, "generateContent", &fox());
+    server.until_running(runs + 1);
+    drop(wire);
+    until("it is noticed", || server.watchers() == 0);
+    server.generator.release_all();
+    server.until_live(0);
+    let job = server.generator.orders()[runs].job;
+    server.objects().join(format!("results/{job}.png"))
+}
+
+#[test]
+fn a_picture_that_cannot_be_read_now_is_not_paid_twice() {
+    let server = Server::start();
+    let customer = server.customer("0.039");
+    let path = made_for_nobody(&server, &customer);
+    let aside = path.with_extension("aside");
+    std::fs::rename(&path, &aside).unwrap();
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    for _ in 0..2 {
+        let answer = server.gemini(&customer, "fast", &fox()).send();
+        let said = answer.assert_google_error(503, "UNAVAILABLE");
+        assert!(said.contains("the very same request"), "{said}");
+        assert!(!said.contains("Idempotency-Key"), "none was sent: {said}");
+    }
+    std::fs::rename(&aside, &path).unwrap();
+    let answer = server.gemini(&customer, "fast", &fox()).expect(200);
+    answer.picture();
+    assert_eq!(answer.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.generator.runs(), 1);
+    server.assert_money(&customer, "0.00", "0.00", "0.00");
+    server.assert_settled();
+}
+
+#[test]
+fn a_picture_that_is_kept_no_more_is_made_anew_for_one_who_comes_back() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    std::fs::remove_file(made_for_nobody(&server, &customer)).unwrap();
+    let call = server.gemini(&customer, "fast", &fox());
+    call.send().assert_google_error(404, "NOT_FOUND");
+    call.expect(200).picture();
+    assert_eq!(server.generator.runs(), 2);
+}
+
+/// What a caller has begun holds the money for it, and may have ended in a pause: neither stands in the way of the picture.
+#[test]
+fn one_who_comes_back_needs_neither_money_nor_an_open_service() {
+    for (body, is_openai) in [
+        (with_picture(&picture(9, 9)), false),
+        (json!({"model": "fast", "prompt": "a fox"}), true),
+        (json!({"model": "fast", "prompt": "a fox", "n": 2}), true),
+    ] {
+        let server = Server::start();
+        let count = body["n"].as_u64().unwrap_or(1) as usize;
+        let customer = server.customer(if count == 2 { "0.078" } else { "0.039" });
+        let call = match is_openai {
+            true => server.openai(&customer, &body),
+            false => server.gemini(&customer, "fast", &body),
+        };
+        server.generator.hold();
+        let mut wire = Wire::open(server.address);
+        wire.send(&call.wire());
+        server.until_running(count);
+        drop(wire);
+        until("it is noticed", || server.watchers() == 0);
+        server.pause(&["project"]);
+        let back = server.in_background(call.clone());
+        until("it waits again", || server.watchers() == count);
+        server.generator.release_all();
+        let answer = back.join().unwrap();
+        assert_eq!(answer.status, 200, "{}", answer.text());
+        assert_eq!(answer.header("idempotent-replayed"), Some("true"));
+        assert_eq!(server.generator.runs(), count);
+        server.assert_money(&customer, "0.00", "0.00", "0.00");
+        server.assert_settled();
+    }
+}
+
+#[test]
+fn one_who_leaves_while_an_input_is_fetched_gets_no_job() {
+    let asked = Arc::new(AtomicBool::new(false));
+    let (go, gate) = mpsc::channel::<()>();
+    let (told, gate) = (Arc::clone(&asked), Mutex::new(gate));
+    let slow: origin::Serve = Arc::new(move |stream| {
+        told.store(true, Ordering::SeqCst);
+        let _ = gate.lock().unwrap().recv();
+        origin::reply(stream, "200 OK", "", &pictures::png(9, 9));
+    });
+    let origin = Origin::start([("/a.png", slow)]);
+    let server = Server::with(Options::new().allow_loopback());
+    let customer = server.customer("1.00");
+    let body = json!({"contents": [{"parts": [
+        {"text": "a"}, {"fileData": {"fileUri": origin.url("/a.png")}},
+    ]}]});
+    let wire = leave_waiting(&server, &customer, "generateContent", &body);
+    until("the input is asked for", || asked.load(Ordering::SeqCst));
+    drop(wire);
+    // A caller's own time-out ends the fetch as well.
+    let call = server.gemini(&customer, "fast", &body);
+    let answer = call.header("X-Server-Timeout", "0.2").send();
+    let said = answer.assert_google_error(504, "DEADLINE_EXCEEDED");
+    assert!(said.contains("nothing charged"), "{said}");
+    drop(go);
+    // What would have become of it has had its time when another call has gone all the way.
+    server.gemini(&customer, "fast", &body).expect(200);
+    assert_eq!(server.generator.runs(), 1);
+    server.assert_settled();
+    until("no input is left", || {
+        let left = server.objects_left();
+        !left.iter().any(|key| key.starts_with("inputs"))
+    });
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
 }
 
 #[test]

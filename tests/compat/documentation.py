@@ -19,22 +19,24 @@ PAGE = pathlib.Path(__file__).resolve().parents[2] / "docs/sdk.md"
 COMMANDS = {"python": [sys.executable, "program.py"], "js": ["node", "program.mjs"], "sh": ["bash", "-eu", "program.sh"]}
 
 
-def picture(directory: pathlib.Path) -> bytes:
-    """What a program has made."""
-    if (directory / "fox.png").exists():
-        return (directory / "fox.png").read_bytes()
-    answer = json.loads((directory / "fox.json").read_text(encoding="utf-8"))
+def picture(file: pathlib.Path) -> bytes:
+    """What a program has saved."""
+    if file.suffix == ".png":
+        return file.read_bytes()
+    answer = json.loads(file.read_text(encoding="utf-8"))
     return base64.b64decode(answer["candidates"][0]["content"]["parts"][0]["inlineData"]["data"])
 
 
 def run(language: str, text: str, packages: str) -> bool:
-    """Does it run, and leave a PNG?"""
+    """Does it run, and leave a PNG in each file that it writes?"""
+    files = set(re.findall(r'(?:open\(|save\(|writeFileSync\(|>)"?(\w+\.(?:png|json))', text))
     with tempfile.TemporaryDirectory(dir=packages) as name:
         directory = pathlib.Path(name)
         command = COMMANDS[language]
         (directory / command[-1]).write_text(text, encoding="utf-8")
         ended = subprocess.run(command, cwd=directory, timeout=120)
-        return ended.returncode == 0 and picture(directory).startswith(b"\x89PNG")
+        pictures = [picture(directory / file) for file in files if ended.returncode == 0]
+        return bool(pictures) and all(it.startswith(b"\x89PNG") for it in pictures)
 
 
 passed, failed = 0, 0

@@ -3,7 +3,7 @@
 
 use crate::desk::{Told, asking, fox, picture, with_picture};
 use crate::support::raw::Wire;
-use crate::support::{Customer, Options, Server, pictures, until};
+use crate::support::{Customer, Options, Origin, Server, origin, pictures, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
@@ -214,6 +214,26 @@ fn all_pictures_of_a_call_share_one_bound() {
     let body = with_picture(&picture(1_000, 1_000));
     let said = refused(&server, &customer, body.to_string().as_bytes());
     assert!(said.contains("2000 bytes"), "{said}");
+    assert_untouched(&server, &customer);
+}
+
+/// What is left of it for those that are fetched would tell the caller nothing.
+#[test]
+fn the_bound_that_fetched_pictures_pass_is_told_as_it_is() {
+    let origin = Origin::start([("/a.png", origin::bytes(pictures::heavy_png(3_000)))]);
+    let options = Options::new().set("inputs.max_total_bytes", 2_000);
+    let server = Server::with(options.allow_loopback());
+    let customer = server.customer("1.00");
+    let body = json!({"contents": [{"parts": [
+        {"text": "a"},
+        {"inlineData": {"data": picture(30, 20)}},
+        {"fileData": {"fileUri": origin.url("/a.png")}},
+    ]}]});
+    let said = refused(&server, &customer, body.to_string().as_bytes());
+    assert!(
+        said.contains("must not exceed 2000 bytes over all"),
+        "{said}"
+    );
     assert_untouched(&server, &customer);
 }
 

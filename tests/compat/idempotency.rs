@@ -1,7 +1,8 @@
 //! `Idempotency-Key` on the synchronous interfaces.
 
 use crate::desk::{Told, asking, fox, picture, with_picture};
-use crate::support::{Behaviour, Server, fox as native_fox, until};
+use crate::support::raw::Wire;
+use crate::support::{Behaviour, Options, Server, fox as native_fox, until};
 use serde_json::json;
 
 #[test]
@@ -82,6 +83,50 @@ fn a_repeat_of_a_failure_fails_alike() {
     let again = call.send().assert_google_error(400, "INVALID_ARGUMENT");
     assert_eq!(first, again);
     assert_eq!(server.generator.runs(), 1);
+}
+
+/// Nobody was answered with anything that a repeat should find again.
+#[test]
+fn a_repeat_of_what_came_to_nothing_is_tried_anew() {
+    let server = Server::with(Options::new().set("jobs.timeout_seconds", 1));
+    let customer = server.customer("1.00");
+    let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
+    let of_openai = json!({"model": "fast", "prompt": "a fox"});
+    let of_openai = server.openai(&customer, &of_openai).idempotent("o");
+    server.generator.behave(Behaviour::Transient("nobody"));
+    call.send().assert_google_error(503, "UNAVAILABLE");
+    of_openai.expect(503);
+    server.generator.hold();
+    call.send().assert_google_error(504, "DEADLINE_EXCEEDED");
+    server.generator.release_all();
+    server.generator.behave(Behaviour::Succeed);
+    let first = call.expect(200);
+    assert_eq!(first.header("idempotent-replayed"), None);
+    let again = call.expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.body, first.body);
+    of_openai.expect(200);
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+    server.assert_settled();
+}
+
+#[test]
+fn a_key_whose_caller_left_before_the_job_had_started_is_free_again() {
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let first = server.in_background(server.gemini(&customer, "fast", &asking("another")));
+    server.until_running(1);
+    let call = server.gemini(&customer, "fast", &fox()).idempotent("k");
+    let mut wire = Wire::open(server.address);
+    wire.send(&call.wire());
+    server.until_live(2);
+    drop(wire);
+    server.until_live(1);
+    server.generator.release_all();
+    call.expect(200).picture();
+    first.join().unwrap().picture();
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
 }
 
 #[test]

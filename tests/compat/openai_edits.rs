@@ -8,7 +8,7 @@ use crate::support::{Customer, Server, pictures, until};
 const INVALID: &str = "invalid_request_error";
 
 /// A form of texts and files.
-fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
+pub fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
     let mut bytes = Vec::new();
     for (name, text) in texts {
         let head = "--b\r\nContent-Disposition: form-data; name=";
@@ -24,7 +24,8 @@ fn form(texts: &[(&str, &str)], files: &[(&str, &[u8])]) -> Vec<u8> {
     bytes
 }
 
-fn call(server: &Server, customer: &Customer, body: &[u8]) -> Request {
+/// A call with this form.
+pub fn call(server: &Server, customer: &Customer, body: &[u8]) -> Request {
     server
         .post("/v1/images/edits")
         .bearer(&customer.key)

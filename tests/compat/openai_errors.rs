@@ -39,6 +39,15 @@ fn a_model_out_of_scope_is_403_and_an_unknown_one_404() {
 }
 
 #[test]
+fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
+    let server = Server::start();
+    let customer = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));
+    let answer = server.openai(&customer, &fox()).send();
+    let said = answer.assert_openai_error(403, INVALID, Some("address_not_allowed"));
+    assert!(said.contains("127.0.0.1"), "{said}");
+}
+
+#[test]
 fn a_body_at_fault_is_400_and_names_the_option() {
     let server = Server::start();
     let customer = server.customer("1.00");
@@ -47,6 +56,17 @@ fn a_body_at_fault_is_400_and_names_the_option() {
         (json!({"prompt": ""}), "prompt"),
         (json!({"prompt": "\u{0}"}), "prompt"),
         (json!({"prompt": ["a"]}), "prompt"),
+        (json!({"prompt": 7}), "prompt"),
+        (json!({"prompt": true}), "prompt"),
+        (json!({"model": ["pro"]}), "model"),
+        (json!({"model": {"id": "pro"}}), "model"),
+        (json!({"model": 7}), "model"),
+        (json!({"n": [2]}), "n"),
+        (json!({"size": ["1024x1024"]}), "size"),
+        (
+            json!({"response_format": {"type": "url"}}),
+            "response_format",
+        ),
         (json!({"prompt": "x".repeat(40_000)}), "prompt"),
         (json!({"n": 0}), "n"),
         (json!({"n": 11}), "n"),

@@ -41,7 +41,7 @@ fn a_picture_comes_as_base64_unless_a_url_is_asked_for() {
 }
 
 #[test]
-fn without_a_model_it_is_the_cheapest() {
+fn without_a_model_it_is_fast() {
     let server = Server::start();
     let customer = server.customer("1.00");
     server
@@ -105,6 +105,100 @@ fn several_pictures_that_cannot_all_be_paid_are_none() {
     answer.assert_openai_error(429, "insufficient_quota", Some("insufficient_quota"));
     assert_eq!(server.generator.runs(), 0);
     server.assert_money(&customer, "0.10", "0.00", "0.10");
+}
+
+/// All or nothing, whether the call has a name or not.
+#[test]
+fn several_pictures_under_a_key_that_cannot_all_be_paid_are_none() {
+    let server = Server::start();
+    let customer = server.customer("0.10");
+    let body = fox_with(json!({"model": "fast", "n": 3}));
+    let answer = server.openai(&customer, &body).idempotent("k").send();
+    answer.assert_openai_error(429, "insufficient_quota", Some("insufficient_quota"));
+    assert_eq!(server.generator.runs(), 0);
+    server.assert_money(&customer, "0.10", "0.00", "0.10");
+}
+
+#[test]
+fn how_many_pictures_are_wanted_is_part_of_the_request() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let call = |n: u32| {
+        let body = fox_with(json!({"model": "fast", "n": n}));
+        server.openai(&customer, &body).idempotent("k")
+    };
+    call(2).expect(200);
+    for other in [1, 3] {
+        let said = call(other).send();
+        let said = said.assert_openai_error(400, "invalid_request_error", None);
+        assert!(said.contains("Idempotency-Key"), "{said}");
+    }
+    let again = call(2).expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.generator.runs(), 2);
+}
+
+#[test]
+fn paused_and_poor_at_once_is_paused() {
+    let server = Server::start();
+    let poor = server.customer("0.01");
+    server.pause(&["fast"]);
+    for n in [1, 2] {
+        let body = fox_with(json!({"model": "fast", "n": n}));
+        let answer = server.openai(&poor, &body).send();
+        answer.assert_openai_error(503, "server_error", Some("unavailable"));
+    }
+}
+
+#[test]
+fn pictures_that_are_late_are_named_and_had_by_one_who_comes_back() {
+    let server = Server::with(Options::new().set("compat.timeout_seconds", 2));
+    let customer = server.customer("0.117");
+    server.generator.hold();
+    let call = server.openai(&customer, &fox_with(json!({"model": "fast", "n": 3})));
+    let first = server.in_background(call.clone());
+    server.until_running(3);
+    server.generator.release_one();
+    let answer = first.join().unwrap();
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    let answer = answer.json();
+    assert_eq!(answer["data"].as_array().map(Vec::len), Some(1));
+    let pending = answer["pending_jobs"].as_array().expect("the late ones");
+    assert_eq!(pending.len(), 2);
+    server.generator.release_all();
+    for job in pending {
+        server.job_once(&customer, job.as_str().unwrap(), "done");
+    }
+    server.assert_money(&customer, "0.00", "0.00", "0.00");
+    // The two that were not handed over; the third cannot be paid.
+    let answer = call.expect(200);
+    assert_eq!(answer.header("idempotent-replayed"), Some("true"));
+    let answer = answer.json();
+    assert_eq!(answer["data"].as_array().map(Vec::len), Some(2));
+    assert!(answer.get("pending_jobs").is_none());
+    assert_eq!(server.generator.runs(), 3);
+    server.assert_settled();
+}
+
+#[test]
+fn one_picture_that_cannot_be_read_does_not_keep_the_others_back() {
+    let server = Server::start();
+    let customer = server.customer("0.117");
+    let call = server.openai(&customer, &fox_with(json!({"model": "fast", "n": 3})));
+    let call = call.idempotent("k");
+    call.expect(200);
+    let job = server.generator.orders()[1].job.to_string();
+    let path = server.objects().join(format!("results/{job}.png"));
+    let aside = path.with_extension("aside");
+    std::fs::rename(&path, &aside).unwrap();
+    std::os::unix::fs::symlink(&path, &path).unwrap();
+    let answer = call.expect(200).json();
+    assert_eq!(answer["data"].as_array().map(Vec::len), Some(2));
+    assert_eq!(answer["pending_jobs"], json!([job]));
+    std::fs::rename(&aside, &path).unwrap();
+    let answer = call.expect(200).json();
+    assert_eq!(answer["data"].as_array().map(Vec::len), Some(3));
+    assert_eq!(server.generator.runs(), 3);
 }
 
 #[test]

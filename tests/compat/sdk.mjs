@@ -136,6 +136,40 @@ async function images() {
   check("the models", ids.length === 9);
 }
 
+async function pictureAtAUrl() {
+  const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: key });
+  const options = { model: "pro", prompt: "a red fox", size: "1536x1024", response_format: "url" };
+  const made = await client.images.generate(options);
+  const fileData = { fileUri: made.data[0].url, mimeType: "image/png" };
+  const contents = [{ text: "make it blue" }, { fileData }];
+  const answer = await gemini().models.generateContent({ model: "gemini-3-pro-image", contents });
+  check("the shape of a picture at a URL", opened(answer) === "1264x848");
+}
+
+// What only a back end can be the reason for. A slow stream keeps the only place taken meanwhile.
+async function frail() {
+  const { TINTYPE_FRAIL_URL: baseUrl, TINTYPE_FRAIL_KEY: apiKey } = process.env;
+  const client = new GoogleGenAI({ apiKey, httpOptions: { baseUrl } });
+  const ask = (contents) => client.models.generateContent({ model: "fast", contents });
+  await refused("garbage of a back end", 500, "INTERNAL", () => ask("garbage"));
+  const chunks = [];
+  const slow = (async () => {
+    for await (const chunk of await client.models.generateContentStream({ model: "fast", contents: "slow" })) {
+      chunks.push(chunk);
+    }
+  })();
+  // Until the stream's job is there, the place is this call's, and its picture is made.
+  for (let full = false; !full; ) full = await ask("a fox").then(() => false, () => true);
+  await refused("no capacity", 503, "UNAVAILABLE", () => ask("a fox"));
+  const ofOpenAi = new OpenAI({ baseURL: `${baseUrl}/v1`, apiKey, maxRetries: 0 });
+  const error = await ofOpenAi.images.generate({ model: "fast", prompt: "a fox" }).catch((error) => error);
+  check("no capacity in OpenAI's words", error.status === 503 && error.code === "unavailable");
+  await slow;
+  const pictures = chunks.filter((chunk) => chunk.data);
+  check("a slow stream is kept alive", chunks.length > 1);
+  check("its picture", pictures.length === 1 && opened(pictures[0]) === "64x64");
+}
+
 async function refusalsOfOpenAi() {
   const { TINTYPE_KEY_FAST: scoped, TINTYPE_KEY_POOR: poor } = process.env;
   const client = (apiKey = key) => new OpenAI({ baseURL: `${url}/v1`, apiKey, maxRetries: 0 });
@@ -158,6 +192,6 @@ async function refusalsOfOpenAi() {
   await pause(false);
 }
 
-for (const part of [pictures, streams, models, refusals, images, refusalsOfOpenAi]) await part();
+for (const part of [pictures, streams, models, refusals, images, pictureAtAUrl, refusalsOfOpenAi, frail]) await part();
 console.log(`${passed} passed, ${failed} failed (JavaScript)`);
 process.exit(failed > 0 ? 1 : 0);

@@ -5,6 +5,7 @@ import base64
 import json
 import os
 import sys
+import threading
 import urllib.request
 from io import BytesIO
 
@@ -151,6 +152,46 @@ def images() -> None:
     check("the models", len(list(client.models.list())) == 9 and client.models.retrieve("pro").id == "pro")
 
 
+def picture_at_a_url() -> None:
+    client = openai.OpenAI(base_url=f"{URL}/v1", api_key=KEY)
+    made = client.images.generate(model="pro", prompt="a red fox", size="1536x1024", response_format="url")
+    part = types.Part.from_uri(file_uri=made.data[0].url, mime_type="image/png")
+    answer = gemini().models.generate_content(model="gemini-3-pro-image", contents=["make it blue", part])
+    check("the shape of a picture at a URL", opened(answer).size == (1264, 848))
+
+
+def frail() -> None:
+    """What only a back end can be the reason for. A slow stream keeps the only place taken meanwhile."""
+    options = types.HttpOptions(base_url=os.environ["TINTYPE_FRAIL_URL"])
+    clients.append(genai.Client(api_key=os.environ["TINTYPE_FRAIL_KEY"], http_options=options))
+    client = clients[-1]
+    of_openai = openai.OpenAI(
+        base_url=os.environ["TINTYPE_FRAIL_URL"] + "/v1", api_key=os.environ["TINTYPE_FRAIL_KEY"], max_retries=0
+    )
+    garbage = lambda: client.models.generate_content(model="fast", contents="garbage")
+    refused("garbage of a back end", errors.ServerError, 500, "INTERNAL", garbage)
+    chunks = []
+    stream = lambda: chunks.extend(client.models.generate_content_stream(model="fast", contents="slow"))
+    slow = threading.Thread(target=stream)
+    slow.start()
+    while True:
+        # Until the stream's job is there, the place is this call's, and its picture is made.
+        try:
+            client.models.generate_content(model="fast", contents="a fox")
+        except errors.ServerError as error:
+            check("no capacity", (error.code, error.status) == (503, "UNAVAILABLE"))
+            break
+    try:
+        of_openai.images.generate(model="fast", prompt="a fox")
+        check("no capacity is refused", False)
+    except openai.InternalServerError as error:
+        check("no capacity in OpenAI's words", (error.status_code, error.code) == (503, "unavailable"))
+    slow.join()
+    pictures = [chunk for chunk in chunks if chunk.candidates and chunk.parts]
+    check("a slow stream is kept alive", len(chunks) > 1)
+    check("its picture", len(pictures) == 1 and opened(pictures[0]).size == (64, 64))
+
+
 def refusals_of_openai() -> None:
     def client(key: str = KEY) -> openai.OpenAI:
         return openai.OpenAI(base_url=f"{URL}/v1", api_key=key, max_retries=0)
@@ -177,7 +218,7 @@ def refusals_of_openai() -> None:
     pause(False)
 
 
-for part in (pictures, streams, models, refusals, images, refusals_of_openai):
+for part in (pictures, streams, models, refusals, images, picture_at_a_url, refusals_of_openai, frail):
     part()
 print(f"{passed} passed, {len(failed)} failed (google-genai {genai.__version__}, openai {openai.__version__})")
 sys.exit(1 if failed else 0)

@@ -2,20 +2,28 @@
 """Starts the real program on an empty directory, on loopback alone, and runs a command against it.
 
 The command finds in its environment TINTYPE_URL; TINTYPE_KEY, a key with all rights; TINTYPE_KEY_FAST, which is scoped for the
-model `fast`; TINTYPE_KEY_POOR, of an account without money; and TINTYPE_ADMIN_TOKEN. Exits with the command's status.
+model `fast`; TINTYPE_KEY_POOR, of an account without money; and TINTYPE_ADMIN_TOKEN. TINTYPE_FRAIL_URL and TINTYPE_FRAIL_KEY are
+of a second server, which takes one job at a time and whose back end for `fast` does as the prompt says: `garbage`, or `slow`.
+Exits with the command's status.
 
 Usage: served.py COMMAND [ARGUMENT...]
 """
 
+import base64
 import contextlib
+import http.server
 import json
 import os
 import pathlib
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import threading
+import time
 import urllib.request
+import zlib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 TOKEN = "the-admin-token-of-the-sdk-tests-0123456789"
@@ -40,6 +48,39 @@ def key(url: str, balance: str, **shape) -> str:
     """A key of a fresh account."""
     account = admin(url, "/accounts", {"name": "sdk", "balance": balance})["account_id"]
     return admin(url, f"/accounts/{account}/keys", {"name": "sdk", **shape})["api_key"]
+
+
+def png(side: int = 64) -> bytes:
+    """A blank picture."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+
+    head = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    rows = zlib.compress((b"\0" + b"\0\0\0" * side) * side)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+class Frail(http.server.BaseHTTPRequestHandler):
+    """A back end that speaks OpenAI's Images API, and does as the prompt says."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_POST(self):
+        prompt = json.loads(self.rfile.read(int(self.headers["Content-Length"])))["prompt"]
+        if "slow" in prompt:
+            # Longer than a stream is silent.
+            time.sleep(12)
+        picture = b"no picture" if "garbage" in prompt else png()
+        answer = json.dumps({"created": 0, "data": [{"b64_json": base64.b64encode(picture).decode()}]}).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(answer)))
+        self.end_headers()
+        self.wfile.write(answer)
+
+    def log_message(self, *_):
+        pass
 
 
 def address(output) -> str:
@@ -80,7 +121,16 @@ def serving(**extra: str):
 
 
 def main() -> int:
-    with serving() as environment:
+    backend = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Frail)
+    threading.Thread(target=backend.serve_forever, daemon=True).start()
+    told = {
+        "TINTYPE__BACKENDS__FRAIL": f'{{ kind = "openai", base_url = "http://127.0.0.1:{backend.server_port}/v1", retries = 0 }}',
+        "TINTYPE__TIERS__FAST__BACKENDS": '[{ name = "frail" }]',
+        "TINTYPE__JOBS__MAX_LIVE": "1",
+    }
+    with serving(TINTYPE__EGRESS__ALLOW='["127.0.0.0/8"]') as environment, serving(**told) as frail:
+        environment["TINTYPE_FRAIL_URL"] = frail["TINTYPE_URL"]
+        environment["TINTYPE_FRAIL_KEY"] = frail["TINTYPE_KEY"]
         return subprocess.run(sys.argv[1:], env=environment, timeout=300).returncode
 
 

@@ -122,3 +122,38 @@ fn a_slow_stream_is_kept_alive_and_tells_its_failure_as_an_event() {
     assert_eq!(last["error"]["message"], "not that");
     server.assert_money(&customer, "1.00", "0.00", "1.00");
 }
+
+/// The same for what is no failure, and in the other framing: both streams wait side by side.
+#[test]
+fn a_slow_stream_ends_with_its_picture_or_with_what_was_blocked() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let open = |target: &str| {
+        let mut wire = crate::support::raw::Wire::open(server.address);
+        let request = call(&server, &customer, target, &fox()).header("Connection", "close");
+        wire.send(&request.wire());
+        wire
+    };
+    let mut array = open("");
+    server.until_running(1);
+    let mut blocked = open("?alt=sse");
+    server.until_running(2);
+    until("a sign of life", || array.peek("\r\n\r\n1\r\n "));
+    until("a sign of life", || blocked.peek("data: {}\r\n\r\n"));
+    server.generator.release_one();
+    server.until_live(1);
+    server.generator.behave(Behaviour::Block("violence"));
+    server.generator.release_all();
+    let answer = array.answer_to("POST").expect("an answer");
+    assert_eq!(answer.status, 200);
+    let chunks = answer.json();
+    assert_eq!(chunks.as_array().map(Vec::len), Some(1));
+    assert_eq!(chunks[0]["candidates"][0]["finishReason"], "STOP");
+    let events = events(&blocked.answer_to("POST").expect("an answer").text());
+    let last = events.last().unwrap();
+    assert_eq!(last["candidates"][0]["finishReason"], "IMAGE_SAFETY");
+    assert!(last["candidates"][0].get("content").is_none());
+    server.assert_money(&customer, "0.866", "0.00", "0.866");
+    server.assert_settled();
+}

@@ -4,6 +4,7 @@
 use crate::browser::Browser;
 use crate::pages::{PAGES, SCREENS, as_on, furnish, settle};
 use crate::{browse, receiver};
+use serde_json::json;
 use std::fs;
 
 const SHOTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/target/panel");
@@ -41,6 +42,9 @@ fn every_page_fits_its_screen_and_is_pictured() {
         picture_of(&browser, "sign-in").await;
         browser.sign_in_as_operator().await;
         let places = furnish(&browser, &hook, PROMPTS).await;
+        // The pictures of the README are of a screen without scroll bars.
+        let hidden = json!({"hidden": true});
+        browser.tools("Emulation.setScrollbarsHidden", hidden).await;
         browser.run("scrollTo(0, 0)", vec![]).await;
         settle(&browser).await;
         fs::write(

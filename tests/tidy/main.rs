@@ -2,5 +2,7 @@
 
 mod files;
 mod layers;
+mod links;
 mod reached;
+mod reference;
 mod sources;

@@ -5,13 +5,34 @@ use std::path::{Path, PathBuf};
 
 /// Where sources lie, from the root.
 const FOLDERS: &[&str] = &[
-    ".ci", "actors", "benches", "clients", "docs", "src", "storage", "tests",
+    ".ci", "actors", "benches", "clients", "deploy", "docs", "src", "storage", "tests",
 ];
 /// Single files at the root.
 const FILES: &[&str] = &["Cargo.toml", "README.md", "config.toml"];
 /// What ends the name of a text.
 const TEXTS: &[&str] = &[
-    "css", "html", "js", "json", "md", "mjs", "py", "rs", "sh", "snap", "toml", "ts", "txt", "run",
+    "css",
+    "html",
+    "js",
+    "json",
+    "md",
+    "mjs",
+    "py",
+    "rs",
+    "sh",
+    "snap",
+    "toml",
+    "ts",
+    "txt",
+    "run",
+    "yml",
+    "yaml",
+    "conf",
+    "service",
+    "Caddyfile",
+    "Dockerfile",
+    "postinst",
+    "postrm",
 ];
 /// Folders of what is made from sources or fetched.
 const MADE: &[&str] = &["target", "node_modules", "build", "dist"];

@@ -279,6 +279,7 @@ impl World {
             transport: Arc::new(post.clone()),
             retry_delays: TABLE.map(Duration::from_secs).to_vec(),
             outbox: beginning.limits,
+            observer: None,
             fail_stop: fail_stop.clone(),
             threads: Threads::Callers,
         })

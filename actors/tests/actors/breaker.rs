@@ -1,7 +1,7 @@
 //! Back ends that keep failing are passed over, probed, and used again; weights spread the runs.
 
 use crate::generators::{Act, Scripted};
-use crate::world::{A, Plan, World, quick, run};
+use crate::world::{A, Plan, World, quick, run, until};
 use std::time::Duration;
 use tintype_actors::system::Health;
 use tintype_storage::domain::tier::Tier;
@@ -149,6 +149,71 @@ fn weights_spread_the_runs_and_one_without_is_in_reserve() {
         let seen = [&heavy, &light, &reserve].map(|it| it.seen().len());
         assert_eq!(seen, [6, 2, 0]);
         world.check();
+    });
+}
+
+#[test]
+fn jobs_wait_for_the_only_back_end_until_it_may_be_tried_out() {
+    run(async {
+        let first = Scripted::new(vec![Act::Transient(None); 6], Act::Picture);
+        let mut plan = Plan::with(first.clone(), 2);
+        plan.retries = 0;
+        let world = plan.start();
+        for _ in 0..5 {
+            let id = world.accept(A, Tier::Fast, "a fox").await;
+            world.failure(id).await;
+        }
+        assert_eq!(healths(&world), [Health::Down]);
+        let jobs = [
+            world.accept(A, Tier::Fast, "the first probe").await,
+            world.accept(A, Tier::Fast, "the second probe").await,
+            world.accept(A, Tier::Fast, "after it").await,
+        ];
+        sleep(Duration::from_secs(9)).await;
+        assert!(jobs.iter().all(|id| world.state(*id).word() == "queued"));
+        assert_eq!(world.failure(jobs[0]).await, "it is busy");
+        world.done(jobs[1]).await;
+        world.done(jobs[2]).await;
+        let seen = first.seen();
+        let waits = [5, 6, 7].map(|at: usize| (seen[at].at - seen[at - 1].at).as_secs());
+        assert_eq!(waits, [10, 20, 0]);
+        world.check();
+    });
+}
+
+#[test]
+fn what_never_asked_a_back_end_moves_no_breaker() {
+    run(async {
+        for act in [Act::NotAsked, Act::Unsound, Act::Storage] {
+            let mut acts = vec![Act::Transient(None); 4];
+            acts.push(act.clone());
+            acts.push(Act::Transient(None));
+            let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+            let world = two(&first, &second).start();
+            one_after_the_other(&world, 4).await;
+            let id = world.accept(A, Tier::Fast, "a fox").await;
+            until("it ends", || world.state(id).is_terminal()).await;
+            assert_eq!(world.system.backends()[0].faults, 4, "{act:?}");
+            one_after_the_other(&world, 1).await;
+            assert_eq!(healths(&world), [Health::Down, Health::Up], "{act:?}");
+        }
+    });
+}
+
+#[test]
+fn a_probe_that_never_asked_leaves_the_probe_to_the_next() {
+    run(async {
+        let mut acts = vec![Act::Transient(None); 5];
+        acts.push(Act::NotAsked);
+        let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+        let world = two(&first, &second).start();
+        one_after_the_other(&world, 5).await;
+        sleep(Duration::from_secs(10)).await;
+        one_after_the_other(&world, 1).await;
+        assert_eq!(healths(&world), [Health::Down, Health::Up]);
+        one_after_the_other(&world, 1).await;
+        assert_eq!((first.seen().len(), second.seen().len()), (7, 6));
+        assert_eq!(healths(&world), [Health::Up, Health::Up]);
     });
 }
 

@@ -25,6 +25,9 @@ pub enum Act {
     Nothing,
     Transient(Option<Duration>),
     Broken,
+    NotAsked,
+    Unsound,
+    Storage,
     Panic,
     /// Never answers.
     Hang,
@@ -53,6 +56,7 @@ struct State {
     seen: Vec<Seen>,
     running: usize,
     peak: usize,
+    holds_after: Option<Duration>,
 }
 
 /// Counts a run for as long as its future lives.
@@ -81,6 +85,7 @@ impl Scripted {
             seen: Vec::new(),
             running: 0,
             peak: 0,
+            holds_after: None,
         };
         Self {
             state: Arc::new(Mutex::new(state)),
@@ -89,6 +94,11 @@ impl Scripted {
 
     pub fn always(act: Act) -> Self {
         Self::new([], act)
+    }
+
+    /// Says after a while, when asked, that it holds work of an earlier run.
+    pub fn holds_after(&self, time: Duration) {
+        self.state.lock().holds_after = Some(time);
     }
 
     /// All orders so far.
@@ -162,9 +172,23 @@ impl Generator for Scripted {
                     retry_after,
                 }),
                 Act::Broken => Err(GenerateError::Broken("it is broken".into())),
+                Act::NotAsked => Err(GenerateError::NotAsked("it takes no such thing".into())),
+                Act::Unsound => Err(GenerateError::Unsound("the input is damaged".into())),
+                Act::Storage => Err(GenerateError::Storage("the disk is gone".into())),
                 Act::Panic => panic!("as the script says"),
                 Act::Hang => std::future::pending().await,
             }
+        }
+        .boxed_local()
+    }
+
+    fn holds(&self, _: Order) -> LocalBoxFuture<'static, bool> {
+        let after = self.state.lock().holds_after;
+        async move {
+            if let Some(time) = after {
+                sleep(time).await;
+            }
+            after.is_some()
         }
         .boxed_local()
     }
@@ -181,6 +205,7 @@ struct ShelfState {
     kept: Vec<JobId>,
     forgotten: Vec<JobId>,
     refuses: bool,
+    is_full: bool,
 }
 
 impl Shelf {
@@ -194,9 +219,14 @@ impl Shelf {
         self.state.lock().forgotten.clone()
     }
 
-    /// Keeps nothing from now on.
+    /// Finds no picture good from now on.
     pub fn refuse(&self) {
         self.state.lock().refuses = true;
+    }
+
+    /// Has room for none from now on.
+    pub fn fill(&self) {
+        self.state.lock().is_full = true;
     }
 }
 
@@ -208,7 +238,9 @@ impl Gallery for Shelf {
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>> {
         let mut state = self.state.lock();
         let outcome = if state.refuses {
-            Err(GenerateError::Broken("the shelf is full".into()))
+            Err(GenerateError::Broken("it is no picture".into()))
+        } else if state.is_full {
+            Err(GenerateError::Storage("the shelf is full".into()))
         } else {
             state.kept.push(job.id);
             Ok(ResultImage {

@@ -102,7 +102,7 @@ fn a_picture_that_cannot_be_kept_is_not_paid() {
         let world = with(Act::Picture);
         world.shelf.refuse();
         let id = world.accept(A, Tier::Fast, "a fox").await;
-        assert_eq!(world.failure(id).await, "the shelf is full");
+        assert_eq!(world.failure(id).await, "it is no picture");
         check_nothing_paid(&world).await;
     });
 }

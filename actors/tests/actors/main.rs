@@ -9,6 +9,7 @@ mod fail_stop;
 mod fairness;
 mod generators;
 mod life;
+mod moving;
 mod pause;
 mod progress;
 mod recovery;

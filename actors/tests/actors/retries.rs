@@ -3,7 +3,9 @@
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, quick, run};
 use std::time::Duration;
+use tintype_actors::system::Health;
 use tintype_storage::domain::tier::Tier;
+use tokio::time::Instant;
 
 /// Time between the orders that a generator has seen.
 fn waits(generator: &Scripted) -> Vec<Duration> {
@@ -91,5 +93,76 @@ fn a_try_without_an_answer_is_given_up_and_repeated() {
         world.done(id).await;
         assert!(waits(&generator)[0] >= Duration::from_secs(20));
         assert_eq!(generator.running(), 0, "what was given up is gone");
+    });
+}
+
+#[test]
+fn who_asks_to_be_left_alone_for_long_is_left_to_another_or_else_waited_for() {
+    run(async {
+        let minutes = Duration::from_secs(180);
+        let busy = || Scripted::new([Act::Transient(Some(minutes))], Act::Picture);
+        let (first, second) = (busy(), quick());
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.backends.push((second.clone(), 1));
+        plan.route = vec![0, 1];
+        let world = plan.start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        assert_eq!((first.seen().len(), second.seen().len()), (1, 1));
+
+        let only = busy();
+        let world = Plan::with(only.clone(), 1).start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        world.done(id).await;
+        let wait = waits(&only)[0];
+        assert!((180..182).contains(&wait.as_secs()), "{wait:?}");
+    });
+}
+
+#[test]
+fn a_wait_that_is_longer_than_the_run_has_time_is_not_begun() {
+    run(async {
+        let asked = Act::Transient(Some(Duration::from_secs(3_600)));
+        let generator = Scripted::always(asked);
+        let world = Plan::with(generator.clone(), 1).start();
+        let began = Instant::now();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        assert_eq!(world.failure(id).await, "it is busy");
+        assert_eq!(generator.seen().len(), 1);
+        assert!(began.elapsed() < Duration::from_secs(60));
+    });
+}
+
+#[test]
+fn a_fault_of_our_own_store_ends_the_run_and_is_no_back_ends() {
+    run(async {
+        let (first, second) = (Scripted::always(Act::Storage), quick());
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.backends.push((second.clone(), 1));
+        plan.route = vec![0, 1];
+        let world = plan.start();
+        for _ in 0..3 {
+            let id = world.accept(A, Tier::Fast, "a fox").await;
+            assert_eq!(world.failure(id).await, "the disk is gone");
+        }
+        assert_eq!((first.seen().len(), second.seen().len()), (9, 0));
+        let told = world.system.backends();
+        assert_eq!((told[0].health, told[0].faults), (Health::Up, 0));
+    });
+}
+
+#[test]
+fn a_picture_that_cannot_be_stored_is_not_made_again_elsewhere() {
+    run(async {
+        let (first, second) = (quick(), quick());
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.backends.push((second.clone(), 1));
+        plan.route = vec![0, 1];
+        let world = plan.start();
+        world.shelf.fill();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        assert_eq!(world.failure(id).await, "the shelf is full");
+        assert_eq!((first.seen().len(), second.seen().len()), (1, 0));
+        world.check();
     });
 }

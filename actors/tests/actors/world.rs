@@ -89,6 +89,8 @@ pub struct Plan {
     pub backends: Vec<(Scripted, usize)>,
     /// For all tiers the same: indices of back ends in order of preference.
     pub route: Vec<usize>,
+    /// That of the tier `pro`, where it is another.
+    pub pro: Option<Vec<usize>>,
     /// The weight of each entry of the route; none at all where this is shorter.
     pub weights: Vec<Option<u32>>,
     pub max_runs: u32,
@@ -110,6 +112,7 @@ impl Plan {
             engine,
             backends: vec![(generator, places)],
             route: vec![0],
+            pro: None,
             weights: Vec::new(),
             max_runs: 3,
             retries: 2,
@@ -126,12 +129,15 @@ impl Plan {
         let now = Arc::new(AtomicI64::new(self.now));
         let told = Arc::clone(&now);
         let (shelf, fail_stop) = (Shelf::default(), FailStop::new());
-        let route: Vec<Route> = self
-            .route
-            .iter()
-            .enumerate()
-            .map(|(place, at)| route(*at, self.weights.get(place).copied().flatten()))
-            .collect();
+        let routes = |list: &[usize]| -> Vec<Route> {
+            let weight = |place: usize| self.weights.get(place).copied().flatten();
+            let entries = list.iter().enumerate();
+            entries
+                .map(|(place, at)| route(*at, weight(place)))
+                .collect()
+        };
+        let (all, pro) = (&self.route, self.pro.as_ref().unwrap_or(&self.route));
+        let routes = Routes([routes(all), routes(all), routes(pro)]);
         let backends = self.backends.into_iter().enumerate();
         let system = System::start(SystemOptions {
             store: store.clone(),
@@ -152,7 +158,7 @@ impl Plan {
                     retries: self.retries,
                 })
                 .collect(),
-            routes: Routes([route.clone(), route.clone(), route]),
+            routes,
             gallery: Arc::new(shelf.clone()),
             transport: Arc::new(Nobody),
             retry_delays: Vec::new(),
@@ -160,6 +166,7 @@ impl Plan {
                 total: 1,
                 per_receiver: 1,
             },
+            observer: None,
             fail_stop: fail_stop.clone(),
             threads: self.threads,
         })

@@ -177,6 +177,7 @@ fn start(
             .collect(),
         outbox: plan.outbox,
         fail_stop: fail_stop.clone(),
+        observer: None,
         threads: Threads::Callers,
     })?;
     Ok(Process {

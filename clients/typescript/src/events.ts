@@ -4,7 +4,8 @@ import { ApiConnectionError, UnexpectedAnswerError } from "./errors.js";
 import { errorOf, objectOf } from "./failures.js";
 import { pauseAfter, waitingRepeats } from "./retry.js";
 import type { Outcome } from "./retry.js";
-import { inWords, isTimeout } from "./transport.js";
+import { isTimeout } from "./alarm.js";
+import { inWords } from "./transport.js";
 import type { Call, Transport } from "./transport.js";
 import type { Job, JobEvent } from "./types.js";
 
@@ -75,11 +76,10 @@ export async function* follow(transport: Transport, call: Call): AsyncGenerator<
   let failures = 0;
   for (;;) {
     let outcome: Outcome | null = null;
-    const quiet = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
+    const alarm = transport.alarm(call);
     try {
       const headers = { accept: "text/event-stream", ...(last === "" ? {} : { "last-event-id": last }) };
-      const response = await transport.open({ ...call, headers }, quiet.signal);
+      const response = await transport.open({ ...call, headers }, alarm);
       if (response.status === 204) return;
       if (response.ok && !response.headers.get("content-type")?.startsWith("text/event-stream")) {
         throw strange(`came as ${response.headers.get("content-type") ?? "no content type"}`, failures + 1);
@@ -90,8 +90,7 @@ export async function* follow(transport: Transport, call: Call): AsyncGenerator<
         const reader = new Reader();
         const stream = response.body?.getReader();
         for (;;) {
-          clearTimeout(timer);
-          timer = setTimeout(() => quiet.abort(new DOMException("the stream is silent", "TimeoutError")), SILENCE);
+          alarm.set(SILENCE);
           const chunk = await stream?.read();
           if (chunk === undefined || chunk.done) break;
           for (const message of reader.feed(chunk.value)) {
@@ -110,8 +109,7 @@ export async function* follow(transport: Transport, call: Call): AsyncGenerator<
       if (cause instanceof UnexpectedAnswerError) throw cause;
       outcome = { kind: "fault", cause, isTimeout: isTimeout(cause) };
     } finally {
-      clearTimeout(timer);
-      quiet.abort();
+      alarm.end();
     }
     failures += 1;
     await transport.pause(pauseOf(outcome), call.signal);

@@ -2,6 +2,7 @@
 
 import * as calls from "./calls.js";
 import { ApiError, JobFailedError, JobUnfinishedError, WaitTimeoutError } from "./errors.js";
+import { isTimeout } from "./alarm.js";
 import { errorOf } from "./failures.js";
 import { follow } from "./events.js";
 import { waitingRepeats } from "./retry.js";
@@ -81,10 +82,22 @@ export class Jobs {
   async open(job: JobRef, options: CallOptions = {}): Promise<Response> {
     return this.#atItsUrl(job, options, async (url) => {
       const call = calls.picture(url, options);
-      const response = await this.#transport.open(call);
-      if (response.ok) return response;
-      const body = new Uint8Array(await response.arrayBuffer());
-      throw errorOf({ kind: "answer", response, body }, inWords(call), { attempts: 1 });
+      const alarm = this.#transport.alarm(call);
+      try {
+        const response = await this.#transport.open(call, alarm);
+        if (!response.ok) {
+          const body = new Uint8Array(await response.arrayBuffer());
+          throw errorOf({ kind: "answer", response, body }, inWords(call), { attempts: 1 });
+        }
+        // From here on it takes as long as whoever reads it.
+        alarm.calm();
+        return response;
+      } catch (cause) {
+        alarm.end();
+        options.signal?.throwIfAborted();
+        if (cause instanceof ApiError) throw cause;
+        throw errorOf({ kind: "fault", cause, isTimeout: isTimeout(cause) }, inWords(call), { attempts: 1 });
+      }
     });
   }
 

@@ -1,5 +1,6 @@
 // Sends calls, again where that is safe and worth it. Needs `fetch` and nothing else.
 
+import { Alarm, isTimeout } from "./alarm.js";
 import { TintypeError } from "./errors.js";
 import { errorOf, typed } from "./failures.js";
 import { pauseAfter } from "./retry.js";
@@ -91,34 +92,32 @@ export class Transport {
     return typed<T>(response, body, names, inWords(call), { ...call, attempts });
   }
 
-  /** Sends a call once, and answers as soon as the head of the answer is there. The time-out is for that alone. */
-  async open(call: Call, given?: AbortSignal): Promise<Response> {
+  /** Sends a call once, and answers as soon as the head of the answer is there. The alarm is the caller's to end. */
+  open(call: Call, alarm: Alarm): Promise<Response> {
     const { method, body } = call;
-    const late = new AbortController();
-    const signals = [late.signal, call.signal, given].filter((it) => it !== undefined);
-    const headers = this.#headers(call);
-    const request: RequestInit = { method, headers, redirect: "manual", signal: AbortSignal.any(signals) };
+    const request: RequestInit = { method, headers: this.#headers(call), redirect: "manual", signal: alarm.signal };
     if (body !== undefined) request.body = JSON.stringify(body);
-    const span = (call.timeout ?? this.#timeout) + (call.patience ?? 0);
-    const timer = setTimeout(() => late.abort(new DOMException(`nothing within ${span} ms`, "TimeoutError")), span);
-    try {
-      return await this.#fetch(this.#url(call), request);
-    } finally {
-      clearTimeout(timer);
-    }
+    return this.#fetch(this.#url(call), request);
+  }
+
+  /** An alarm for a call: its time-out, and its caller's signal. */
+  alarm(call: Call): Alarm {
+    return new Alarm((call.timeout ?? this.#timeout) + (call.patience ?? 0), call.signal);
   }
 
   async #attempt(call: Call): Promise<Outcome> {
+    call.signal?.throwIfAborted();
     // Throws for a header that cannot be sent, which no repeat would mend.
     this.#headers(call);
-    const span = (call.timeout ?? this.#timeout) + (call.patience ?? 0);
-    const whole = AbortSignal.timeout(span);
+    const alarm = this.alarm(call);
     try {
-      const response = await this.open(call, whole);
+      const response = await this.open(call, alarm);
       return { kind: "answer", response, body: new Uint8Array(await response.arrayBuffer()) };
     } catch (cause) {
       call.signal?.throwIfAborted();
       return { kind: "fault", cause, isTimeout: isTimeout(cause) };
+    } finally {
+      alarm.end();
     }
   }
 
@@ -141,10 +140,6 @@ export class Transport {
 /** A call in words. The query of a signed URL is as good as the picture, and does not belong into a log. */
 export function inWords({ method, path }: Call): string {
   return `${method} ${path.split("?")[0]}`;
-}
-
-export function isTimeout(cause: unknown): boolean {
-  return cause instanceof DOMException && cause.name === "TimeoutError";
 }
 
 function isForeign(path: string): boolean {

@@ -171,6 +171,31 @@ test("a caller who goes away is told so, and nothing is sent again", async (t) =
   assert.equal(peer.heard.length, 1);
 });
 
+test("a caller who has gone already sends nothing", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(told({ balance: "1.00", reserved: "0.00", available: "1.00" }));
+  const signal = AbortSignal.abort(new Error("enough"));
+  await assert.rejects(calling(peer.url).client.balance({ signal }), /enough/);
+  assert.equal(peer.heard.length, 0);
+});
+
+test("no time-out at all is none", async (t) => {
+  const peer = await Peer.start(t);
+  peer.will(told({ balance: "1.00", reserved: "0.00", available: "1.00" }));
+  assert.equal((await calling(peer.url, { timeout: Infinity }).client.balance()).available, "1.00");
+});
+
+test("a picture that is to be passed on is told when it does not come", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url, { timeout: SHORT });
+  peer.will(done(peer), "silence");
+  await assert.rejects(client.jobs.open(JOB_ID), ApiTimeoutError);
+  peer.will(done(peer), "cut");
+  await assert.rejects(client.jobs.open(JOB_ID), ApiConnectionError);
+  peer.will(done(peer), PNG);
+  assert.equal(await (await client.jobs.open(JOB_ID)).text(), PNG.body);
+});
+
 test("a caller who goes away during a pause is told so", async () => {
   const going = new AbortController();
   const pause = new Transport({ apiKey: "tt_k" }).pause(60_000, going.signal);

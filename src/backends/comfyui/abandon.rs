@@ -27,7 +27,7 @@ impl Abandon {
         }
     }
 
-    /// The prompt has ended, or is left to the next try.
+    /// The prompt has ended.
     pub fn disarm(&mut self) {
         self.work = None;
     }

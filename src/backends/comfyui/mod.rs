@@ -19,11 +19,12 @@ mod watch;
 pub mod workflow;
 
 pub use probe::ComfyUiProbe;
+pub use shipped::file as shipped_workflow;
 pub use templates::TemplateError;
 
 use super::kinds::BackendSetupError;
 use super::local::{finish::finish, originals, size};
-use super::upstream::{Auth, Fault, Upstream};
+use super::upstream::{Auth, Fault, Upstream, not_set_up};
 use crate::config::{ComfyUiSettings, Remote};
 use crate::images::Images;
 use abandon::Abandon;
@@ -35,14 +36,18 @@ use serde_json::Value;
 use server::Server;
 use standing::{Failure, Standing, Stored, chosen};
 use std::sync::Arc;
+use std::time::Duration;
 use templates::Templates;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tokio::time::sleep;
 use uuid::Uuid;
 use watch::Watch;
 use workflow::{Graph, Workflow};
 
 /// Prompts that one job may have come to, over all runs and tries.
 const MAX_GOES: u32 = 64;
+/// Before a server that did not say whether it holds a prompt is asked once more.
+const HOLDS_PAUSE: Duration = Duration::from_secs(2);
 
 /// A ComfyUI server.
 #[derive(Clone)]
@@ -128,9 +133,10 @@ impl Inner {
                 &mut tracked.watch,
                 &order.progress,
             );
-            let ended = ended.await;
+            // Left armed by a fault: the run may go on elsewhere, and the card is not to work for nobody.
+            let ended = ended.await?;
             tracked.abandon.disarm();
-            match ended? {
+            match ended {
                 Standing::Done(stored) => match self.collect(&workflow, &stored).await? {
                     Some(bytes) => return finish(bytes, order.pixels).await,
                     None if tracked.adopted => {}
@@ -154,8 +160,14 @@ impl Inner {
     /// Is a prompt of the order under way or done?
     async fn holds(&self, order: &Order) -> bool {
         for go in 0..MAX_GOES {
-            let id = prompt_id::prompt_id(self.server.upstream().name(), order, go);
-            match self.server.find(&id.to_string()).await {
+            let id = prompt_id::prompt_id(self.server.upstream().name(), order, go).to_string();
+            let mut found = self.server.find(&id).await;
+            if found.is_err() {
+                // Once more: a server that is just being started too refuses connections at first.
+                sleep(HOLDS_PAUSE).await;
+                found = self.server.find(&id).await;
+            }
+            match found {
                 Ok(Some((_, Standing::Live | Standing::Done(_)))) => return true,
                 Ok(Some((_, Standing::Failed(_) | Standing::Canceled))) => {}
                 Ok(None) | Err(_) => return false,
@@ -191,7 +203,10 @@ impl Inner {
         let socket = self.server.listen(&ours).await;
         let mut abandon = Abandon::new(self.server.clone(), ours.clone(), order.cut_off.clone());
         let submitted = self.server.submit(&ours, &graph).await;
-        if submitted.is_err() {
+        // Left armed by any other fault: the server may have it all the same.
+        if let Err(Fault::Status { status, .. }) = &submitted
+            && status.is_client_error()
+        {
             abandon.disarm();
         }
         let submitted = submitted.map_err(told)?;
@@ -200,7 +215,7 @@ impl Inner {
             self.server.log_node_errors(&submitted.node_errors);
             if concerns(&submitted.node_errors, workflow.output()) {
                 // Dropped armed: what is left of the graph is of no use.
-                return Err(set_up());
+                return Err(not_set_up());
             }
         }
         let meter = Meter::new(&submitted.id, &graph);
@@ -254,7 +269,7 @@ impl Inner {
         known.into_iter().next().ok_or_else(|| {
             let backend = self.server.upstream().name();
             tracing::warn!(%backend, "it has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model in another way");
-            set_up()
+            not_set_up()
         })
     }
 
@@ -273,7 +288,7 @@ impl Inner {
     fn no_picture(&self) -> GenerateError {
         let backend = self.server.upstream().name();
         tracing::warn!(%backend, "the workflow ended without a picture: it needs a SaveImage node");
-        set_up()
+        not_set_up()
     }
 
     fn failed(&self, failure: &Failure) -> GenerateError {
@@ -292,17 +307,11 @@ impl Inner {
     }
 }
 
-fn set_up() -> GenerateError {
-    GenerateError::Broken(
-        "the image generator is not set up correctly; its operator has to correct that".into(),
-    )
-}
-
 /// A fault as callers hear of it. What ComfyUI refuses is at fault by its set-up: the caller's words are a plain string in a
 /// graph, and the input images were looked at before they were sent.
 fn told(fault: Fault) -> GenerateError {
     match GenerateError::from(fault) {
-        GenerateError::Refused(_) => set_up(),
+        GenerateError::Refused(_) => not_set_up(),
         other => other,
     }
 }

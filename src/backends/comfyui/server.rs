@@ -16,11 +16,15 @@ const FOLDER: &str = "tintype";
 const RECENT: usize = 64;
 /// For a websocket to open. It is for progress alone, so nothing waits long for it.
 const SOCKET_PATIENCE: Duration = Duration::from_secs(5);
+/// For a cancellation. Nobody waits for it, and a server that hangs must not gather them.
+const CANCEL_PATIENCE: Duration = Duration::from_secs(15);
 
 /// A server.
 #[derive(Clone)]
 pub struct Server {
+    /// For every call but the one that fetches a picture.
     upstream: Upstream,
+    pictures: Upstream,
 }
 
 /// What a submission came to.
@@ -33,8 +37,11 @@ pub struct Submitted {
 
 impl Server {
     /// The server behind a client.
-    pub fn new(upstream: Upstream) -> Self {
-        Self { upstream }
+    pub fn new(pictures: Upstream) -> Self {
+        Self {
+            upstream: pictures.for_words(),
+            pictures,
+        }
     }
 
     /// The client, for its words in the log.
@@ -174,7 +181,7 @@ impl Server {
             .append_pair("subfolder", &file.subfolder)
             .append_pair("type", &file.kind)
             .finish();
-        let answer = self.upstream.get(&format!("/view?{query}")).await?;
+        let answer = self.pictures.get(&format!("/view?{query}")).await?;
         if answer.status == 404 {
             return Ok(None);
         }
@@ -223,8 +230,15 @@ impl Server {
         timeout(SOCKET_PATIENCE, opening).await.ok()?.ok()
     }
 
-    /// Ends a prompt by its id, be it waiting or running, and no other. Best effort: what goes wrong is in the log alone.
+    /// Ends a prompt by its id, be it waiting or running, and no other. Best effort, for a while: what goes wrong is in the log
+    /// alone.
     pub async fn cancel(&self, id: &str) {
+        if timeout(CANCEL_PATIENCE, self.end(id)).await.is_err() {
+            self.upstream.logged("/api/jobs", Fault::TimedOut);
+        }
+    }
+
+    async fn end(&self, id: &str) {
         let path = format!("/api/jobs/{id}/cancel");
         if let Ok(answer) = self.upstream.post_json(&path, "{}".into()).await
             && answer.status.is_success()
@@ -254,7 +268,7 @@ impl Server {
     }
 }
 
-/// The body as JSON. What is read here is small next to a picture, so it is read where it arrives.
+/// The body as JSON. It is bounded, and small next to a picture, so it is read where it arrives.
 fn json_of(answer: &Answer) -> Option<Value> {
     serde_json::from_slice(&answer.body).ok()
 }

@@ -25,6 +25,22 @@ pub fn text() -> Result<Workflow, WorkflowFault> {
 ///
 /// None that a test has not ruled out.
 pub fn image(inputs: usize) -> Result<Workflow, WorkflowFault> {
+    Workflow::parse(&image_graph(inputs)?.to_string(), Purpose::Image)
+}
+
+/// The file that an operator's own workflow can begin as: for text-to-image, or for image-to-image with so many input images.
+///
+/// # Errors
+///
+/// None that a test has not ruled out.
+pub fn file(inputs: usize) -> Result<String, WorkflowFault> {
+    match inputs {
+        0 => Ok(TEXT.to_owned()),
+        inputs => Ok(format!("{:#}\n", image_graph(inputs)?)),
+    }
+}
+
+fn image_graph(inputs: usize) -> Result<Value, WorkflowFault> {
     let mut graph: Value =
         serde_json::from_str(IMAGE).map_err(|error| WorkflowFault::Json(error.to_string()))?;
     let mut last = "fit_1".to_owned();
@@ -52,7 +68,7 @@ pub fn image(inputs: usize) -> Result<Workflow, WorkflowFault> {
         last = blend;
     }
     graph["encode"]["inputs"]["pixels"][0] = last.into();
-    Workflow::parse(&graph.to_string(), Purpose::Image)
+    Ok(graph)
 }
 
 #[cfg(test)]

@@ -90,7 +90,7 @@ impl Templates {
     /// The workflow for a job with so many input images.
     ///
     /// # Errors
-    /// `Broken` when it has no place for so many: another back end may have.
+    /// `NotAsked` when it has no place for so many: another back end may have.
     pub fn of(&self, inputs: usize) -> Result<Arc<Workflow>, GenerateError> {
         let (workflow, most) = match (&self.image, inputs.checked_sub(1)) {
             (_, None) => (Some(&self.text), 0),
@@ -101,7 +101,7 @@ impl Templates {
             (Image::Shipped(built), Some(at)) => (built.get(at), built.len()),
         };
         workflow.cloned().ok_or_else(|| {
-            GenerateError::Broken(format!(
+            GenerateError::NotAsked(format!(
                 "the image generator takes at most {most} input image{}, not {inputs}",
                 if most == 1 { "" } else { "s" }
             ))

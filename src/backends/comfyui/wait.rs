@@ -9,19 +9,36 @@ use crate::backends::upstream::Fault;
 use std::time::Duration;
 use tintype_actors::generator::GenerateError;
 use tintype_actors::progress::Progress;
-use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 /// Between two questions.
 const PAUSE: Duration = Duration::from_millis(500);
 /// For one question. Python answers late while it loads a model.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Questions in a row that may go unanswered.
-const MAX_FAULTS: u32 = 3;
+/// How long the server may go on not answering. A container that is started anew, or a proxy before it, takes some seconds.
+const MOST_SILENCE: Duration = Duration::from_secs(60);
+
+/// Since when the server has not answered.
+#[derive(Default)]
+struct Silence(Option<Instant>);
+
+impl Silence {
+    /// It has not answered. Is that to be taken for an end?
+    fn goes_on(&mut self, at: Instant) -> bool {
+        let since = *self.0.get_or_insert(at);
+        at.saturating_duration_since(since) >= MOST_SILENCE
+    }
+
+    /// It has answered.
+    fn ends(&mut self) {
+        self.0 = None;
+    }
+}
 
 /// How a prompt ended: never [`Standing::Live`].
 ///
 /// # Errors
-/// `Transient` when the server knows nothing of the prompt any more, as after a restart of it, or does not answer.
+/// `Transient` when the server knows nothing of the prompt any more, as after a restart of it, or does not answer for a while.
 pub async fn wait(
     server: &Server,
     id: &str,
@@ -30,7 +47,7 @@ pub async fn wait(
 ) -> Result<Standing, GenerateError> {
     let mut pause = interval(PAUSE);
     pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut faults = 0;
+    let mut silence = Silence::default();
     loop {
         let word = tokio::select! {
             word = watch.next() => word,
@@ -42,7 +59,7 @@ pub async fn wait(
         }
         let found = timeout(PATIENCE, server.find(id)).await;
         match found.unwrap_or(Err(Fault::TimedOut)) {
-            Ok(Some((_, Standing::Live))) => faults = 0,
+            Ok(Some((_, Standing::Live))) => silence.ends(),
             Ok(Some((_, ended))) => return Ok(ended),
             Ok(None) => {
                 return Err(GenerateError::Transient {
@@ -51,11 +68,27 @@ pub async fn wait(
                 });
             }
             Err(fault) => {
-                faults += 1;
-                if faults == MAX_FAULTS {
+                if silence.goes_on(Instant::now()) {
                     return Err(super::told(fault));
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_is_given_up_after_a_minute_of_silence_and_not_of_faults_now_and_then() {
+        let began = Instant::now();
+        let mut silence = Silence::default();
+        let mut goes_on = |seconds| silence.goes_on(began + Duration::from_secs(seconds));
+        assert_eq!([5, 40, 64].map(&mut goes_on), [false; 3]);
+        assert!(goes_on(65));
+        silence.ends();
+        let mut goes_on = |seconds| silence.goes_on(began + Duration::from_secs(seconds));
+        assert_eq!([66, 125, 126].map(&mut goes_on), [false, false, true]);
     }
 }

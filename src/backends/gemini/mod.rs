@@ -58,7 +58,7 @@ impl Gemini {
         let Some(id) = order.model.as_deref() else {
             // The configuration finds a model for every tier that uses this back end, unless none is written anywhere.
             tracing::error!(backend = self.upstream.name(), tier = %order.tier, "no model is configured");
-            return Err(GenerateError::Broken(
+            return Err(GenerateError::NotAsked(
                 "the image generator is not set up correctly: it was given no model".into(),
             ));
         };

@@ -21,7 +21,9 @@ impl GeminiProbe {
     /// See [`UpstreamSetupError`].
     pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, AUTH)?;
-        Ok(Self { upstream })
+        Ok(Self {
+            upstream: upstream.for_words(),
+        })
     }
 }
 

@@ -1,16 +1,16 @@
 //! Makes one input image into a file that a back end takes. Files that it takes as they are stay as they are.
 
 use super::{Accepts, Input};
-use crate::inputs::{ImageKind, MAX_PIXELS, MAX_SIDE};
+use crate::decoding::{Leave, Undecodable, open};
+use crate::inputs::ImageKind;
 use bytes::Bytes;
 use image::codecs::jpeg::JpegEncoder;
 use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
+use image::{DynamicImage, ImageFormat, ImageResult};
+use std::borrow::Cow;
 use std::io::Cursor;
 
-/// Memory that a decoder may take: the largest picture that is taken as an input, with four channels.
-const MAX_ALLOC: u64 = MAX_PIXELS * 4 + (64 << 20);
 /// Longest side after shrinking: models look at less.
 const FIRST_SIDE: u32 = 3_072;
 /// Shrinking gives up below this.
@@ -30,8 +30,22 @@ pub enum Unfit {
     TooLarge,
 }
 
-/// The image as the back end takes it. Heavy where it has to be made over: for the blocking pool.
-pub fn fit(bytes: Bytes, kind: Option<ImageKind>, accepts: Accepts) -> Result<Input, Unfit> {
+impl From<Undecodable> for Unfit {
+    fn from(fault: Undecodable) -> Self {
+        match fault {
+            Undecodable::Damaged => Self::Damaged,
+            Undecodable::TooLarge => Self::TooLarge,
+        }
+    }
+}
+
+/// The image as the back end takes it.
+pub fn fit(
+    leave: &Leave,
+    bytes: Bytes,
+    kind: Option<ImageKind>,
+    accepts: Accepts,
+) -> Result<Input, Unfit> {
     let kind = kind.ok_or(Unfit::Damaged)?;
     let small = bytes.len() <= accepts.max_bytes;
     let taken = accepts.kinds.contains(&kind);
@@ -52,37 +66,12 @@ pub fn fit(bytes: Bytes, kind: Option<ImageKind>, accepts: Accepts) -> Result<In
     if taken && small && accepts.heeds_orientation {
         return Ok(Input { bytes, kind });
     }
-    let mut decoder = decoder(&bytes, format)?;
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    if taken && small && orientation == Orientation::NoTransforms {
-        drop(decoder);
+    let opened = open(leave, &bytes, format)?;
+    if taken && small && opened.orientation == Orientation::NoTransforms {
+        drop(opened);
         return Ok(Input { bytes, kind });
     }
-    let mut image = DynamicImage::from_decoder(decoder).map_err(unfit)?;
-    image.apply_orientation(orientation);
-    encode(image, accepts)
-}
-
-fn unfit(error: ImageError) -> Unfit {
-    match error {
-        ImageError::Limits(_) => Unfit::TooLarge,
-        _ => Unfit::Damaged,
-    }
-}
-
-fn decoder(bytes: &Bytes, format: ImageFormat) -> Result<impl ImageDecoder + use<>, Unfit> {
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ALLOC);
-    let mut reader = ImageReader::with_format(Cursor::new(bytes.clone()), format);
-    reader.limits(limits);
-    let decoder = reader.into_decoder().map_err(unfit)?;
-    // The limits are the decoder's own affair; this bound holds whatever it makes of them.
-    if decoder.total_bytes() > MAX_ALLOC {
-        return Err(Unfit::TooLarge);
-    }
-    Ok(decoder)
+    encode(opened.decode()?, accepts)
 }
 
 /// PNG while it fits, for it loses nothing; then JPEG, or smaller PNG where parts are transparent.
@@ -95,15 +84,15 @@ fn encode(image: DynamicImage, accepts: Accepts) -> Result<Input, Unfit> {
     }
     while side >= LAST_SIDE.min(image.width().max(image.height())) {
         let scaled = match side < image.width().max(image.height()) {
-            true => image.resize(side, side, FilterType::CatmullRom),
-            false => image.clone(),
+            true => Cow::Owned(image.resize(side, side, FilterType::CatmullRom)),
+            false => Cow::Borrowed(&image),
         };
         let tries = match transparent {
             true => &[ImageKind::Png][..],
             false => &[ImageKind::Png, ImageKind::Jpeg][..],
         };
         for kind in tries.iter().filter(|it| kinds.contains(it)) {
-            let bytes = written(&scaled, *kind).map_err(unfit)?;
+            let bytes = written(&scaled, *kind).map_err(Undecodable::from)?;
             if bytes.len() <= accepts.max_bytes {
                 return Ok(Input {
                     bytes: bytes.into(),
@@ -116,7 +105,7 @@ fn encode(image: DynamicImage, accepts: Accepts) -> Result<Input, Unfit> {
     Err(Unfit::TooLarge)
 }
 
-fn written(image: &DynamicImage, kind: ImageKind) -> Result<Vec<u8>, ImageError> {
+fn written(image: &DynamicImage, kind: ImageKind) -> ImageResult<Vec<u8>> {
     let mut bytes = Vec::new();
     match kind {
         ImageKind::Jpeg => {
@@ -161,7 +150,7 @@ mod tests {
 
     fn fitted(bytes: Bytes, accepts: Accepts) -> Result<Input, Unfit> {
         let kind = ImageKind::from_bytes(&bytes);
-        fit(bytes, kind, accepts)
+        fit(&Leave::of_a_test(), bytes, kind, accepts)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 mod fit;
 
-use super::upstream::blocking;
+use super::upstream::decoding;
 use crate::images::Images;
 use crate::inputs::ImageKind;
 use bytes::Bytes;
@@ -51,29 +51,33 @@ pub async fn load(
     accepts: Accepts,
 ) -> Result<Vec<Input>, GenerateError> {
     if order.inputs.len() > accepts.max_count {
-        // Of no use for this request; another back end may take more.
         let most = match accepts.max_count {
             1 => "one input image".to_owned(),
             count => format!("{count} input images"),
         };
-        return Err(GenerateError::Broken(format!(
+        return Err(GenerateError::NotAsked(format!(
             "the image generator takes at most {most}"
         )));
     }
-    let total: u64 = order.inputs.iter().map(|it| it.bytes).sum();
-    let accepts = match total > accepts.max_total_bytes as u64 {
-        true => Accepts {
-            max_bytes: accepts
-                .max_bytes
-                .min(accepts.max_total_bytes / order.inputs.len()),
-            ..accepts
-        },
-        false => accepts,
-    };
     let mut inputs = Vec::with_capacity(order.inputs.len());
     for (index, input) in order.inputs.iter().enumerate() {
         let bytes = read_back(images, order, input).await?;
         inputs.push(one(bytes, index + 1, accepts).await?);
+    }
+    // What counts is what is sent: a small GIF may have become a large PNG.
+    let total: usize = inputs.iter().map(|it| it.bytes.len()).sum();
+    if total <= accepts.max_total_bytes {
+        return Ok(inputs);
+    }
+    let share = accepts.max_total_bytes / inputs.len().max(1);
+    let less = Accepts {
+        max_bytes: accepts.max_bytes.min(share),
+        ..accepts
+    };
+    for (index, input) in inputs.iter_mut().enumerate() {
+        if input.bytes.len() > share {
+            *input = one(input.bytes.clone(), index + 1, less).await?;
+        }
     }
     Ok(inputs)
 }
@@ -89,28 +93,25 @@ pub async fn read_back(
 ) -> Result<Bytes, GenerateError> {
     images.get(&input.key).await.map_err(|error| {
         tracing::error!(job = %order.job, %error, "an input image cannot be read");
-        GenerateError::Transient {
-            reason: "an input image could not be read back; try again".into(),
-            retry_after: None,
-        }
+        GenerateError::Storage("an input image could not be read back; try again".into())
     })
 }
 
 async fn one(bytes: Bytes, number: usize, accepts: Accepts) -> Result<Input, GenerateError> {
     let kind = ImageKind::from_bytes(&bytes);
-    let fitted = blocking(move || fit::fit(bytes, kind, accepts)).await;
+    let fitted = decoding(move |leave| fit::fit(leave, bytes, kind, accepts)).await;
     fitted.map_err(|unfit| match unfit {
-        Unfit::Format(name) => GenerateError::Broken(format!(
+        Unfit::Format(name) => GenerateError::NotAsked(format!(
             "input image {number} is {name}, which the image generator cannot read; send PNG or JPEG"
         )),
-        Unfit::Unshrinkable(name) => GenerateError::Broken(format!(
+        Unfit::Unshrinkable(name) => GenerateError::NotAsked(format!(
             "input image {number} is {name} and too large for the image generator; send a smaller one, or PNG or JPEG"
         )),
-        Unfit::Damaged => GenerateError::Refused(format!(
+        Unfit::Damaged => GenerateError::Unsound(format!(
             "input image {number} is damaged and cannot be decoded"
         )),
-        Unfit::TooLarge => GenerateError::Refused(format!(
-            "input image {number} is too large to be decoded; send a smaller one"
+        Unfit::TooLarge => GenerateError::NotAsked(format!(
+            "input image {number} is too large for the image generator; send a smaller one"
         )),
     })
 }

@@ -1,18 +1,16 @@
 //! What becomes of a picture that a model has made: one that shows nothing is a fault, one that is too small is enlarged.
 
-use crate::backends::upstream::blocking;
+use crate::backends::upstream::decoding;
+use crate::decoding::{Leave, decode};
+use image::DynamicImage;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::imageops::FilterType as Resampling;
-use image::{DynamicImage, ImageReader, Limits};
-use std::io::Cursor;
 use tintype_actors::generator::{GenerateError, Picture};
 
-/// Longest side that is decoded.
-const MAX_SIDE: u32 = 16_384;
-/// Memory that decoding may take.
-const MAX_ALLOC: u64 = 512 * 1024 * 1024;
+/// Shortest side of what is enlarged: less is no picture but a marker of some kind, and nothing to enlarge.
+const MIN_SIDE: u32 = 16;
 
-/// Checks a picture and enlarges it until it covers `wanted` (width by height), cropped evenly where its ratio is another.
+/// Checks a picture and enlarges it to `wanted` (width by height), cropped evenly where its ratio is another.
 /// One that is large enough stays byte for byte. Runs on the blocking pool: a large one takes a second or two.
 ///
 /// # Errors
@@ -20,7 +18,7 @@ const MAX_ALLOC: u64 = 512 * 1024 * 1024;
 /// `Broken` for what is no picture, and for one of a single colour: that is what these servers give when the model has failed
 /// (numbers out of range, a missing autoencoder or text encoder), and nobody is to pay for it.
 pub async fn finish(bytes: Vec<u8>, wanted: (u32, u32)) -> Result<Picture, GenerateError> {
-    let bytes = blocking(move || cover(bytes, wanted)).await?;
+    let bytes = decoding(move |leave| cover(leave, bytes, wanted)).await?;
     Ok(Picture::foreign(bytes))
 }
 
@@ -28,9 +26,13 @@ fn broken(text: &str) -> GenerateError {
     GenerateError::Broken(text.to_owned())
 }
 
-fn cover(bytes: Vec<u8>, (width, height): (u32, u32)) -> Result<Vec<u8>, GenerateError> {
-    let picture = decode(&bytes)
-        .ok_or_else(|| broken("the image generator answered with something that is no picture"))?;
+fn cover(
+    leave: &Leave,
+    bytes: Vec<u8>,
+    (width, height): (u32, u32),
+) -> Result<Vec<u8>, GenerateError> {
+    let picture = decode(leave, &bytes)
+        .map_err(|_| broken("the image generator answered with something that is no picture"))?;
     if is_blank(&picture) {
         return Err(broken(
             "the image generator gave a picture of a single colour: its model has failed",
@@ -39,27 +41,43 @@ fn cover(bytes: Vec<u8>, (width, height): (u32, u32)) -> Result<Vec<u8>, Generat
     if picture.width() >= width && picture.height() >= height {
         return Ok(bytes);
     }
+    if picture.width().min(picture.height()) < MIN_SIDE {
+        return Err(broken(&format!(
+            "the image generator answered with a picture of {} x {} pixels, which cannot be right",
+            picture.width(),
+            picture.height()
+        )));
+    }
     drop(bytes);
-    let large = picture.resize_to_fill(width, height, Resampling::Lanczos3);
+    let (x, y, w, h) = middle(picture.width(), picture.height(), (width, height));
+    // Cropped first: the whole of a long strip, enlarged until it covers the other side, would not fit into memory.
+    let large = picture
+        .crop_imm(x, y, w, h)
+        .resize_exact(width, height, Resampling::Lanczos3);
     drop(picture);
     encode(&large).ok_or_else(|| broken("the enlarged picture could not be encoded"))
 }
 
-/// The first frame of a picture, within limits.
-pub(super) fn decode(bytes: &[u8]) -> Option<DynamicImage> {
-    let mut reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .ok()?;
-    let mut limits = Limits::default();
-    limits.max_image_width = Some(MAX_SIDE);
-    limits.max_image_height = Some(MAX_SIDE);
-    limits.max_alloc = Some(MAX_ALLOC);
-    reader.limits(limits);
-    reader.decode().ok()
+/// The largest part in the middle that has the ratio of `wanted`, as left, top, width and height.
+fn middle(width: u32, height: u32, wanted: (u32, u32)) -> (u32, u32, u32, u32) {
+    let (across, down) = (
+        u64::from(width) * u64::from(wanted.1),
+        u64::from(height) * u64::from(wanted.0),
+    );
+    // The side of `whole` that goes with the other one, rounded, and never longer than what is there.
+    let side = |other: u64, by: u32, whole: u32| {
+        let by = u64::from(by.max(1));
+        u32::try_from((other + by / 2) / by).map_or(whole, |it| it.clamp(1, whole))
+    };
+    let (w, h) = match across > down {
+        true => (side(down, wanted.1, width), height),
+        false => (width, side(across, wanted.0, height)),
+    };
+    ((width - w) / 2, (height - h) / 2, w, h)
 }
 
 /// A PNG, written fast rather than small.
-pub(super) fn encode(picture: &DynamicImage) -> Option<Vec<u8>> {
+fn encode(picture: &DynamicImage) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let encoder =
         PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
@@ -81,13 +99,17 @@ mod tests {
     use super::*;
     use image::{Rgb, RgbImage};
 
+    fn cover(bytes: Vec<u8>, wanted: (u32, u32)) -> Result<Vec<u8>, GenerateError> {
+        super::cover(&Leave::of_a_test(), bytes, wanted)
+    }
+
     fn gradient(width: u32, height: u32) -> Vec<u8> {
         let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 7]));
         encode(&DynamicImage::ImageRgb8(pixels)).unwrap()
     }
 
     fn size(bytes: &[u8]) -> (u32, u32) {
-        let picture = decode(bytes).unwrap();
+        let picture = decode(&Leave::of_a_test(), bytes).unwrap();
         (picture.width(), picture.height())
     }
 
@@ -108,6 +130,28 @@ mod tests {
             size(&cover(gradient(64, 64), (200, 50)).unwrap()),
             (200, 50)
         );
+    }
+
+    #[test]
+    fn what_is_enlarged_is_the_middle_in_the_right_ratio() {
+        assert_eq!(middle(64, 48, (128, 96)), (0, 0, 64, 48));
+        assert_eq!(middle(64, 64, (200, 50)), (0, 24, 64, 16));
+        assert_eq!(middle(100, 10, (10, 10)), (45, 0, 10, 10));
+        assert_eq!(middle(16_384, 16, (1024, 1024)), (8_184, 0, 16, 16));
+        assert_eq!(middle(16, 16_384, (4096, 512)), (0, 8_191, 16, 2));
+        assert_eq!(middle(7, 5, (0, 0)), (0, 2, 7, 1));
+    }
+
+    /// Enlarged before it was cropped, the longest would have had 17 billion pixels.
+    #[test]
+    fn a_strip_is_cropped_before_it_is_enlarged_and_a_thread_is_refused() {
+        let strip = cover(gradient(16_384, 16), (1024, 1024)).unwrap();
+        assert_eq!(size(&strip), (1024, 1024));
+        for (width, height) in [(16_384, 1), (1, 16_384), (15, 15), (64, 15)] {
+            let fault = cover(gradient(width, height), (1024, 1024)).unwrap_err();
+            let told = format!("{width} x {height} pixels, which cannot be right");
+            assert!(fault.to_string().contains(&told), "{fault}");
+        }
     }
 
     #[test]

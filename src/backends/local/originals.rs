@@ -3,9 +3,9 @@
 //! Some of them drop a damaged input silently and paint without it, some ignore how a photograph is to be turned, and what
 //! they decode besides PNG and JPEG differs.
 
-use super::finish::decode;
 use crate::backends::inputs::{self, Accepts, Input};
-use crate::backends::upstream::blocking;
+use crate::backends::upstream::decoding;
+use crate::decoding::decode;
 use crate::images::Images;
 use crate::inputs::ImageKind;
 use tintype_actors::generator::{GenerateError, Order};
@@ -24,13 +24,13 @@ const ACCEPTS: Accepts = Accepts {
 ///
 /// # Errors
 ///
-/// As [`inputs::load`]; `Refused` for one whose header is whole and the rest of which is not.
+/// As [`inputs::load`]; `Unsound` for one whose header is whole and the rest of which is not.
 pub async fn load(images: &Images, order: &Order) -> Result<Vec<Input>, GenerateError> {
     let originals = inputs::load(images, order, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();
-        if !blocking(move || decode(&bytes).is_some()).await {
-            return Err(GenerateError::Refused(format!(
+        if decoding(move |leave| decode(leave, &bytes).is_err()).await {
+            return Err(GenerateError::Unsound(format!(
                 "input image {} is damaged and cannot be decoded",
                 at + 1
             )));

@@ -19,6 +19,9 @@ const OPERATORS: [&str; 5] = [
     "invalid_api_key",
 ];
 
+/// Fields that are not of the caller's making, as `error.param` names them.
+const OPERATORS_FIELDS: [&str; 5] = ["model", "quality", "size", "response_format", "n"];
+
 /// Why there is no picture, of an answer without success.
 pub fn of(upstream: &Upstream, answer: &Answer) -> GenerateError {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
@@ -31,7 +34,8 @@ pub fn of(upstream: &Upstream, answer: &Answer) -> GenerateError {
             told => told,
         });
     }
-    if said(&OPERATORS) {
+    let param = body.pointer("/error/param").and_then(Value::as_str);
+    if said(&OPERATORS) || param.is_some_and(|it| OPERATORS_FIELDS.contains(&it)) {
         return upstream.logged("", Fault::Unusable(told())).into();
     }
     upstream.refusal(answer, None).into()

@@ -19,7 +19,9 @@ impl OpenAiProbe {
     /// See [`UpstreamSetupError`].
     pub fn new(name: &str, remote: &Remote) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, Auth::Bearer)?;
-        Ok(Self { upstream })
+        Ok(Self {
+            upstream: upstream.for_words(),
+        })
     }
 }
 

@@ -1,7 +1,9 @@
 //! What comes back: `{"images": ["<base64>"], "info": "<JSON as a string>"}`.
 
 use crate::backends::picture_bytes;
-use serde_json::Value;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
 
 /// Why there is no picture in an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,40 +19,56 @@ pub enum NoPicture {
     Encoding,
 }
 
-/// The picture of an answer to txt2img or img2img: the first that is no grid of all.
-///
-/// # Errors
-///
-/// See [`NoPicture`].
-pub fn picture(answer: &Value) -> Result<Vec<u8>, NoPicture> {
-    let images = answer.get("images").and_then(Value::as_array);
-    let images = images.ok_or(NoPicture::Form)?;
-    let first = images
-        .get(index_of_first(answer))
-        .or_else(|| images.first())
-        .ok_or(NoPicture::Empty)?;
-    decode(first.as_str().ok_or(NoPicture::Form)?)
+/// An answer to txt2img or img2img. What else stands there, the input images among it, is not even kept.
+#[derive(Debug, Deserialize)]
+pub struct Made {
+    images: Option<Vec<String>>,
+    info: Option<Box<RawValue>>,
 }
 
-/// The picture of an answer to extra-single-image.
-///
-/// # Errors
-///
-/// See [`NoPicture`].
-pub fn enlarged(answer: &Value) -> Result<Vec<u8>, NoPicture> {
-    let image = answer.get("image").and_then(Value::as_str);
-    decode(image.ok_or(NoPicture::Form)?)
+/// An answer to extra-single-image.
+#[derive(Debug, Deserialize)]
+pub struct Enlarged {
+    image: Option<String>,
+}
+
+/// An answer that holds a picture. Decoding it is heavy: for the blocking pool.
+pub trait Pictured: DeserializeOwned + Send + 'static {
+    /// The picture.
+    ///
+    /// # Errors
+    ///
+    /// See [`NoPicture`].
+    fn picture(self) -> Result<Vec<u8>, NoPicture>;
+}
+
+impl Pictured for Made {
+    /// The first that is no grid of all.
+    fn picture(self) -> Result<Vec<u8>, NoPicture> {
+        let images = self.images.ok_or(NoPicture::Form)?;
+        let first = self.info.map_or(0, |info| index_of_first(info.get()));
+        let first = images.get(first).or(images.first());
+        decode(first.ok_or(NoPicture::Empty)?)
+    }
+}
+
+impl Pictured for Enlarged {
+    fn picture(self) -> Result<Vec<u8>, NoPicture> {
+        decode(&self.image.ok_or(NoPicture::Form)?)
+    }
+}
+
+#[derive(Deserialize)]
+struct Info {
+    index_of_first_image: Option<usize>,
 }
 
 /// Where the pictures begin: before them may stand a grid. `info` is JSON within JSON; some relatives give the object itself.
-fn index_of_first(answer: &Value) -> usize {
-    let index = |info: &Value| info.get("index_of_first_image").and_then(Value::as_u64);
-    let found = match answer.get("info") {
-        Some(Value::String(text)) => serde_json::from_str(text).ok().as_ref().and_then(index),
-        Some(info) => index(info),
-        None => None,
-    };
-    found.and_then(|at| usize::try_from(at).ok()).unwrap_or(0)
+fn index_of_first(info: &str) -> usize {
+    let within: Option<String> = serde_json::from_str(info).ok();
+    let text = within.as_deref().unwrap_or(info);
+    let info: Option<Info> = serde_json::from_str(text).ok();
+    info.and_then(|it| it.index_of_first_image).unwrap_or(0)
 }
 
 fn decode(text: &str) -> Result<Vec<u8>, NoPicture> {
@@ -64,7 +82,22 @@ fn decode(text: &str) -> Result<Vec<u8>, NoPicture> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
+
+    /// As it is read, from bytes; what cannot be read at all is no answer of this form.
+    fn read<T: Pictured>(answer: &Value) -> Result<Vec<u8>, NoPicture> {
+        let bytes = serde_json::to_vec(answer).unwrap();
+        let read: T = serde_json::from_slice(&bytes).map_err(|_| NoPicture::Form)?;
+        read.picture()
+    }
+
+    fn picture(answer: &Value) -> Result<Vec<u8>, NoPicture> {
+        read::<Made>(answer)
+    }
+
+    fn enlarged(answer: &Value) -> Result<Vec<u8>, NoPicture> {
+        read::<Enlarged>(answer)
+    }
 
     #[test]
     fn the_picture_is_the_first_that_is_no_grid() {

@@ -2,7 +2,12 @@
 
 use super::progress;
 use crate::backends::upstream::Upstream;
+use std::time::Duration;
 use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// For all of it. Nobody waits for it, and a server that hangs must not gather such tries.
+const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Interrupts a task when it is dropped while armed. Best effort.
 ///
@@ -33,12 +38,17 @@ impl Drop for Interrupt {
             return;
         };
         runtime.spawn(async move {
-            if progress::is_active(&upstream, &task).await {
-                // What comes of it is seen by nobody; a fault is in the log.
-                let _ = upstream
-                    .post_json("/sdapi/v1/interrupt", Default::default())
-                    .await;
-            }
+            // What comes of it is seen by nobody; a fault is in the log.
+            let _ = timeout(PATIENCE, interrupt(&upstream, &task)).await;
         });
+    }
+}
+
+async fn interrupt(upstream: &Upstream, task: &str) {
+    if progress::is_active(upstream, task).await {
+        let words = upstream.for_words();
+        let _ = words
+            .post_json("/sdapi/v1/interrupt", Default::default())
+            .await;
     }
 }

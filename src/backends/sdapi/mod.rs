@@ -13,15 +13,14 @@ pub mod request;
 pub use probe::SdApiProbe;
 
 use super::local::{finish::finish, originals, size};
-use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking};
+use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking, not_set_up};
 use crate::config::{Remote, SdApiSettings};
 use crate::images::Images;
-use answer::NoPicture;
+use answer::{Enlarged, Made, NoPicture, Pictured};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use interrupt::Interrupt;
 use request::Request;
-use serde_json::Value;
 use std::sync::Arc;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
 
@@ -74,7 +73,7 @@ impl Inner {
     async fn make(&self, order: Order) -> Result<Picture, GenerateError> {
         let count = order.inputs.len();
         if count > 1 && !self.settings.reference_inputs {
-            return Err(GenerateError::Broken(format!(
+            return Err(GenerateError::NotAsked(format!(
                 "the image generator takes one input image, not {count}"
             )));
         }
@@ -91,8 +90,10 @@ impl Inner {
             answered = self.ask(request) => answered,
             never = progress::follow(&self.upstream, &task, self.alone, &order.progress) => match never {},
         };
+        // Left armed by a fault: the server may be at work all the same.
+        let answered = answered?;
         interrupt.disarm();
-        let made = self.read(answered?, answer::picture).await?;
+        let made = self.read::<Made>(answered).await?;
         if self.alone && progress::was_interrupted(&self.upstream).await {
             return Err(GenerateError::Broken(
                 "the picture was interrupted on the image generator before it was finished".into(),
@@ -130,21 +131,14 @@ impl Inner {
             tracing::warn!(%backend, "the path is unknown there: A1111 and Forge serve it only when started with --api");
         }
         match GenerateError::from(self.upstream.refusal(answer, None)) {
-            GenerateError::Refused(_) => GenerateError::Broken(
-                "the image generator is not set up correctly; its operator has to correct that"
-                    .into(),
-            ),
+            GenerateError::Refused(_) => not_set_up(),
             other => other,
         }
     }
 
-    async fn read(
-        &self,
-        answer: Answer,
-        pick: fn(&Value) -> Result<Vec<u8>, NoPicture>,
-    ) -> Result<Vec<u8>, GenerateError> {
-        let value: Value = self.upstream.json(answer).await?;
-        let picked = blocking(move || pick(&value)).await;
+    async fn read<T: Pictured>(&self, answer: Answer) -> Result<Vec<u8>, GenerateError> {
+        let read: T = self.upstream.json(answer).await?;
+        let picked = blocking(move || read.picture()).await;
         picked.map_err(|fault| {
             let told = self.upstream.logged("", Fault::Garbage(fault.to_string()));
             match fault {
@@ -162,7 +156,7 @@ impl Inner {
         let picture = made.clone();
         let request = blocking(move || request::enlargement(&picture, &upscaler, wanted)).await;
         let enlarged = match self.ask(request).await {
-            Ok(answer) => self.read(answer, answer::enlarged).await,
+            Ok(answer) => self.read::<Enlarged>(answer).await,
             Err(error) => Err(error),
         };
         enlarged.unwrap_or_else(|_| {

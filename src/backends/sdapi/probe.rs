@@ -27,7 +27,10 @@ impl SdApiProbe {
         settings: SdApiSettings,
     ) -> Result<Self, UpstreamSetupError> {
         let upstream = Upstream::new(name, remote, Auth::Basic)?;
-        Ok(Self { upstream, settings })
+        Ok(Self {
+            upstream: upstream.for_words(),
+            settings,
+        })
     }
 }
 

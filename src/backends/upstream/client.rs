@@ -1,5 +1,6 @@
 //! The client of one back end: connections, credentials, bounds.
 
+use super::hidden::hidden;
 use super::{Answer, Fault, blocking, message, told_in};
 use crate::config::Remote;
 use crate::egress::{EgressSetupError, USER_AGENT, tls};
@@ -15,10 +16,12 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
-use url::{Position, Url};
+use url::Url;
 
 /// Largest answer that is read: a 4K picture of noise has about 60 MB, and base64 makes 80 of them.
 pub const MAX_ANSWER: usize = 128 * 1024 * 1024;
+/// Largest answer without a picture: lists, and where work stands. The history of a ComfyUI holds whole graphs.
+const MAX_WORDS: usize = 8 * 1024 * 1024;
 /// Largest body of an error that is read; the rest is left.
 const MAX_ERROR: usize = 256 * 1024;
 /// For look-up, connection and TLS handshake together.
@@ -68,13 +71,15 @@ pub enum UpstreamSetupError {
 #[derive(Clone)]
 pub struct Upstream {
     inner: Arc<Inner>,
+    /// Bytes of an answer that is a success.
+    limit: usize,
 }
 
 struct Inner {
     name: String,
     http: Client,
     base: Url,
-    /// Texts of ours that a back end might repeat, and that no caller may see.
+    /// See [`hidden`].
     hidden: Vec<String>,
 }
 
@@ -106,24 +111,23 @@ impl Upstream {
                 name: name.to_owned(),
                 source,
             })?;
-        let mut hidden: Vec<String> = remote
-            .headers
-            .values()
-            .map(|it| it.expose().into())
-            .collect();
-        hidden.extend(remote.api_key.iter().map(|it| it.expose().to_owned()));
-        hidden.push(base[Position::BeforeHost..Position::AfterPort].to_owned());
-        // A name without a dot may be a word like any other.
-        let host = base.host_str().filter(|it| it.contains('.'));
-        hidden.extend(host.map(str::to_owned));
         Ok(Self {
+            limit: MAX_ANSWER,
             inner: Arc::new(Inner {
                 name: name.to_owned(),
                 http,
+                hidden: hidden(remote, &base),
                 base,
-                hidden,
             }),
         })
+    }
+
+    /// The same for calls whose answers hold no picture, and are bounded as words are.
+    pub fn for_words(&self) -> Self {
+        Self {
+            limit: MAX_WORDS,
+            ..self.clone()
+        }
     }
 
     /// The operator's name of the back end, for logs.
@@ -267,7 +271,7 @@ impl Upstream {
         // A query is of the request, and may hold what is none of the log's business.
         let shown = path.split('?').next().unwrap_or_default();
         let fault = match request.send().await {
-            Ok(response) => match whole(response).await {
+            Ok(response) => match whole(response, self.limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             },
@@ -284,9 +288,9 @@ impl fmt::Debug for Upstream {
     }
 }
 
-async fn whole(mut response: Response) -> Result<Answer, Fault> {
+async fn whole(mut response: Response, most: usize) -> Result<Answer, Fault> {
     let success = response.status().is_success();
-    let limit = if success { MAX_ANSWER } else { MAX_ERROR };
+    let limit = if success { most } else { MAX_ERROR };
     let announced = response.content_length().unwrap_or_default();
     if success && announced > limit as u64 {
         return Err(Fault::TooLarge { limit });

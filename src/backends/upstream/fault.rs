@@ -33,9 +33,10 @@ pub enum Fault {
         /// How long it asks to be left alone.
         retry_after: Option<Duration>,
     },
-    /// The back end says, in a form of its own, what only the operator can mend: a bad key, an account without money.
+    /// The back end says, in a form of its own, what only the operator can mend: a bad key, an account without money, a model
+    /// or a size that it does not have.
     #[error(
-        "it cannot be used: it says \"{0}\"; check the key, and the account that it belongs to"
+        "it cannot be used: it says \"{0}\"; check the key and its account, and what the configuration asks for"
     )]
     Unusable(String),
     /// The answer is not what this kind of back end answers.
@@ -47,8 +48,10 @@ pub enum Fault {
 }
 
 /// What a caller hears of anything that is the operator's to mend.
-const NOT_SET_UP: &str =
-    "the image generator is not set up correctly; its operator has to correct that";
+pub fn not_set_up() -> GenerateError {
+    let text = "the image generator is not set up correctly; its operator has to correct that";
+    GenerateError::Broken(text.into())
+}
 
 fn told_after(told: &str) -> String {
     match told {
@@ -108,10 +111,8 @@ impl From<Fault> for GenerateError {
                 },
                 retry_after,
             },
-            Fault::Status { status, .. } if is_the_operators(status) => {
-                Self::Broken(NOT_SET_UP.into())
-            }
-            Fault::Unusable(_) => Self::Broken(NOT_SET_UP.into()),
+            Fault::Status { status, .. } if is_the_operators(status) => not_set_up(),
+            Fault::Unusable(_) => not_set_up(),
             Fault::Status { told, .. } if told.is_empty() => {
                 Self::Refused("the image generator refused the request".into())
             }
@@ -146,6 +147,9 @@ mod tests {
             GenerateError::Blocked(_) => "blocked",
             GenerateError::NoPicture(_) => "no picture",
             GenerateError::TimedOut(_) => "timed out",
+            GenerateError::Unsound(_) | GenerateError::NotAsked(_) | GenerateError::Storage(_) => {
+                panic!("it was asked")
+            }
         };
         for code in [408, 409, 425, 429, 500, 502, 503, 504, 520, 524, 529] {
             assert_eq!(class(code), "transient", "{code}");

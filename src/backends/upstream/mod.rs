@@ -14,16 +14,17 @@
 mod answer;
 mod client;
 mod fault;
+mod hidden;
 mod message;
-mod retry_after;
+pub(crate) mod retry_after;
 mod socket;
 mod spool;
 
 pub use answer::Answer;
 pub use client::{Auth, MAX_ANSWER, Upstream, UpstreamSetupError};
-pub use fault::Fault;
+pub use fault::{Fault, not_set_up};
 pub use message::told_in;
 /// Fields and files of a `multipart/form-data` body.
 pub use reqwest::multipart::{Form, Part};
 pub use socket::Socket;
-pub use spool::blocking;
+pub use spool::{blocking, decoding};

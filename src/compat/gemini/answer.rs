@@ -1,11 +1,10 @@
 //! Answers that both SDKs turn into a picture: camelCase names, standard base64 with padding, the true media type, and one
 //! image part alone, because the JavaScript SDK glues several together.
 
-use crate::compat::assembled::{Part, Picture};
+use crate::compat::assembled::Part;
 use crate::compat::caller::{Caller, Made};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, Prompt};
-use crate::http::state::AppState;
 use crate::images;
 use actix_web::http::header;
 use actix_web::{HttpResponse, HttpResponseBuilder};
@@ -43,19 +42,6 @@ pub fn response(caller: &Caller) -> HttpResponseBuilder {
 }
 
 impl Answer {
-    /// The answer in one piece.
-    ///
-    /// # Errors
-    /// The picture cannot be read.
-    pub async fn whole(
-        &self,
-        caller: &Caller,
-        made: Made,
-        state: &AppState,
-    ) -> Result<Vec<Part>, Refusal> {
-        self.last(caller, made, state, self.with_text).await
-    }
-
     /// What is streamed before the picture.
     pub fn text_chunk(&self, caller: &Caller) -> Option<String> {
         let candidate =
@@ -70,9 +56,8 @@ impl Answer {
     /// The picture cannot be read.
     pub async fn last(
         &self,
-        caller: &Caller,
+        caller: &mut Caller,
         made: Made,
-        state: &AppState,
         with_text: bool,
     ) -> Result<Vec<Part>, Refusal> {
         let image = match made {
@@ -85,7 +70,7 @@ impl Answer {
                 return Ok(vec![Part::Text(body.to_string())]);
             }
         };
-        let picture = Picture::open(state, &image.key).await?;
+        let picture = caller.open(&image).await?;
         let body = self.with_picture(caller, &image, with_text).to_string();
         // Written as an escape by every JSON writer.
         let (before, after) = body.split_once("\\u0000").unwrap_or((&body, ""));

@@ -14,12 +14,13 @@ use super::call;
 use super::caller::Caller;
 use super::dialect::Dialect;
 use super::drain;
+use super::early;
 use super::models;
 use super::patience;
 use super::refusal::{Kind, Refusal};
 use super::usage::Prompt;
 use crate::http::state::AppState;
-use crate::http::{funds, idempotency, open, rate};
+use crate::http::{idempotency, rate, request_log};
 use actix_web::{HttpRequest, HttpResponse, web};
 use answer::Answer;
 use serde_json::json;
@@ -54,6 +55,8 @@ struct Opened {
     /// The id that the caller has used.
     model: String,
     method: Method,
+    /// The caller's name for the request.
+    name: Option<String>,
     until: Instant,
 }
 
@@ -93,21 +96,22 @@ async fn open(
     let tier = models::tier_of(&state.config.tiers, model)
         .ok_or_else(|| models::unknown(model, version, word))?;
     call::check_scope(&key, tier, model)?;
+    let name = idempotency::key(request.headers())
+        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let opened = Opened {
         key,
         tier,
+        name,
         model: model.to_owned(),
         method,
         until,
     };
-    let is_replay_possible = idempotency::key(request.headers()).is_ok_and(|key| key.is_some());
-    if method != Method::CountTokens && !is_replay_possible {
-        // Found again once the request has been read; here it spares the caller from sending pictures for nothing.
-        open::check(state, tier)?;
-        rate::admit(rate::standing(request))?;
-        let prices = &state.catalog.offer(tier).prices;
-        let least = prices.iter().map(|(_, price)| *price).min();
-        funds::check(state, &opened.key, least.unwrap_or_default()).await?;
+    let (standing, name) = (rate::standing(request), opened.name.as_deref());
+    match method {
+        Method::CountTokens => rate::admit(standing)?,
+        Method::Generate | Method::Stream => {
+            early::check(state, &opened.key, standing, name, &[tier]).await?;
+        }
     }
     Ok(opened)
 }
@@ -118,17 +122,14 @@ async fn answer(
     payload: web::Payload,
     state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Refusal> {
-    let name = idempotency::key(request.headers())
-        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let pictures = match opened.method {
         Method::Generate | Method::Stream => Pictures::Stored,
         Method::CountTokens => Pictures::Passed,
     };
-    let received = body::receive(request, payload, state, pictures).await?;
+    let received = body::receive(request, payload, state, pictures, opened.until).await?;
     let read = request::read(&received.text, opened.tier, state)?;
     let prompt = Prompt::of(&read.prompt, read.pictures.len());
     if opened.method == Method::CountTokens {
-        rate::admit(rate::standing(request))?;
         return Ok(count(prompt));
     }
     let answer = Answer {
@@ -138,11 +139,13 @@ async fn answer(
         prompt,
         with_text: read.options.wants_text,
     };
-    let asked = request::asked(read, received, opened.tier, name)?;
-    let caller = call::accept(state, &opened.key, rate::standing(request), asked).await?;
+    let asked = request::asked(read, received, opened.tier, opened.name.clone())?;
+    let standing = rate::standing(request);
+    let caller = call::accept(state, &opened.key, standing, asked, opened.until).await?;
+    request_log::note_job(request, caller.job);
     match opened.method {
-        Method::Stream => stream::answer(answer, caller, opened.until, request, state).await,
-        _ => at_once(answer, caller, opened.until, state).await,
+        Method::Stream => stream::answer(answer, caller, opened.until, request).await,
+        _ => at_once(answer, caller, opened.until).await,
     }
 }
 
@@ -150,14 +153,13 @@ async fn at_once(
     answer: Answer,
     mut caller: Caller,
     until: Instant,
-    state: &AppState,
 ) -> Result<HttpResponse, Refusal> {
     let made = caller.wait(until).await?;
-    let parts = answer.whole(&caller, made, state).await?;
+    let parts = answer.last(&mut caller, made, answer.with_text).await?;
     let mut response = answer::response(&caller);
     Ok(response
         .content_type("application/json; charset=UTF-8")
-        .body(assembled::sized(parts)))
+        .body(assembled::sized(parts, vec![caller])))
 }
 
 fn count(prompt: Prompt) -> HttpResponse {

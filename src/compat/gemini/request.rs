@@ -76,6 +76,7 @@ pub fn asked(
         ratio: read.options.ratio,
         resolution: read.options.resolution,
         inputs,
+        of: 1,
         name,
         prefix: prefix(),
     })

@@ -9,8 +9,7 @@ use crate::compat::assembled::{self, Part, Piece};
 use crate::compat::caller::{Caller, Made};
 use crate::compat::dialect::Dialect;
 use crate::compat::refusal::Refusal;
-use crate::http::state::AppState;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
 use std::time::Duration;
@@ -80,7 +79,6 @@ pub async fn answer(
     mut caller: Caller,
     until: Instant,
     request: &HttpRequest,
-    state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Refusal> {
     let framing = Framing::of(request);
     let mut response = answer::response(&caller);
@@ -91,15 +89,14 @@ pub async fn answer(
     };
     let body = match early {
         Some(made) => {
-            let parts = frames(&answer, &caller, made, state, framing).await?;
-            assembled::streamed(assembled::pieces(parts))
+            let parts = frames(&answer, &mut caller, made, framing).await?;
+            assembled::streamed(assembled::told(assembled::pieces(parts), vec![caller]))
         }
         None => {
             let (tell, heard) = mpsc::channel(1);
             let telling = Telling {
                 answer,
                 until,
-                state: state.clone(),
                 framing,
                 tell,
             };
@@ -116,9 +113,8 @@ pub async fn answer(
 /// All chunks of an answer.
 async fn frames(
     answer: &Answer,
-    caller: &Caller,
+    caller: &mut Caller,
     made: Made,
-    state: &AppState,
     framing: Framing,
 ) -> Result<Vec<Part>, Refusal> {
     let text = match made {
@@ -132,7 +128,7 @@ async fn frames(
         parts.push(Part::Text(format!("{before}{text}{after}")));
     }
     parts.push(Part::Text(framing.before(is_first).into()));
-    parts.extend(answer.last(caller, made, state, false).await?);
+    parts.extend(answer.last(caller, made, false).await?);
     parts.push(Part::Text(framing.after(true).into()));
     Ok(parts)
 }
@@ -141,7 +137,6 @@ async fn frames(
 struct Telling {
     answer: Answer,
     until: Instant,
-    state: web::Data<AppState>,
     framing: Framing,
     tell: mpsc::Sender<Piece>,
 }
@@ -153,18 +148,28 @@ impl Telling {
             return;
         };
         let parts = match made {
-            Ok(made) => frames(&self.answer, &caller, made, &self.state, self.framing).await,
+            Ok(made) => frames(&self.answer, &mut caller, made, self.framing).await,
             Err(refusal) => Err(refusal),
         };
-        let parts = parts.unwrap_or_else(|refusal| {
-            let error = Dialect::Gemini.body(&refusal);
-            let (before, after) = (self.framing.before(true), self.framing.after(true));
-            vec![Part::Text(format!("{before}{error}{after}"))]
-        });
-        let mut pieces = assembled::pieces(parts);
-        while let Some(piece) = pieces.next().await {
-            if self.tell.send(piece).await.is_err() {
+        let (parts, callers) = match parts {
+            Ok(parts) => (parts, vec![caller]),
+            Err(refusal) => {
+                let error = Dialect::Gemini.body(&refusal);
+                let (before, after) = (self.framing.before(true), self.framing.after(true));
+                let event = Part::Text(format!("{before}{error}{after}"));
+                (vec![event], Vec::new())
+            }
+        };
+        let pieces = assembled::told(assembled::pieces(parts), callers);
+        tokio::pin!(pieces);
+        loop {
+            // Room comes when the piece before has been taken: only then has it been told.
+            let Ok(room) = self.tell.reserve().await else {
                 return;
+            };
+            match pieces.next().await {
+                Some(piece) => room.send(piece),
+                None => return,
             }
         }
     }

@@ -7,12 +7,16 @@ use crate::compat::body::prefix;
 use crate::compat::call::{self, Asked};
 use crate::compat::dialect::Dialect;
 use crate::compat::drain;
+use crate::compat::early;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::http::idempotency;
 use crate::http::rate;
+use crate::http::request_log;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
+use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
 
 /// Handles one call.
 pub async fn create(
@@ -30,20 +34,15 @@ async fn make(
     state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = patience::until(request, state);
-    let named = || {
-        let name = idempotency::key(request.headers())
-            .map_err(|fault| Refusal::field(fault.field, fault.message))?;
-        Ok::<_, Refusal>((auth::authenticate(request, state)?, name))
-    };
-    let (key, name) = match named() {
-        Ok(named) => named,
+    let (key, name) = match opened(request, state).await {
+        Ok(opened) => opened,
         Err(refusal) => {
             drain::briefly(&mut payload).await;
             return Err(refusal);
         }
     };
     let prefix = prefix();
-    let form = parts::receive(request, payload, &prefix, state).await?;
+    let form = parts::receive(request, payload, &prefix, state, until).await?;
     let wanted = form.options.read(&key, state)?;
     if form.images.is_empty() {
         let message = "is required: send at least one part of this name";
@@ -61,9 +60,24 @@ async fn make(
         ratio: wanted.ratio,
         resolution: wanted.resolution,
         inputs: form.images,
+        of: 1,
         name,
         prefix,
     };
-    let caller = call::accept(state, &key, rate::standing(request), asked).await?;
+    let standing = rate::standing(request);
+    let caller = call::accept(state, &key, standing, asked, until).await?;
+    request_log::note_job(request, caller.job);
     answer::when_made(vec![caller], &wanted, inputs, until, state).await
+}
+
+/// Key and name of the call, and whatever else can be told before the body is read.
+async fn opened(
+    request: &HttpRequest,
+    state: &web::Data<AppState>,
+) -> Result<(Arc<ApiKey>, Option<String>), Refusal> {
+    let key = auth::authenticate(request, state)?;
+    let name = idempotency::key(request.headers())
+        .map_err(|fault| Refusal::field(fault.field, fault.message))?;
+    early::check_any(state, &key, rate::standing(request), name.as_deref()).await?;
+    Ok((key, name))
 }

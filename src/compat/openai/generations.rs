@@ -10,13 +10,14 @@ use crate::compat::dialect::Dialect;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::http::body;
+use crate::http::idempotency;
 use crate::http::rate::{self, Standing};
+use crate::http::request_log;
 use crate::http::state::AppState;
-use crate::http::{funds, idempotency};
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::sync::Arc;
-use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
+use tokio::time::Instant;
 
 /// Handles one call.
 pub async fn create(
@@ -39,30 +40,25 @@ async fn make(
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
     let wanted = Options::of_json(&body)?.read(&key, state)?;
-    let callers = accept(state, &key, rate::standing(request), &wanted, name).await?;
+    let standing = rate::standing(request);
+    let callers = accept(state, &key, standing, &wanted, name, until).await?;
+    if let Some(caller) = callers.first() {
+        request_log::note_job(request, caller.job);
+    }
     answer::when_made(callers, &wanted, 0, until, state).await
 }
 
-/// A job for each picture. When the first is accepted and a later one is not, those that were are all that is made: what is
-/// charged is what is answered.
+/// A job for each picture: those that are there already, and new ones for the rest if all of it can be had. When one of these
+/// is not accepted after all, those before it are what is made: what is charged is what is answered.
 async fn accept(
     state: &web::Data<AppState>,
     key: &Arc<ApiKey>,
     standing: Option<Standing>,
     wanted: &Wanted,
     name: Option<String>,
+    until: Instant,
 ) -> Result<Vec<Caller>, Refusal> {
-    if wanted.count > 1 && name.is_none() {
-        rate::admit(standing)?;
-        let price = state.catalog.price(wanted.tier, wanted.resolution);
-        let price = price.unwrap_or_default();
-        let mut total = Amount::ZERO;
-        for _ in 0..wanted.count {
-            total = total.plus(price).unwrap_or(total);
-        }
-        funds::check(state, key, total).await?;
-    }
-    let mut callers = Vec::new();
+    let (mut callers, mut rest) = (Vec::new(), Vec::new());
     for number in 0..wanted.count {
         let asked = Asked {
             tier: wanted.tier,
@@ -70,19 +66,40 @@ async fn accept(
             ratio: wanted.ratio,
             resolution: wanted.resolution,
             inputs: Vec::new(),
+            of: wanted.count,
             name: name.as_ref().map(|name| numbered(name, number)),
             prefix: prefix(),
         };
-        match call::accept(state, key, standing, asked).await {
-            Ok(caller) => callers.push(caller),
-            Err(refusal) if callers.is_empty() => return Err(refusal),
-            Err(refusal) => {
-                tracing::debug!(message = %refusal.message, "not all pictures of a call were accepted");
-                break;
-            }
+        match call::earlier(state, key, &asked)? {
+            Some(caller) => callers.push(caller),
+            None => rest.push(asked),
         }
     }
+    match begin(state, key, standing, rest, until, &mut callers).await {
+        Err(refusal) if callers.is_empty() => return Err(refusal),
+        Err(refusal) => {
+            tracing::debug!(message = %refusal.message, "not all pictures of a call were accepted");
+        }
+        Ok(()) => {}
+    }
     Ok(callers)
+}
+
+async fn begin(
+    state: &web::Data<AppState>,
+    key: &Arc<ApiKey>,
+    standing: Option<Standing>,
+    rest: Vec<Asked>,
+    until: Instant,
+    callers: &mut Vec<Caller>,
+) -> Result<(), Refusal> {
+    if let Some(one) = rest.first() {
+        call::check(state, key, standing, one, rest.len()).await?;
+    }
+    for asked in rest {
+        callers.push(call::begin(state, key, asked, until).await?);
+    }
+    Ok(())
 }
 
 /// Each job has an idempotency key of its own. No caller can send one with a line break in it.

@@ -1,10 +1,12 @@
 //! The parts of a form, read while they arrive: texts into memory, pictures into the object store.
 
 use super::wanted::Options;
-use crate::compat::body::{MAX_BODY_BYTES, check_headers, late, too_large};
+use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
 use crate::compat::call::Input;
 use crate::compat::drain::drain;
+use crate::compat::pace::Pace;
 use crate::compat::refusal::Refusal;
+use crate::compat::room::Place;
 use crate::http::state::AppState;
 use crate::inputs::{Handed, HandedFault};
 use actix_multipart::{Field, Multipart};
@@ -19,7 +21,10 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
 use tintype_storage::domain::request::MAX_INPUTS;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
+
+/// What a part of a form is taken to cost besides its bytes.
+const PART_BYTES: usize = 64;
 
 /// A form that has arrived whole.
 pub struct Form {
@@ -34,6 +39,8 @@ pub struct Form {
 struct Counted {
     payload: Rc<RefCell<web::Payload>>,
     arrived: Rc<Cell<u64>>,
+    /// Is it still wanted? What is only drained has its own bound.
+    is_read: Rc<Cell<bool>>,
 }
 
 impl Stream for Counted {
@@ -42,37 +49,50 @@ impl Stream for Counted {
     fn poll_next(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         let polled = self.payload.borrow_mut().poll_next_unpin(cx);
         if let Poll::Ready(Some(Ok(chunk))) = &polled {
-            self.arrived.set(self.arrived.get() + chunk.len() as u64);
+            let arrived = self.arrived.get() + chunk.len() as u64;
+            self.arrived.set(arrived);
+            // Told here, for what stands between the parts is read on without a word of it.
+            if arrived > MAX_BODY_BYTES && self.is_read.get() {
+                return Poll::Ready(Some(Err(PayloadError::Overflow)));
+            }
         }
         polled
     }
 }
 
-/// Reads a form.
+/// Reads a form, at most until `until`.
 ///
 /// # Errors
-/// It is too large, too slow or malformed, or holds something that is not taken.
+/// It is too large, too slow or malformed, or holds something that is not taken; there is no room for it; or the object store
+/// fails.
 pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
     prefix: &Path,
     state: &AppState,
+    until: Instant,
 ) -> Result<Form, Refusal> {
-    let time = state.config.server.body_timeout();
-    let until = Instant::now() + time;
     let mut body = Counted {
         payload: Rc::new(RefCell::new(payload)),
         arrived: Rc::default(),
+        is_read: Rc::new(Cell::new(true)),
     };
+    let pace = Pace::new(state, until);
     let read = async {
-        check_headers(request)?;
+        let place = state.room.place(check_headers(request)?)?;
         check_type(request)?;
-        read(request, body.clone(), prefix, state).await
+        let reading = Reading {
+            arrived: Rc::clone(&body.arrived),
+            pace,
+            place,
+            room: state.config.server.max_body_bytes,
+        };
+        reading.read(request, body.clone(), prefix, state).await
     };
-    let outcome = timeout_at(until, read).await;
-    let outcome = outcome.unwrap_or_else(|_| Err(late(time)));
+    let outcome = pace.whole(read).await;
     if outcome.is_err() {
-        drain(&mut body, until).await;
+        body.is_read.set(false);
+        drain(&mut body, pace.end()).await;
     }
     outcome
 }
@@ -89,89 +109,104 @@ fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
     })
 }
 
-async fn read(
-    request: &HttpRequest,
-    body: Counted,
-    prefix: &Path,
-    state: &AppState,
-) -> Result<Form, Refusal> {
-    let arrived = Rc::clone(&body.arrived);
-    let mut form = Form {
-        options: Options::default(),
-        images: Vec::new(),
-    };
-    let mut room = state.config.server.max_body_bytes;
-    let mut fields = Multipart::new(request.headers(), body);
-    while let Some(field) = fields.next().await {
-        let field = field.map_err(malformed)?;
-        let name = field.name().unwrap_or_default().to_owned();
-        match name.as_str() {
-            "image" | "image[]" => {
-                let number = form.images.len();
-                if number == MAX_INPUTS {
-                    let message = format!("has too many images; at most {MAX_INPUTS} are allowed");
-                    return Err(Refusal::field("image", message));
+/// A form that is being read.
+struct Reading {
+    arrived: Rc<Cell<u64>>,
+    pace: Pace,
+    place: Place,
+    /// What is left for texts, over all of them.
+    room: usize,
+}
+
+impl Reading {
+    async fn read(
+        mut self,
+        request: &HttpRequest,
+        body: Counted,
+        prefix: &Path,
+        state: &AppState,
+    ) -> Result<Form, Refusal> {
+        let mut form = Form {
+            options: Options::default(),
+            images: Vec::new(),
+        };
+        let mut fields = Multipart::new(request.headers(), body);
+        while let Some(field) = self.pace.arrival(fields.next()).await? {
+            let field = field.map_err(|error| self.malformed(error))?;
+            let name = field.name().unwrap_or_default().to_owned();
+            match name.as_str() {
+                "image" | "image[]" => {
+                    let number = form.images.len();
+                    if number == MAX_INPUTS {
+                        let message =
+                            format!("has too many images; at most {MAX_INPUTS} are allowed");
+                        return Err(Refusal::field("image", message));
+                    }
+                    let stem = prefix.clone().join(format!("h{number}"));
+                    let handed = Handed::begin(state.images.store(), stem);
+                    let name = format!("image[{number}]");
+                    form.images.push(self.picture(field, handed, &name).await?);
                 }
-                let stem = prefix.clone().join(format!("h{number}"));
-                let handed = Handed::begin(state.images.store(), stem);
-                let held = picture(field, handed, &format!("image[{number}]"), &arrived).await?;
-                form.images.push(held);
-            }
-            "mask" => {
-                let message = "is not supported; say in the prompt what is to change";
-                return Err(Refusal::field("mask", message));
-            }
-            _ => {
-                let text = text(field, &name, &mut room, &arrived).await?;
-                form.options.set(name, text);
+                "mask" => {
+                    let message = "is not supported; say in the prompt what is to change";
+                    return Err(Refusal::field("mask", message));
+                }
+                _ => {
+                    let text = self.text(field, &name).await?;
+                    form.options.set(&name, text)?;
+                }
             }
         }
+        Ok(form)
     }
-    Ok(form)
-}
 
-async fn next(field: &mut Field, arrived: &Cell<u64>) -> Result<Option<Bytes>, Refusal> {
-    let chunk = field.next().await.transpose().map_err(malformed)?;
-    if arrived.get() > MAX_BODY_BYTES {
-        return Err(too_large());
+    async fn next(&mut self, field: &mut Field) -> Result<Option<Bytes>, Refusal> {
+        let chunk = self.pace.arrival(field.next()).await?;
+        let chunk = chunk.transpose().map_err(|error| self.malformed(error))?;
+        self.place.grown(self.arrived.get())?;
+        Ok(chunk)
     }
-    Ok(chunk)
-}
 
-async fn picture(
-    mut field: Field,
-    mut handed: Handed,
-    name: &str,
-    arrived: &Cell<u64>,
-) -> Result<Input, Refusal> {
-    let refused = |fault: HandedFault| match fault {
-        HandedFault::Image(message) => Refusal::field(name, message),
-        fault @ HandedFault::Store(_) => fault.into(),
-    };
-    while let Some(chunk) = next(&mut field, arrived).await? {
-        handed = handed.push(chunk).await.map_err(refused)?;
+    async fn picture(
+        &mut self,
+        mut field: Field,
+        mut handed: Handed,
+        name: &str,
+    ) -> Result<Input, Refusal> {
+        let refused = |fault: HandedFault| match fault {
+            HandedFault::Image(message) => Refusal::field(name, message),
+            fault @ HandedFault::Store(_) => fault.into(),
+        };
+        while let Some(chunk) = self.next(&mut field).await? {
+            let pushed = self.pace.storing(handed.push(chunk)).await?;
+            handed = pushed.map_err(refused)?;
+        }
+        let held = self.pace.storing(handed.finish()).await?;
+        Ok(Input::Held(Box::new(held.map_err(refused)?)))
     }
-    let held = handed.finish().await.map_err(refused)?;
-    Ok(Input::Held(Box::new(held)))
-}
 
-/// `room` is what is left for texts, over all of them.
-async fn text(
-    mut field: Field,
-    name: &str,
-    room: &mut usize,
-    arrived: &Cell<u64>,
-) -> Result<String, Refusal> {
-    let mut bytes = Vec::new();
-    while let Some(chunk) = next(&mut field, arrived).await? {
-        *room = room.checked_sub(chunk.len()).ok_or_else(|| {
+    async fn text(&mut self, mut field: Field, name: &str) -> Result<String, Refusal> {
+        // A part costs something though it is empty.
+        self.spend(name.len() + PART_BYTES)?;
+        let mut bytes = Vec::new();
+        while let Some(chunk) = self.next(&mut field).await? {
+            self.spend(chunk.len())?;
+            bytes.extend_from_slice(&chunk);
+        }
+        String::from_utf8(bytes).map_err(|_| Refusal::field(name, "is not UTF-8"))
+    }
+
+    fn spend(&mut self, bytes: usize) -> Result<(), Refusal> {
+        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
             Refusal::body("the request has too much text; pictures go into parts named `image`")
         })?;
-        bytes.extend_from_slice(&chunk);
+        Ok(())
     }
-    String::from_utf8(bytes).map_err(|_| Refusal::field(name, "is not UTF-8"))
-}
 
-fn malformed(error: impl std::fmt::Display) -> Refusal {
-    Refusal::body(format!("the request body is not a form: {error}"))
+    fn malformed(&self, error: impl std::fmt::Display) -> Refusal {
+        if self.arrived.get() > MAX_BODY_BYTES {
+            return too_large();
+        }
+        Refusal::body(format!("the request body is not a form: {error}"))
+    }
 }

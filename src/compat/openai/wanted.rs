@@ -12,11 +12,25 @@ use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// Pictures of one call.
-const MAX_PICTURES: usize = 10;
+const MOST: usize = 10;
+/// The options that are read here. Others are passed over, and not kept.
+const READ: [&str; 9] = [
+    "model",
+    "prompt",
+    "n",
+    "size",
+    "response_format",
+    "output_format",
+    "background",
+    "stream",
+    "partial_images",
+];
+/// Those that are words.
+const WORDS: [&str; 2] = ["model", "prompt"];
 
 /// Options by their names, as text.
 #[derive(Default)]
-pub struct Options(BTreeMap<String, String>);
+pub struct Options(BTreeMap<&'static str, String>);
 
 /// What is asked for.
 #[derive(Debug)]
@@ -36,10 +50,10 @@ pub struct Wanted {
 }
 
 impl Options {
-    /// Of a JSON body. Values that are neither text nor number are of no option that is read here.
+    /// Of a JSON body. `null` is as good as left out.
     ///
     /// # Errors
-    /// The body is no object.
+    /// The body is no object, or an option that is read has a value that it cannot have.
     pub fn of_json(body: &[u8]) -> Result<Self, Refusal> {
         let text = std::str::from_utf8(body)
             .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
@@ -50,12 +64,15 @@ impl Options {
         };
         let mut options = Self::default();
         for (name, value) in members {
+            let is_word = WORDS.contains(&name.as_str());
             match value {
-                Json::String(text) | Json::Number(text) => options.set(name, text),
-                Json::Bool(value) => options.set(name, value.to_string()),
                 Json::Null => {}
-                Json::Array(_) | Json::Object(_) if name == "prompt" => {
-                    return Err(Refusal::field(name, "must be a string"));
+                Json::String(text) => options.set(&name, text)?,
+                _ if is_word => return Err(Refusal::field(name, "must be a string")),
+                Json::Number(text) => options.set(&name, text)?,
+                Json::Bool(value) => options.set(&name, value.to_string())?,
+                Json::Array(_) | Json::Object(_) if READ.contains(&name.as_str()) => {
+                    return Err(Refusal::field(name, "must not be an array or object"));
                 }
                 Json::Array(_) | Json::Object(_) => {}
             }
@@ -64,8 +81,17 @@ impl Options {
     }
 
     /// Sets an option.
-    pub fn set(&mut self, name: String, text: String) {
-        self.0.insert(name, text);
+    ///
+    /// # Errors
+    /// It was set before: nobody can tell which of both is meant.
+    pub fn set(&mut self, name: &str, text: String) -> Result<(), Refusal> {
+        let Some(known) = READ.into_iter().find(|it| *it == name) else {
+            return Ok(());
+        };
+        match self.0.insert(known, text) {
+            None => Ok(()),
+            Some(_) => Err(Refusal::field(known, "stands twice; send it once")),
+        }
     }
 
     fn get(&self, name: &str) -> Option<&str> {
@@ -167,7 +193,7 @@ impl Options {
         };
         let count = text.parse().ok();
         count
-            .filter(|count| (1..=MAX_PICTURES).contains(count))
-            .ok_or_else(|| Refusal::field("n", format!("must be 1 to {MAX_PICTURES}")))
+            .filter(|count| (1..=MOST).contains(count))
+            .ok_or_else(|| Refusal::field("n", format!("must be 1 to {MOST}")))
     }
 }

@@ -227,3 +227,22 @@ fn a_key_from_the_environment_is_needed_once_a_tier_uses_the_back_end() {
         "a written key goes before"
     );
 }
+
+#[test]
+fn a_tier_that_may_try_for_longer_than_a_run_lasts_is_warned_of() {
+    assert_eq!(Given::file("").config().warnings(), [""; 0]);
+    let two = "[backends.a]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n[backends.b]\nkind = 'sdapi'\n\
+               base_url = 'http://127.0.0.1:2'\n[tiers.pro]\nbackends = [{ name = 'a' }, { name = 'b' }]\n";
+    let given = |seconds: u64| Given::file(format!("{two}[jobs]\ntimeout_seconds = {seconds}\n"));
+    assert_eq!(
+        Given::file(two).config().warnings(),
+        [""; 0],
+        "the defaults fit"
+    );
+    assert_eq!(given(1_800).config().warnings(), [""; 0]);
+    let warnings = given(1_799).config().warnings();
+    assert_eq!(warnings.len(), 1);
+    for word in ["tier pro", "1800 s", "1799 s"] {
+        assert!(warnings[0].contains(word), "{warnings:?}");
+    }
+}

@@ -58,15 +58,19 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.jobs.max_prompt_chars, 32_768);
     assert_eq!(c.jobs.max_live, 1_000_000);
     assert_eq!(c.jobs.max_live_per_account, 100_000);
-    assert_eq!(c.jobs.timeout(), Duration::from_secs(900));
+    assert_eq!(c.jobs.timeout(), Duration::from_secs(3_600));
     assert_eq!(c.idempotency.retention(), Duration::from_secs(24 * 3600));
     assert_eq!((c.limits.requests_per_second, c.limits.burst), (0, 0));
     assert_eq!(c.billing.currency, "USD");
     assert_eq!(c.first_run.balance.to_string(), "100.00");
     assert_eq!(
         (c.log.filter.as_str(), c.log.format),
-        ("info", LogFormat::Text)
+        ("info,tintype::requests=warn", LogFormat::Text)
     );
+    assert_eq!(c.otlp.endpoint, None);
+    assert_eq!((c.otlp.sample_ratio, c.otlp.headers.len()), (1.0, 0));
+    assert_eq!(c.otlp.service_name, "tintype");
+    assert_eq!(c.otlp.timeout(), Duration::from_secs(10));
     assert_eq!(c.backends.len(), 1);
     assert_eq!(c.backends["builtin"].kind, BackendKind::Procedural);
     assert_eq!(c.backends["builtin"].concurrency, 2);

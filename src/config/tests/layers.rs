@@ -7,7 +7,7 @@ use super::{Given, defaults};
 type Read = fn(&Config) -> String;
 
 /// Per section a key with a value for each layer, and how the outcome is read.
-const KEYS: [(&str, [&str; 3], Read); 15] = [
+const KEYS: [(&str, [&str; 3], Read); 16] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),
@@ -57,6 +57,9 @@ const KEYS: [(&str, [&str; 3], Read); 15] = [
     ("log.filter", ["'warn'", "'debug'", "'off'"], |c| {
         format!("'{}'", c.log.filter)
     }),
+    ("otlp.service_name", ["'a'", "'b'", "'c'"], |c| {
+        format!("'{}'", c.otlp.service_name)
+    }),
 ];
 
 fn variable(key: &str) -> String {
@@ -81,6 +84,18 @@ fn each_layer_stands_above_the_one_before() {
             "{key} from the command line alone"
         );
     }
+}
+
+#[test]
+fn the_usual_variable_for_logs_goes_above_the_file_and_below_the_own_one() {
+    let given = Given::file("[log]\nfilter = 'error'\n");
+    assert_eq!(given.config().log.filter, "error");
+    let given = given.env("RUST_LOG", "");
+    assert_eq!(given.config().log.filter, "error", "an empty one is none");
+    let given = given.env("RUST_LOG", "warn,tintype=debug");
+    assert_eq!(given.config().log.filter, "warn,tintype=debug");
+    let given = given.env("TINTYPE__LOG__FILTER", "off");
+    assert_eq!(given.config().log.filter, "off");
 }
 
 #[test]

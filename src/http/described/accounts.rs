@@ -5,7 +5,7 @@ use crate::http::admin::accounts::{
     AccountView, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING,
 };
 use crate::http::openapi::bodies::{object, told};
-use crate::http::openapi::kinds::{amount, or_null};
+use crate::http::openapi::kinds::{amount, or_null, words};
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::http::paging::Listing;
 use crate::http::problem::Code;
@@ -156,11 +156,15 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /accounts/{account_id}/transactions`
 pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
+    let moment = || json!({"type": "string", "format": "date-time"});
     let schema = sketch.schema::<Listing<EntryView>>();
     Operation::new("listTransactions", "Accounts", "An account's ledger")
-        .text("Newest first.")
+        .text("Newest first. With a filter that few lines pass a page may end early and still have a `next_cursor`.")
         .path_id("account_id", ID)
         .window()
+        .query("kind", "Only such lines.", words(["deposit", "charge", "adjustment"]))
+        .query("from", "Only from this moment on.", moment())
+        .query("to", "Only up to this moment.", moment())
         .answer(Answer::json(
             200,
             "A page of the ledger.",

@@ -20,8 +20,8 @@ fn example() -> Value {
         "status": "delivered",
         "reason": null,
         "attempts": [
-            {"at": "2026-11-20T20:10:58.540Z", "status_code": 503, "error": null, "duration_ms": 41, "response_body": "busy"},
-            {"at": "2026-11-20T20:11:58.590Z", "status_code": 200, "error": null, "duration_ms": 38, "response_body": "ok"},
+            {"at": "2026-11-20T20:10:58.540Z", "url": "https://shop.example/hooks/tintype", "status_code": 503, "error": null, "duration_ms": 41, "response_body": "busy"},
+            {"at": "2026-11-20T20:11:58.590Z", "url": "https://shop.example/hooks/tintype", "status_code": 200, "error": null, "duration_ms": 38, "response_body": "ok"},
         ],
         "next_attempt_at": null,
         "created_at": "2026-11-20T20:10:58.531Z",
@@ -70,7 +70,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
 /// `POST /deliveries/{delivery_id}/redeliver`
 pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("redeliver", "Deliveries", "Send a delivery again")
-        .text("It is pending again, with a fresh set of attempts. `409` where its webhook has been removed.")
+        .text("It is pending again, with a fresh set of attempts. `409` where its webhook has been removed, or leads elsewhere by now.")
         .path_id("delivery_id", ID)
         .answer(Answer::json(202, "The delivery, pending.", sketch.schema::<DeliveryView>(), pending()))
         .refuses([Code::NotFound, Code::Conflict])

@@ -101,7 +101,7 @@ pub fn follow(_: &mut Sketch<'_>) -> Operation {
         .path_id("job_id", ID)
         .header("Last-Event-ID", "The id of the last event that was heard.", json!({"type": "string", "examples": ["1"]}))
         .answer(stream)
-        .answer(Answer::new(204, "The last event had been heard: there is nothing more to come."))
+        .answer(Answer::new(204, "The last event had been heard: there is nothing more to come.").not_stored())
         .refuses([Code::NotFound])
 }
 

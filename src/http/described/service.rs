@@ -3,6 +3,7 @@
 use crate::http::health::Standing;
 use crate::http::openapi::Header;
 use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::problem::Code;
 use serde_json::json;
 
 /// `GET /healthz`
@@ -29,6 +30,22 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("readiness", "Service", "Can it take jobs?")
         .text("Its records can be read, and its object store answers.")
         .answer(ready)
+}
+
+/// `GET /metrics`
+pub fn metrics(sketch: &mut Sketch<'_>) -> Operation {
+    let operation = Operation::new("metrics", "Service", "What the service counts");
+    if sketch.config.server.metrics_listen.is_some() {
+        return operation
+            .text("The operator has given the figures an address of their own, so there is nothing here.")
+            .refuses([Code::NotFound]);
+    }
+    let example = "# HELP tintype_jobs_live Jobs that have not ended.\n# TYPE tintype_jobs_live gauge\ntintype_jobs_live 17\n";
+    let content = json!({"schema": {"type": "string"}, "example": example});
+    let figures = Answer::new(200, "The figures.").content("text/plain", content);
+    operation
+        .text("In the text form of Prometheus.")
+        .answer(figures.not_stored())
 }
 
 /// `GET /api/v1/openapi.json`

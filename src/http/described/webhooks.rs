@@ -191,7 +191,7 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
         "Webhooks",
         "Send all failed deliveries again",
     )
-    .text("Those of this webhook that were created in a range of time, 10,000 at most.")
+    .text("Those of this webhook that were created in a range of time, newest first and 10,000 at most; `more` says that some are left for another call.")
     .path_id("webhook_id", ID)
     .body(
         body,
@@ -204,7 +204,7 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
         202,
         "How many are pending again.",
         sketch.schema::<Redelivery>(),
-        json!({"redelivered": 12}),
+        json!({"redelivered": 12, "more": false}),
     ))
     .refuses([Code::NotFound])
 }

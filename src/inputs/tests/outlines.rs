@@ -338,13 +338,13 @@ fn no_single_byte_brings_it_down() {
 #[test]
 fn sizes_are_bounded() {
     let check = |width, height| Size { width, height }.check();
-    for (width, height) in [(1, 1), (MAX_SIDE, 1), (10_000, 10_000), (MAX_SIDE, 6_103)] {
+    for (width, height) in [(1, 1), (MAX_SIDE, 1), (8_000, 8_000), (MAX_SIDE, 3_906)] {
         assert!(check(width, height).is_ok(), "{width} x {height}");
     }
     for (width, height) in [
         (MAX_SIDE + 1, 1),
-        (10_001, 10_000),
-        (MAX_SIDE, 6_104),
+        (8_001, 8_000),
+        (MAX_SIDE, 3_907),
         (u32::MAX, u32::MAX),
     ] {
         assert_eq!(

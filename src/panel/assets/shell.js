@@ -50,6 +50,7 @@ export async function signOut(everywhere = false) {
 export function frame(app, session, account, current) {
   const operator = session.kind === "operator";
   const drawer = (open) => {
+    box.classList.add("drawer-used");
     box.classList.toggle("drawer-open", open);
     menu.setAttribute("aria-expanded", String(open));
     if (open) box.querySelector(".nav a")?.focus();

@@ -70,7 +70,7 @@ async function further(shown, answer, read, held) {
   const address = read?.result?.image_url;
   if (!address) return;
   const url = new URL(address, location.href);
-  // Pictures that this server keeps are shown from here, under whatever name it was reached.
-  if (url.pathname.startsWith("/files/")) shown.append(picture(`${url.pathname}${url.search}`));
+  // Pictures that this server keeps are shown from here, under whatever name it was reached, and before what tells of them.
+  if (url.pathname.startsWith("/files/")) shown.prepend(picture(`${url.pathname}${url.search}`));
   else shown.append(h("p", { class: "small" }, h("a", { href: address, target: "_blank", rel: "noreferrer" }, "Open the picture")));
 }

@@ -37,8 +37,8 @@ function bounds(it) {
     else if (most !== undefined) said.push(`at most ${number(most)}${unit}`);
     else if (least !== undefined && least > 0) said.push(`at least ${number(least)}${unit}`);
   };
-  span(it.minLength, it.maxLength, " characters");
-  span(it.minItems, it.maxItems, " entries");
+  span(it.minLength, it.maxLength, it.maxLength === undefined && it.minLength === 1 ? " character" : " characters");
+  span(it.minItems, it.maxItems, it.maxItems === undefined && it.minItems === 1 ? " entry" : " entries");
   span(it.minimum, it.maximum, "");
   if (it.default !== undefined) said.push(`default ${JSON.stringify(it.default)}`);
   return said.join(", ");

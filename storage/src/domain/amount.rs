@@ -72,8 +72,8 @@ impl Amount {
         self.0.is_zero()
     }
 
-    /// Millionths, the form on the disk.
-    fn to_millionths(self) -> i128 {
+    /// The same in millionths, the form on the disk, and the one to sum without bounds.
+    pub fn millionths(self) -> i128 {
         let mut value = self.0;
         value.rescale(SCALE);
         value.mantissa()
@@ -131,7 +131,7 @@ impl Serialize for Amount {
         if serializer.is_human_readable() {
             serializer.collect_str(self)
         } else {
-            serializer.serialize_i128(self.to_millionths())
+            serializer.serialize_i128(self.millionths())
         }
     }
 }

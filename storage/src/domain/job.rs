@@ -50,6 +50,28 @@ pub struct Job {
     pub state: JobState,
 }
 
+impl Job {
+    /// Did a caller who waited for it get no answer that a repeat would find again? Then whoever repeats the call wants it
+    /// tried anew. What the request itself is at fault for, or a back end made of it, is an answer; and a job of the native
+    /// interface was itself the answer.
+    pub fn came_to_nothing(&self) -> bool {
+        let JobState::Failed { kind, .. } = &self.state else {
+            return false;
+        };
+        let is_no_answer = match kind {
+            FailureKind::Unavailable
+            | FailureKind::TimedOut
+            | FailureKind::Canceled
+            | FailureKind::Interrupted => true,
+            FailureKind::Unrecorded
+            | FailureKind::Refused
+            | FailureKind::Blocked
+            | FailureKind::Broken => false,
+        };
+        self.origin == Origin::Synchronous && is_no_answer
+    }
+}
+
 /// The words of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Brief {
@@ -183,7 +205,7 @@ pub enum FailureKind {
     Refused,
     /// The prompt or the picture was blocked for safety.
     Blocked,
-    /// No back end could be reached, or none had room.
+    /// No back end could be reached, or none had room; or what the service keeps could not be read or written.
     Unavailable,
     /// A back end, or the run as a whole, took too long.
     TimedOut,

@@ -77,6 +77,7 @@ impl Engine for MemoryEngine {
         EngineStats {
             commits,
             syncs: commits,
+            ..EngineStats::default()
         }
     }
 

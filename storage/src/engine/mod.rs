@@ -1,5 +1,6 @@
 //! What keeps the bytes. An engine stores and decides nothing: no lease, no price, no clock.
 
+use crate::tally::Reading;
 use crossbeam_channel::Receiver;
 use std::fmt;
 use std::ops::Bound;
@@ -156,13 +157,21 @@ pub enum Direction {
     Falling,
 }
 
-/// Figures of an engine since it was opened.
-#[derive(Clone, Copy, Debug, Default)]
+/// Figures of an engine since it was opened. An engine that has no disk leaves the later ones at nothing.
+#[derive(Clone, Debug, Default)]
 pub struct EngineStats {
     /// Commits that are on the disk.
     pub commits: u64,
     /// Times that the disk was asked to make them durable: commits share one.
     pub syncs: u64,
+    /// How long each of these times took, in microseconds.
+    pub sync_times: Reading,
+    /// How many commits shared one.
+    pub commits_per_sync: Reading,
+    /// Bytes of keys and values that are on the disk, later overwritten ones included.
+    pub bytes: u64,
+    /// Bytes that are on the disk but have yet to find their place for reading.
+    pub backlog_bytes: u64,
 }
 
 /// Keeps keys and values in order.

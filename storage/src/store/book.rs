@@ -216,19 +216,39 @@ impl Batch<'_> {
 
     /// What the first use of the key made; `Some(None)` when that was another request.
     fn first_use(
-        &self,
+        &mut self,
         call: IdempotentCall,
         used: Option<&IdempotencyUse>,
         now: Timestamp,
     ) -> Result<Option<Option<Uuid>>, StoreError> {
         let Some(used) = used else { return Ok(None) };
-        let first = match self.used.get(&(call, used.name.clone())) {
+        let account = self.book.account.id;
+        let in_batch = (call, used.name.clone());
+        let first = match self.used.get(&in_batch) {
             Some(record) => Some(record.clone()),
-            None => self
-                .store
-                .idempotency(call, self.book.account.id, &used.name, now)?,
+            None => self.store.last_use(call, account, &used.name, now)?,
         };
-        Ok(first.map(|first| (first.fingerprint == used.fingerprint).then_some(first.made)))
+        let Some(first) = first else { return Ok(None) };
+        if call == IdempotentCall::Generation {
+            let job = self.known_job(JobId(first.made))?;
+            if job.is_some_and(|job| job.came_to_nothing()) {
+                // Left there, it would hide the next use, should that end earlier: after a clock set back.
+                let key = keys::idempotency_use(call, account, &used.name, first.expires_at);
+                self.put(key, None);
+                self.used.remove(&in_batch);
+                return Ok(None);
+            }
+        }
+        Ok(Some(
+            (first.fingerprint == used.fingerprint).then_some(first.made),
+        ))
+    }
+
+    fn known_job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        match self.jobs.get(&id) {
+            Some(job) => Ok(Some(job.clone())),
+            None => self.store.job(self.book.account.id, id),
+        }
     }
 
     fn remember(
@@ -275,11 +295,7 @@ impl Batch<'_> {
         now: Timestamp,
     ) -> Result<Job, EventError> {
         let account = self.book.account.id;
-        let known = match self.jobs.get(&id) {
-            Some(job) => Some(job.clone()),
-            None => self.store.job(account, id)?,
-        };
-        let job = known.ok_or(EventError::NotFound)?;
+        let job = self.known_job(id)?.ok_or(EventError::NotFound)?;
         let step = transition(&job, event, now)?;
         let books = self.book.account.books;
         // All that can fail comes first: an error leaves the batch as it was, fit to be committed.

@@ -1,7 +1,7 @@
 //! What idempotency keys were used for, for as long as they are remembered.
 
 use super::{Store, StoreError, Writes, decode, keys};
-use crate::domain::ids::AccountId;
+use crate::domain::ids::{AccountId, JobId};
 use crate::domain::request::Fingerprint;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key, KeyRange};
@@ -29,7 +29,8 @@ pub struct IdempotencyRecord {
 }
 
 impl Store {
-    /// What an idempotency key stands for at `now`; an expired one stands for nothing.
+    /// What an idempotency key stands for at `now`. An expired one stands for nothing, and so does one whose job came to
+    /// nothing (see [`Job::came_to_nothing`](crate::domain::job::Job::came_to_nothing)).
     pub fn idempotency(
         &self,
         call: IdempotentCall,
@@ -37,8 +38,30 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
+        let Some(record) = self.last_use(call, account, name, now)? else {
+            return Ok(None);
+        };
+        let came_to_nothing = match call {
+            IdempotentCall::Generation => {
+                let job = self.job(account, JobId(record.made))?;
+                job.is_some_and(|job| job.came_to_nothing())
+            }
+            IdempotentCall::Deposit => false,
+        };
+        Ok((!came_to_nothing).then_some(record))
+    }
+
+    /// The use of an idempotency key that has not expired at `now`, whatever came of it.
+    pub(super) fn last_use(
+        &self,
+        call: IdempotentCall,
+        account: AccountId,
+        name: &str,
+        now: Timestamp,
+    ) -> Result<Option<IdempotencyRecord>, StoreError> {
         let uses = KeyRange::prefix(&keys::idempotency_uses(call, account, name));
-        // A new use is only made once all earlier ones have expired, so the one that ends last is the one that counts.
+        // A new use is only made once all earlier ones have expired or were taken away, so the one that ends last is the
+        // one that counts.
         let last = self.engine().scan(&uses, Direction::Falling, 1)?;
         let record: Option<IdempotencyRecord> =
             last.first().map(|(_, value)| decode(value)).transpose()?;

@@ -4,6 +4,7 @@ use crate::support::*;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::{FailureKind, JobEvent, Origin};
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
@@ -152,6 +153,65 @@ fn hostile_52_a_refused_call_does_not_use_up_its_key() {
         assert!(!ids.accept(batch, job("k", 3)).expect("accept").replayed);
     });
     till.check();
+}
+
+#[test]
+fn a_key_whose_waiting_caller_got_no_answer_is_as_good_as_new() {
+    let fail = |kind| JobEvent::Fail {
+        error: "no".into(),
+        kind,
+    };
+    let waited_for = || NewJob {
+        origin: Origin::Synchronous,
+        ..job("k", 1)
+    };
+    for (event, is_new) in [
+        (JobEvent::Cancel, true),
+        (fail(FailureKind::Unavailable), true),
+        (fail(FailureKind::TimedOut), true),
+        (JobEvent::Begin { max_runs: 0 }, true),
+        (fail(FailureKind::Refused), false),
+        (fail(FailureKind::Blocked), false),
+        (fail(FailureKind::Broken), false),
+        (finish(), false),
+    ] {
+        for in_one_batch in [true, false] {
+            let mut till = Till::with("1");
+            let first = till.batch(|batch, ids| {
+                let first = ids.accept(batch, waited_for()).expect("accept");
+                if event != JobEvent::Cancel {
+                    ids.apply(batch, first.job, begin()).expect("begin");
+                }
+                ids.apply(batch, first.job, event.clone()).expect("end");
+                if in_one_batch {
+                    let again = ids.accept(batch, waited_for()).expect("accept");
+                    assert_eq!(again.replayed, !is_new, "{event:?}");
+                }
+                first
+            });
+            if !in_one_batch {
+                let call = IdempotentCall::Generation;
+                let known = till.store.idempotency(call, ACCOUNT, "k", at(till.now));
+                assert_eq!(known.expect("read").is_none(), is_new, "{event:?}");
+                // Set back, the clock has the new use end before the old one, which must not come to light again.
+                till.now -= 1;
+            }
+            let again = till.accept(waited_for()).expect("accept");
+            let replayed = till.accept(waited_for()).expect("replay");
+            assert_eq!(again.job != first.job, is_new, "{event:?}");
+            assert_eq!(replayed, replay_of(again), "{event:?}");
+            assert!(reused(&till.accept(job("k", 2))));
+            till.check();
+        }
+    }
+}
+
+#[test]
+fn a_native_job_is_itself_the_answer_whatever_becomes_of_it() {
+    let mut till = Till::with("1");
+    let first = till.accept(job("k", 1)).expect("accept");
+    till.apply(first.job, JobEvent::Cancel).expect("cancel");
+    assert_eq!(till.accept(job("k", 1)).expect("replay"), replay_of(first));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use super::tour::{Door, Tour, door, lists, word};
 use crate::support::http::Request;
 use crate::support::raw::Wire;
 use serde_json::json;
+use std::collections::BTreeSet;
 
 /// What credentials, bodies, ids and queries alone decide, of every call.
 pub fn what_comes_first(tour: &mut Tour<'_>) {
@@ -56,6 +57,36 @@ pub fn what_comes_first(tour: &mut Tour<'_>) {
         }
     }
     slow_bodies(tour);
+}
+
+/// The parameters of a list are those that it says it knows: a filter that is added is described as well.
+pub fn parameters(tour: &mut Tour<'_>) {
+    let (contract, server) = (tour.contract, tour.server);
+    let mut lists = 0;
+    for call in contract.calls() {
+        let parameters = call.operation["parameters"].as_array();
+        let parameters = parameters.into_iter().flatten();
+        let told: BTreeSet<String> = parameters
+            .filter(|it| it["in"] == "query")
+            .map(|it| {
+                let name = it["name"].as_str().unwrap();
+                let is_deep = it["style"] == "deepObject";
+                format!("{name}{}", if is_deep { "[]" } else { "" })
+            })
+            .collect();
+        if !told.contains("cursor") {
+            continue;
+        }
+        lists += 1;
+        let target = format!("{}?nonsense=1", tour.path(&call.template, false));
+        let asked = tour.with(&call, server.get(&target), &tour.customer.key);
+        let answer = tour.gives(asked, "validation_failed").json();
+        let message = answer["errors"][0]["message"].as_str().unwrap();
+        let (_, known) = message.split_once("the parameters are ").unwrap();
+        let known: BTreeSet<String> = known.split(", ").map(str::to_owned).collect();
+        assert_eq!(told, known, "{}", call.template);
+    }
+    assert!(lists >= 9, "{lists}");
 }
 
 /// Bodies that are begun and never come, all at once: the server gives each a second.

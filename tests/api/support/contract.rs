@@ -12,6 +12,15 @@ use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 
 /// Where the documents are, and what their own paths begin with.
 const PLACES: [&str; 2] = ["/api/v1/openapi.json", "/admin/v1/openapi.json"];
+/// What the paths begin with that they cover.
+const COVERED: [&str; 6] = [
+    "/api/v1/",
+    "/admin/v1/",
+    "/files/results/",
+    "/healthz",
+    "/readyz",
+    "/metrics",
+];
 /// What belongs to the transport, and is the same on every answer of any server.
 const TRANSPORT: [&str; 5] = [
     "content-length",
@@ -46,17 +55,11 @@ static PUBLISHED: OnceLock<Contract> = OnceLock::new();
 #[track_caller]
 pub fn hold(to: SocketAddr, method: &str, target: &str, answer: &Answer) {
     let path = target.split(['?', '#']).next().unwrap_or_default();
-    let begins = |it: &&str| path.starts_with(*it);
-    if ![
-        "/api/v1/",
-        "/admin/v1/",
-        "/files/results/",
-        "/healthz",
-        "/readyz",
-    ]
-    .iter()
-    .any(|it| begins(&it))
-    {
+    // What is no well-formed HTTP is turned away below everything that has a name.
+    if answer.status == 400 && answer.body.is_empty() {
+        return;
+    }
+    if !COVERED.iter().any(|it| path.starts_with(it)) {
         return;
     }
     let Some(contract) = published(to) else {
@@ -124,9 +127,11 @@ impl Contract {
 
     /// The call that a request makes; `HEAD` is the `GET` without its body.
     pub fn call(&self, method: &str, path: &str) -> Option<Described<'_>> {
+        // Methods are told apart by case (RFC 9110, section 9.1): `post` is none that is known.
         let method = match method {
             "HEAD" => "get".to_owned(),
-            other => other.to_ascii_lowercase(),
+            known if known == known.to_ascii_uppercase() => known.to_ascii_lowercase(),
+            _ => return None,
         };
         let mut fitting: Vec<_> = self
             .calls()

@@ -43,3 +43,14 @@ pub fn claiming_png(width: u32, height: u32) -> Vec<u8> {
     bytes[20..24].copy_from_slice(&height.to_be_bytes());
     bytes
 }
+
+/// A one-pixel PNG that is heavy: before its end stands a chunk of so many bytes that nobody reads.
+pub fn heavy_png(bytes: u32) -> Vec<u8> {
+    let mut png = tiny_png();
+    let end = png.split_off(png.len() - 12);
+    png.extend(bytes.to_be_bytes());
+    png.extend(b"juNk");
+    png.resize(png.len() + bytes as usize + 4, 0);
+    png.extend(end);
+    png
+}

@@ -19,6 +19,7 @@ pub struct Process {
     child: Child,
     log: Option<JoinHandle<String>>,
     words: Option<JoinHandle<()>>,
+    said: Arc<Mutex<Vec<String>>>,
 }
 
 /// How one ended.
@@ -45,7 +46,12 @@ impl Process {
     /// Starts `serve` and waits until it says where it is.
     pub fn start(data_dir: &Path, settings: &[(&str, &str)]) -> Self {
         let is_first = !data_dir.join("data").exists();
-        let mut child = Self::command(data_dir, settings)
+        Self::start_from(Self::command(data_dir, settings), is_first)
+    }
+
+    /// Starts `serve` of a command, and waits until it says where it is and, at its first start, its key.
+    pub fn start_from(mut command: Command, is_first: bool) -> Self {
+        let mut child = command
             .arg("serve")
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
@@ -82,7 +88,13 @@ impl Process {
             child,
             log: Some(log),
             words: Some(words),
+            said,
         }
+    }
+
+    /// What it has said so far, line by line.
+    pub fn said(&self) -> Vec<String> {
+        self.said.lock().clone()
     }
 
     /// A call.

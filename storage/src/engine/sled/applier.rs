@@ -134,6 +134,12 @@ impl Backlog {
         }
     }
 
+    /// Bytes that sled does not hold yet.
+    pub fn bytes(&self) -> usize {
+        let state = self.state.lock();
+        state.waiting + state.applying
+    }
+
     /// Waits while too much is waiting.
     pub fn wait_for_room(&self) {
         let mut state = self.state.lock();

@@ -9,6 +9,7 @@ use super::failure::{Failure, Latch, OpensLatch};
 use super::overlay::Overlay;
 use super::watchdog::Watchdog;
 use super::{SledOptions, SyncStep};
+use crate::tally::{CROWDS, SHORT_SPANS, Tally};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::io;
@@ -16,6 +17,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::ThreadId;
+use std::time::Instant;
 
 /// Commits that share one sync at the most.
 const MAX_COMMITS: usize = 1_024;
@@ -32,10 +34,24 @@ pub struct Committer {
     counters: Arc<Counters>,
 }
 
-#[derive(Default)]
 struct Counters {
     commits: AtomicU64,
     syncs: AtomicU64,
+    bytes: AtomicU64,
+    sync_times: Tally,
+    commits_per_sync: Tally,
+}
+
+impl Counters {
+    fn new() -> Self {
+        Self {
+            commits: AtomicU64::new(0),
+            syncs: AtomicU64::new(0),
+            bytes: AtomicU64::new(0),
+            sync_times: Tally::new(SHORT_SPANS),
+            commits_per_sync: Tally::new(CROWDS),
+        }
+    }
 }
 
 impl Committer {
@@ -49,7 +65,7 @@ impl Committer {
         sync: SyncStep,
     ) -> Result<Self, EngineError> {
         let (sender, receiver) = crossbeam_channel::unbounded();
-        let counters = Arc::new(Counters::default());
+        let counters = Arc::new(Counters::new());
         let ended = Arc::new(Latch::default());
         let no_thread =
             |error: io::Error| EngineError::Failed(format!("no thread for the committer: {error}"));
@@ -110,6 +126,10 @@ impl Committer {
         EngineStats {
             commits: self.counters.commits.load(Ordering::Relaxed),
             syncs: self.counters.syncs.load(Ordering::Relaxed),
+            sync_times: self.counters.sync_times.read(),
+            commits_per_sync: self.counters.commits_per_sync.read(),
+            bytes: self.counters.bytes.load(Ordering::Relaxed),
+            ..EngineStats::default()
         }
     }
 
@@ -199,9 +219,14 @@ impl Writer {
             .journal
             .write()
             .map_err(|error| journal_failed(&error))?;
+        let began = Instant::now();
         (self.sync)(self.journal.file())
             .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))?;
-        self.counters.syncs.fetch_add(1, Ordering::Relaxed);
+        let counters = &self.counters;
+        counters.sync_times.add_span(began.elapsed());
+        counters.syncs.fetch_add(1, Ordering::Relaxed);
+        counters.commits_per_sync.add(commits.len() as u64);
+        counters.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         let changes = commits
             .iter_mut()
             .flat_map(|commit| std::mem::take(&mut commit.writes));

@@ -220,7 +220,10 @@ impl Engine for SledEngine {
     }
 
     fn stats(&self) -> EngineStats {
-        self.committer.stats()
+        EngineStats {
+            backlog_bytes: self.backlog.bytes() as u64,
+            ..self.committer.stats()
+        }
     }
 
     fn close(&self) {

@@ -1,0 +1,151 @@
+//! Runs that go on at another back end: they wait for a place there outside of their time, and do not crowd out anybody.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, B, Plan, World, quick, run, until};
+use std::time::Duration;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::tier::Tier;
+use tokio::time::{Instant, sleep};
+
+const SLOW: Duration = Duration::from_secs(100);
+
+/// A back end that can be used for nothing, with four places, and a slow one with one.
+fn broken_and_slow(act: Act) -> (Plan, Scripted) {
+    let second = Scripted::always(Act::Take(SLOW));
+    let mut plan = Plan::with(Scripted::always(act), 4);
+    plan.backends.push((second.clone(), 1));
+    plan.route = vec![0, 1];
+    plan.try_timeout = SLOW * 2;
+    (plan, second)
+}
+
+async fn accepted(world: &World, count: usize) -> Vec<JobId> {
+    let mut jobs = Vec::new();
+    for _ in 0..count {
+        jobs.push(world.accept(A, Tier::Fast, "a fox").await);
+    }
+    jobs
+}
+
+fn in_state(world: &World, jobs: &[JobId], word: &str) -> usize {
+    let is = |id: &&JobId| world.state(**id).word() == word;
+    jobs.iter().filter(is).count()
+}
+
+#[test]
+fn waiting_for_the_next_back_end_takes_nothing_of_a_runs_time() {
+    run(async {
+        for act in [Act::Broken, Act::NotAsked, Act::Transient(None)] {
+            // Twenty times a hundred seconds on one place, and ten minutes for each run.
+            let (plan, second) = broken_and_slow(act);
+            let world = plan.start();
+            let jobs = accepted(&world, 20).await;
+            for id in &jobs {
+                world.done(*id).await;
+            }
+            assert_eq!((second.seen().len(), second.peak()), (20, 1));
+            world.check();
+        }
+    });
+}
+
+#[test]
+fn no_more_jobs_are_begun_than_can_go_on_soon() {
+    run(async {
+        let (plan, second) = broken_and_slow(Act::Broken);
+        let world = plan.start();
+        let jobs = accepted(&world, 20).await;
+        until("one is being made", || second.running() == 1).await;
+        sleep(Duration::from_secs(1)).await;
+        // One that is made, and as many that wait as there are places, with those that had begun together with the last.
+        let begun = in_state(&world, &jobs, "processing");
+        assert!((6..=10).contains(&begun), "{begun}");
+        assert_eq!(in_state(&world, &jobs, "queued"), 20 - begun);
+        let last = jobs[19];
+        world
+            .apply(A, last, JobEvent::Cancel)
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(world.failure(last).await, "canceled");
+        world.idle().await;
+        assert_eq!(in_state(&world, &jobs, "done"), 19);
+        world.check();
+    });
+}
+
+#[test]
+fn runs_that_go_on_keep_no_other_tier_and_no_other_account_waiting() {
+    run(async {
+        let (mut plan, second) = broken_and_slow(Act::Broken);
+        plan.pro = Some(vec![1]);
+        let world = plan.start();
+        let jobs = accepted(&world, 20).await;
+        until("one is being made", || second.running() == 1).await;
+        let pro = world.accept(B, Tier::Pro, "another tier's").await;
+        let fast = world.accept(B, Tier::Fast, "another account's").await;
+        world.done(pro).await;
+        let done = in_state(&world, &jobs, "done");
+        assert!(done <= 2, "after {done} of the others");
+        world.done(fast).await;
+        let done = in_state(&world, &jobs, "done");
+        assert!(done <= 14, "after {done} of the others");
+    });
+}
+
+#[test]
+fn a_run_that_waits_for_its_next_back_end_goes_on_in_a_pause_and_in_an_orderly_stop() {
+    run(async {
+        let (plan, second) = broken_and_slow(Act::Broken);
+        let world = plan.start();
+        let jobs = accepted(&world, 2).await;
+        until("one is made and one waits", || {
+            second.running() == 1 && in_state(&world, &jobs, "processing") == 2
+        })
+        .await;
+        world.system.drain(SLOW * 3).await;
+        assert_eq!(in_state(&world, &jobs, "done"), 2);
+    });
+}
+
+#[test]
+fn the_time_of_a_run_bounds_its_work_over_all_back_ends() {
+    run(async {
+        let first = Scripted::always(Act::Hang);
+        let mut plan = Plan::with(first.clone(), 1);
+        plan.backends.push((Scripted::always(Act::Hang), 1));
+        plan.route = vec![0, 1];
+        plan.run_timeout = Duration::from_secs(150);
+        let world = plan.start();
+        let began = Instant::now();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        let error = world.failure(id).await;
+        assert_eq!(error, "no picture was made within 150 s");
+        let took = began.elapsed();
+        assert!((150..152).contains(&took.as_secs()), "{took:?}");
+        assert_eq!(world.system.backends()[0].faults, 2, "the cut try is none");
+    });
+}
+
+#[test]
+fn work_that_a_slow_back_end_holds_is_waited_for_after_a_restart() {
+    run(async {
+        let (first, second) = (quick(), Scripted::always(Act::Hang));
+        let engine = crate::world::fresh("100");
+        let mut plan = Plan::over(engine.clone(), second.clone(), 1);
+        plan.threads = tintype_actors::system::Threads::Callers;
+        let world = plan.start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        until("it runs", || second.running() == 1).await;
+        let image = tintype_storage::engine::memory::MemoryEngine::from_image(engine.image());
+        let holding = quick();
+        holding.holds_after(Duration::from_secs(45));
+        let mut plan = Plan::over(std::sync::Arc::new(image), first.clone(), 1);
+        plan.backends.push((holding.clone(), 1));
+        plan.route = vec![0, 1];
+        let world = plan.start();
+        world.done(id).await;
+        assert_eq!((first.seen().len(), holding.seen().len()), (0, 1));
+    });
+}

@@ -1,0 +1,60 @@
+"""The types of this package, against the document that the real program serves of itself."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, get_args
+
+import httpx
+import pytest
+
+import tintype
+from service import Service
+from tintype import AspectRatio, GenerationParams, JobFilter, Mode, Resolution, Status, Tier, _calls
+from tintype.errors import BY_CODE
+
+# What a created job tells beside the body of its answer.
+OF_HEADERS = {"idempotency_key", "replayed"}
+
+
+@pytest.fixture(scope="module")
+def document(service: Service) -> Any:
+    return httpx.get(f"{service.url}/api/v1/openapi.json", timeout=30).raise_for_status().json()
+
+
+@pytest.mark.parametrize(
+    ("schema", "name"),
+    [
+        *((it, it) for it in ("Balance", "CreatedJob", "Estimate", "Job", "Key", "ListedJob", "Model", "Transaction")),
+        ("JobResult", "Result"),
+        ("Rate", "RateLimit"),
+        ("ListedJobPage", "Page"),
+    ],
+)
+def test_every_field_of_an_answer_has_its_place(document: Any, schema: str, name: str) -> None:
+    kind = getattr(tintype, name)
+    assert {it.name for it in fields(kind)} - OF_HEADERS == document["components"]["schemas"][schema]["properties"].keys()
+
+
+def test_the_words_are_those_of_the_service(document: Any) -> None:
+    schemas = document["components"]["schemas"]
+    listed = {it["name"]: it["schema"] for it in document["paths"]["/api/v1/jobs"]["get"]["parameters"]}
+    for words, name in ((Tier, "tier"), (Mode, "mode"), (Status, "status")):
+        assert list(get_args(words)) == listed[name]["enum"]
+    asked = body(document, "/nb2/url-generations")["properties"]
+    assert list(get_args(AspectRatio)) == asked["aspect_ratio"]["enum"]
+    assert [*get_args(Resolution), None] == asked["resolution"]["enum"]
+    assert list(BY_CODE) == schemas["Problem"]["properties"]["code"]["allOf"][0]["enum"]
+    assert {*JobFilter.__annotations__, "limit", "cursor"} == listed.keys()
+
+
+@pytest.mark.parametrize("mode", ["text", "url"])
+@pytest.mark.parametrize("tier", get_args(Tier))
+def test_every_generation_call_can_be_asked_for_in_full(document: Any, tier: Tier, mode: str) -> None:
+    schema = body(document, f"{_calls.PATHS[tier]}/{mode}-generations")
+    assert schema["properties"].keys() <= GenerationParams.__annotations__.keys()
+    assert set(schema["required"]) == {"prompt", "aspect_ratio"} | ({"input_images_urls"} if mode == "url" else set())
+
+
+def body(document: Any, path: str) -> Any:
+    return document["paths"][f"/api/v1{path}"]["post"]["requestBody"]["content"]["application/json"]["schema"]

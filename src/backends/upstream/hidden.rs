@@ -1,0 +1,71 @@
+//! Texts of ours that a back end might repeat, and that no caller may see: credentials, whole and in parts, and its address.
+
+use crate::config::{Remote, Secret};
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use std::collections::BTreeSet;
+use url::{Position, Url};
+
+/// Words that stand before a credential in a header, and are none (RFC 9110, 11).
+const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "token"];
+
+/// What is to be taken out of texts of this back end, the longest first, so that none is cut by a part of itself.
+pub fn hidden(remote: &Remote, base: &Url) -> Vec<String> {
+    let mut hidden = BTreeSet::new();
+    let secrets = remote.headers.values().chain(&remote.api_key);
+    for secret in secrets.map(Secret::expose) {
+        hidden.insert(secret.to_owned());
+        // As `Authorization: Basic` carries it.
+        hidden.insert(BASE64_STANDARD.encode(secret));
+        // A server tells the password without the user, or the key without the scheme.
+        let parts = secret.split(|it: char| it.is_whitespace() || it == ':');
+        let parts = parts.filter(|it| !SCHEMES.contains(&it.to_ascii_lowercase().as_str()));
+        hidden.extend(parts.map(str::to_owned));
+    }
+    hidden.insert(base[Position::BeforeHost..Position::AfterPort].to_owned());
+    // A name without a dot may be a word like any other.
+    let host = base.host_str().filter(|it| it.contains('.'));
+    hidden.extend(host.map(str::to_owned));
+    let mut hidden: Vec<String> = hidden.into_iter().collect();
+    hidden.sort_by_key(|it| std::cmp::Reverse(it.len()));
+    hidden
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::message::cleaned;
+    use super::*;
+    use std::collections::BTreeMap;
+
+    #[test]
+    fn credentials_are_taken_out_whole_in_parts_and_as_they_are_sent() {
+        let header = |value: &str| ("authorization".to_owned(), Secret::new(value));
+        let remote = Remote {
+            base_url: "http://gpu.example:7860".into(),
+            timeout_seconds: 1,
+            retries: 0,
+            api_key: Some(Secret::new("tintype:correct-horse")),
+            api_key_env: None,
+            headers: BTreeMap::from([header("Bearer sk-very-secret")]),
+        };
+        let base = Url::parse(&remote.base_url).unwrap();
+        let hidden = hidden(&remote, &base);
+        let clean = |text: &str| cleaned(text, &hidden);
+        for (told, shown) in [
+            ("user tintype:correct-horse", "user [removed]"),
+            (
+                "the password correct-horse is wrong",
+                "the password [removed] is wrong",
+            ),
+            (
+                "got Basic dGludHlwZTpjb3JyZWN0LWhvcnNl",
+                "got Basic [removed]",
+            ),
+            ("key sk-very-secret, Bearer", "key [removed], Bearer"),
+            ("header Bearer sk-very-secret", "header [removed]"),
+            ("no gpu.example here", "no [removed] here"),
+        ] {
+            assert_eq!(clean(told), shown);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! What can be told before a body is read, so that nobody sends 200 MB for nothing. All of it is decided again once the
+//! request is known.
+
+use super::refusal::Refusal;
+use crate::http::rate::Standing;
+use crate::http::state::AppState;
+use crate::http::{funds, open, rate};
+use actix_web::web;
+use std::sync::Arc;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::IdempotentCall;
+
+/// Refuses a call that can be for one of these models alone, and could begin no job of any. One that may be answered with a
+/// job that is there already is let through: that costs nothing, and is answered also while paused.
+///
+/// # Errors
+/// Paused or full, one call too many, or too little money for the cheapest picture.
+pub async fn check(
+    state: &web::Data<AppState>,
+    key: &Arc<ApiKey>,
+    standing: Option<Standing>,
+    name: Option<&str>,
+    tiers: &[Tier],
+) -> Result<(), Refusal> {
+    if may_be_there(state, key, name)? {
+        return Ok(());
+    }
+    let mut shut = None;
+    let mut open = Vec::new();
+    for tier in tiers {
+        match open::check(state, *tier) {
+            Ok(()) => open.push(*tier),
+            Err(problem) => {
+                shut.get_or_insert(problem);
+            }
+        }
+    }
+    if let (true, Some(problem)) = (open.is_empty(), shut) {
+        return Err(problem.into());
+    }
+    rate::admit(standing)?;
+    Ok(funds::check(state, key, least(state, &open)).await?)
+}
+
+/// The same where the model is told in the body: any that the key is scoped for.
+pub async fn check_any(
+    state: &web::Data<AppState>,
+    key: &Arc<ApiKey>,
+    standing: Option<Standing>,
+    name: Option<&str>,
+) -> Result<(), Refusal> {
+    let allowed = Tier::ALL.iter().copied().filter(|tier| key.allows(*tier));
+    let allowed: Vec<Tier> = allowed.collect();
+    check(state, key, standing, name, &allowed).await
+}
+
+fn may_be_there(state: &AppState, key: &ApiKey, name: Option<&str>) -> Result<bool, Refusal> {
+    let now = state.now();
+    let Some(name) = name else {
+        return Ok(state.orphans.has_any(key.id, now));
+    };
+    let call = IdempotentCall::Generation;
+    let first = state.store.idempotency(call, key.account, name, now)?;
+    Ok(first.is_some())
+}
+
+fn least(state: &AppState, tiers: &[Tier]) -> Amount {
+    let prices = tiers
+        .iter()
+        .flat_map(|tier| &state.catalog.offer(*tier).prices);
+    prices.map(|(_, price)| *price).min().unwrap_or_default()
+}

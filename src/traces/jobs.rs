@@ -1,0 +1,170 @@
+//! What happens to jobs, as spans: the job, its wait in the queue, its runs with their tries, and the attempts of its delivery.
+//!
+//! Prompts, metadata and URLs are in none of them.
+
+use super::exporter::Exporter;
+use super::ids::{self, SpanId};
+use super::span::{Kind, Moment, Span, Value};
+use std::sync::Arc;
+use tintype_actors::clock::Clock;
+use tintype_actors::figures::{Ending, TryOutcome};
+use tintype_actors::observer::{Observer, RunEnd, RunReport};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind};
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{Job, JobState, Origin};
+
+/// Follows jobs, and hands their spans to the exporter.
+pub struct JobTraces {
+    exporter: Arc<Exporter>,
+    clock: Clock,
+    ratio: f64,
+}
+
+impl JobTraces {
+    /// One that traces the part `ratio` (0 to 1) of all jobs.
+    pub fn new(exporter: Arc<Exporter>, clock: Clock, ratio: f64) -> Self {
+        Self {
+            exporter,
+            clock,
+            ratio,
+        }
+    }
+
+    fn now(&self) -> Moment {
+        (self.clock)().into()
+    }
+
+    fn is_traced(&self, job: JobId) -> bool {
+        ids::is_sampled(job, self.ratio)
+    }
+}
+
+/// A span below another one of the job.
+fn part(job: JobId, parent: SpanId, name: &'static str, began: Moment, ended: Moment) -> Span {
+    Span {
+        trace: ids::trace_of(job),
+        id: ids::fresh(),
+        parent: Some(parent),
+        name,
+        kind: Kind::Internal,
+        began,
+        // A clock that was set back meanwhile makes no span that ends before it begins.
+        ended: ended.max(began),
+        attributes: Vec::new(),
+        failure: None,
+    }
+}
+
+impl Observer for JobTraces {
+    fn run_ended(&self, run: &RunReport<'_>) {
+        let job = run.job.id;
+        if !self.is_traced(job) {
+            return;
+        }
+        let ended = self.now();
+        let began = ended.minus(run.took);
+        let mut span = part(job, ids::span_of(job), "run", began, ended);
+        span.attributes.push(("tintype.job_id", text(job)));
+        if let JobState::Processing { runs, .. } = run.job.state {
+            span.attributes.push(("tintype.run", runs.into()));
+        }
+        let (word, failure) = match run.end {
+            RunEnd::Picture => ("picture", None),
+            RunEnd::Failed(error) => ("failed", Some(error.to_owned())),
+            RunEnd::CutOff => ("cut_off", None),
+        };
+        span.attributes.push(("tintype.outcome", word.into()));
+        span.failure = failure;
+        for report in &run.tries {
+            let from = began.plus(report.after);
+            let mut tried = part(job, span.id, "try", from, from.plus(report.took));
+            tried.kind = Kind::Client;
+            let backend = report.backend.as_str();
+            tried.attributes.push(("tintype.backend", backend.into()));
+            let word = report.outcome.word();
+            tried.attributes.push(("tintype.outcome", word.into()));
+            let is_failure = report.outcome != TryOutcome::Picture;
+            tried.failure = is_failure.then(|| word.to_owned());
+            self.exporter.offer(tried);
+        }
+        self.exporter.offer(span);
+    }
+
+    fn job_ended(&self, job: &Job) {
+        if !self.is_traced(job.id) {
+            return;
+        }
+        let (started, finished, failure) = match &job.state {
+            JobState::Queued | JobState::Processing { .. } => return,
+            JobState::Done {
+                started_at,
+                finished_at,
+                ..
+            } => (Some(*started_at), *finished_at, None),
+            JobState::Failed {
+                started_at,
+                finished_at,
+                error,
+                ..
+            } => (*started_at, *finished_at, Some(error.clone())),
+        };
+        let (began, ended) = (Moment::from(job.created_at), Moment::from(finished));
+        let root = ids::span_of(job.id);
+        let until = started.map_or(ended, Moment::from);
+        self.exporter.offer(Span {
+            id: ids::part_of(job.id, "queue"),
+            ..part(job.id, root, "queue", began, until)
+        });
+        let origin = match job.origin {
+            Origin::Native => "native",
+            Origin::Synchronous => "synchronous",
+        };
+        let outcome = Ending::of(job).map_or("", Ending::word);
+        self.exporter.offer(Span {
+            id: root,
+            parent: None,
+            kind: Kind::Server,
+            attributes: vec![
+                ("tintype.job_id", text(job.id)),
+                ("tintype.account_id", text(job.account)),
+                ("tintype.key_id", text(job.key)),
+                ("tintype.tier", job.tier.word().into()),
+                ("tintype.mode", job.mode.word().into()),
+                ("tintype.resolution", job.resolution.word().into()),
+                ("tintype.aspect_ratio", text(job.ratio)),
+                ("tintype.origin", origin.into()),
+                ("tintype.outcome", outcome.into()),
+            ],
+            failure,
+            ..part(job.id, root, "job", began, ended)
+        });
+    }
+
+    fn attempt_ended(&self, delivery: &Delivery, attempt: &Attempt) {
+        // A test is about no job.
+        if delivery.kind == DeliveryKind::Test || !self.is_traced(delivery.job) {
+            return;
+        }
+        let root = ids::span_of(delivery.job);
+        let (began, ended) = (attempt.at.into(), attempt.ended_at().into());
+        let mut span = part(delivery.job, root, "webhook attempt", began, ended);
+        span.kind = Kind::Client;
+        let attributes = &mut span.attributes;
+        attributes.push(("tintype.job_id", text(delivery.job)));
+        attributes.push(("tintype.delivery_id", text(delivery.id)));
+        attributes.push(("tintype.webhook_id", text(delivery.webhook)));
+        attributes.push(("tintype.attempt", (delivery.attempts + 1).into()));
+        if let Some(status) = attempt.status_code {
+            attributes.push(("http.response.status_code", status.into()));
+        }
+        if !attempt.succeeded() {
+            let status = || format!("status {}", attempt.status_code.unwrap_or_default());
+            span.failure = Some(attempt.error.clone().unwrap_or_else(status));
+        }
+        self.exporter.offer(span);
+    }
+}
+
+fn text(value: impl ToString) -> Value {
+    Value::Text(value.to_string())
+}

@@ -1,0 +1,82 @@
+//! What is refused before a large body has been sent.
+
+use crate::desk::{Told, fox, with_picture};
+use crate::support::raw::Wire;
+use crate::support::{Answer, Customer, Server, pictures};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::json;
+use std::thread;
+
+/// The answer to the mere announcement of a body of 100 MB.
+fn announced(server: &Server, customer: &Customer, path: &str, headers: &str) -> Answer {
+    let head = format!(
+        "POST {path} HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n{headers}\
+         Content-Length: 100000000\r\n\r\n",
+        customer.key
+    );
+    let mut wire = Wire::open(server.address);
+    wire.send(head.as_bytes());
+    wire.answer_to("POST").expect("an answer")
+}
+
+/// All at once, for each waits until the service has stopped listening for more.
+#[test]
+fn a_call_that_can_begin_nothing_hears_so_before_its_body_is_sent() {
+    const GENERATE: &str = "/v1beta/models/fast:generateContent";
+    const COUNT: &str = "/v1beta/models/fast:countTokens";
+    const EDITS: &str = "/v1/images/edits";
+    const FORM: &str = "Content-Type: multipart/form-data; boundary=b\r\n";
+    let server = Server::start();
+    let named = format!("{FORM}Idempotency-Key: never-used\r\n");
+    let poor = server.customer("0.01");
+    let shape = json!({"rate_limit": {"per_second": 1, "burst": 1}, "models": ["fast"]});
+    let hasty = server.customer_with("1.00", shape);
+    server.native(&hasty, "GET", "/balance").expect(200);
+    thread::scope(|scope| {
+        for (customer, path, headers, status) in [
+            (&poor, GENERATE, "Idempotency-Key: never-used\r\n", 429),
+            (&poor, EDITS, FORM, 429),
+            (&poor, EDITS, named.as_str(), 429),
+            (&hasty, COUNT, "", 429),
+            (&hasty, EDITS, FORM, 429),
+        ] {
+            let server = &server;
+            scope.spawn(move || {
+                let answer = announced(server, customer, path, headers);
+                assert_eq!(answer.status, status, "{path}: {}", answer.text());
+            });
+        }
+    });
+    server.pause(&["fast"]);
+    let scoped = server.customer_with("1.00", json!({"models": ["fast"]}));
+    thread::scope(|scope| {
+        for (path, headers) in [(GENERATE, "Idempotency-Key: never-used\r\n"), (EDITS, FORM)] {
+            let (server, scoped) = (&server, &scoped);
+            scope.spawn(move || {
+                let answer = announced(server, scoped, path, headers);
+                assert_eq!(answer.status, 503, "{path}: {}", answer.text());
+            });
+        }
+    });
+}
+
+#[test]
+fn large_bodies_that_find_no_room_are_told_to_come_again() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let large = with_picture(&STANDARD.encode(pictures::heavy_png(2_000_000)));
+    let room = &server.inside().room;
+    let mut places = Vec::new();
+    while let Ok(place) = room.place(Some(200_000_000)) {
+        places.push(place);
+    }
+    let answer = server.gemini(&customer, "fast", &large).send();
+    let said = answer.assert_google_error(503, "UNAVAILABLE");
+    assert!(said.contains("too many large requests"), "{said}");
+    assert_eq!(answer.header("retry-after"), Some("5"));
+    server.gemini(&customer, "fast", &fox()).expect(200);
+    drop(places);
+    server.gemini(&customer, "fast", &large).expect(200);
+    server.assert_money(&customer, "0.922", "0.00", "0.922");
+}

@@ -1,0 +1,109 @@
+//! The object store: how its failures are told, and what is left in it.
+
+use crate::desk::{Told, asking, fox, picture, with_picture};
+use crate::openai_edits::{call, form};
+use crate::support::clock::START_MILLIS;
+use crate::support::{Options, Origin, Server, origin, pictures, until};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+use tintype::stale_inputs;
+
+/// Has nothing be written below this place of the store.
+fn block(server: &Server, place: &str) {
+    fs::create_dir_all(server.objects()).unwrap();
+    fs::write(server.objects().join(place), "in the way").unwrap();
+}
+
+fn with_url(prompt: &str, url: &str) -> Value {
+    json!({"contents": [{"parts": [{"text": prompt}, {"fileData": {"fileUri": url}}]}]})
+}
+
+#[test]
+fn a_store_that_takes_no_input_is_unavailable_and_nothing_is_charged() {
+    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(9, 9)))]);
+    let server = Server::with(Options::new().allow_loopback());
+    let customer = server.customer("1.00");
+    block(&server, "inputs");
+    for body in [
+        with_picture(&picture(9, 9)),
+        with_url("a", &origin.url("/a.png")),
+    ] {
+        let answer = server.gemini(&customer, "fast", &body).send();
+        let said = answer.assert_google_error(503, "UNAVAILABLE");
+        assert!(said.contains("could not be stored"), "{said}");
+        assert!(answer.header("retry-after").is_some());
+    }
+    let body = form(&[("prompt", "x")], &[("image", &pictures::png(9, 9))]);
+    let answer = call(&server, &customer, &body).send();
+    answer.assert_openai_error(503, "server_error", Some("unavailable"));
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+    server.gemini(&customer, "fast", &fox()).expect(200);
+    server.assert_settled();
+}
+
+#[test]
+fn words_that_cannot_be_stored_leave_no_fetched_input_behind() {
+    let origin = Origin::start([("/a.png", origin::bytes(pictures::png(9, 9)))]);
+    let server = Server::with(Options::new().allow_loopback());
+    let customer = server.customer("1.00");
+    block(&server, "words");
+    let long = "a fox ".repeat(2_000);
+    let answer = server.gemini(&customer, "fast", &asking(&long)).send();
+    answer.assert_google_error(503, "UNAVAILABLE");
+    let body = with_url(&long, &origin.url("/a.png"));
+    let answer = server.gemini(&customer, "fast", &body).send();
+    answer.assert_google_error(503, "UNAVAILABLE");
+    until("nothing but the block is left", || {
+        server.objects_left() == ["words"]
+    });
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+fn age(path: &Path, days: u64) {
+    let start = SystemTime::UNIX_EPOCH + Duration::from_millis(START_MILLIS.unsigned_abs());
+    let then = start - Duration::from_secs(days * 86_400);
+    let file = fs::File::options().write(true).open(path).unwrap();
+    file.set_modified(then).unwrap();
+}
+
+#[test]
+fn inputs_of_no_live_job_are_swept_once_they_are_old() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let body = with_picture(&picture(9, 9));
+    let waiting = server.in_background(server.gemini(&customer, "fast", &body));
+    server.until_running(1);
+    let live = server.generator.orders()[0].inputs[0].key.clone();
+    let place = |key: &str| server.objects().join(key);
+    fs::create_dir_all(place("inputs/left")).unwrap();
+    for (key, days) in [("inputs/left/0.png", 3), ("inputs/left/1.png", 0)] {
+        fs::write(place(key), "an input").unwrap();
+        age(&place(key), days);
+    }
+    age(&place(&live), 3);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let sweep = || {
+        runtime
+            .block_on(stale_inputs::remove(server.inside()))
+            .unwrap()
+    };
+    assert_eq!(sweep(), 1);
+    let left: Vec<String> = server.objects_left();
+    assert!(left.contains(&live), "a live job needs it: {left:?}");
+    assert!(
+        left.contains(&"inputs/left/1.png".to_owned()),
+        "it is young"
+    );
+    assert!(!left.contains(&"inputs/left/0.png".to_owned()));
+    assert_eq!(sweep(), 0);
+    server.generator.release_all();
+    waiting.join().unwrap().picture();
+    server.clock.advance(Duration::from_secs(2 * 86_400));
+    assert_eq!(sweep(), 1);
+}

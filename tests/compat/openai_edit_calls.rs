@@ -1,0 +1,170 @@
+//! `POST /v1/images/edits`: what holds for every call holds for these as well.
+
+use crate::desk::Told;
+use crate::openai_edits::{call, form};
+use crate::support::raw::Wire;
+use crate::support::{Behaviour, Customer, Options, Server, pictures, until};
+use serde_json::json;
+
+const INVALID: &str = "invalid_request_error";
+
+fn blue(model: &str) -> Vec<u8> {
+    let texts = [("prompt", "make it blue"), ("model", model)];
+    form(&texts, &[("image", &pictures::png(9, 9))])
+}
+
+fn assert_nothing_left(server: &Server) {
+    until("no input is left", || {
+        let left = server.objects_left();
+        !left.iter().any(|key| key.starts_with("inputs"))
+    });
+}
+
+#[test]
+fn a_repeat_gets_the_same_picture_and_pays_once() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let named = |body: &[u8]| call(&server, &customer, body).idempotent("k");
+    let first = named(&blue("fast")).expect(200);
+    let again = named(&blue("fast")).expect(200);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.json()["data"], first.json()["data"]);
+    server.pause(&["project"]);
+    named(&blue("fast")).expect(200);
+    let said = named(&blue("pro")).send();
+    let said = said.assert_openai_error(400, INVALID, None);
+    assert!(said.contains("Idempotency-Key"), "{said}");
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    server.generator.behave(Behaviour::Transient("nobody"));
+    server.pause(&[]);
+    let other = call(&server, &customer, &blue("fast")).idempotent("other");
+    other.expect(503);
+    server.generator.behave(Behaviour::Succeed);
+    other.expect(200);
+    assert_nothing_left(&server);
+    server.assert_settled();
+}
+
+#[test]
+fn the_key_comes_before_what_it_names_and_before_everything_else() {
+    let server = Server::start();
+    let stranger = server.post("/v1/images/edits").bearer("bad");
+    let stranger = stranger.idempotent("a b").send();
+    stranger.assert_openai_error(401, INVALID, Some("invalid_api_key"));
+    let customer = server.customer("1.00");
+    let bad = call(&server, &customer, &blue("fast")).idempotent("a b");
+    let said = bad.send().assert_openai_error(400, INVALID, None);
+    assert!(said.starts_with("Idempotency-Key"), "{said}");
+}
+
+#[test]
+fn scope_pause_rate_and_money_are_looked_at() {
+    let server = Server::start();
+    let scoped = server.customer_with("1.00", json!({"models": ["fast"]}));
+    let answer = call(&server, &scoped, &blue("pro")).send();
+    answer.assert_openai_error(403, INVALID, Some("model_not_allowed"));
+    let poor = server.customer("0.05");
+    let answer = call(&server, &poor, &blue("pro")).send();
+    answer.assert_openai_error(429, "insufficient_quota", Some("insufficient_quota"));
+    let customer = server.customer("1.00");
+    server.pause(&["fast"]);
+    let answer = call(&server, &customer, &blue("fast")).send();
+    answer.assert_openai_error(503, "server_error", Some("unavailable"));
+    let answer = call(&server, &scoped, &blue("fast")).send();
+    answer.assert_openai_error(503, "server_error", Some("unavailable"));
+    call(&server, &customer, &blue("pro")).expect(200);
+    let shape = json!({"rate_limit": {"per_second": 1, "burst": 1}});
+    let hasty = server.customer_with("1.00", shape);
+    server.native(&hasty, "GET", "/balance").expect(200);
+    let answer = call(&server, &hasty, &blue("pro")).send();
+    answer.assert_openai_error(429, "requests", Some("rate_limit_exceeded"));
+    assert_eq!(server.generator.runs(), 1);
+    assert_nothing_left(&server);
+}
+
+#[test]
+fn one_who_leaves_before_it_has_started_has_it_canceled() {
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    let customer = server.customer("1.00");
+    server.generator.hold();
+    let first = server.in_background(call(&server, &customer, &blue("fast")));
+    server.until_running(1);
+    let mut wire = Wire::open(server.address);
+    wire.send(&call(&server, &customer, &blue("fast")).wire());
+    server.until_live(2);
+    drop(wire);
+    server.until_live(1);
+    server.generator.release_all();
+    assert_eq!(first.join().unwrap().status, 200);
+    server.assert_money(&customer, "0.961", "0.00", "0.961");
+    assert_nothing_left(&server);
+}
+
+fn refused(server: &Server, customer: &Customer, texts: &[(&str, &str)]) -> String {
+    let body = form(texts, &[("image", &pictures::png(9, 9))]);
+    let answer = call(server, customer, &body).send();
+    answer.assert_openai_error(400, INVALID, None)
+}
+
+#[test]
+fn a_field_that_stands_twice_is_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for name in ["prompt", "model", "size"] {
+        let texts = [("prompt", "a"), (name, "fast"), (name, "pro")];
+        let said = refused(&server, &customer, &texts);
+        assert!(said.contains("stands twice"), "{said}");
+    }
+    assert_eq!(server.generator.runs(), 0);
+}
+
+/// Each of them costs memory, so all of them together have a bound, whatever they are called.
+#[test]
+fn many_tiny_parts_are_bounded() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let names: Vec<String> = (0..20_000).map(|number| format!("x{number}")).collect();
+    let mut texts: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "")).collect();
+    texts.push(("prompt", "a"));
+    let said = refused(&server, &customer, &texts);
+    assert!(said.contains("too much text"), "{said}");
+    let long = "x".repeat(300_000);
+    let said = refused(
+        &server,
+        &customer,
+        &[(&long, ""), (&long, ""), (&long, ""), (&long, "")],
+    );
+    assert!(
+        said.contains("too much text") || said.contains("is not a form"),
+        "{said}"
+    );
+    texts.drain(..15_000);
+    let body = form(&texts, &[("image", &pictures::png(9, 9))]);
+    call(&server, &customer, &body).expect(200);
+    assert_nothing_left(&server);
+}
+
+/// What stands before the first part is read without a word of it, but it is counted.
+#[test]
+fn a_preamble_of_200_mb_is_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let head = format!(
+        "POST /v1/images/edits HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {}\r\n\
+         Content-Type: multipart/form-data; boundary=b\r\nTransfer-Encoding: chunked\r\n\r\n",
+        customer.key
+    );
+    let mut wire = Wire::open(server.address);
+    wire.send(head.as_bytes());
+    let line = format!("{}\r\n", "x".repeat(998)).repeat(1_000);
+    let piece = format!("{:x}\r\n{line}\r\n", line.len());
+    (0..201).for_each(|_| wire.send(piece.as_bytes()));
+    let body = blue("fast");
+    wire.send(format!("{:x}\r\n", body.len()).as_bytes());
+    wire.send(&body);
+    wire.send(b"\r\n0\r\n\r\n");
+    let answer = wire.answer_to("POST").expect("an answer");
+    let said = answer.assert_openai_error(400, INVALID, None);
+    assert!(said.contains("200000000"), "{said}");
+    assert_eq!(server.generator.runs(), 0);
+}

@@ -1,0 +1,131 @@
+//! The dashboard and the alerts under `deploy/` name figures that there are, and labels with values that there can be.
+
+use crate::support::Server;
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+fn file(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("deploy")
+        .join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The figures that a text of queries names.
+fn named(text: &str) -> BTreeSet<String> {
+    let words = text.split(|it: char| !it.is_ascii_alphanumeric() && it != '_');
+    let ours = words.filter(|word| word.starts_with("tintype_") || word.starts_with("process_"));
+    ours.map(str::to_owned).collect()
+}
+
+/// The families that the service tells.
+fn told() -> BTreeSet<String> {
+    let server = Server::start();
+    server.figures().families.into_keys().collect()
+}
+
+#[track_caller]
+fn assert_known(named: &BTreeSet<String>, least: usize) {
+    let told = told();
+    let is_known = |name: &String| {
+        let family = ["_bucket", "_sum", "_count"].iter();
+        let mut family = family.filter_map(|ending| name.strip_suffix(ending));
+        told.contains(name) || family.any(|family| told.contains(family))
+    };
+    let unknown: Vec<_> = named.iter().filter(|name| !is_known(name)).collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+    assert!(named.len() >= least, "{named:?}");
+}
+
+#[test]
+fn alerts_name_figures_that_there_are() {
+    // Each group and alert has a name of its own, which begins like a figure only in lower case.
+    let rules = file("prometheus/alerts.yml");
+    assert_known(&named(&rules), 15);
+}
+
+#[test]
+fn every_panel_names_figures_that_there_are() {
+    let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
+    let queries = queries(&dashboard);
+    assert_known(&named(&queries.join("\n")), 40);
+}
+
+/// The queries of all panels, and of the variables.
+fn queries(dashboard: &Value) -> Vec<String> {
+    let mut found = Vec::new();
+    let panels = dashboard["panels"].as_array().unwrap();
+    for target in panels
+        .iter()
+        .filter_map(|it| it["targets"].as_array())
+        .flatten()
+    {
+        found.push(target["expr"].as_str().unwrap().to_owned());
+    }
+    for variable in dashboard["templating"]["list"].as_array().unwrap() {
+        found.extend(variable["query"]["query"].as_str().map(str::to_owned));
+    }
+    found
+}
+
+#[test]
+fn panels_lie_beside_each_other_and_have_what_they_need() {
+    let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
+    assert_eq!(dashboard["id"], Value::Null, "an id belongs to one Grafana");
+    let (mut taken, mut ids) = (BTreeSet::new(), BTreeSet::new());
+    for panel in dashboard["panels"].as_array().unwrap() {
+        let title = panel["title"].as_str().unwrap();
+        assert!(ids.insert(panel["id"].as_u64().unwrap()), "{title}");
+        let at = |key: &str| panel["gridPos"][key].as_u64().unwrap();
+        assert!(at("x") + at("w") <= 24, "{title} is too wide");
+        for x in at("x")..at("x") + at("w") {
+            for y in at("y")..at("y") + at("h") {
+                assert!(taken.insert((x, y)), "{title} lies on another");
+            }
+        }
+        if panel["type"] == "row" {
+            continue;
+        }
+        assert!(
+            panel["description"]
+                .as_str()
+                .is_some_and(|it| !it.is_empty()),
+            "{title}"
+        );
+        assert!(
+            panel["fieldConfig"]["defaults"]["unit"].is_string(),
+            "{title}"
+        );
+        assert_eq!(panel["datasource"]["uid"], "${datasource}", "{title}");
+        let targets = panel["targets"].as_array().unwrap();
+        let mut letters = BTreeSet::new();
+        for target in targets {
+            assert!(letters.insert(target["refId"].as_str().unwrap()), "{title}");
+            let query = target["expr"].as_str().unwrap();
+            assert!(
+                query.contains("instance=~\"$instance\""),
+                "{title}: {query}"
+            );
+        }
+    }
+}
+
+/// A figure that nobody looks at is one too many, or one that was forgotten.
+#[test]
+fn every_figure_has_a_place_on_the_dashboard() {
+    let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
+    let text = queries(&dashboard).join("\n");
+    let named = named(&text);
+    let is_shown = |family: &String| {
+        let lines = ["", "_bucket", "_sum", "_count"];
+        lines
+            .iter()
+            .any(|ending| named.contains(&format!("{family}{ending}")))
+    };
+    let mut hidden: Vec<_> = told().into_iter().filter(|it| !is_shown(it)).collect();
+    // What a limit is drawn beside, or what is only for queries of one's own.
+    hidden.retain(|it| it != "process_virtual_memory_bytes");
+    assert!(hidden.is_empty(), "{hidden:?}");
+}

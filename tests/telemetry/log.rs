@@ -1,0 +1,115 @@
+//! The log: a line for each call, in two forms, at levels of the operator's choosing.
+
+use crate::support::process::{Process, Stopped};
+use crate::support::{Answer, fox};
+use serde_json::Value;
+
+/// Starts the program with these settings, makes a few calls, and returns the log with the job that was accepted.
+fn logged(settings: &[(&str, &str)], environment: &[(&str, &str)]) -> (String, Answer) {
+    let dir = tempfile::tempdir().unwrap();
+    let mut command = Process::command(dir.path(), settings);
+    command.envs(environment.iter().copied());
+    let process = Process::start_from(command, true);
+    let key = process.first_key.clone().unwrap();
+    let call = |method: &str, target: &str| process.call(method, target).bearer(&key);
+    let accepted = call("POST", "/api/v1/nb/text-generations")
+        .header("X-Request-Id", "the-first")
+        .json(&fox())
+        .expect(202);
+    let path = format!("/api/v1/jobs/{}?wait=30&note=zeppelin", accepted.job_id());
+    call("GET", &path)
+        .header("X-Request-Id", "the-second")
+        .expect(200);
+    process
+        .call("GET", &format!("/v1beta/models?key={key}"))
+        .header("X-Request-Id", "the-third")
+        .expect(200);
+    process
+        .call("GET", "/api/v1/nothing")
+        .header("X-Request-Id", "the-fourth")
+        .expect(401);
+    let Stopped { status, log } = process.terminate();
+    assert_eq!(status, Some(0), "{log}");
+    assert!(!log.contains(&key) && !log.contains("zeppelin"), "{log}");
+    (log, accepted)
+}
+
+#[test]
+fn each_call_has_a_line_with_who_what_and_how_long() {
+    let settings = [("LOG__FILTER", "info"), ("LOG__FORMAT", "json")];
+    let (log, accepted) = logged(&settings, &[]);
+    let lines: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}")))
+        .collect();
+    let line = |id: &str| {
+        let mut found = lines.iter().filter(|line| line["request_id"] == id);
+        let line = found
+            .next()
+            .unwrap_or_else(|| panic!("no line of {id} in {log}"));
+        assert!(found.next().is_none(), "one line for {id}");
+        assert_eq!(
+            (&line["target"], &line["level"]),
+            (&"tintype::requests".into(), &"INFO".into())
+        );
+        assert!(
+            line["timestamp"].is_string() && line["message"] == "answered",
+            "{line}"
+        );
+        assert!(line["duration_ms"].as_f64().unwrap() > 0.0, "{line}");
+        line.clone()
+    };
+    let (first, second) = (line("the-first"), line("the-second"));
+    let job = accepted.job_id();
+    assert_eq!(first["method"], "POST");
+    assert_eq!(first["route"], "/api/v1/nb/text-generations");
+    assert_eq!(
+        (&first["status"], &first["job"]),
+        (&202.into(), &job.as_str().into())
+    );
+    let account = first["account"].as_str().unwrap();
+    assert_eq!(account.len(), 36);
+    assert_eq!(second["route"], "/api/v1/jobs/{job_id}");
+    assert_eq!(second["path"], format!("/api/v1/jobs/{job}"));
+    assert_eq!(
+        (&second["job"], &second["account"]),
+        (&job.as_str().into(), &account.into())
+    );
+    assert_eq!(
+        (&line("the-third")["account"], &line("the-third")["status"]),
+        (&account.into(), &200.into())
+    );
+    let fourth = line("the-fourth");
+    assert_eq!(
+        (&fourth["status"], fourth.get("account")),
+        (&401.into(), None)
+    );
+}
+
+#[test]
+fn calls_that_went_well_are_left_out_unless_they_are_asked_for() {
+    let (log, _) = logged(&[], &[]);
+    assert!(!log.contains("tintype::requests"), "{log}");
+    assert!(log.contains("stopped"), "{log}");
+}
+
+#[test]
+fn the_usual_variable_sets_levels_below_the_own_one() {
+    let (log, _) = logged(&[], &[("RUST_LOG", "warn,tintype::requests=info")]);
+    assert_eq!(log.matches("tintype::requests").count(), 4, "{log}");
+    assert!(!log.contains("stopped"), "{log}");
+    let settings = [("LOG__FILTER", "off")];
+    let (log, _) = logged(&settings, &[("RUST_LOG", "trace")]);
+    assert_eq!(log, "");
+}
+
+#[test]
+fn text_for_a_file_has_no_colours() {
+    let (log, accepted) = logged(&[("LOG__FILTER", "info")], &[]);
+    assert!(!log.contains('\u{1b}'), "{log}");
+    let line = log.lines().find(|line| line.contains("the-first")).unwrap();
+    assert!(
+        line.contains(&format!("job={}", accepted.job_id())),
+        "{line}"
+    );
+}

@@ -1,0 +1,16 @@
+//! What an operator sees of a running service: its figures, its log, and its traces.
+
+mod charts;
+mod collector;
+mod figures;
+mod log;
+mod metrics;
+mod own_address;
+#[allow(
+    dead_code,
+    unused_imports,
+    reason = "shared with the tests of the HTTP edge, which use all of it"
+)]
+#[path = "../api/support/mod.rs"]
+mod support;
+mod traces;

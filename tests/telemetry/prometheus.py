@@ -1,0 +1,146 @@
+"""Prometheus itself reads the figures of the real program: promtool finds nothing to complain of, and a Prometheus on loopback that
+scrapes it answers every query of the dashboard and evaluates every alert.
+
+Run by tests/compat/served.py, which starts the program.
+"""
+
+import json
+import os
+import pathlib
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+import urllib.request
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+DEPLOY = ROOT / "deploy"
+URL = os.environ["TINTYPE_URL"]
+PATIENCE = 60
+
+
+def call(url, body=None, key=None):
+    headers = {"Content-Type": "application/json"}
+    if key:
+        headers["Authorization"] = f"Bearer {key}"
+    data = json.dumps(body).encode() if body is not None else None
+    request = urllib.request.Request(url, data, headers)
+    with urllib.request.urlopen(request, timeout=30) as answer:
+        return answer.read().decode()
+
+
+def pictures(count):
+    """Jobs that are made, so that there is something to count."""
+    key = os.environ["TINTYPE_KEY"]
+    for _ in range(count):
+        body = {"prompt": "a red fox in the snow", "aspect_ratio": "1:1"}
+        job = json.loads(call(f"{URL}/api/v1/nb/text-generations", body, key))["job_id"]
+        call(f"{URL}/api/v1/jobs/{job}?wait=30", key=key)
+
+
+def promtool(*arguments, text=None):
+    done = subprocess.run(["promtool", *arguments], input=text, capture_output=True, text=True, cwd=DEPLOY / "prometheus")
+    if done.returncode or (text and (done.stdout or done.stderr)):
+        raise SystemExit(f"promtool {' '.join(arguments)}:\n{done.stdout}{done.stderr}")
+
+
+def free_port():
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+def until(what, look):
+    deadline = time.monotonic() + PATIENCE
+    while time.monotonic() < deadline:
+        try:
+            if found := look():
+                return found
+        except OSError:
+            pass
+        time.sleep(0.2)
+    raise SystemExit(f"waited in vain until {what}")
+
+
+def queries():
+    """What the panels ask, with the variables as Grafana would fill them in."""
+    dashboard = json.loads((DEPLOY / "grafana/dashboard.json").read_text())
+    asked = [(panel["title"], it["expr"]) for panel in dashboard["panels"] for it in panel.get("targets", [])]
+    asked += [(it["name"], it["expr"]) for it in dashboard["annotations"]["list"]]
+    for title, query in asked:
+        for variable, value in {"$__rate_interval": "20s", "$job": ".*", "$instance": ".*"}.items():
+            query = query.replace(variable, value)
+        yield title, query
+
+
+def watched(prometheus):
+    def get(path, **parameters):
+        query = urllib.parse.urlencode(parameters)
+        return json.loads(call(f"{prometheus}/api/v1/{path}?{query}"))["data"]
+
+    def value(query):
+        found = get("query", query=query)["result"]
+        return float(found[0]["value"][1]) if found else 0
+
+    until("Prometheus has scraped three times", lambda: value('count_over_time(up{job="tintype"}[1m])') >= 3)
+    assert value('up{job="tintype"}') == 1
+    scraped = value("sum(tintype_jobs_ended_total)")
+    pictures(2)
+    until("the new pictures are seen", lambda: value("sum(tintype_jobs_ended_total)") == scraped + 2)
+    answered = 0
+    for title, query in queries():
+        # Restarts: there is none.
+        if not get("query", query=query)["result"] and title != "Restarts":
+            raise SystemExit(f"nothing to show in «{title}»: {query}")
+        answered += 1
+    rules = until("the alerts are evaluated", lambda: evaluated(get("rules")["groups"]))
+    firing = [rule["name"] for rule in rules if rule["state"] == "firing"]
+    assert not firing, firing
+    print(f"{answered} queries answered, {len(rules)} alerts evaluated, none fires")
+
+
+def evaluated(groups):
+    rules = [rule for group in groups for rule in group["rules"]]
+    broken = [f"{rule['name']}: {rule['lastError']}" for rule in rules if rule["health"] == "err"]
+    if broken:
+        raise SystemExit("\n".join(broken))
+    return rules if rules and all(rule["health"] == "ok" for rule in rules) else None
+
+
+def main():
+    pictures(3)
+    promtool("check", "metrics", text=call(f"{URL}/metrics"))
+    promtool("check", "rules", "alerts.yml")
+    promtool("test", "rules", "alerts_test.yml")
+    promtool("check", "config", "prometheus.yml")
+    with tempfile.TemporaryDirectory() as directory:
+        config = {
+            "global": {"scrape_interval": "1s", "evaluation_interval": "1s"},
+            "rule_files": [str(DEPLOY / "prometheus/alerts.yml")],
+            "scrape_configs": [
+                {"job_name": "tintype", "static_configs": [{"targets": [URL.removeprefix("http://")]}]}
+            ],
+        }
+        # JSON is YAML as well.
+        (pathlib.Path(directory) / "prometheus.yml").write_text(json.dumps(config))
+        address = f"127.0.0.1:{free_port()}"
+        command = [
+            "prometheus",
+            f"--config.file={directory}/prometheus.yml",
+            f"--storage.tsdb.path={directory}/data",
+            f"--web.listen-address={address}",
+            "--log.level=error",
+        ]
+        prometheus = subprocess.Popen(command)
+        try:
+            watched(f"http://{address}")
+        finally:
+            prometheus.terminate()
+            prometheus.wait(timeout=30)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
