@@ -67,7 +67,7 @@ fn configure(place: &Place, peer: &Peer) {
          [tiers.fast]\nbackends = [{{ name = \"peer\" }}]\n\
          [egress]\nallow = [\"127.0.0.0/8\"]\n\
          [webhooks]\nretry_delays_seconds = [1, 1, 1, 1, 1, 1]\n\
-         [jobs]\nmax_runs = 1000\n\
+         [jobs]\nmax_runs = 100\n\
          [first_run]\nbalance = \"{BALANCE}.00\"\n"
     );
     fs::write(place.path("config.toml"), text).expect("a configuration");
