@@ -13,6 +13,8 @@ use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 
 /// Where the store of a child lies.
 pub const STORE: &str = "store";
+/// How long others may still be answered after a failure.
+const LAST_WORDS: Duration = Duration::from_millis(300);
 const DIRECTORY: &str = "TINTYPE_CRASHES_DIRECTORY";
 
 /// Small files and short rounds, so that a short story recycles files and gives sled much to do.
@@ -29,6 +31,21 @@ pub fn options() -> SledOptions {
         },
         commit_timeout: Duration::from_millis(700),
         ..SledOptions::new(Arc::new(|error| say(&format!("failed: {error}"))))
+    }
+}
+
+/// The same for the child: it ends a moment after a failure, as the service does. The commit that hangs is never answered.
+fn options_of_child() -> SledOptions {
+    let on_failure = |error: &EngineError| {
+        say(&format!("failed: {error}"));
+        std::thread::spawn(|| {
+            std::thread::sleep(LAST_WORDS);
+            end(3)
+        });
+    };
+    SledOptions {
+        on_failure: Arc::new(on_failure),
+        ..options()
     }
 }
 
@@ -73,7 +90,7 @@ fn plays_the_story_as_a_child() {
     say("");
     let mut number = 0;
     for round in 0..script::ROUNDS {
-        let engine = match SledEngine::open(&directory.join(STORE), options()) {
+        let engine = match SledEngine::open(&directory.join(STORE), options_of_child()) {
             Ok(engine) => Arc::new(engine),
             Err(error) => {
                 say(&format!("not opened: {error}"));

@@ -160,7 +160,8 @@ impl Matrix {
             Some(0) if said.through => Ok(()),
             Some(2 | 3) if !died => {
                 let last = said.lines.last().map_or("", String::as_str);
-                let told = last.starts_with("refused: ") || last.starts_with("not opened: ");
+                let words = ["refused: ", "not opened: ", "failed: "];
+                let told = words.iter().any(|it| last.starts_with(it));
                 if said.failures > 1 {
                     return Err("the failure was told more than once".into());
                 }
