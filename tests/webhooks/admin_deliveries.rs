@@ -50,7 +50,14 @@ fn a_delivery_on_the_wire() {
     assert_eq!(delivery["created_at"], crate::support::clock::START);
     let attempt = &delivery["attempts"][0];
     let names: Vec<&String> = attempt.as_object().unwrap().keys().collect();
-    let expected = ["at", "duration_ms", "error", "response_body", "status_code"];
+    let expected = [
+        "at",
+        "duration_ms",
+        "error",
+        "response_body",
+        "status_code",
+        "url",
+    ];
     assert_eq!(names, expected);
     assert_eq!(
         millis(&delivery["next_attempt_at"]),

@@ -74,7 +74,7 @@ kinds!(
     /// How a delivery stands.
     DeliveryStatus => words(["pending", "delivered", "failed"]),
     /// Why a delivery is given up.
-    DeliveryReason => words(["attempts exhausted", "webhook deleted"]),
+    DeliveryReason => words(["attempts exhausted", "webhook deleted", "webhook url changed"]),
     /// Which interface a job came by.
     OriginWord => words(["native", "synchronous"]),
     /// Who made a change.
