@@ -18,7 +18,10 @@ fn a_running_job_is_finished_within_the_grace_period() {
     assert_eq!(refused.kind(), std::io::ErrorKind::ConnectionRefused);
     assert!(service.status().is_none(), "the job is still being made");
     assert_eq!(service.code(), Some(0), "{}", service.end());
-    assert!(!service.end().contains("ERROR"), "{}", service.end());
+    let log = service.end();
+    // What actix says of a connection that comes in between the end of its workers and that of its listener.
+    let own = |line: &&str| line.contains("ERROR") && !line.contains("accept: No workers");
+    assert_eq!(log.lines().find(own), None, "{log}");
 
     let service = place.serve();
     let client = service.client(&key);
