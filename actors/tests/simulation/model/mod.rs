@@ -29,6 +29,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::tally::Tally;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::IdempotencyRecord;
@@ -73,6 +74,8 @@ pub struct Model {
     next_window: u64,
     purses: BTreeMap<AccountId, Purse>,
     keys: BTreeMap<KeyId, KeyMoney>,
+    /// Pictures, failures and charges of an account's key on a day.
+    tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
     pub jobs: BTreeMap<JobId, Known>,
     of_life: BTreeMap<JobId, OfLife>,
     names: Names,
@@ -101,6 +104,7 @@ struct Changed {
     ended: BTreeMap<JobId, Option<Box<Job>>>,
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
     spent: BTreeMap<KeyId, Option<KeySpending>>,
+    tallies: BTreeMap<(AccountId, i64, KeyId), Option<Tally>>,
     names: BTreeMap<Used, Option<IdempotencyRecord>>,
     deliveries: BTreeMap<DeliveryId, Option<Delivery>>,
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
@@ -129,6 +133,7 @@ impl Model {
             next_window: 0,
             purses: BTreeMap::new(),
             keys: BTreeMap::new(),
+            tallies: BTreeMap::new(),
             jobs: BTreeMap::new(),
             of_life: BTreeMap::new(),
             names: Names::default(),
@@ -200,6 +205,7 @@ impl Model {
         let (mut moved, ended) = self.jobs_step(&mut changed, &mut told);
         self.lines_step(&mut changed, &mut moved);
         self.spending_step(&changed, &ended);
+        self.tallies_step(&changed.tallies, &ended);
         self.names_step(changed.names);
         self.accounts_step(&changed.accounts, &moved);
         let deliveries = deliveries::Step {
@@ -236,6 +242,9 @@ impl Model {
                 Change::EndedJob(id, it) => drop(changed.ended.insert(id, it)),
                 Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
                 Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
+                Change::Tally(account, day, key, it) => {
+                    changed.tallies.insert((account, day, key), it);
+                }
                 Change::Name(used, it) => drop(changed.names.insert(used, it)),
                 Change::Delivery(id, it) => drop(changed.deliveries.insert(id, it)),
                 Change::DeliveryAccount(id, it) => drop(changed.delivery_accounts.insert(id, it)),
