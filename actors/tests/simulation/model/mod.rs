@@ -90,6 +90,8 @@ pub struct Model {
     pub set_back: i64,
     /// The highest moment that was ever seen.
     clock_high: i64,
+    /// When a job's actor last died of a panic: the dispatcher notices it within half a minute.
+    pub actor_died: i64,
     /// Storage has failed in this life.
     pub storage_failed: bool,
     /// An orderly stop has been asked for in this life.
@@ -145,6 +147,7 @@ impl Model {
             uptime: 0,
             set_back: 0,
             clock_high: 0,
+            actor_died: i64::MIN / 2,
             storage_failed: false,
             stopping: false,
         }

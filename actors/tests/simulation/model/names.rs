@@ -60,7 +60,8 @@ impl Names {
         let uses = self.uses.entry(key).or_default();
         let nothing = &self.nothing;
         let stands = |it: &Use| !it.forgotten && it.expires_at > at && !nothing.contains(&it.made);
-        let doubled = uses.iter().any(stands);
+        // Only the last use counts: it was made because those before it were over, whatever the clock says by now.
+        let doubled = uses.last().is_some_and(stands);
         uses.push(Use {
             made,
             expires_at: used.expires_at,
