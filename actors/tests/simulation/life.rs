@@ -23,6 +23,8 @@ use tokio::time::sleep;
 
 /// How long callers are still told of a failure before the process ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+/// An orderly stop takes up to a minute; before it a job's actor may have died unnoticed for half of one.
+const NOTICED: i64 = 120_000;
 /// How long the calm at the end may last. Deliveries that were recorded under a clock that ran ahead wait for long.
 const CALM: u64 = 24 * 60;
 
@@ -219,7 +221,8 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
             world.model.lock().count("orderly stops");
             process.system.drain(grace).await;
             let running = process.system.depths().await.running;
-            if running > 0 {
+            let died = world.model.lock().actor_died;
+            if running > 0 && world.uptime() > died + NOTICED {
                 world.fault(format!("{running} runs were left at an orderly stop"));
             }
             process.system.stop();

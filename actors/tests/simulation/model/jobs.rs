@@ -83,6 +83,21 @@ impl Model {
         );
         let (mut moved, mut over): (BTreeMap<AccountId, Moved>, _) = (BTreeMap::new(), Vec::new());
         let begun = self.begun(&live);
+        for job in ended.values().flatten() {
+            let no_answer = matches!(
+                &job.state,
+                JobState::Failed {
+                    kind: FailureKind::Unavailable
+                        | FailureKind::TimedOut
+                        | FailureKind::Canceled
+                        | FailureKind::Interrupted,
+                    ..
+                }
+            );
+            if no_answer && job.origin == Origin::Synchronous {
+                self.names.came_to_nothing(job.id.0);
+            }
+        }
         for (id, job) in &live {
             match job {
                 Some(job) if self.jobs.contains_key(id) => self.goes_on(job, &begun, told),

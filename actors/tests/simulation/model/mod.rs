@@ -29,6 +29,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::tally::Tally;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::IdempotencyRecord;
@@ -73,6 +74,8 @@ pub struct Model {
     next_window: u64,
     purses: BTreeMap<AccountId, Purse>,
     keys: BTreeMap<KeyId, KeyMoney>,
+    /// Pictures, failures and charges of an account's key on a day.
+    tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
     pub jobs: BTreeMap<JobId, Known>,
     of_life: BTreeMap<JobId, OfLife>,
     names: Names,
@@ -87,6 +90,8 @@ pub struct Model {
     pub set_back: i64,
     /// The highest moment that was ever seen.
     clock_high: i64,
+    /// When a job's actor last died of a panic: the dispatcher notices it within half a minute.
+    pub actor_died: i64,
     /// Storage has failed in this life.
     pub storage_failed: bool,
     /// An orderly stop has been asked for in this life.
@@ -101,6 +106,7 @@ struct Changed {
     ended: BTreeMap<JobId, Option<Box<Job>>>,
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
     spent: BTreeMap<KeyId, Option<KeySpending>>,
+    tallies: BTreeMap<(AccountId, i64, KeyId), Option<Tally>>,
     names: BTreeMap<Used, Option<IdempotencyRecord>>,
     deliveries: BTreeMap<DeliveryId, Option<Delivery>>,
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
@@ -129,6 +135,7 @@ impl Model {
             next_window: 0,
             purses: BTreeMap::new(),
             keys: BTreeMap::new(),
+            tallies: BTreeMap::new(),
             jobs: BTreeMap::new(),
             of_life: BTreeMap::new(),
             names: Names::default(),
@@ -140,6 +147,7 @@ impl Model {
             uptime: 0,
             set_back: 0,
             clock_high: 0,
+            actor_died: i64::MIN / 2,
             storage_failed: false,
             stopping: false,
         }
@@ -200,6 +208,7 @@ impl Model {
         let (mut moved, ended) = self.jobs_step(&mut changed, &mut told);
         self.lines_step(&mut changed, &mut moved);
         self.spending_step(&changed, &ended);
+        self.tallies_step(&changed.tallies, &ended);
         self.names_step(changed.names);
         self.accounts_step(&changed.accounts, &moved);
         let deliveries = deliveries::Step {
@@ -236,6 +245,9 @@ impl Model {
                 Change::EndedJob(id, it) => drop(changed.ended.insert(id, it)),
                 Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
                 Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
+                Change::Tally(account, day, key, it) => {
+                    changed.tallies.insert((account, day, key), it);
+                }
                 Change::Name(used, it) => drop(changed.names.insert(used, it)),
                 Change::Delivery(id, it) => drop(changed.deliveries.insert(id, it)),
                 Change::DeliveryAccount(id, it) => drop(changed.delivery_accounts.insert(id, it)),

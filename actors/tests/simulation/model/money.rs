@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+use tintype_storage::domain::tally::Tally;
 
 const DAY: i64 = 86_400_000;
 
@@ -251,6 +252,31 @@ impl Model {
             })
             .collect();
         self.faults.extend(over);
+    }
+
+    /// Each job is counted on the day of its end, in the commit that ends it.
+    pub(super) fn tallies_step(
+        &mut self,
+        written: &BTreeMap<(AccountId, i64, KeyId), Option<Tally>>,
+        ended: &[Ended],
+    ) {
+        for job in ended {
+            let place = (job.account, job.at.div_euclid(DAY), job.key);
+            let (done, failed, spent) = self.tallies.entry(place).or_default();
+            *done += u64::from(job.done);
+            *failed += u64::from(!job.done);
+            *spent += if job.done { job.price } else { 0 };
+            if !written.contains_key(&place) {
+                self.fault("the end of a job is not in its key's tally".to_owned());
+            }
+        }
+        for (place, tally) in written {
+            let known = self.tallies.get(place).copied();
+            let found = tally.map(|it| (it.done, it.failed, millionths(it.spent)));
+            if found != known {
+                self.fault(format!("a tally is {found:?}, by the jobs {known:?}"));
+            }
+        }
     }
 
     /// The account records say what is true, and do so in the very commit that changes it.

@@ -2,7 +2,7 @@
 
 use super::Model;
 use super::records::Used;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::IdempotencyRecord;
 use uuid::Uuid;
@@ -19,6 +19,8 @@ struct Use {
 #[derive(Default)]
 pub struct Names {
     uses: BTreeMap<(AccountId, u8, String), Vec<Use>>,
+    /// Jobs whose callers waited and got no answer: keys no longer stand for them.
+    nothing: BTreeSet<Uuid>,
 }
 
 impl Names {
@@ -38,6 +40,11 @@ impl Names {
         })
     }
 
+    /// A job came to nothing: its key is free.
+    pub fn came_to_nothing(&mut self, job: Uuid) {
+        self.nothing.insert(job);
+    }
+
     /// Was the record of a use that ended then removed before?
     fn is_forgotten(&self, key: &(AccountId, u8, String), expires_at: i64) -> bool {
         let uses = self.uses.get(key);
@@ -51,7 +58,10 @@ impl Names {
     pub fn used(&mut self, used: &Used, made: Uuid, at: i64) -> Option<String> {
         let key = (used.account, used.call, used.name.clone());
         let uses = self.uses.entry(key).or_default();
-        let doubled = uses.iter().any(|it| !it.forgotten && it.expires_at > at);
+        let nothing = &self.nothing;
+        let stands = |it: &Use| !it.forgotten && it.expires_at > at && !nothing.contains(&it.made);
+        // Only the last use counts: it was made because those before it were over, whatever the clock says by now.
+        let doubled = uses.last().is_some_and(stands);
         uses.push(Use {
             made,
             expires_at: used.expires_at,
@@ -72,8 +82,11 @@ impl Model {
                 let is = |it: &&mut Use| it.expires_at == used.expires_at && !it.forgotten;
                 uses.iter_mut().find(is)
             });
+            let nothing = &self.names.nothing;
             match (record, found) {
-                (None, Some(known)) if known.expires_at <= self.clock_high => {
+                (None, Some(known))
+                    if known.expires_at <= self.clock_high || nothing.contains(&known.made) =>
+                {
                     known.forgotten = true;
                     self.count("names forgotten");
                 }

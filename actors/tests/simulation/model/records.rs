@@ -8,6 +8,7 @@ use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::tally::Tally;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
@@ -22,6 +23,8 @@ pub enum Change {
     EndedJob(JobId, Option<Box<Job>>),
     Line(AccountId, TransactionId, Option<LedgerEntry>),
     Spent(KeyId, Option<KeySpending>),
+    /// Of an account's key, on a day.
+    Tally(AccountId, i64, KeyId, Option<Tally>),
     Name(Used, Option<IdempotencyRecord>),
     Webhook(WebhookId, Option<Webhook>),
     WebhookAccount(WebhookId, Option<AccountId>),
@@ -89,6 +92,17 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             )
         }
         b'u' => Change::Spent(KeyId(id(rest)?), record(value)?),
+        b'd' => {
+            let (account, rest) = rest.split_at_checked(16)?;
+            let (day, key) = rest.split_at_checked(8)?;
+            let day = i64::from_be_bytes(day.try_into().ok()?);
+            Change::Tally(
+                AccountId(id(account)?),
+                day,
+                KeyId(id(key)?),
+                record(value)?,
+            )
+        }
         b'i' => {
             let (account, rest) = rest.split_at_checked(16)?;
             let (call, rest) = rest.split_first()?;

@@ -99,8 +99,16 @@ impl Segments {
         self.state.lock().spare = spare.is_file().then_some(spare);
     }
 
-    /// A file to write over, if there is one.
-    pub fn take_spare(&self) -> Option<PathBuf> {
-        self.state.lock().spare.take()
+    /// Gives the file to write over this name, if there is one.
+    ///
+    /// Under the lock: a file that is let go of meanwhile takes the spare's name, and would be given away in its place, and
+    /// the spare that is then still noted would not be there.
+    pub fn rename_spare(&self, to: &Path) -> io::Result<()> {
+        let mut state = self.state.lock();
+        if let Some(spare) = &state.spare {
+            fs::rename(spare, to)?;
+            state.spare = None;
+        }
+        Ok(())
     }
 }

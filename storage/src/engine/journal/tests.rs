@@ -5,6 +5,7 @@ use super::{Faults, GroupNumber, Journal, Layout, Segments, frame, replay};
 use crate::engine::{Key, Value};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use tempfile::TempDir;
 
 type Group = Vec<(Key, Option<Value>)>;
@@ -299,4 +300,39 @@ fn a_file_that_cannot_be_written_is_an_error() {
     let segments = Segments::new(LAYOUT);
     assert!(Journal::begin(directory.path(), LAYOUT, 1, segments).is_err());
     assert!(OpenOptions::new().write(true).open(&path).is_err());
+}
+
+/// Whoever applies lets go of files at any moment, also while the writer begins one.
+#[test]
+fn files_are_let_go_of_while_others_are_begun() {
+    let directory = tempfile::tempdir().expect("directory");
+    // Every group begins a file.
+    let layout = Layout {
+        segment_bytes: 1,
+        kept: 1,
+        ..LAYOUT
+    };
+    let segments = Segments::new(layout);
+    let mut journal = Journal::begin(directory.path(), layout, 1, segments.clone()).expect("begin");
+    let (written, over) = (AtomicU64::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !over.load(Ordering::Relaxed) {
+                segments
+                    .release(written.load(Ordering::Relaxed))
+                    .expect("release");
+            }
+        });
+        for _ in 0..1_500 {
+            journal.gather(&group(1));
+            match journal.write() {
+                Ok(number) => written.store(number, Ordering::Relaxed),
+                Err(error) => {
+                    over.store(true, Ordering::Relaxed);
+                    panic!("{error}");
+                }
+            }
+        }
+        over.store(true, Ordering::Relaxed);
+    });
 }

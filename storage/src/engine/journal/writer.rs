@@ -4,7 +4,7 @@ use super::header::{HEADER_BYTES, Header};
 use super::segments::{self, Segments};
 use super::{GroupNumber, Layout, frame};
 use crate::engine::{Key, Value};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -68,7 +68,7 @@ impl Journal {
         let bytes = self.buffer.len() as u64;
         let empty = self.current.end == HEADER_BYTES as u64;
         if self.current.end + bytes > self.layout.segment_bytes && !empty {
-            let spare = self.segments.take_spare();
+            let spare = Some(&self.segments);
             let next = Current::begin(&self.directory, self.layout, number, spare)?;
             let full = std::mem::replace(&mut self.current, next);
             self.segments.add(full.path, number - 1);
@@ -93,16 +93,16 @@ impl Journal {
 }
 
 impl Current {
-    /// Makes a file, or takes `spare` again. Name and head are on the disk before any group is.
+    /// Makes a file, or takes the one again that `spare` has. Name and head are on the disk before any group is.
     fn begin(
         directory: &Path,
         layout: Layout,
         first: GroupNumber,
-        spare: Option<PathBuf>,
+        spare: Option<&Segments>,
     ) -> io::Result<Self> {
         let path = segments::path(directory, first);
         if let Some(spare) = spare {
-            fs::rename(spare, &path)?;
+            spare.rename_spare(&path)?;
         }
         let mut file = OpenOptions::new()
             .create(true)

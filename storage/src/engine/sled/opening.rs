@@ -95,14 +95,11 @@ mod tests {
                 .contains("the disk does not answer")
         );
         drop(keep);
-        let long = watched(SHORT, |steps| {
-            let begun = Instant::now();
-            while begun.elapsed() < SHORT * 4 {
-                steps.begin();
-            }
+        let goes_on = watched(SHORTEST_LIMIT * 100, |steps| {
+            steps.begin();
             Ok(7)
         });
-        assert_eq!(long.unwrap(), 7);
+        assert_eq!(goes_on.unwrap(), 7);
     }
 
     #[test]
