@@ -26,7 +26,7 @@ pub fn request(process: &Process) -> Option<usize> {
         account,
         key,
         price: chance.pick(&PRICES)?,
-        tier: chance.pick(&Tier::ALL)?,
+        tier: chance.pick(Tier::ALL)?,
         synchronous: chance.one_in(6),
         callback: named.map(|hook| (hook.id, hook.url)),
         name: chance
@@ -116,12 +116,13 @@ pub async fn send(process: Process, number: usize) {
         .map_err(ToString::to_string);
     let faults = world.model.lock().faults.len();
     world.model.lock().answered(call, &outcome, world.now());
-    let model = world.model.lock();
-    let job = |job: JobId| model.name_of(job).replace("of ", "");
-    let said = said
-        .map(|(id, replayed)| format!("{}{}", job(id), if replayed { ", replayed" } else { "" }));
-    let new: Vec<String> = model.faults[faults..].to_vec();
-    drop(model);
+    let (said, new) = {
+        let model = world.model.lock();
+        let job = |job: JobId| model.name_of(job).replace("of ", "");
+        let told =
+            |(id, replayed)| format!("{}{}", job(id), if replayed { ", replayed" } else { "" });
+        (said.map(told), model.faults[faults..].to_vec())
+    };
     world.tell(format!("request {number} is answered {said:?} {new:?}"));
     let Ok(accepted) = outcome else { return };
     if request.synchronous {
