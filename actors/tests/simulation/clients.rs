@@ -2,6 +2,7 @@
 
 use crate::life::Process;
 use crate::model::{Request, amount};
+use crate::world::World;
 use tintype_actors::account::{AcceptJob, ApplyEvent};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -9,7 +10,7 @@ use tintype_storage::domain::job::{Brief, Callback, JobEvent, Origin, Words};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
-use tintype_storage::store::{IdempotencyUse, NewJob};
+use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
 use tokio::sync::oneshot;
 
 const PRICES: [i64; 4] = [39_000, 67_000, 134_000, 240_000];
@@ -110,24 +111,27 @@ pub async fn send(process: Process, number: usize) {
         }
         return model.unanswered(call);
     };
-    let said = outcome
-        .as_ref()
-        .map(|it| (it.job, it.replayed))
-        .map_err(ToString::to_string);
-    let faults = world.model.lock().faults.len();
-    world.model.lock().answered(call, &outcome, world.now());
-    let (said, new) = {
-        let model = world.model.lock();
-        let job = |job: JobId| model.name_of(job).replace("of ", "");
-        let told =
-            |(id, replayed)| format!("{}{}", job(id), if replayed { ", replayed" } else { "" });
-        (said.map(told), model.faults[faults..].to_vec())
-    };
-    world.tell(format!("request {number} is answered {said:?} {new:?}"));
+    let said = hold_against_model(world, call, &outcome);
+    world.tell(format!("request {number} is answered {said}"));
     let Ok(accepted) = outcome else { return };
     if request.synchronous {
         wait(&process, request.account, accepted.job).await;
     }
+}
+
+/// Holds an answer against the model, and says what it was and what is wrong with it.
+fn hold_against_model(world: &World, call: u64, outcome: &Result<Accepted, AcceptError>) -> String {
+    let mut model = world.model.lock();
+    let faults = model.faults.len();
+    model.answered(call, outcome, world.now());
+    let said = match outcome {
+        Ok(it) if it.replayed => format!("as a replay {}", model.name_of(it.job)),
+        Ok(it) => format!("with the making {}", model.name_of(it.job)),
+        Err(error) => format!("no: {error}"),
+    };
+    let new = model.faults[faults..].iter();
+    let new: Vec<String> = new.map(|fault| format!("; FAULT {fault}")).collect();
+    said + &new.concat()
 }
 
 /// Waits for the end of a job, as callers of the synchronous interface do.

@@ -170,8 +170,16 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         ..sound.job.clone()
     };
     sound.put(ended(&lost), &lost);
-    let sentence = format!("job {id} has ended and named a callback, and no delivery tells of it");
-    sound.finds(std::slice::from_ref(&sentence));
+    // The job is on no tally either, as no commit has ended it.
+    let finds = |sound: &Sound, expected: &[String]| {
+        let mut faults = sound.till.faults();
+        faults.retain(|it| !it.contains("tally"));
+        assert_eq!(faults, expected);
+    };
+    let sentence = [format!(
+        "job {id} has ended and named a callback, and no delivery tells of it"
+    )];
+    finds(&sound, &sentence);
     // Where older ones are forgotten, nothing is missing of them.
     let store = &sound.till.store;
     let forget = |before| {
@@ -179,7 +187,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         commit_and_wait(&**store.engine(), step.unwrap().writes).expect("commit");
     };
     forget(at(3_000_000));
-    sound.finds(&[sentence]);
+    finds(&sound, &sentence);
     let last = Delivery::new(
         DeliveryId(uuid(78)),
         &webhook(),
@@ -190,7 +198,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
     let over = delivery::webhook_deleted(&last, at(6));
     commit_and_wait(&**store.engine(), store.add_delivery(&over)).expect("commit");
     forget(at(90_000_001));
-    sound.finds(&[]);
+    finds(&sound, &[]);
     // Those whose callers waited, and those that named none, owe none.
     let store = &Sound::new();
     let waited = Job {
@@ -198,13 +206,13 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         ..lost.clone()
     };
     store.put(ended(&waited), &waited);
-    store.finds(&[]);
+    finds(store, &[]);
     let unnamed = Job {
         callback: None,
         ..lost
     };
     store.put(ended(&unnamed), &unnamed);
-    store.finds(&[]);
+    finds(store, &[]);
 }
 
 #[test]

@@ -236,10 +236,14 @@ impl Engine for SledEngine {
 impl Drop for SledEngine {
     fn drop(&mut self) {
         self.close();
-        // The last one to let go of sled makes it sync its log, and panic where the disk refuses. All that was answered is in
-        // the journal, so nothing is lost by that.
+        // The last one to let go of sled makes it sync its log: it panics where the disk refuses, and waits for ever where the
+        // disk hangs. All that was answered is in the journal, so nothing is lost by either.
         let tree = self.tree.take();
-        if catch_unwind(AssertUnwindSafe(|| drop(tree))).is_err() {
+        let let_go = move |_: &opening::Steps| {
+            drop(tree);
+            Ok(())
+        };
+        if opening::watched(opening::SHORTEST_LIMIT, let_go).is_err() {
             tracing::warn!(
                 "the store behind the journal could not be synced when it was closed; the next start makes it good"
             );

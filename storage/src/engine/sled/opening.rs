@@ -1,4 +1,4 @@
-//! Opening that does not wait for ever: a disk that hangs while a store is opened is told of, as one that hangs later is.
+//! Opening and letting go that do not wait for ever: a disk that hangs meanwhile is told of, as one that hangs later is.
 //!
 //! The work is done on a thread of its own, which says before each step how long that may take. When a step takes longer,
 //! whoever opens gets an error, and the process ends; the thread may never come back.
