@@ -6,11 +6,14 @@ use std::env;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_storage::engine::journal::Layout;
 use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 
+/// The engine has said that it failed.
+static FAILED: AtomicBool = AtomicBool::new(false);
 /// Where the store of a child lies.
 pub const STORE: &str = "store";
 /// How long others may still be answered after a failure.
@@ -37,6 +40,7 @@ pub fn options() -> SledOptions {
 /// The same for the child: it ends a moment after a failure, as the service does. The commit that hangs is never answered.
 fn options_of_child() -> SledOptions {
     let on_failure = |error: &EngineError| {
+        FAILED.store(true, Ordering::SeqCst);
         say(&format!("failed: {error}"));
         std::thread::spawn(|| {
             std::thread::sleep(LAST_WORDS);
@@ -86,6 +90,15 @@ fn plays_the_story_as_a_child() {
     let Some(directory) = env::var_os(DIRECTORY).map(PathBuf::from) else {
         return;
     };
+    // The story expects to read what it has written. After a failure it may not; then that is what ends it.
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if std::thread::current().name() != Some("applier") && FAILED.load(Ordering::SeqCst) {
+            say("refused: a read");
+            end(3)
+        }
+        usual(panic);
+    }));
     // The test harness has begun a line of its own.
     say("");
     let mut number = 0;

@@ -9,6 +9,9 @@ const INPUT_OUTPUT: i32 = 5;
 
 /// The error, and what to do.
 pub fn explain(error: &io::Error) -> String {
+    if let Some(code) = code_in_words(error) {
+        return explain(&io::Error::from_raw_os_error(code));
+    }
     use io::ErrorKind::{
         AlreadyExists, NotADirectory, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem,
         StorageFull,
@@ -33,6 +36,13 @@ pub fn explain(error: &io::Error) -> String {
     format!("{error}; {advice}")
 }
 
+/// sled hands its errors on as what `{:?}` made of them.
+fn code_in_words(error: &io::Error) -> Option<i32> {
+    let text = error.to_string();
+    let (code, _) = text.strip_prefix("Os { code: ")?.split_once(',')?;
+    code.parse().ok()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -52,5 +62,12 @@ mod tests {
             assert!(text.contains(word), "{code}: {text}");
         }
         assert_eq!(explain(&io::Error::other("odd")), "odd");
+    }
+
+    #[test]
+    fn an_error_that_sled_has_put_into_words_is_told_like_any_other() {
+        let original = io::Error::from_raw_os_error(5);
+        let worded = io::Error::new(original.kind(), format!("{original:?}"));
+        assert_eq!(explain(&worded), explain(&original));
     }
 }
