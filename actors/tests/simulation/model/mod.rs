@@ -74,6 +74,8 @@ pub struct Model {
     next_window: u64,
     purses: BTreeMap<AccountId, Purse>,
     keys: BTreeMap<KeyId, KeyMoney>,
+    /// The moments of charges of the commit at hand.
+    charged_at: BTreeMap<JobId, i64>,
     /// Pictures, failures and charges of an account's key on a day.
     tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
     pub jobs: BTreeMap<JobId, Known>,
@@ -135,6 +137,7 @@ impl Model {
             next_window: 0,
             purses: BTreeMap::new(),
             keys: BTreeMap::new(),
+            charged_at: BTreeMap::new(),
             tallies: BTreeMap::new(),
             jobs: BTreeMap::new(),
             of_life: BTreeMap::new(),
