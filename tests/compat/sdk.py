@@ -171,7 +171,16 @@ def frail() -> None:
     garbage = lambda: client.models.generate_content(model="fast", contents="garbage")
     refused("garbage of a back end", errors.ServerError, 500, "INTERNAL", garbage)
     chunks = []
-    stream = lambda: chunks.extend(client.models.generate_content_stream(model="fast", contents="slow"))
+
+    def stream() -> None:
+        while not chunks:
+            try:
+                chunks.extend(client.models.generate_content_stream(model="fast", contents="slow"))
+            except errors.ServerError as error:
+                # A call below had the only place.
+                if error.code != 503:
+                    raise
+
     slow = threading.Thread(target=stream)
     slow.start()
     while True:
