@@ -32,6 +32,15 @@ const CREATIONS: [(&str, usize, Option<&str>); 4] = [
         Some("load"),
     ),
 ];
+const RIVAL: [(&str, usize, Option<&str>); 3] = [
+    ("FastAPI + PostgreSQL, 1 account", 1, None),
+    ("FastAPI + PostgreSQL, 1,000 accounts", 1_000, None),
+    (
+        "FastAPI + PostgreSQL, 1,000 accounts, Idempotency-Key",
+        1_000,
+        Some("load"),
+    ),
+];
 
 /// A server in a process of its own.
 pub struct Peer {
@@ -47,9 +56,15 @@ pub struct Peer {
 impl Peer {
     /// Starts the peer that the words name.
     pub fn start(words: &[&str]) -> anyhow::Result<Self> {
-        let mut process = Command::new(std::env::current_exe()?)
-            .arg("--peer")
-            .args(words)
+        Self::spawn(
+            Command::new(std::env::current_exe()?)
+                .arg("--peer")
+                .args(words),
+        )
+    }
+
+    fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -73,19 +88,35 @@ impl Peer {
 
     /// A Tintype on a data directory, with this many fresh accounts.
     pub fn tintype(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
-        let mut peer = Self::start(&[
+        Self::start(&[
             "tintype",
             &data_dir.to_string_lossy(),
             &accounts.to_string(),
-        ])?;
-        for line in peer.output.by_ref().lines() {
+        ])?
+        .with_keys()
+    }
+
+    /// What a team would write instead, with this many accounts: see `benches/rival`.
+    fn rival(accounts: usize) -> anyhow::Result<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/rival/serve.py");
+        Self::spawn(
+            Command::new("python3")
+                .arg(script)
+                .arg(accounts.to_string()),
+        )?
+        .with_keys()
+    }
+
+    /// Reads the keys of its accounts, which come before the word `ready`.
+    fn with_keys(mut self) -> anyhow::Result<Self> {
+        for line in self.output.by_ref().lines() {
             let line = line?;
             if line == "ready" {
                 break;
             }
-            peer.keys.push(line);
+            self.keys.push(line);
         }
-        Ok(peer)
+        Ok(self)
     }
 
     /// The key of its first account.
@@ -120,6 +151,12 @@ pub fn run(wanted: &[String]) -> anyhow::Result<()> {
             let directory = tempfile::tempdir()?;
             let peer = Peer::tintype(directory.path(), accounts)?;
             table.add(name, &create_load(peer, idempotency)?, Some(&bare));
+        }
+    }
+    if wants("rival") {
+        for (name, accounts, idempotency) in RIVAL {
+            let measured = create_load(Peer::rival(accounts)?, idempotency)?;
+            table.add(name, &measured, Some(&bare));
         }
     }
     if wants("lookup") {
@@ -172,14 +209,44 @@ fn measure(
     })
 }
 
-/// Processor time that a process has used.
+/// Processor time that a process and those that it has started have used.
 fn cpu_time(process: u32) -> anyhow::Result<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    let (_, after_name) = stat.rsplit_once(')').context("no name")?;
-    let mut fields = after_name.split_whitespace().skip(11);
-    let mut ticks = || -> anyhow::Result<u64> { Ok(fields.next().context("no figure")?.parse()?) };
-    // In hundredths of a second, whatever the kernel counts in itself.
-    Ok(Duration::from_millis((ticks()? + ticks()?) * 10))
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let stat = std::fs::read_to_string(entry?.path().join("stat")).unwrap_or_default();
+        found.extend(Stat::read(&stat));
+    }
+    let mut of_it = vec![process];
+    let mut ticks = 0;
+    while let Some(one) = of_it.pop() {
+        of_it.extend(found.iter().filter(|it| it.parent == one).map(|it| it.id));
+        ticks += found
+            .iter()
+            .filter(|it| it.id == one)
+            .map(|it| it.ticks)
+            .sum::<u64>();
+    }
+    Ok(Duration::from_millis(ticks * 10))
+}
+
+/// What Linux tells of a process.
+struct Stat {
+    id: u32,
+    parent: u32,
+    /// Processor time in hundredths of a second, whatever the kernel counts in itself.
+    ticks: u64,
+}
+
+impl Stat {
+    fn read(text: &str) -> Option<Self> {
+        let (before_name, after_name) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        Some(Self {
+            id: before_name.split_once(' ')?.0.parse().ok()?,
+            parent: fields.get(1)?.parse().ok()?,
+            ticks: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
+        })
+    }
 }
 
 fn create_load(peer: Peer, idempotency: Option<&'static str>) -> anyhow::Result<Measured> {
