@@ -13,6 +13,7 @@ mod kill_load;
 mod locked;
 mod peer;
 mod place;
+mod signals;
 mod start_errors;
 mod stop;
 mod stop_in_flight;
