@@ -13,7 +13,7 @@ fn hostile_091_a_kill_within_the_orderly_stop_loses_nothing() {
         ("JOBS__MAX_RUNS", "100"),
         ("SERVER__SHUTDOWN_GRACE_SECONDS", "300"),
     ]);
-    let (mut key, mut jobs) = (None, Vec::new());
+    let (mut key, mut jobs) = (None, Vec::<String>::new());
     for round in 0..ROUNDS {
         let mut service = place.serve();
         let key = key.get_or_insert_with(|| service.printed_key().expect("a key"));
