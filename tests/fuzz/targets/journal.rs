@@ -74,7 +74,7 @@ pub fn run(input: &[u8]) {
             assert!(files != *WRITTEN || read.len() as GroupNumber == GROUPS);
         }
         Err(Faults::Damaged { path, missing }) => {
-            assert!(missing >= 1 && missing <= GROUPS, "{missing}");
+            assert!((1..=GROUPS).contains(&missing), "{missing}");
             assert!(path.starts_with(PathBuf::from(directory.path())));
         }
         Err(Faults::Gap { oldest, .. }) => assert!(oldest > 1),
