@@ -51,18 +51,20 @@ pub struct Applier {
 
 impl Applier {
     /// Returns once sled durably holds `changes`, and knows that it is complete up to `last`.
+    ///
+    /// `each_step` hears of each part that sled has, how many bytes it was.
     pub fn apply(
         &self,
         changes: &Changes,
         last: GroupNumber,
-        each_step: impl Fn(),
+        each_step: impl Fn(usize),
     ) -> Result<(), EngineError> {
         let mut batch = ::sled::Batch::default();
         let mut bytes = 0;
         for (key, value) in changes {
             if bytes > MAX_BATCH_BYTES {
                 self.commit(std::mem::take(&mut batch))?;
-                each_step();
+                each_step(bytes);
                 bytes = 0;
             }
             bytes += size(key, value.as_ref());
@@ -102,7 +104,7 @@ struct State {
     /// Bytes that the next round will take, and when the first of them came.
     waiting: usize,
     since: Option<Instant>,
-    /// Bytes of the round that is on its way.
+    /// Bytes of the round that is on its way and that sled does not hold yet.
     applying: usize,
     /// Nothing more comes.
     closing: bool,
@@ -175,6 +177,14 @@ impl Backlog {
         }
     }
 
+    /// sled holds so many bytes more of the round: whoever waits for room goes on at sled's pace, and not by leaps of a round.
+    fn step_ended(&self, bytes: usize) {
+        let mut state = self.state.lock();
+        state.applying = state.applying.saturating_sub(bytes);
+        drop(state);
+        self.changed.notify_all();
+    }
+
     fn round_ended(&self) {
         self.state.lock().applying = 0;
         self.changed.notify_all();
@@ -222,15 +232,42 @@ impl Work {
         while self.backlog.wait_for_round() && !self.failure.happened() {
             let (changes, last) = self.overlay.begin_apply();
             self.watchdog.begin();
-            let step = || self.watchdog.begin();
+            let step = |bytes| {
+                self.watchdog.begin();
+                self.backlog.step_ended(bytes);
+            };
             self.applier.apply(&changes, last, step)?;
-            self.watchdog.end();
             self.overlay.applied();
             self.backlog.round_ended();
+            // Letting go of files can hang as any other call can.
+            self.watchdog.begin();
             self.segments.release(last).map_err(|error| {
                 EngineError::Failed(format!("the journal: {}", explain(&error)))
             })?;
+            self.watchdog.end();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round of tens of megabytes takes a slow disk many seconds. Commits go on with each part of it that sled has.
+    #[test]
+    fn who_waits_for_room_goes_on_when_sled_has_a_part_of_the_round() {
+        let backlog = Backlog::new(Rounds::default());
+        backlog.add(MAX_WAITING_BYTES);
+        assert!(backlog.wait_for_round());
+        backlog.add(1);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| backlog.wait_for_room());
+            backlog.step_ended(1);
+            waits.join().expect("there is room");
+        });
+        assert_eq!(backlog.bytes(), MAX_WAITING_BYTES);
+        backlog.round_ended();
+        assert_eq!(backlog.bytes(), 1);
     }
 }
