@@ -248,7 +248,6 @@ impl Gallery for Shelf {
         async move {
             sleep(Duration::from_millis(1)).await;
             if panics {
-                world.model.lock().actor_died = world.uptime();
                 panic!("{ON_PURPOSE}");
             }
         }

@@ -34,7 +34,7 @@ pub enum Change {
     Attempt(DeliveryId, u32, Option<Attempt>),
     Pause(Option<Pause>),
     /// The mark that tells a forgotten delivery from a lost one.
-    ForgottenBefore,
+    ForgottenBefore(i64),
 }
 
 /// The key of a use of an idempotency key.
@@ -133,8 +133,7 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
         }
         b's' if rest == b"pause" => Change::Pause(record(value)?),
         b's' if rest == b"deliveries forgotten before" => {
-            record::<Timestamp>(value)??;
-            Change::ForgottenBefore
+            Change::ForgottenBefore(record::<Timestamp>(value)??.millis())
         }
         _ => return None,
     })
