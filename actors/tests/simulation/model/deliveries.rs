@@ -219,8 +219,15 @@ impl Model {
         };
         let found = written.as_ref().map(|it| {
             let due = matches!(it.state, DeliveryState::Pending { due, failures: 0 } if due.millis() <= self.clock_high);
-            let nobody = matches!(it.state, DeliveryState::Failed { reason: FailReason::WebhookDeleted, .. });
-            (it.webhook, it.url.clone(), due && !nobody)
+            let is_there = hooks.iter().any(|hook| hook.id == it.webhook);
+            let nobody = match it.state {
+                DeliveryState::Failed { reason, .. } => Some(reason),
+                _ => None,
+            };
+            // Nobody hears of it, and it says why.
+            let why = if is_there { FailReason::WebhookMoved } else { FailReason::WebhookDeleted };
+            let to_nobody = nobody.map_or(!due, |it| it != why);
+            (it.webhook, it.url.clone(), due || to_nobody)
         });
         if found != wanted {
             self.fault(format!(

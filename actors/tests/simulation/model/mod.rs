@@ -284,9 +284,11 @@ impl Model {
             Some((account, url)) => {
                 self.hook_accounts.insert(id, account);
                 let of_account = hooks.entry(account).or_default();
-                of_account.retain(|it| it.id != id);
-                // In the order of registration, whatever the ids say.
-                of_account.push(Hook { id, url });
+                // In the order of registration, whatever the ids say. One that is moved keeps its place.
+                match of_account.iter_mut().find(|it| it.id == id) {
+                    Some(known) => known.url = url,
+                    None => of_account.push(Hook { id, url }),
+                }
             }
             None => {
                 if let Some(account) = self.hook_accounts.get(&id) {

@@ -79,6 +79,12 @@ impl Model {
         self.keys.get(&key).map_or(0, |it| it.held + it.spent)
     }
 
+    /// The most that a key may be taken to have used on one day.
+    pub fn used_in_day(&self, key: KeyId) -> i64 {
+        let money = self.keys.get(&key);
+        money.map_or(0, |it| it.held + it.spent_in_day)
+    }
+
     pub(super) fn hold(&mut self, account: AccountId, key: KeyId, price: i64) {
         let purse = self.purses.entry(account).or_default();
         purse.reserved += price;
@@ -315,6 +321,11 @@ impl Model {
                 self.fault(format!(
                     "account {account}: money moved and its books did not"
                 ));
+            }
+            // With those that the same commit has ended taken off.
+            let live = self.live(*account);
+            if live > self.rules.max_live {
+                self.fault(format!("account {account} has {live} live jobs"));
             }
             self.widen(*account, moved.released + moved.deposited, moved.ended);
         }
