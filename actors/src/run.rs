@@ -9,6 +9,7 @@ use actix::Addr;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobEvent};
+use tintype_storage::engine::wakes::Together;
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 
@@ -111,7 +112,7 @@ async fn apply(address: &Addr<AccountActor>, job: JobId, event: JobEvent) -> boo
         note: None,
         reply,
     });
-    match answer.await {
+    match Together::new(answer).await {
         Ok(Ok(_)) => true,
         Ok(Err(error)) => {
             tracing::warn!(%job, %error, "the end of a run was not applied");
