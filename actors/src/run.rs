@@ -3,6 +3,7 @@
 use crate::account::{AccountActor, ApplyEvent, BeginJob};
 use crate::dispatcher::Dispatcher;
 use crate::job::{JobContext, RunJob};
+use crate::figures::Ending;
 use crate::observer::{RunEnd, Tries};
 use crate::tries;
 use actix::Addr;
@@ -33,7 +34,7 @@ pub async fn run(
     };
     let entry = context.progress.enter(id);
     let tries = Tries::begin();
-    let tell = |end: RunEnd<'_>| {
+    let tell = |end: RunEnd| {
         if let Some(observer) = &context.observer {
             observer.run_ended(&tries.report(&job, end));
         }
@@ -76,7 +77,7 @@ pub async fn run(
         }
     };
     match &event {
-        JobEvent::Fail { error, .. } => tell(RunEnd::Failed(error)),
+        JobEvent::Fail { kind, .. } => tell(RunEnd::Failed(Ending::Failed(*kind))),
         _ => tell(RunEnd::Picture),
     }
     if apply(&address, id, event).await {

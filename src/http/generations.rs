@@ -128,7 +128,10 @@ fn replay(
     used: &IdempotencyUse,
 ) -> Result<Option<HttpResponse>, Problem> {
     let first = acceptance::first_use(state, account, used)?;
-    Ok(first.map(|job| accepted(state, job.0, true)))
+    Ok(first.map(|job| {
+        state.system.figures().jobs.replayed();
+        accepted(state, job.0, true)
+    }))
 }
 
 /// What a call finds that is not refused for a pause, for its key's rate, or for the account's live jobs.

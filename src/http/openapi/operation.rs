@@ -69,7 +69,8 @@ impl Operation {
     /// The parameters that every list has. Others that it does not know are refused.
     pub fn window(self) -> Self {
         let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
-        let cursor = json!({"type": "string", "format": "uuid"});
+        // Not `format: uuid`, which is written with hyphens.
+        let cursor = json!({"type": "string", "pattern": "^[0-9a-f]{32}$"});
         self.query("limit", "Entries on the page.", limit)
             .query("cursor", "`next_cursor` of the page before.", cursor)
             .refuses([Code::ValidationFailed])
