@@ -2,8 +2,8 @@
 
 use crate::account::{AccountActor, ApplyEvent, BeginJob};
 use crate::dispatcher::Dispatcher;
-use crate::job::{JobContext, RunJob};
 use crate::figures::Ending;
+use crate::job::{JobContext, RunJob};
 use crate::observer::{RunEnd, Tries};
 use crate::tries;
 use actix::Addr;

@@ -12,6 +12,12 @@ pub fn fault_of_ours() -> Problem {
     Problem::new(Code::Internal, detail)
 }
 
+/// A key has outlived its account.
+pub fn account_is_gone() -> Problem {
+    let detail = "the account of this API key no longer exists";
+    Problem::new(Code::Unauthorized, detail)
+}
+
 /// The answer to everything once storage has failed.
 pub fn stopping() -> Problem {
     let detail = "the service is stopping after a storage failure and will be back once it has been restarted";

@@ -4,6 +4,7 @@ use super::acceptance;
 use super::auth::Principal;
 use super::body;
 use super::dry_run;
+use super::failures;
 use super::funds;
 use super::idempotency;
 use super::open;
@@ -149,12 +150,8 @@ impl Opened {
         let key = &principal.key;
         open::check(state, asked.tier)?;
         principal.admit()?;
-        let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
-            Problem::new(
-                Code::Unauthorized,
-                "the account of this API key no longer exists",
-            )
-        })?;
+        let account = state.system.accounts().get(key.account)?;
+        let account = account.ok_or_else(failures::account_is_gone)?;
         acceptance::check_places(state, &account)?;
         let callback = callback_of(state, key, asked)?;
         Ok(Self { account, callback })

@@ -23,7 +23,8 @@ where
     Args: FromRequest + 'static,
 {
     type Output = Result<F::Output, Problem>;
-    type Future = Map<CatchUnwind<AssertUnwindSafe<F::Future>>, fn(Caught<F::Output>) -> Self::Output>;
+    type Future =
+        Map<CatchUnwind<AssertUnwindSafe<F::Future>>, fn(Caught<F::Output>) -> Self::Output>;
 
     fn call(&self, args: Args) -> Self::Future {
         AssertUnwindSafe(self.0.call(args))
@@ -34,7 +35,9 @@ where
 
 fn answered<T>(outcome: Caught<T>) -> Result<T, Problem> {
     outcome.map_err(|_| {
-        tracing::error!("a handler panicked; the line of the call that was answered 500 has its request id");
+        tracing::error!(
+            "a handler panicked; the line of the call that was answered 500 has its request id"
+        );
         failures::fault_of_ours()
     })
 }

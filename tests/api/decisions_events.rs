@@ -126,7 +126,11 @@ fn an_id_of_another_job_s_stream_neither_ends_this_one_nor_hides_a_state() {
     let running = server.create(&customer);
     server.job_once(&customer, &running, "processing");
     let queued = server.create(&customer);
-    for (job, id, state) in [(&running, "3", "processing"), (&queued, "3", "queued"), (&queued, "2", "queued")] {
+    for (job, id, state) in [
+        (&running, "3", "processing"),
+        (&queued, "3", "queued"),
+        (&queued, "2", "queued"),
+    ] {
         let request = events(&server, &customer, job).header("Last-Event-ID", id);
         let mut wire = listening(&server, &request);
         hears(&mut wire, &format!("\"status\":\"{state}\""));

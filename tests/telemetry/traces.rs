@@ -114,7 +114,9 @@ fn a_failed_job_says_so_in_its_span() {
     let server = Server::with(options(&collector));
     let ada = server.customer("10");
     // As a back end does that tells what it disliked.
-    server.generator.behave(Behaviour::Refuse("prompt 'Jane Doe' is not allowed"));
+    server
+        .generator
+        .behave(Behaviour::Refuse("prompt 'Jane Doe' is not allowed"));
     let job = server.create(&ada);
     let failed = server.job_once(&ada, &job, "failed");
     assert!(failed["error"].as_str().unwrap().contains("Jane Doe"));
