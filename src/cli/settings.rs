@@ -35,7 +35,11 @@ impl Settings {
     /// the package installs.
     pub fn of_service(&self) -> Result<Config, ConfigErrors> {
         let own = PathBuf::from(OWN_FILE);
-        let file = if own.exists() { own } else { INSTALLED_FILE.into() };
+        let file = if own.exists() {
+            own
+        } else {
+            INSTALLED_FILE.into()
+        };
         Config::load_beside(&self.sources(Vec::new(), file))
     }
 

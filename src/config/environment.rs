@@ -30,7 +30,9 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
         .collect();
     let short = env
         .iter()
-        .filter(|(name, value)| [ADMIN_TOKEN, RUST_LOG].contains(&name.as_str()) && !value.is_empty())
+        .filter(|(name, value)| {
+            [ADMIN_TOKEN, RUST_LOG].contains(&name.as_str()) && !value.is_empty()
+        })
         .map(|(name, value)| (name.as_str(), value.as_str()));
     short.chain(ours).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{BackendKind, ImageField, ResponseFormat};
+use super::super::{BackendKind, Config, ImageField, ResponseFormat};
 use super::Given;
 
 const OPENAI: &str = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:8000/v1/'\n";

@@ -243,8 +243,8 @@ impl Answer {
         let of_operator = (door == Door::Operator).then_some(Header::CACHE_CONTROL);
         let headers = [Header::REQUEST_ID]
             .into_iter()
-            .chain(self.headers)
             .chain(of_operator)
+            .chain(self.headers)
             .chain(of_key.into_iter().flatten());
         let mut written = json!({
             "description": self.text,
