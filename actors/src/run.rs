@@ -2,6 +2,7 @@
 
 use crate::account::{AccountActor, ApplyEvent, BeginJob};
 use crate::dispatcher::Dispatcher;
+use crate::figures::Ending;
 use crate::job::{JobContext, RunJob};
 use crate::observer::{RunEnd, Tries};
 use crate::tries;
@@ -28,7 +29,7 @@ pub async fn run(
     }
     let entry = context.progress.enter(id);
     let tries = Tries::begin();
-    let tell = |end: RunEnd<'_>| {
+    let tell = |end: RunEnd| {
         if let Some(observer) = &context.observer {
             observer.run_ended(&tries.report(&job, end));
         }
@@ -71,7 +72,7 @@ pub async fn run(
         }
     };
     match &event {
-        JobEvent::Fail { error, .. } => tell(RunEnd::Failed(error)),
+        JobEvent::Fail { kind, .. } => tell(RunEnd::Failed(Ending::Failed(*kind))),
         _ => tell(RunEnd::Picture),
     }
     apply(&address, id, event).await.then_some(job)

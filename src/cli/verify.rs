@@ -19,7 +19,7 @@ pub struct Arguments {
 
 /// Prints what was checked and what is wrong; exit 1 when something is.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let config = arguments.settings.load(Vec::new())?;
+    let config = arguments.settings.beside()?;
     let data_dir = &config.storage.data_dir;
     let has_store = app::has_store(&config);
     anyhow::ensure!(
