@@ -119,6 +119,23 @@ pub fn span(seconds: u64) -> String {
     format!("{count} {name}{plural}")
 }
 
+/// The beginning of the operator's document.
+pub const OPERATOR: &str = "\
+What the operator of this service does: open accounts, book deposits, make keys, register webhooks, pause models, and see what was \
+sent, made and changed.
+
+## The token
+
+Every path below `/admin/v1` asks for the operator's token, `Authorization: Bearer`, this document included. It stands in `[admin] token`, in \
+`TINTYPE_ADMIN_TOKEN`, or in the file `admin-token` of the data directory, which the first start makes.
+
+## Forms
+
+Bodies are JSON; unknown fields are refused by name. Lists have `limit` and `cursor`, and are at their end when `next_cursor` is `null`. Money is a decimal \
+string. Errors are `application/problem+json` (RFC 9457), told apart by `code`. A change is written together with its line in the audit log. A method that a path does not have is `405` with \
+`Allow`; there is no `HEAD` here.
+";
+
 #[cfg(test)]
 mod tests {
     use super::span;
@@ -141,20 +158,3 @@ mod tests {
         }
     }
 }
-
-/// The beginning of the operator's document.
-pub const OPERATOR: &str = "\
-What the operator of this service does: open accounts, book deposits, make keys, register webhooks, pause models, and see what was \
-sent, made and changed.
-
-## The token
-
-Every path below `/admin/v1` asks for the operator's token, `Authorization: Bearer`, this document included. It stands in `[admin] token`, in \
-`TINTYPE_ADMIN_TOKEN`, or in the file `admin-token` of the data directory, which the first start makes.
-
-## Forms
-
-Bodies are JSON; unknown fields are refused by name. Lists have `limit` and `cursor`, and are at their end when `next_cursor` is `null`. Money is a decimal \
-string. Errors are `application/problem+json` (RFC 9457), told apart by `code`. A change is written together with its line in the audit log. A method that a path does not have is `405` with \
-`Allow`; there is no `HEAD` here.
-";
