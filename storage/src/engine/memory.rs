@@ -1,8 +1,10 @@
 //! An engine in memory: for tests, and for whoever wants a service that forgets.
 
+use super::cut::{Cut, CutError};
 use super::{Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, oversized};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
+use std::sync::Arc;
 
 /// Keeps everything in one ordered map. A commit is "on the disk" the moment it is submitted.
 #[derive(Default)]
@@ -72,6 +74,10 @@ impl Engine for MemoryEngine {
         (commit.done)(outcome);
     }
 
+    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
+        Ok(Box::new(Image(self.image().into_iter())))
+    }
+
     fn stats(&self) -> EngineStats {
         let commits = self.state.lock().commits;
         EngineStats {
@@ -83,6 +89,15 @@ impl Engine for MemoryEngine {
 
     fn close(&self) {
         self.state.lock().closed = true;
+    }
+}
+
+/// What was kept at one moment.
+struct Image(btree_map::IntoIter<Key, Value>);
+
+impl Cut for Image {
+    fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, CutError> {
+        Ok(self.0.by_ref().take(limit).collect())
     }
 }
 

@@ -42,7 +42,7 @@ const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
 
 /// The setting that holds up to which moment deliveries have been forgotten: whoever audits the store can tell by it one
 /// that was forgotten from one that was lost.
-const FORGOTTEN: &str = "deliveries forgotten before";
+pub(super) const FORGOTTEN: &str = "deliveries forgotten before";
 
 /// Deliveries to be removed.
 #[derive(Clone, Debug, Default)]

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// The generation of the operator's sessions, which has no person to be kept with.
-const OPERATOR: &str = "operator sessions";
+pub(super) const OPERATOR: &str = "operator sessions";
 
 /// Where the person of an e-mail address is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
