@@ -43,7 +43,7 @@ pub struct Order<'a> {
 pub async fn take(order: &Order<'_>, depot: &Depot) -> anyhow::Result<Manifest> {
     let id = format!(
         "{}-{:08x}",
-        order.taken_at.to_datetime().format("%Y%m%dT%H%M%SZ"),
+        order.taken_at.to_datetime().format("%Y%m%dT%H%M%S%3fZ"),
         rand::random::<u32>()
     );
     let outcome = write(order, depot, &id).await;
