@@ -1,11 +1,9 @@
 //! `tintype verify --backup`: everything of a backup is read, compared and audited, as a restore does.
 
 use super::{private, progress};
+use crate::app;
 use crate::backup::{Depot, unpack};
 use std::process::ExitCode;
-use std::sync::Arc;
-use tintype_storage::engine::Engine;
-use tintype_storage::engine::sled::{SledEngine, SledOptions};
 
 /// Prints what was checked and what is wrong; exit 1 when something is.
 pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
@@ -16,10 +14,7 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let (manifest, unpacked) = actix_web::rt::System::new().block_on(async {
         let depot = Depot::open_existing(place)?;
         let manifest = depot.manifest(id).await?;
-        // A failure of the passing store is told by what is done with it next.
-        let options = SledOptions::new(Arc::new(|_| {}));
-        let engine: Arc<dyn Engine> =
-            Arc::new(SledEngine::open(&passing.path().join("store"), options)?);
+        let engine = app::open_passing_engine(&passing.path().join("store"))?;
         let unpacked = unpack(
             &depot,
             &manifest,

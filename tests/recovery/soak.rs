@@ -1,8 +1,8 @@
 //! A service that runs for long, is killed at random moments and started again: what it holds of the machine stays flat, and
 //! what retention removes is free.
 //!
-//! `cargo test --release --test recovery soak -- --ignored --nocapture` with `MINUTES=30`; the short form is one of the usual
-//! tests. It prints its figures.
+//! A short form is one of the usual tests; `MINUTES=30 cargo test --release --test recovery soak -- --nocapture` is a long one, which
+//! also looks on while retention removes pictures. It prints its figures.
 
 use crate::kill_load::{
     Chance, Memory, acknowledged, all_done, all_told, configure, create_until_cut, number,
@@ -177,16 +177,12 @@ fn flat(lives: &[Figures]) {
 }
 
 #[test]
-fn a_short_soak_stays_flat() {
-    flat(&soak(Duration::from_secs(10), 40, 1).1);
-}
-
-#[test]
-#[ignore = "runs for MINUTES, 30 unless told otherwise"]
-fn a_long_soak_stays_flat() {
-    let minutes = std::env::var("MINUTES").ok();
-    let minutes: u64 = minutes.map_or(30, |it| it.parse().expect("a number"));
+fn what_a_service_holds_of_the_machine_stays_flat_over_kills_and_restarts() {
     let seed = number("TINTYPE_KILL_SEED").unwrap_or(1);
+    let Some(minutes) = number("MINUTES") else {
+        let (_, lives) = soak(Duration::from_secs(10), 40, seed);
+        return flat(&lives);
+    };
     let (place, lives) = soak(Duration::from_secs(minutes * 60), 4_000, seed);
     flat(&lives);
     retention_frees(place);

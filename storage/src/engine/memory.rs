@@ -10,6 +10,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct MemoryEngine {
     state: Mutex<State>,
+    /// Whoever reads a cut has a copy.
+    reading: Arc<()>,
 }
 
 #[derive(Default)]
@@ -37,6 +39,7 @@ impl MemoryEngine {
                 pairs,
                 ..State::default()
             }),
+            reading: Arc::default(),
         }
     }
 }
@@ -75,7 +78,14 @@ impl Engine for MemoryEngine {
     }
 
     fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
-        Ok(Box::new(Image(self.image().into_iter())))
+        let state = self.state.lock();
+        if Arc::strong_count(&self.reading) > 1 {
+            return Err(CutError::UnderWay);
+        }
+        Ok(Box::new(Image {
+            pairs: state.pairs.clone().into_iter(),
+            _reading: Arc::clone(&self.reading),
+        }))
     }
 
     fn stats(&self) -> EngineStats {
@@ -93,11 +103,14 @@ impl Engine for MemoryEngine {
 }
 
 /// What was kept at one moment.
-struct Image(btree_map::IntoIter<Key, Value>);
+struct Image {
+    pairs: btree_map::IntoIter<Key, Value>,
+    _reading: Arc<()>,
+}
 
 impl Cut for Image {
     fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, CutError> {
-        Ok(self.0.by_ref().take(limit).collect())
+        Ok(self.pairs.by_ref().take(limit).collect())
     }
 }
 

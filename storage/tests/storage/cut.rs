@@ -172,13 +172,15 @@ fn what_is_removed_made_and_changed_after_a_cut_was_taken_is_not_in_it() {
 #[test]
 fn one_cut_is_read_at_a_time_and_the_next_may_be_taken_when_it_is_let_go_of() {
     let directory = tempfile::tempdir().expect("directory");
-    let engine: Arc<dyn Engine> = open(directory.path());
-    let cut = Arc::clone(&engine).cut().expect("a cut");
-    let second = Arc::clone(&engine).cut();
-    assert!(matches!(second.err(), Some(CutError::UnderWay)));
-    drop(cut);
-    Arc::clone(&engine).cut().expect("a cut");
-    engine.close();
+    let sled: Arc<dyn Engine> = open(directory.path());
+    for engine in [sled, Arc::new(MemoryEngine::new())] {
+        let cut = Arc::clone(&engine).cut().expect("a cut");
+        let second = Arc::clone(&engine).cut();
+        assert!(matches!(second.err(), Some(CutError::UnderWay)));
+        drop(cut);
+        Arc::clone(&engine).cut().expect("a cut");
+        engine.close();
+    }
 }
 
 #[test]
