@@ -118,7 +118,7 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /export`
 pub fn export(_: &mut Sketch<'_>) -> Operation {
-    let example = "{\"tintype_export\":1,\"written_by\":\"tintype 0.1.0\"}\n{\"records\":0,\"sha256\":\"d4735e3a265e16eee03f59718b9b5d03019c07d8b6c51f90da3a666eec13ab35\"}\n";
+    let example = "{\"tintype_export\":1,\"written_by\":\"tintype 0.1.0\"}\n{\"records\":0,\"sha256\":\"920595e106461e504f1ff9931c3f81c6f57578612c7a9f2c9cec6c455f8c86fe\"}\n";
     let lines = Answer::new(200, "The records, a line of JSON for each.").content(
         "application/x-ndjson",
         json!({"schema": {"type": "string"}, "example": example}),
