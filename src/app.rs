@@ -1,6 +1,7 @@
 //! Puts the parts together: what is opened at the start, in which order, and what an orderly stop does.
 
 use crate::backends::kinds::{self, BackendSetupError};
+use crate::backup;
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans, Room};
 use crate::config::{Config, TierBackend};
@@ -119,18 +120,62 @@ pub fn store_dir(config: &Config) -> PathBuf {
 
 /// Opens the engine of a data directory. `fail_stop` hears of its failure.
 pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engine>, EngineError> {
-    Ok(Arc::new(SledEngine::open(
-        &store_dir(config),
-        engine_options(config, fail_stop),
-    )?))
+    refuse_unfinished(config)?;
+    open(config, fail_stop, None)
+}
+
+/// Opens the engine of a data directory, or says at once that somebody else has it.
+pub fn open_engine_at_once(
+    config: &Config,
+    fail_stop: FailStop,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished(config)?;
+    open(config, fail_stop, Some(Duration::ZERO))
+}
+
+/// Opens the engine of a data directory that is being filled.
+pub fn open_unfinished_engine(
+    config: &Config,
+    fail_stop: FailStop,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    open(config, fail_stop, None)
+}
+
+/// Opens an engine in a directory that is thrown away afterwards. Who uses it hears of its failures.
+pub fn open_passing_engine(directory: &Path) -> Result<Arc<dyn Engine>, EngineError> {
+    let options = SledOptions::new(Arc::new(|_: &EngineError| {}));
+    Ok(Arc::new(SledEngine::open(directory, options)?))
+}
+
+fn refuse_unfinished(config: &Config) -> Result<(), EngineError> {
+    let data_dir = &config.storage.data_dir;
+    if !backup::unfinished(data_dir).exists() {
+        return Ok(());
+    }
+    Err(EngineError::Directory {
+        path: data_dir.clone(),
+        reason: "a restore or an import into it was cut off; remove what is in it, and begin again"
+            .into(),
+    })
 }
 
 /// Opens a copy of the store of a data directory that no service runs on, and changes nothing in that.
 pub fn look_at_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished(config)?;
     Ok(Arc::new(SledEngine::look(
         &store_dir(config),
         engine_options(config, FailStop::new()),
     )?))
+}
+
+fn open(
+    config: &Config,
+    fail_stop: FailStop,
+    lock_timeout: Option<Duration>,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    let mut options = engine_options(config, fail_stop);
+    options.lock_timeout = lock_timeout.unwrap_or(options.lock_timeout);
+    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
 }
 
 fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {

@@ -6,6 +6,7 @@
 pub mod app;
 mod assets;
 pub mod backends;
+pub mod backup;
 pub mod catalog;
 pub mod cli;
 pub mod compat;

@@ -1,6 +1,7 @@
 //! `tintype generate`: a picture from one command, against a server or an instance of its own.
 
 use super::client::{JobAnswer, NativeClient};
+use super::progress;
 use super::settings::Settings;
 use crate::app::{self, Setup};
 use crate::config::Config;
@@ -12,7 +13,7 @@ use actix_web::web::Data;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -236,7 +237,7 @@ async fn make(
     arguments: &Arguments,
     urls: &[String],
 ) -> anyhow::Result<Bytes> {
-    let progress = progress_line();
+    let progress = progress::line("sending");
     let status_url = client
         .create(
             &path(arguments.tier, !urls.is_empty()),
@@ -254,16 +255,6 @@ async fn make(
     let picture = client.download(&result.image_url).await?;
     progress.finish_and_clear();
     Ok(picture)
-}
-
-fn progress_line() -> ProgressBar {
-    let progress = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
-        progress.set_style(style);
-    }
-    progress.enable_steady_tick(Duration::from_millis(100));
-    progress.set_message("sending");
-    progress
 }
 
 async fn follow(

@@ -1,7 +1,7 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
 use super::client::refusal;
-use super::exchange::Exchange;
+use super::exchange::{Answered, Exchange};
 use super::operator_access::TOKEN_PLACES;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
@@ -168,6 +168,41 @@ impl Operator {
         all.into_iter().map(read).collect()
     }
 
+    /// `GET` of a path whose answer is shown piece by piece.
+    pub async fn stream(
+        &self,
+        path: &str,
+        each: impl FnMut(&[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let url = format!("{}/admin/v1{path}", self.base);
+        let streamed = self.exchange.stream(&url, self.token.expose(), each).await;
+        match streamed.map_err(|error| self.no_answer(&error))? {
+            Some(refusal) => self.refuse(&refusal),
+            None => Ok(()),
+        }
+    }
+
+    fn no_answer(&self, error: &anyhow::Error) -> anyhow::Error {
+        anyhow::anyhow!(
+            "no answer from {}: {error}; start a server with `tintype serve`, or name another one with --server",
+            self.base,
+        )
+    }
+
+    fn refuse(&self, answer: &Answered) -> anyhow::Result<()> {
+        if answer.status == StatusCode::UNAUTHORIZED {
+            bail!(
+                "{} does not accept the operator token of {}; {TOKEN_PLACES}",
+                self.base,
+                self.token_from
+            );
+        }
+        if !answer.status.is_success() {
+            bail!(refusal(answer.status, &answer.body));
+        }
+        Ok(())
+    }
+
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
         self.send(method, path, body, None).await
     }
@@ -185,23 +220,9 @@ impl Operator {
             .exchange
             .send(method, &url, token, body.as_ref(), once, MAX_ANSWER)
             .await
-            .map_err(|error| {
-                anyhow::anyhow!(
-                    "no answer from {}: {error}; start a server with `tintype serve`, or name another one with --server",
-                    self.base,
-                )
-            })?;
-        let (status, bytes) = (answer.status, answer.body);
-        if status == StatusCode::UNAUTHORIZED {
-            bail!(
-                "{} does not accept the operator token of {}; {TOKEN_PLACES}",
-                self.base,
-                self.token_from
-            );
-        }
-        if !status.is_success() {
-            bail!(refusal(status, &bytes));
-        }
+            .map_err(|error| self.no_answer(&error))?;
+        self.refuse(&answer)?;
+        let bytes = answer.body;
         if bytes.is_empty() {
             return Ok(json!(null));
         }

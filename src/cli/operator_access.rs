@@ -30,6 +30,19 @@ pub struct Access {
 }
 
 impl Access {
+    /// Is a server named, wherever it is?
+    pub fn names_a_server(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The configuration of this machine.
+    ///
+    /// # Errors
+    /// It is faulty.
+    pub fn config(&self) -> anyhow::Result<Config> {
+        Ok(self.settings.load(Vec::new())?)
+    }
+
     /// A client of the server, with the token.
     ///
     /// # Errors

@@ -1,6 +1,7 @@
 //! `tintype verify`: every invariant of a stopped data directory, recomputed. It changes nothing there.
 
 use super::settings::Settings;
+use super::verify_backup;
 use crate::app;
 use clap::Args;
 use std::collections::HashMap;
@@ -13,12 +14,21 @@ use tintype_storage::store::Store;
 /// Options of `verify`.
 #[derive(Args)]
 pub struct Arguments {
+    /// Check a backup of this place instead, by its checksums and as a restore does.
+    #[arg(long, value_name = "PLACE", conflicts_with = "data_dir")]
+    backup: Option<String>,
+    /// The backup [default: the newest one that is complete].
+    #[arg(long, value_name = "ID", requires = "backup")]
+    id: Option<String>,
     #[command(flatten)]
     settings: Settings,
 }
 
 /// Prints what was checked and what is wrong; exit 1 when something is.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    if let Some(place) = &arguments.backup {
+        return verify_backup::run(place, arguments.id.as_deref());
+    }
     let config = arguments.settings.beside()?;
     let data_dir = &config.storage.data_dir;
     let has_store = app::has_store(&config);
@@ -84,7 +94,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 /// Pictures of jobs that finished before this may have been removed by retention.
-fn kept_since(retention_days: u64) -> Timestamp {
+pub fn kept_since(retention_days: u64) -> Timestamp {
     if retention_days == 0 {
         return Timestamp::from_millis(0);
     }

@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod deliveries;
+pub(crate) mod export;
 pub(crate) mod jobs;
 pub(crate) mod key_body;
 pub(crate) mod key_view;
@@ -65,6 +66,7 @@ pub fn surface() -> Surface {
             .get(pause::show, watching::show_pause)
             .put(pause::set, watching::set_pause),
         at("/audit").get(audit::list, watching::audit),
+        at("/export").get(export::show, watching::export),
         at("/openapi.json").get(openapi::operator, service::operator),
     ];
     Surface::new("/admin/v1", places.into())

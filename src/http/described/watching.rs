@@ -8,6 +8,7 @@ use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::kinds::words;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::http::paging::Listing;
+use crate::http::problem::Code;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tintype_storage::domain::audit_log::Action;
@@ -113,4 +114,17 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
         .query("from", "Only from this moment on.", moment())
         .query("to", "Only up to this moment.", moment())
         .answer(Answer::json(200, "A page of the log.", schema, page(entry)))
+}
+
+/// `GET /export`
+pub fn export(_: &mut Sketch<'_>) -> Operation {
+    let example = "{\"tintype_export\":1,\"written_by\":\"tintype 0.1.0\"}\n{\"records\":0,\"sha256\":\"920595e106461e504f1ff9931c3f81c6f57578612c7a9f2c9cec6c455f8c86fe\"}\n";
+    let lines = Answer::new(200, "The records, a line of JSON for each.").content(
+        "application/x-ndjson",
+        json!({"schema": {"type": "string"}, "example": example}),
+    );
+    Operation::new("exportRecords", "Service", "All records, as of one moment")
+        .text("For `tintype backup` and `tintype export`, while the service goes on. The first line names the format, the last one has the number of records and their SHA-256; without it the answer was cut off. One at a time: `409` while another is read.")
+        .answer(lines.not_stored())
+        .refuses([Code::Conflict])
 }

@@ -8,6 +8,7 @@ mod codec;
 mod commands;
 mod deliveries;
 mod earlier;
+mod forms;
 mod idempotency;
 mod job_lists;
 mod job_v1;
@@ -24,6 +25,7 @@ pub use commands::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
 };
 pub use deliveries::{DueDelivery, Forgotten};
+pub use forms::Form;
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;

@@ -4,6 +4,7 @@ use super::tour::Tour;
 use crate::support::{fox_with, merge};
 use serde_json::json;
 use std::fs;
+use std::sync::Arc;
 
 /// The six generation calls: what they decide by the key, the money and the switches.
 pub fn generations(tour: &mut Tour<'_>) {
@@ -200,4 +201,9 @@ pub fn operations(tour: &mut Tour<'_>) {
         server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
         "conflict",
     );
+
+    let engine = Arc::clone(server.inside().store.engine());
+    let reading = engine.cut().unwrap();
+    tour.gives(server.admin("GET", "/export"), "conflict");
+    drop(reading);
 }

@@ -10,6 +10,7 @@
 
 mod applier;
 mod committer;
+mod cuts;
 mod explain;
 mod failure;
 mod looking;
@@ -18,6 +19,7 @@ mod opening;
 mod overlay;
 mod watchdog;
 
+use super::cut::{Cut, CutError};
 use super::journal::Layout;
 use super::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value, oversized,
@@ -25,6 +27,7 @@ use super::{
 pub use applier::Rounds;
 use applier::{Backlog, Work};
 use committer::Committer;
+use cuts::{Cuts, SledCut};
 use explain::explain;
 use failure::{Failure, Latch, OpensLatch};
 use looking::Looked;
@@ -84,6 +87,7 @@ pub struct SledEngine {
     /// There until the engine is dropped.
     tree: Option<::sled::Tree>,
     overlay: Arc<Overlay>,
+    cuts: Arc<Cuts>,
     committer: Committer,
     backlog: Arc<Backlog>,
     failure: Arc<Failure>,
@@ -128,6 +132,7 @@ impl SledEngine {
         };
         let tree = applier.tree.clone();
         let overlay = Arc::new(Overlay::default());
+        let cuts = Arc::new(Cuts::default());
         let backlog = Arc::new(Backlog::new(options.rounds));
         let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
         let applied = Arc::new(Latch::default());
@@ -161,6 +166,7 @@ impl SledEngine {
         let committer = Committer::start(
             journal,
             Arc::clone(&overlay),
+            Arc::clone(&cuts),
             Arc::clone(&backlog),
             Arc::clone(&failure),
             &options,
@@ -169,6 +175,7 @@ impl SledEngine {
         Ok(Self {
             tree: Some(tree),
             overlay,
+            cuts,
             committer,
             backlog,
             failure,
@@ -237,6 +244,12 @@ impl Engine for SledEngine {
             Some(error) => (commit.done)(Err(error)),
             None => self.committer.submit(commit),
         }
+    }
+
+    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
+        let tree = self.tree.clone().ok_or(EngineError::Stopped)?;
+        self.cuts.begin(tree)?;
+        Ok(Box::new(SledCut::new(self)))
     }
 
     fn stats(&self) -> EngineStats {
