@@ -18,6 +18,7 @@ mod operator;
 mod operator_access;
 mod output;
 mod pause;
+mod person;
 mod probe;
 mod recorded;
 mod serve;
@@ -50,6 +51,9 @@ enum Command {
     /// Look at accounts and their money, and open new ones.
     #[command(subcommand)]
     Account(account::Command),
+    /// Invite people to the panel of an account, and sign them out.
+    #[command(subcommand)]
+    Person(person::Command),
     /// Add money to an account.
     #[command(subcommand)]
     Deposit(deposit::Command),
@@ -91,6 +95,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Account(command) => account::run(command),
+        Command::Person(command) => person::run(command),
         Command::Deposit(command) => deposit::run(command),
         Command::Key(command) => key::run(command),
         Command::Job(command) => job::run(command),
