@@ -172,7 +172,7 @@ pub async fn redeliver_failed(
 }
 
 pub async fn list_deliveries(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    deliveries::list_of(of.account.id, &request, &state)
+    deliveries::list_of(of.account.id, &request, &state).await
 }
 
 pub async fn show_delivery(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {

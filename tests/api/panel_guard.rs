@@ -287,6 +287,21 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     server.job_once(&customer, &job, "done");
     server.assert_money(&customer, "0.066", "0.00", "0.066");
     form(&fox()).refused(402, "insufficient_balance");
+    let lines = server.admin("GET", "/audit?action=job.create").expect(200);
+    let lines = lines.json()["data"].as_array().unwrap().clone();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(
+        (&lines[0]["subject_id"], &lines[0]["actor"]),
+        (&json!(job), &json!("person"))
+    );
+    assert_eq!(lines[0]["after"]["price"], "0.134");
+    let by = lines[0]["person_id"].as_str().unwrap();
+    let theirs = format!("/audit?action=job&person_id={by}");
+    let found = server.admin("GET", &theirs).expect(200).json();
+    assert_eq!(found["data"].as_array().unwrap().len(), 1);
+    let others = format!("/audit?person_id={}", customer.account);
+    let found = server.admin("GET", &others).expect(200).json();
+    assert_eq!(found["data"], json!([]));
     let keys = format!("/accounts/{}/keys", customer.account);
     let keys = owner.call(&server, "GET", &keys).expect(200).json();
     let named: Vec<_> = keys["data"].as_array().unwrap().iter().collect();
@@ -298,6 +313,42 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     let off = server.admin("PATCH", &path).json(&json!({"active": false}));
     off.expect(200);
     form(&fox()).refused(403, "forbidden");
+}
+
+#[test]
+fn a_picture_is_paid_for_once_however_often_its_form_is_sent() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    // A key that somebody has happened to give that name is left alone.
+    let other = server.another_key(&customer.account, json!({"name": "panel"}));
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let path = format!("/accounts/{}/generations/pro", customer.account);
+    let form = |image: &[u8]| {
+        let request = json!({"prompt": "the same in autumn", "aspect_ratio": "auto"});
+        let mut form = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{request}\r\n--b\r\n\
+             Content-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n"
+        )
+        .into_bytes();
+        form.extend_from_slice(image);
+        form.extend_from_slice(b"\r\n--b--\r\n");
+        owner
+            .call(&server, "POST", &path)
+            .idempotent("one-press")
+            .bytes("multipart/form-data; boundary=b", &form)
+    };
+    let (wide, high) = (png(320, 200), png(200, 320));
+    let first = form(&wide).expect(202);
+    let again = form(&wide).expect(202);
+    assert_eq!(again.job_id(), first.job_id());
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    form(&high).refused(422, "idempotency_key_reused");
+    server.job_once(&customer, &first.job_id(), "done");
+    let lines = server.admin("GET", "/audit?action=job.create").expect(200);
+    assert_eq!(lines.json()["data"].as_array().unwrap().len(), 1);
+    let key = format!("/keys/{}", other.key_id);
+    let key = server.admin("GET", &key).expect(200).json();
+    assert_eq!(key["spent"], "0.00");
 }
 
 #[test]

@@ -345,6 +345,6 @@ pub async fn transactions(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
-    let page = ledger::page(&request, &state, account.id)?;
+    let page = ledger::page(&request, &state, account.id).await?;
     Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
 }

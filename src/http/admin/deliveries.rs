@@ -199,34 +199,38 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    listed(&request, &state, Filter::default(), Filter::NAMES)
+    listed(&request, &state, Filter::default(), Filter::NAMES).await
 }
 
 /// The same for one account, which no filter leads out of.
-pub fn list_of(
+pub async fn list_of(
     account: AccountId,
     request: &HttpRequest,
-    state: &AppState,
+    state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let filter = Filter {
         account: Some(account),
         ..Filter::default()
     };
-    listed(request, state, filter, &["job_id", "webhook_id", "status"])
+    listed(request, state, filter, &["job_id", "webhook_id", "status"]).await
 }
 
-fn listed(
+async fn listed(
     request: &HttpRequest,
-    state: &AppState,
+    state: &web::Data<AppState>,
     mut filter: Filter,
     names: &[&str],
 ) -> Result<HttpResponse, Problem> {
     let window = Window::filtered(request, names, |name, value| filter.take(name, value))?;
-    let page = filtered(state, &filter, &window)?;
+    let page = filtered(state, filter, window).await?;
     Ok(HttpResponse::Ok().json(Listing::try_new(page, |delivery| view(state, delivery))?))
 }
 
-fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<Delivery>, Problem> {
+async fn filtered(
+    state: &web::Data<AppState>,
+    filter: Filter,
+    window: Window,
+) -> Result<Page<Delivery>, Problem> {
     if let Some(job) = filter.job {
         // A delivery has the id of its job, so that no list has to be searched for it.
         let found = state.store.delivery(DeliveryId(job.0))?;
@@ -241,15 +245,17 @@ fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<D
             next: None,
         });
     }
+    let (store, account) = (state.store.clone(), filter.account);
     sifted(
         window,
-        |limit, after| match filter.account {
-            Some(account) => state.store.deliveries_of(account, limit, after),
-            None => state.store.deliveries(limit, after),
+        move |limit, after| match account {
+            Some(account) => store.deliveries_of(account, limit, after),
+            None => store.deliveries(limit, after),
         },
         |delivery| delivery.id.0.into_bytes(),
-        |delivery| filter.lets(delivery),
+        move |delivery| filter.lets(delivery),
     )
+    .await
 }
 
 /// `GET /deliveries/{delivery_id}`

@@ -120,6 +120,11 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
             json!({"type": "string", "format": "uuid"}),
         )
         .query(
+            "person_id",
+            "Only what this person has done, also one who has been removed since.",
+            json!({"type": "string", "format": "uuid"}),
+        )
+        .query(
             "action",
             "Only such changes; what stands before the dot means all of that kind.",
             words(actions),
