@@ -1,6 +1,7 @@
 //! Recomputes every invariant from the records alone, trusting no total.
 
 mod deliveries;
+mod keys;
 mod people;
 mod tallies;
 
@@ -121,34 +122,7 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
             "there are jobs or ledger entries of account {account}, which does not exist"
         ));
     }
-    store.each_key(|key| {
-        let spending = store.key_spending(key.id)?;
-        let (recorded, computed) = (
-            spending.total,
-            spent.get(&key.id).copied().unwrap_or_default(),
-        );
-        if let Some(fault) = spending.fault() {
-            report.fault(format!("key {} has {fault}", key.id));
-        }
-        for retired in &key.retired {
-            if store.key_of_retired(&retired.hash)? != Some(key.id) {
-                report.fault(format!("an earlier text of key {} is not found", key.id));
-            }
-        }
-        if !accounts.contains(&key.account) {
-            report.fault(format!(
-                "key {} is of account {}, which does not exist",
-                key.id, key.account
-            ));
-        }
-        if recorded != computed {
-            report.fault(format!(
-                "key {} has spent {recorded} by its record, {computed} by its jobs",
-                key.id
-            ));
-        }
-        Ok(())
-    })?;
+    keys::audit(store, &accounts, &spent, &mut report)?;
     store.each_audit_entry(|id, entry| {
         report.audit_entries += 1;
         if entry.id != id {

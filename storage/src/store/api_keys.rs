@@ -6,9 +6,23 @@ use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::spending::KeySpending;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
+use uuid::Uuid;
 
 /// Says that the service has had a first key: an operator who removes all keys wants no other.
 const FIRST_KEY: &str = "first key";
+
+fn nameless() -> StoreError {
+    StoreError::Damaged {
+        kind: "API key",
+        reason: "its place names neither a key nor a hash".into(),
+    }
+}
+
+/// The hash that ends the place of a record.
+fn hash_in(place: &[u8]) -> Result<KeyHash, StoreError> {
+    let hash = place.last_chunk().ok_or_else(nameless)?;
+    Ok(KeyHash(*hash))
+}
 
 fn panel_key(account: AccountId) -> Key {
     keys::setting(&format!("panel key of {account}"))
@@ -121,12 +135,52 @@ impl Store {
         uses.iter().map(write).collect()
     }
 
-    /// Visits every key.
-    pub fn each_key(
+    /// Visits every key with its hash.
+    pub(crate) fn each_key(
         &self,
-        mut visit: impl FnMut(ApiKey) -> Result<(), StoreError>,
+        mut visit: impl FnMut(KeyHash, ApiKey) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each(keys::keys_by_hash(), |_, key| visit(key))
+        self.each(keys::keys_by_hash(), |place, key| {
+            visit(hash_in(&place)?, key)
+        })
+    }
+
+    /// Is a key found by its id, and in the list of its account?
+    pub(crate) fn is_indexed(&self, hash: &KeyHash, key: &ApiKey) -> Result<bool, StoreError> {
+        let places = [
+            keys::key_by_id(key.id),
+            keys::key_of_account(key.account, key.id),
+        ];
+        for place in places {
+            if self.read::<KeyHash>(&place)?.as_ref() != Some(hash) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Visits all that the lists of keys say: by id, and by account.
+    pub(crate) fn each_key_index(
+        &self,
+        mut visit: impl FnMut(KeyId, KeyHash) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        for list in [keys::keys_by_id(), keys::keys_by_account()] {
+            self.each(list, |place, hash| {
+                let id = keys::last_id(&place).ok_or_else(nameless)?;
+                visit(KeyId(Uuid::from_bytes(id)), hash)
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Visits every hash that a key had earlier.
+    pub(crate) fn each_retired(
+        &self,
+        mut visit: impl FnMut(KeyHash, KeyId) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::retired_hashes(), |place, id| {
+            visit(hash_in(&place)?, id)
+        })
     }
 
     /// The writes that add a key, or change what is known about it.

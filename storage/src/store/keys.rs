@@ -152,6 +152,16 @@ pub fn key_by_id(id: KeyId) -> Key {
     key(KEY_BY_ID, &[id.as_bytes()])
 }
 
+/// All hashes by the ids of their keys.
+pub fn keys_by_id() -> Key {
+    key(KEY_BY_ID, &[])
+}
+
+/// All hashes by accounts and the ids of their keys.
+pub fn keys_by_account() -> Key {
+    key(KEY_OF_ACCOUNT, &[])
+}
+
 /// The hash of a key, by its account.
 pub fn key_of_account(account: AccountId, id: KeyId) -> Key {
     key(KEY_OF_ACCOUNT, &[account.as_bytes(), id.as_bytes()])
@@ -170,6 +180,11 @@ pub fn key_spent(id: KeyId) -> Key {
 /// The key that a retired hash is of: the second look-up of authentication, where the first finds nothing.
 pub fn retired_hash(hash: &KeyHash) -> Key {
     key(RETIRED_HASH, &[&hash.0])
+}
+
+/// All retired hashes.
+pub fn retired_hashes() -> Key {
+    key(RETIRED_HASH, &[])
 }
 
 /// When a key was last used.

@@ -414,3 +414,31 @@ fn a_record_that_cannot_be_read_ends_the_audit_with_its_kind() {
     let mut till = sound.till;
     assert!(till.apply(sound.queued.id, JobEvent::Cancel).is_err());
 }
+
+#[test]
+fn a_key_that_stands_in_no_list_is_found_and_so_is_a_list_that_names_none() {
+    let id = key(1);
+    let by_id = filed('k', &[id.as_bytes()]);
+    let by_account = filed('o', &[ACCOUNT.as_bytes(), id.as_bytes()]);
+    let unlisted = format!("key {id} is not found by its id and its account");
+    let nameless = format!("key {id} is listed, but there is no such key");
+    for place in [&by_id, &by_account] {
+        let sound = Sound::new();
+        sound.write(place.clone(), None);
+        sound.finds(&[&unlisted]);
+        // Both what opens and what is listed are wrong.
+        sound.put(place.clone(), &KeyHash([8; 32]));
+        sound.finds(&[&unlisted, &nameless]);
+    }
+}
+
+#[test]
+fn an_earlier_text_that_its_key_does_not_know_is_found() {
+    let sound = Sound::new();
+    sound.put(filed('r', &[&[9; 32]]), &key(1));
+    let fault = format!(
+        "a text is known as an earlier one of key {}, which knows nothing of it",
+        key(1)
+    );
+    sound.finds(&[&fault]);
+}
