@@ -124,13 +124,12 @@ fn a_job_that_they_have_canceled_leaves_the_queue_and_its_inputs_are_removed() {
     let running = server.create(&world.customer);
     server.job_once(&world.customer, &running, "processing");
     let queued = server.create(&world.customer);
-    let waiting =
-        |_: &()| server.admin("GET", "/stats").expect(200).json()["queued"]["pro"].clone();
-    assert_eq!(waiting(&()), 1);
+    let waiting = || server.admin("GET", "/stats").expect(200).json()["queued"]["pro"].clone();
+    assert_eq!(waiting(), 1);
     let path = format!("/jobs/{queued}");
     world.leave(&server.native(&world.customer, "DELETE", &path));
     world.gate.open();
-    until("nothing waits", || waiting(&()) == 0);
+    until("nothing waits", || waiting() == 0);
     server.generator.release_all();
     server.assert_settled();
 }
