@@ -22,6 +22,7 @@ mod operator;
 mod operator_access;
 mod output;
 mod pause;
+mod person;
 mod private;
 mod probe;
 mod progress;
@@ -59,6 +60,9 @@ enum Command {
     /// Look at accounts and their money, and open new ones.
     #[command(subcommand)]
     Account(account::Command),
+    /// Invite people to the panel of an account, and sign them out.
+    #[command(subcommand)]
+    Person(person::Command),
     /// Add money to an account.
     #[command(subcommand)]
     Deposit(deposit::Command),
@@ -108,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Account(command) => account::run(command),
+        Command::Person(command) => person::run(command),
         Command::Deposit(command) => deposit::run(command),
         Command::Key(command) => key::run(command),
         Command::Job(command) => job::run(command),

@@ -1,5 +1,6 @@
 //! `tintype verify`: every invariant of a stopped data directory, recomputed. It changes nothing there.
 
+use super::output::print;
 use super::settings::Settings;
 use super::verify_backup;
 use crate::app;
@@ -72,8 +73,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     });
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
     report.faults.extend(missing.into_iter().take(room));
-    println!(
-        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} lines of the audit log, {pictures} pictures",
+    let mut said = format!(
+        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} lines of the audit log, {pictures} pictures\n",
         report.accounts,
         report.live_jobs,
         report.ended_jobs,
@@ -82,14 +83,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         report.audit_entries
     );
     if report.faults.is_empty() {
-        println!("all invariants hold");
+        print(&(said + "all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    report
-        .faults
-        .iter()
-        .for_each(|fault| println!("FAULT {fault}"));
-    println!("{} faults", report.faults.len());
+    for fault in &report.faults {
+        said += &format!("FAULT {fault}\n");
+    }
+    said += &format!("{} faults\n", report.faults.len());
+    print(&said)?;
     Ok(ExitCode::FAILURE)
 }
 

@@ -108,12 +108,18 @@ pub fn picture_of(job: &Job) -> Option<&ResultImage> {
 
 impl<'a> JobRecord<'a> {
     /// A job of a list. One whose words cannot be had at the moment must not hide the others.
-    pub async fn listed(state: &AppState, job: &'a Job) -> Self {
+    pub async fn listed(state: &AppState, job: &'a Job) -> Result<Self, Problem> {
         let words = words_of(state, job).await.unwrap_or_else(|error| {
             tracing::error!(job = %job.id, %error, "the words of a job could not be read");
             None
         });
-        Self::new(job, words, None, state.system.queue_position(job))
+        let position = state.system.queue_position(job);
+        Ok(Self::new(
+            job,
+            words,
+            image_url(state, job).await?,
+            position,
+        ))
     }
 
     /// A job with its words and the fresh download URL of its picture, where it has one.
@@ -159,19 +165,22 @@ impl<'a> JobRecord<'a> {
         }
     }
 
-    /// The same as JSON, with everything looked up.
-    pub async fn of(state: &AppState, job: &Job) -> Result<serde_json::Value, Problem> {
-        let image_url = match picture_of(job) {
-            Some(image) => Some(crate::http::jobs::presign(state, &image.key).await?),
-            None => None,
-        };
+    /// The same with everything looked up.
+    pub async fn looked_up(state: &AppState, job: &'a Job) -> Result<Self, Problem> {
+        let image_url = image_url(state, job).await?;
         let words = words_of(state, job).await.map_err(|error| {
             tracing::error!(job = %job.id, %error, "the words of a job could not be read");
             let detail = "the prompt of the job could not be read from the object store; try again";
             Problem::new(Code::StorageUnavailable, detail)
         })?;
-        let record = JobRecord::new(job, words, image_url, state.system.queue_position(job));
-        // A map with string keys always encodes.
-        Ok(serde_json::to_value(record).unwrap_or_default())
+        let position = state.system.queue_position(job);
+        Ok(Self::new(job, words, image_url, position))
+    }
+}
+
+async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Problem> {
+    match picture_of(job) {
+        Some(image) => Ok(Some(crate::http::jobs::presign(state, &image.key).await?)),
+        None => Ok(None),
     }
 }

@@ -14,8 +14,8 @@ use crate::domain::time::Timestamp;
 use crate::domain::webhook::{Webhook, WebhookId};
 use crate::domain::{account::Account, api_key::ApiKey, audit_log::AuditEntry};
 use crate::store::{
-    DueDelivery, IdempotencyRecord, IdempotentCall, Kind, PersonPlace, Record, Store, StoreError,
-    decode, keys,
+    DueDelivery, Form, IdempotencyRecord, IdempotentCall, Kind, PersonPlace, Record, Store,
+    StoreError, decode, keys,
 };
 use std::fmt::Display;
 use uuid::Uuid;
@@ -121,13 +121,13 @@ fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, S
         Kind::DeliveryAccount => read::<AccountId>(value),
         Kind::DeliveryDue => read::<DueDelivery>(value),
         Kind::Attempt => read::<Attempt>(value),
-        Kind::Setting => Ok(match store.read_setting(key)? {
-            true => None,
-            false => Some(format!(
+        Kind::Setting => match Form::of(key) {
+            Some(form) => form.to_json(value).map(|_| None),
+            None => Ok(Some(format!(
                 "there is a setting of no known name, {}",
                 String::from_utf8_lossy(&key[1..]).escape_debug()
-            )),
-        }),
+            ))),
+        },
     }
 }
 
@@ -204,6 +204,7 @@ fn of_idempotency(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<Stri
                 .ledger_entry(account, TransactionId(record.made))?
                 .is_some(),
         ),
+        IdempotentCall::Opening => ("account", store.account(AccountId(record.made))?.is_some()),
     };
     Ok((!is_there).then(|| {
         format!(

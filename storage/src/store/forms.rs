@@ -1,5 +1,6 @@
 //! The form of each kind of record as JSON: what an export is written in, and read from.
 
+use super::api_keys::{FIRST_KEY, PANEL_KEY};
 use super::deliveries::{DueDelivery, FORGOTTEN};
 use super::idempotency::IdempotencyRecord;
 use super::people::{Generation, OPERATOR, PersonPlace};
@@ -94,6 +95,8 @@ fn setting(name: &[u8]) -> Option<Form> {
         () if is(OPERATOR) => Some(Form::new::<Generation>("operator_sessions")),
         () if is(COMPLETE) => Some(Form::new::<Mark>("tallies_complete")),
         () if is(FORGOTTEN) => Some(Form::new::<Timestamp>("deliveries_forgotten")),
+        () if is(FIRST_KEY) => Some(Form::new::<Mark>("first_key")),
+        () if name.starts_with(PANEL_KEY.as_bytes()) => Some(Form::new::<KeyId>("panel_key")),
         () => None,
     }
 }

@@ -26,7 +26,7 @@ pub use commands::{
 };
 pub use deliveries::{DueDelivery, Forgotten};
 pub use forms::Form;
-pub use idempotency::{IdempotencyRecord, IdempotentCall};
+pub use idempotency::{IdempotencyRecord, IdempotentCall, SERVICE};
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
 pub(crate) use keys::Kind;
@@ -37,7 +37,6 @@ pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;
 use crate::domain::pause::Pause;
-use crate::domain::time::Timestamp;
 use crate::engine::{Engine, EngineError, Key, Value};
 use std::sync::Arc;
 
@@ -95,23 +94,6 @@ impl Store {
     /// The writes that set which models are paused.
     pub fn set_pause(&self, pause: &Pause) -> Writes {
         vec![(keys::setting(PAUSE), Some(encode(pause)))]
-    }
-
-    /// Reads a setting by its key, whichever it is; `false` where there is none of that name.
-    pub(crate) fn read_setting(&self, key: &[u8]) -> Result<bool, StoreError> {
-        let is = |name: &str| keys::setting(name) == key;
-        if is(PAUSE) {
-            self.read::<Pause>(key)?;
-        } else if is(people::OPERATOR) {
-            self.read::<Generation>(key)?;
-        } else if is(tallies::COMPLETE) {
-            self.read::<Mark>(key)?;
-        } else if is(deliveries::FORGOTTEN) {
-            self.read::<Timestamp>(key)?;
-        } else {
-            return Ok(false);
-        }
-        Ok(true)
     }
 
     fn read<R: Record>(&self, key: &[u8]) -> Result<Option<R>, StoreError> {
