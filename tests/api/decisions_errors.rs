@@ -16,7 +16,8 @@ const ROUTES: [(&str, &str); 13] = [
     ("/admin/v1/accounts/A/keys", "GET, POST"),
     ("/admin/v1/keys/K", "DELETE, GET, PATCH"),
     ("/admin/v1/keys/K/rotate", "POST"),
-    ("/admin/v1/pause", "GET, PUT"),
+    ("/admin/v1/accounts/A/people", "GET, POST"),
+    ("/admin/v1/pause", "GET, PATCH, PUT"),
     ("/admin/v1/audit", "GET"),
     ("/healthz", "GET, HEAD"),
 ];
