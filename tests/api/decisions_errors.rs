@@ -5,7 +5,7 @@ use crate::support::{ENDPOINTS, Server, fox, fox_with};
 use serde_json::json;
 
 /// Every path that the two interfaces have, with what it takes. `J`, `A` and `K` stand for ids.
-const ROUTES: [(&str, &str); 13] = [
+const ROUTES: [(&str, &str); 14] = [
     ("/api/v1/text-generations", "POST"),
     ("/api/v1/jobs/J", "DELETE, GET, HEAD"),
     ("/api/v1/balance", "GET, HEAD"),
