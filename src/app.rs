@@ -159,35 +159,63 @@ fn refuse_unfinished(config: &Config) -> Result<(), EngineError> {
     })
 }
 
+/// Opens a copy of the store of a data directory that no service runs on, and changes nothing in that.
+pub fn look_at_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished(config)?;
+    Ok(Arc::new(SledEngine::look(
+        &store_dir(config),
+        engine_options(config, FailStop::new()),
+    )?))
+}
+
 fn open(
     config: &Config,
     fail_stop: FailStop,
     lock_timeout: Option<Duration>,
 ) -> Result<Arc<dyn Engine>, EngineError> {
+    let mut options = engine_options(config, fail_stop);
+    options.lock_timeout = lock_timeout.unwrap_or(options.lock_timeout);
+    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
+}
+
+fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
     let mut options = SledOptions::new(Arc::new(move |error: &EngineError| {
         fail_stop.trip(error.to_string())
     }));
     options.cache_bytes = config.storage.cache_bytes;
     options.commit_timeout = Duration::from_secs(config.storage.commit_timeout_seconds);
-    options.lock_timeout = lock_timeout.unwrap_or(options.lock_timeout);
-    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
+    options
 }
 
 /// Opens the object store of a data directory.
 pub fn open_images(config: &Config, public_url: &str) -> Result<Images, StartError> {
-    let data_dir = &config.storage.data_dir;
+    let signing_key = FileSigningKey::load_or_create(&config.storage.data_dir)?;
+    open_images_with(config, public_url, signing_key)
+}
+
+/// Opens the object store to ask for what is there, and signs nothing; `None` where it would have to be made first.
+pub fn look_at_images(config: &Config) -> Result<Option<Images>, StartError> {
+    let is_local = config.storage.objects.is_none();
+    if is_local && !Images::local_directory(&config.storage.data_dir).is_dir() {
+        return Ok(None);
+    }
+    let unused = FileSigningKey::from_bytes(&[0; 32]);
+    open_images_with(config, &config.public_url(), unused).map(Some)
+}
+
+fn open_images_with(
+    config: &Config,
+    public_url: &str,
+    signing_key: FileSigningKey,
+) -> Result<Images, StartError> {
     let objects = config
         .storage
         .objects
         .as_ref()
         .map(ToString::to_string)
         .unwrap_or_default();
-    Ok(Images::open(
-        &objects,
-        data_dir,
-        public_url,
-        FileSigningKey::load_or_create(data_dir)?,
-    )?)
+    let data_dir = &config.storage.data_dir;
+    Ok(Images::open(&objects, data_dir, public_url, signing_key)?)
 }
 
 /// Starts everything but the listening: store, recovery, actors, housekeeping. Must be called within an actix system.

@@ -38,7 +38,7 @@ impl Figures {
 pub struct JobFigures {
     /// By tier and mode, as these number themselves.
     pub accepted: [[AtomicU64; 2]; 3],
-    /// Calls that an idempotency key answered with an earlier job, where the account's actor noticed it.
+    /// Calls that an idempotency key answered with an earlier job.
     pub replayed: AtomicU64,
     /// Runs that began anew after an earlier one had been cut off, by tier.
     pub begun_again: [AtomicU64; 3],
@@ -68,6 +68,11 @@ impl Default for JobFigures {
 }
 
 impl JobFigures {
+    /// A call was answered with an earlier job before the account's actor was asked, which counts what it notices itself.
+    pub fn replayed(&self) {
+        self.replayed.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Adds what a commit has made true.
     pub(crate) fn add(&self, decided: &Decided) {
         let mut together = 0;

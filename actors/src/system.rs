@@ -300,7 +300,7 @@ impl System {
     /// How many jobs of a tier wait, how many are run, and which has waited longest; without a message.
     pub fn queue(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
         let queues = &self.queues;
-        (queues.len(tier), queues.taken(tier), queues.oldest(tier))
+        (queues.len(tier), queues.begun(tier), queues.oldest(tier))
     }
 
     /// How many deliveries wait, and attempts are under way.

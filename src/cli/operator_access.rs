@@ -54,7 +54,7 @@ impl Access {
         if let (Some(server), Some(token)) = (&named, given) {
             return Operator::new(server, Secret::new(token), "--token or TINTYPE_ADMIN_TOKEN");
         }
-        let config = self.settings.load(Vec::new())?;
+        let config = self.settings.of_service()?;
         let server = match &named {
             Some(server) => server.clone(),
             None => listening(&config)?,

@@ -1,4 +1,4 @@
-//! `tintype verify`: every invariant of a stopped data directory, recomputed.
+//! `tintype verify`: every invariant of a stopped data directory, recomputed. It changes nothing there.
 
 use super::settings::Settings;
 use super::verify_backup;
@@ -6,7 +6,6 @@ use crate::app;
 use clap::Args;
 use std::collections::HashMap;
 use std::process::ExitCode;
-use tintype_actors::fail_stop::FailStop;
 use tintype_storage::audit::{MAX_FAULTS, audit};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::time::Timestamp;
@@ -30,7 +29,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(place) = &arguments.backup {
         return verify_backup::run(place, arguments.id.as_deref());
     }
-    let config = arguments.settings.load(Vec::new())?;
+    let config = arguments.settings.beside()?;
     let data_dir = &config.storage.data_dir;
     let has_store = app::has_store(&config);
     anyhow::ensure!(
@@ -38,7 +37,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "{} is no data directory of Tintype",
         data_dir.display()
     );
-    let engine = app::open_engine(&config, FailStop::new())?;
+    let engine = app::look_at_engine(&config)?;
     let store = Store::new(engine);
     let mut results: HashMap<String, u64> = HashMap::new();
     let kept_since = kept_since(config.results.retention_days);
@@ -52,10 +51,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     })?;
     let pictures = results.len();
-    let images = app::open_images(&config, &config.public_url())?;
+    let images = app::look_at_images(&config)?;
     let missing = actix_web::rt::System::new().block_on(async {
         let mut missing = Vec::new();
         for (key, bytes) in results {
+            let Some(images) = &images else {
+                missing.push(format!("{key} is missing: there is no object directory"));
+                continue;
+            };
             match images.head(&key).await {
                 Ok(found) if found.size == bytes => {}
                 Ok(found) => missing.push(format!(

@@ -6,6 +6,7 @@ use super::state::AppState;
 use tintype_actors::account::AcceptJob;
 use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::engine::wakes::Together;
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::oneshot;
 
@@ -54,7 +55,7 @@ pub async fn reserve(
     account
         .accept(AcceptJob { job, reply })
         .map_err(|_| failures::busy())?;
-    match answer.await {
+    match Together::new(answer).await {
         Ok(outcome) => Ok(outcome?),
         Err(_) if state.fail_stop.has_tripped() => Err(failures::stopping()),
         Err(_) => Err(failures::busy()),

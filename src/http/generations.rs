@@ -4,6 +4,7 @@ use super::acceptance;
 use super::auth::Principal;
 use super::body;
 use super::dry_run;
+use super::failures;
 use super::funds;
 use super::idempotency;
 use super::open;
@@ -128,7 +129,10 @@ fn replay(
     used: &IdempotencyUse,
 ) -> Result<Option<HttpResponse>, Problem> {
     let first = acceptance::first_use(state, account, used)?;
-    Ok(first.map(|job| accepted(state, job.0, true)))
+    Ok(first.map(|job| {
+        state.system.figures().jobs.replayed();
+        accepted(state, job.0, true)
+    }))
 }
 
 /// What a call finds that is not refused for a pause, for its key's rate, or for the account's live jobs.
@@ -146,12 +150,8 @@ impl Opened {
         let key = &principal.key;
         open::check(state, asked.tier)?;
         principal.admit()?;
-        let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
-            Problem::new(
-                Code::Unauthorized,
-                "the account of this API key no longer exists",
-            )
-        })?;
+        let account = state.system.accounts().get(key.account)?;
+        let account = account.ok_or_else(failures::account_is_gone)?;
         acceptance::check_places(state, &account)?;
         let callback = callback_of(state, key, asked)?;
         Ok(Self { account, callback })

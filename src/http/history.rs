@@ -33,8 +33,8 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    principal.admit()?;
     let asked = Asked::of(&request)?;
+    principal.admit()?;
     let (found, next) = page(&state, principal.key.account, &asked).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
@@ -100,10 +100,12 @@ async fn has_metadata(
         Brief::Inline(words) => words.metadata.clone(),
         Brief::Stored(key) => {
             *fetched += 1;
-            words::load(&state.images, key)
-                .await
-                .map_err(unreadable)?
-                .metadata
+            match words::load(&state.images, key).await {
+                Ok(words) => words.metadata,
+                // One object that was lost must not end every list that comes past it.
+                Err(error) if error.is_gone() => None,
+                Err(error) => return Err(unreadable(error)),
+            }
         }
     };
     Ok(metadata.is_some_and(|text| filter.takes_metadata(&text)))

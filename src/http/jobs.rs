@@ -24,8 +24,8 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let found = find(&principal, &path, &state)?;
-    principal.admit()?;
     let patience = wait::asked(&request)?;
+    principal.admit()?;
     let job = match patience.filter(|_| !found.state.is_terminal()) {
         Some(patience) => wait::until_terminal(&state, found, patience).await?,
         None => found,

@@ -36,6 +36,7 @@ mod surface;
 mod transactions;
 mod unread;
 mod wait;
+mod wall;
 pub(crate) mod wire;
 
 pub use admin::{issue_key, open_account, remove_key};

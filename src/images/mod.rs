@@ -93,6 +93,11 @@ impl Images {
         Self::open_with(objects, data_dir, public_url, signing_key, environment)
     }
 
+    /// Where the objects of a data directory lie when no bucket is configured.
+    pub fn local_directory(data_dir: &FilePath) -> PathBuf {
+        data_dir.join("objects")
+    }
+
     /// Opens a directory of its own, which is made where it is missing. Nothing there is served, so no address is signed.
     ///
     /// # Errors
@@ -135,7 +140,7 @@ impl Images {
         // already, from an earlier call or another part of the program, is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (backend, name, root) = if objects.is_empty() {
-            let root = data_dir.join("objects");
+            let root = Self::local_directory(data_dir);
             (backend::local(&root)?, root.display().to_string(), root)
         } else {
             let address = Address::parse(objects)?;

@@ -9,7 +9,7 @@ use crate::http::jobs::not_found;
 use crate::http::paging::Listing;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
-use crate::http::wire::job_record::{JobRecord, words_of};
+use crate::http::wire::job_record::JobRecord;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
@@ -30,9 +30,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     let (found, next) = history::page(&state, of.account.id, &asked).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
-        let words = words_of(&state, job).await;
-        let position = state.system.queue_position(job);
-        data.push(JobRecord::new(job, words, None, position));
+        data.push(JobRecord::listed(&state, job).await);
     }
     let next = next.map(|id| *id.as_bytes());
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))

@@ -1,6 +1,7 @@
 //! The page and its parts, from the binary.
 
 use crate::assets::{self, Part};
+use crate::http::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse};
 use std::sync::LazyLock;
 
@@ -55,12 +56,12 @@ assets!(
 static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
 /// `GET /panel`: the one page, whatever is shown in it.
-pub async fn page(request: HttpRequest) -> HttpResponse {
+pub async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
     assets::answer(&request, ASSETS, &TAG, "index.html")
 }
 
 /// `GET /panel/assets/{name}`
-pub async fn asset(request: HttpRequest) -> HttpResponse {
+pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
     assets::answer(&request, ASSETS, &TAG, name)
 }

@@ -88,7 +88,7 @@ fn id(process: &Process) -> uuid::Uuid {
     process.system.accounts().context().ids.next(now)
 }
 
-/// Registers a webhook, or removes one.
+/// Registers a webhook, removes one, or gives one another URL.
 pub async fn webhook(process: Process) {
     let (world, chance) = (&process.world, &process.world.chance);
     let Some((account, _)) = chance.pick(&process.plan.keys) else {
@@ -104,6 +104,18 @@ pub async fn webhook(process: Process) {
             return;
         };
         ("removed", process.store.remove_webhook(&webhook))
+    } else if !hooks.is_empty() && chance.one_in(4) {
+        let Some(hook) = chance.pick(&hooks) else {
+            return;
+        };
+        let Ok(Some(webhook)) = process.store.webhook(account, hook.id) else {
+            return;
+        };
+        let moved = Webhook {
+            url: format!("https://receiver.example/{}", world.number()),
+            ..webhook
+        };
+        ("moved", process.store.put_webhook(&moved))
     } else {
         let id = WebhookId(id(&process));
         let webhook = Webhook {

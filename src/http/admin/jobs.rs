@@ -7,7 +7,7 @@ use crate::http::jobs::{cancel_job, not_found};
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{FieldFault, Problem};
 use crate::http::state::AppState;
-use crate::http::wire::job_record::{JobRecord, words_of};
+use crate::http::wire::job_record::JobRecord;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 use tintype_storage::domain::audit_log::Action;
@@ -105,12 +105,7 @@ pub async fn list(
     let page: JobPage = web::block(read).await.map_err(|_| failures::busy())??;
     let mut data = Vec::with_capacity(page.items.len());
     for job in &page.items {
-        data.push(JobRecord::new(
-            job,
-            words_of(&state, job).await,
-            None,
-            state.system.queue_position(job),
-        ));
+        data.push(JobRecord::listed(&state, job).await);
     }
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }

@@ -13,6 +13,7 @@ pub mod faults;
 pub mod journal;
 pub mod memory;
 pub mod sled;
+pub mod wakes;
 
 /// A key: a prefix byte for the kind of record, then ids whose byte order is their order.
 pub type Key = Vec<u8>;

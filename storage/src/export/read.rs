@@ -3,7 +3,7 @@
 use super::line::{GivenUp, Header, Line, MAX_LINE_BYTES, Trailer};
 use super::{ReadError, VERSION};
 use crate::engine::{Key, MAX_VALUE_BYTES, Value};
-use crate::store::Kind;
+use crate::store::Form;
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, Read as _};
 
@@ -117,7 +117,7 @@ impl<R: BufRead> Reader<R> {
     fn entry(&self, line: &Line<'_>) -> Result<Entry, ReadError> {
         let key = hex::decode(line.key.as_bytes())
             .map_err(|_| self.wrong("its key is no hexadecimal"))?;
-        let kind = Kind::of(&key)
+        let kind = Form::of(&key)
             .filter(|kind| kind.name == line.kind)
             .ok_or_else(|| {
                 let kind = line.kind.escape_debug();

@@ -3,7 +3,7 @@
 use super::line::{GivenUp, Header, Line, Trailer};
 use super::{VERSION, WriteError};
 use crate::engine::{Cut, Key, Value};
-use crate::store::Kind;
+use crate::store::Form;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -69,7 +69,7 @@ fn lines<E>(
 
 fn record<E>(key: &Key, value: &Value) -> Result<Vec<u8>, WriteError<E>> {
     let key_text = hex::encode(key);
-    let Some(kind) = Kind::of(key) else {
+    let Some(kind) = Form::of(key) else {
         return Err(WriteError::UnknownKind(key_text));
     };
     let json = kind.to_json(value)?;

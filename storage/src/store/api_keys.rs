@@ -6,6 +6,7 @@ use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::spending::KeySpending;
 use crate::domain::time::Timestamp;
 use crate::engine::Direction;
+use uuid::Uuid;
 
 impl Store {
     /// The key with this hash: the look-up of authentication.
@@ -44,6 +45,29 @@ impl Store {
             return Ok(None);
         };
         Ok(self.key_by_hash(&hash)?.map(|key| (hash, key)))
+    }
+
+    /// The hash under which an account's list has a key.
+    pub(crate) fn key_hash_of(
+        &self,
+        account: AccountId,
+        id: KeyId,
+    ) -> Result<Option<KeyHash>, StoreError> {
+        self.read(&keys::key_of_account(account, id))
+    }
+
+    /// Visits what each key has spent, those that were removed included.
+    pub(crate) fn each_spending(
+        &self,
+        mut visit: impl FnMut(KeyId, KeySpending) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::all_spent(), |key, spending| {
+            let id = keys::last_id(&key).ok_or_else(|| StoreError::Damaged {
+                kind: "key spending",
+                reason: "its key holds no id".into(),
+            })?;
+            visit(KeyId(Uuid::from_bytes(id)), spending)
+        })
     }
 
     /// A page of an account's keys, oldest first.

@@ -8,12 +8,12 @@ mod codec;
 mod commands;
 mod deliveries;
 mod earlier;
+mod forms;
 mod idempotency;
 mod job_lists;
 mod job_v1;
 mod jobs;
-mod keys;
-mod kinds;
+pub(crate) mod keys;
 mod people;
 mod scan;
 mod tallies;
@@ -25,10 +25,11 @@ pub use commands::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
 };
 pub use deliveries::{DueDelivery, Forgotten};
+pub use forms::Form;
 pub use idempotency::{IdempotencyRecord, IdempotentCall};
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
-pub use kinds::Kind;
+pub(crate) use keys::Kind;
 pub use people::{Generation, PersonPlace};
 pub use scan::Page;
 pub use tallies::{Mark, TallyPlace};
@@ -36,6 +37,7 @@ pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;
 use crate::domain::pause::Pause;
+use crate::domain::time::Timestamp;
 use crate::engine::{Engine, EngineError, Key, Value};
 use std::sync::Arc;
 
@@ -93,6 +95,23 @@ impl Store {
     /// The writes that set which models are paused.
     pub fn set_pause(&self, pause: &Pause) -> Writes {
         vec![(keys::setting(PAUSE), Some(encode(pause)))]
+    }
+
+    /// Reads a setting by its key, whichever it is; `false` where there is none of that name.
+    pub(crate) fn read_setting(&self, key: &[u8]) -> Result<bool, StoreError> {
+        let is = |name: &str| keys::setting(name) == key;
+        if is(PAUSE) {
+            self.read::<Pause>(key)?;
+        } else if is(people::OPERATOR) {
+            self.read::<Generation>(key)?;
+        } else if is(tallies::COMPLETE) {
+            self.read::<Mark>(key)?;
+        } else if is(deliveries::FORGOTTEN) {
+            self.read::<Timestamp>(key)?;
+        } else {
+            return Ok(false);
+        }
+        Ok(true)
     }
 
     fn read<R: Record>(&self, key: &[u8]) -> Result<Option<R>, StoreError> {

@@ -4,6 +4,7 @@ mod any_record;
 mod audit;
 mod audit_deliveries;
 mod audit_log;
+mod audit_places;
 mod children;
 mod codec;
 mod codec_deliveries;

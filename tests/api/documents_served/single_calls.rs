@@ -109,10 +109,12 @@ pub fn jobs(tour: &mut Tour<'_>) {
     server.job_once(&customer, &stored, "done");
     let words = server.objects().join("words");
     fs::rename(&words, words.with_extension("aside")).unwrap();
+    fs::write(&words, "in the way").unwrap();
     tour.gives(
         server.native(&customer, "GET", "/jobs?metadata%5Ba%5D=b"),
         "storage_unavailable",
     );
+    fs::remove_file(&words).unwrap();
     fs::rename(words.with_extension("aside"), &words).unwrap();
 
     let url = done["result"]["image_url"].as_str().unwrap().to_owned();

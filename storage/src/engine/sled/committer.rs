@@ -2,7 +2,7 @@
 //! shows and answers them.
 
 use super::super::journal::Journal;
-use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value};
+use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, wakes};
 use super::applier::{Backlog, size};
 use super::cuts::Cuts;
 use super::explain::explain;
@@ -201,7 +201,7 @@ impl Writer {
                     .commits
                     .fetch_add(commits.len() as u64, Ordering::Relaxed);
             }
-            let answered = answer(commits, &outcome);
+            let answered = wakes::after(|| answer(commits, &outcome));
             outcome.and(answered)?;
             if self.failure.happened() {
                 // It came back, but too late: the watchdog has called it a failure.

@@ -13,6 +13,7 @@ mod committer;
 mod cuts;
 mod explain;
 mod failure;
+mod looking;
 mod open;
 mod opening;
 mod overlay;
@@ -29,6 +30,7 @@ use committer::Committer;
 use cuts::{Cuts, SledCut};
 use explain::explain;
 use failure::{Failure, Latch, OpensLatch};
+use looking::Looked;
 use open::Opened;
 use overlay::{Overlay, merge};
 use std::fs::File;
@@ -41,6 +43,10 @@ use watchdog::Watchdog;
 
 /// Where sled's tree says up to which group of the journal it is complete. No record's key begins with a zero byte.
 const APPLIED: &[u8] = b"\0applied";
+/// The file of sled's log, which is also what a process locks.
+const LOG: &str = "db";
+/// How long to wait before the lock is tried once more.
+const LOCK_RETRY: Duration = Duration::from_millis(100);
 
 /// How an engine is opened.
 #[derive(Clone)]
@@ -87,9 +93,22 @@ pub struct SledEngine {
     failure: Arc<Failure>,
     /// Open once the thread that gives sled its changes has ended, or hangs.
     applied: Arc<Latch>,
+    /// What is removed when the engine is dropped, where it is one that only looks.
+    looked: Option<Looked>,
 }
 
 impl SledEngine {
+    /// Opens a copy of what a directory holds, which nobody else may have meanwhile. Nothing in the directory is changed, and no
+    /// file in it gets another owner; what is committed goes the way of the copy. It is made in the system's directory for
+    /// temporary files, and takes as much room there as the store.
+    pub fn look(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
+        let looked = Looked::at(directory, options.lock_timeout)?;
+        let mut engine = Self::open(looked.path(), options)
+            .map_err(|error| looking::of_original(error, directory))?;
+        engine.looked = Some(looked);
+        Ok(engine)
+    }
+
     /// Opens or makes the directory. Blocks for as long as sled reads its log.
     pub fn open(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
         Self::open_with_sync(directory, options, Box::new(File::sync_data))
@@ -161,6 +180,7 @@ impl SledEngine {
             backlog,
             failure,
             applied,
+            looked: None,
         })
     }
 
