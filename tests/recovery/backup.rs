@@ -1,7 +1,7 @@
 //! Backups of a service that is running and busy, and what comes of them.
 
 use crate::kill_load::{
-    Memory, acknowledged, all_done, all_told, configure, create_until_cut, register,
+    Memory, acknowledged, all_done, all_told, configure, create_until_cut, register, settle_doubts,
 };
 use crate::peer::Peer;
 use crate::place::{Ended, Place, Service, until};
@@ -152,8 +152,10 @@ fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
     assert_eq!(verified.code, Some(0), "{verified:?}");
     // What was acknowledged after the backup is still in the old directory, and told from there.
     let service = place.serve();
+    let client = service.client(&key);
+    settle_doubts(&client, &memory);
     let jobs = memory.lock().expect("memory").acknowledged.clone();
-    all_done(&service.client(&key), &jobs);
+    all_done(&client, &jobs);
     all_told(&peer, &jobs);
     service.stop();
 }

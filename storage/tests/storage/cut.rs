@@ -117,7 +117,7 @@ fn a_cut_of_a_store_that_is_written_to_shows_the_moment_at_which_it_was_taken() 
                 std::thread::yield_now();
             }
             let found = read_on(&mut *cut, step, begun);
-            let commits = found.get(&b"commits".to_vec()).map_or(0, |it| figure(it));
+            let commits = found.get(b"commits".as_slice()).map_or(0, |it| figure(it));
             // One more may have been on the disk and not yet have been told.
             assert!(
                 (before..=after + 1).contains(&commits),
