@@ -4,6 +4,7 @@ use crate::life::Process;
 use crate::model::{DepositRequest, amount};
 use tintype_actors::account::DepositMoney;
 use tintype_actors::delivery::{AddDelivery, ForgetDeliveries, Redeliver};
+use tintype_actors::dispatcher::PauseChanged;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
@@ -141,7 +142,8 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
     };
     if write(&process, process.store.set_pause(&pause)).await {
         process.world.tell(format!("paused: {tiers:?}"));
-        process.system.pause_changed(pause);
+        let hears = process.system.hears_of_pauses();
+        hears.do_send(PauseChanged(pause));
     }
 }
 
