@@ -22,9 +22,10 @@ struct Server {
     _dir: tempfile::TempDir,
 }
 
-/// The route as the service has it, without what stands around it there.
-async fn file(request: HttpRequest, images: web::Data<Images>) -> Result<HttpResponse, Problem> {
-    Ok(serve::answer(&request, &images, Utc::now()).await?)
+/// The route as the service has it, with its errors.
+async fn file(request: HttpRequest, images: web::Data<Images>) -> HttpResponse {
+    let outcome = serve::answer(&request, &images, Utc::now()).await;
+    outcome.unwrap_or_else(|error| Problem::from(error).render("the-request"))
 }
 
 impl Server {
