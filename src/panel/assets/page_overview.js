@@ -38,6 +38,7 @@ export const backends = (list) => h("ul", { class: "stack tight" }, list.map((it
 
 export async function overview(main, context) {
   let span = 14;
+  const again = context.fresh(() => draw());
   const draw = async () => {
     const [view, jobs] = await Promise.all([
       get(`${context.base}/overview${query({ days: span })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
@@ -51,7 +52,7 @@ export async function overview(main, context) {
         figure("Waiting", String(live.queued), `${queue.waiting} in the whole queue`),
         figure("In the making", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
         figure("Deliveries pending", String(webhooks.pending), webhooks.registered ? `${webhooks.retrying} being retried` : "no webhook is registered")),
-      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; draw(); })),
+      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
         h("div", { class: "halves" }, finished(days), spend(days))),
       service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,
       h("section", { class: "card" },
@@ -60,5 +61,5 @@ export async function overview(main, context) {
           : empty("No pictures yet", "Make one in the playground, or with an API key."))));
   };
   await draw();
-  return draw;
+  return again;
 }

@@ -18,11 +18,11 @@ export async function people(main, context) {
   const operator = context.session.kind === "operator";
   const invite = () => dialog({ title: `Invite to ${context.account.name}`, confirm: "Make the link",
     fields: [field("E-mail", h("input", { name: "email", type: "email", required: true, autocomplete: "off" })), role("owner")],
-    submit: async (data) => { const person = await post(path, Object.fromEntries(data)); await list.load(); link(person); } });
-  const again = (it) => attempt(async () => { link(await post(`${path}/${it.person_id}/invitation`)); await list.load(); });
-  const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: async (data) => { await call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)); await list.load(); } });
+    submit: (data) => post(path, Object.fromEntries(data)) }).then((person) => { if (person) link(person); return list.load(); });
+  const again = (it) => attempt(async () => link(await post(`${path}/${it.person_id}/invitation`)), null, list.load);
+  const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
   const drop = (it) => dialog({ title: "Remove this person?", text: `${it.email} is signed out everywhere at once and cannot come back without a new invitation.`, confirm: "Remove", danger: true,
-    submit: async () => { await remove(`${path}/${it.person_id}`); await list.load(); } });
+    submit: () => remove(`${path}/${it.person_id}`) }).then(list.load);
   const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
   const columns = [
     { title: "E-mail", cell: (it) => h("b", { class: "wrap" }, it.email) },
@@ -32,9 +32,10 @@ export async function people(main, context) {
     ...(operator ? [{ title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
       slim(it.status === "active" ? "Reset password" : "New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
   ];
-  const list = listing({ path, signal: context.signal, show: (rows) => table(columns, rows, "People"),
+  const list = listing({ path, context, show: (rows) => table(columns, rows, "People", (it) => it.person_id),
     none: empty("Nobody yet", operator ? "Invite the people who look after this account." : "") });
   fill(main, head("People", operator ? "They sign in with e-mail and password, and see this account only." : "Who else may sign in to this account. The operator invites people.",
     operator ? h("button", { class: "button main", type: "button", onclick: invite }, "Invite") : null), list.node);
-  await list.load();
+  await list.begin();
+  return list.load;
 }
