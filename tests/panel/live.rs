@@ -1,0 +1,75 @@
+//! Pages that know when they are out of date: the end of a session, of the stream and of the service, and whose changes are told.
+
+use crate::browse;
+use crate::browser::Browser;
+use serde_json::json;
+
+/// Ends the session behind the page's back, as another browser's "Sign out everywhere" does.
+const END: &str = "const done = arguments[arguments.length - 1];
+    fetch('/panel/api/sessions', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then((it) => done(it.status));";
+
+#[test]
+fn whoever_is_signed_out_elsewhere_is_shown_the_door() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        // A dialog goes with its page.
+        browser.go("#/keys", "API keys").await;
+        browser.press("New key").await;
+        browser.see("h2", "New API key").await;
+        let ended = browser.client.execute_async(END, vec![]).await.unwrap();
+        assert_eq!(ended, json!(204));
+        browser.see("h1", "Sign in").await;
+        let open = "return document.querySelectorAll('dialog').length;";
+        assert_eq!(browser.run(open, vec![]).await, json!(0));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_service_that_is_gone_is_said_above_the_page_and_signing_out_does_not_seem_done() {
+    browse(|mut service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/ledger", "Ledger").await;
+        service.end();
+        browser.see("div", "Not live").await;
+        browser.press("Sign out").await;
+        browser.see("div", "You are still signed in").await;
+        browser.see("h1", "Ledger").await;
+        // Nothing can be loaded from it, nor can the page be left in order.
+        drop(browser);
+    });
+}
+
+/// Notes which streams are opened from now on.
+const NOTE: &str = "window.streams = []; const Real = window.EventSource;
+    window.EventSource = class extends Real { constructor(url) { super(url); streams.push(url); } };";
+
+async fn stream_of(browser: &Browser, page: &str, title: &str) -> String {
+    browser.run("streams.length = 0", vec![]).await;
+    browser.go(page, title).await;
+    let opened = "const done = arguments[arguments.length - 1];
+        const look = () => (streams.length ? done(streams.at(-1)) : setTimeout(look, 20)); look();";
+    let url = browser.client.execute_async(opened, vec![]).await.unwrap();
+    url.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_operators_pages_hear_of_all_accounts_and_an_accounts_pages_of_it_alone() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(NOTE, vec![]).await;
+        for (page, title) in [
+            ("#/service", "Service"),
+            ("#/accounts", "Accounts"),
+            ("#/audit", "Audit log"),
+        ] {
+            let url = stream_of(&browser, page, title).await;
+            assert_eq!(url, "/panel/api/events", "{page}");
+        }
+        let url = stream_of(&browser, "#/ledger", "Ledger").await;
+        assert!(url.starts_with("/panel/api/accounts/"), "{url}");
+        browser.leave().await;
+        drop(service);
+    });
+}
