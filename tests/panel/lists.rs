@@ -38,13 +38,15 @@ async fn build(browser: &Browser) {
     assert_eq!(failed, json!(null));
 }
 
-/// Runs a piece of the test in the page; every `await tick()` lets all that was answered be taken in.
+/// Runs a piece of the test in the page, which waits for calls (`asked`), for buttons to press, and for what is shown (`until`).
 async fn steps(browser: &Browser, script: &str) -> serde_json::Value {
     let script = format!(
         "const done = arguments[arguments.length - 1];
          const tick = () => new Promise((wake) => setTimeout(wake, 0));
          const asked = async (count) => {{ while (calls.length < count) await tick(); return calls[count - 1]; }};
-         const button = (words) => [...document.querySelectorAll('button')].find((it) => it.textContent === words);
+         const until = async (holds) => {{ let found; while (!(found = holds())) await tick(); return found; }};
+         const button = (words) => [...document.querySelectorAll('button')].find((it) => it.textContent === words && it.ariaDisabled !== 'true');
+         const press = async (words) => (await until(() => button(words))).click();
          const run = async () => {{ {script} }};
          run().then(done, (error) => done('failed: ' + error));"
     );
@@ -58,12 +60,12 @@ fn what_was_found_far_back_is_still_there_when_a_list_looks_again() {
         let found = steps(
             &browser,
             "list.begin();
-             answer(await asked(1), [], 'p2'); await tick();
-             button('Look further back').click();
-             answer(await asked(2), [], 'p3'); await tick(); await tick();
-             button('Look further back').click();
-             answer(await asked(3), ['found'], 'p4'); await tick(); await tick();
-             const before = rows();
+             answer(await asked(1), [], 'p2');
+             await press('Look further back');
+             answer(await asked(2), [], 'p3');
+             await press('Look further back');
+             answer(await asked(3), ['found'], 'p4');
+             const before = await until(rows);
              const again = list.load();
              answer(await asked(4), [], 'p2');
              answer(await asked(5), [], 'p3');
@@ -92,14 +94,14 @@ fn the_answer_to_what_is_no_longer_asked_is_not_shown() {
         let found = steps(
             &browser,
             "list.begin();
-             answer(await asked(1), ['a1']); await tick();
+             answer(await asked(1), ['a1']); await until(rows);
              question = 'b'; const second = list.restart();
              const late = await asked(2);
              question = 'c'; const third = list.restart();
              answer(await asked(3), ['c1']);
              await third;
              const was_open = late.open;
-             answer(late, ['b1']); await second; await tick();
+             answer(late, ['b1']); await second;
              return [rows(), was_open, calls.length];",
         )
         .await;
@@ -115,12 +117,11 @@ fn reading_on_twice_shows_no_row_twice_and_a_hint_takes_none_away() {
         let found = steps(
             &browser,
             "list.begin();
-             answer(await asked(1), ['1', '2'], 'p2'); await tick();
-             const press = button('Show more');
-             press.click(); press.click(); button('Show more').click();
+             answer(await asked(1), ['1', '2'], 'p2');
+             const pressed = await until(() => button('Show more'));
+             pressed.click(); pressed.click(); document.querySelector('.more button').click();
              const more = await asked(2);
              const hint = list.load();
-             await tick();
              const waited = calls.length;
              answer(more, ['3', '4'], 'p3');
              answer(await asked(3), ['1', '2'], 'p2');
@@ -142,22 +143,22 @@ fn a_look_that_fails_is_said_and_can_be_tried_again() {
             &browser,
             "const said = () => document.getElementById('app').innerText;
              list.begin();
-             answer(await asked(1), ['1', '2'], 'p2'); await tick();
+             answer(await asked(1), ['1', '2'], 'p2'); await until(rows);
              const hint = list.load();
              (await asked(2)).reject(new TypeError('no network')); await hint;
              const stale = [rows(), said().includes('Could not look again: The service did not answer')];
-             button('Try again').click();
-             answer(await asked(3), ['1', '2'], 'p2'); await tick(); await tick();
+             await press('Try again');
+             answer(await asked(3), ['1', '2'], 'p2'); await until(() => !said().includes('Could not'));
              const fresh = [rows(), said().includes('Could not')];
-             button('Show more').click();
-             (await asked(4)).reject(new TypeError('no network')); await tick(); await tick();
+             await press('Show more');
+             (await asked(4)).reject(new TypeError('no network')); await until(() => said().includes('Could not'));
              const further = [rows(), said().includes('Could not read on')];
              // The rows of another question would be taken for its answer.
              question = 'b'; const other = list.restart();
              refuse(await asked(5), 'at most 10 members can be asked for'); await other;
              const refused = [rows(), said().includes('at most 10 members')];
-             button('Try again').click();
-             answer(await asked(6), ['b1']); await tick(); await tick();
+             await press('Try again');
+             answer(await asked(6), ['b1']); await until(rows);
              return [stale, fresh, further, refused, rows()];",
         )
         .await;

@@ -2,6 +2,7 @@
 
 use crate::browse;
 use crate::browser::Browser;
+use crate::calls::calls;
 use serde_json::json;
 
 /// Ends the session behind the page's back, as another browser's "Sign out everywhere" does.
@@ -69,6 +70,54 @@ fn the_operators_pages_hear_of_all_accounts_and_an_accounts_pages_of_it_alone() 
         }
         let url = stream_of(&browser, "#/ledger", "Ledger").await;
         assert!(url.starts_with("/panel/api/accounts/"), "{url}");
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// From now on pages hear of nothing: they show what they were opened with.
+const DEAFEN: &str = "window.EventSource = class { addEventListener() {} close() {} };";
+
+#[test]
+fn a_switch_that_is_turned_on_an_old_page_turns_no_other() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(DEAFEN, vec![]).await;
+        browser.go("#/service", "Service").await;
+        calls(
+            &browser,
+            "await send('PUT', '/pause', { tiers: { fast: true } }); return {};",
+        )
+        .await;
+        browser.press_in("//label[contains(., 'Pause pro')]").await;
+        browser.see("h2", "Pause pro?").await;
+        browser.press("Pause").await;
+        browser.see("div", "no reason given").await;
+        let pause = calls(&browser, "return await send('GET', '/pause');").await;
+        assert_eq!(pause["tiers"]["fast"], json!(true), "{pause}");
+        assert_eq!(pause["tiers"]["pro"], json!(true), "{pause}");
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// Lists of keys are never answered from now on.
+const STALL: &str = "const real = window.fetch; window.fetch = (url, options) => (options.method === 'GET' && url.includes('/keys?')
+    ? new Promise((_, reject) => options.signal.addEventListener('abort', () => reject(new DOMException('gone', 'AbortError'))))
+    : real(url, options));";
+
+#[test]
+fn what_was_done_is_not_told_as_failed_to_whoever_leaves_the_page() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/keys", "API keys").await;
+        browser.run(STALL, vec![]).await;
+        browser.press("Switch off").await;
+        browser.see("div", "Switched off").await;
+        browser.go("#/ledger", "Ledger").await;
+        let bad =
+            "return [...document.querySelectorAll('.toast.bad')].map((it) => it.textContent);";
+        assert_eq!(browser.run(bad, vec![]).await, json!([]));
         browser.leave().await;
         drop(service);
     });

@@ -5,6 +5,8 @@
 
 mod access;
 mod browser;
+mod calls;
+mod deliveries;
 mod filters;
 mod hands;
 mod lists;

@@ -1,17 +1,10 @@
 //! The playground by hand: input images, running a job again, and answers that are lost on the way. And jobs that are called off.
 
 use crate::browser::Browser;
+use crate::receiver::PIXEL;
 use crate::{browse, browse_with, receiver};
 use serde_json::{Value, json};
 use std::io::Write as _;
-
-/// A picture to hand over: one pixel, as a PNG.
-const PIXEL: &[u8] = &[
-    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0,
-    1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 12, b'I', b'D', b'A', b'T', 8,
-    0xd7, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 3, 1, 1, 0, 0x18, 0xdd, 0x8d, 0xb0, 0, 0, 0, 0, b'I', b'E',
-    b'N', b'D', 0xae, 0x42, 0x60, 0x82,
-];
 
 /// The path of the job that the stage leads to.
 async fn job_on_stage(browser: &Browser) -> String {

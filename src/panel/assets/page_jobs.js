@@ -57,7 +57,7 @@ function metadata(members, changed) {
   };
   const control = h("input", { name: "metadata", placeholder: "order=4711", autocomplete: "off",
     onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } }, onchange: add });
-  const typed = h("div", {}, field("Metadata", control));
+  const typed = h("div", { class: "field" }, field("Metadata", control));
   draw();
   return [typed, shown];
 }
