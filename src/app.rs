@@ -8,8 +8,9 @@ use crate::descriptors;
 use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
+use crate::http::change::Turns;
 use crate::http::state::AppState;
-use crate::http::{Documents, Elapsed, KeyRing, Rates, elapsed};
+use crate::http::{Documents, Elapsed, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::metrics::Metrics;
 use crate::panel::Panel;
@@ -35,7 +36,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
@@ -230,12 +231,12 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     let (abandoned, heard) = Line::new();
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
-        key_ring: KeyRing::default(),
+        key_ring: Arc::default(),
         rates: Rates::new(config.limits.of_keys(), elapsed),
-        pause: RwLock::new(store.pause()?),
+        pause: Arc::new(RwLock::new(store.pause()?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         gallery: ObjectGallery::new(images.clone()),
-        operator: Mutex::new(()),
+        operator: Turns::default(),
         panel: Panel::default(),
         documents: Documents::default(),
         config,

@@ -19,6 +19,7 @@ pub mod housekeeping;
 pub mod http;
 pub mod images;
 pub mod inputs;
+mod ledger_csv;
 pub mod metrics;
 pub mod panel;
 mod reference;

@@ -5,7 +5,7 @@ use super::settings::Settings;
 use crate::app::{self, Setup};
 use crate::config::Config;
 use crate::http::state::AppState;
-use crate::http::{Author, issue_key, remove_key};
+use crate::http::{Author, issue_key, nothing_else, remove_key};
 use crate::inputs::ImageKind;
 use crate::{first_run, server, telemetry};
 use actix_web::web::Data;
@@ -169,7 +169,8 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
         expires_at,
         ..key
     };
-    let (text, key) = issue_key(state, &Author::service(), account.id, shape).await?;
+    let (turn, author) = (state.operator.take().await, Author::service());
+    let (text, key) = issue_key(state, turn, &author, account.id, shape, nothing_else).await?;
     let client = NativeClient::new(&state.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {
@@ -184,7 +185,7 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
     for upload in uploads {
         state.images.delete(&upload).await?;
     }
-    remove_key(state, &Author::service(), &key).await?;
+    remove_key(state, &Author::service(), key.id).await?;
     outcome
 }
 

@@ -5,7 +5,7 @@
 
 mod filter;
 
-pub(crate) use filter::Asked;
+pub(crate) use filter::{Asked, Filter};
 
 use super::auth::Principal;
 use super::jobs;
@@ -16,7 +16,6 @@ use super::wire::job::ListedJob;
 use crate::words::{self, WordsError};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use filter::Filter;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, Job};
 
@@ -96,17 +95,20 @@ async fn has_metadata(
     if filter.metadata.is_empty() {
         return Ok(true);
     }
-    let metadata = match &job.brief {
-        Brief::Inline(words) => words.metadata.clone(),
-        Brief::Stored(key) => {
-            *fetched += 1;
-            words::load(&state.images, key)
-                .await
-                .map_err(unreadable)?
-                .metadata
-        }
-    };
+    *fetched += usize::from(matches!(job.brief, Brief::Stored(_)));
+    let metadata = metadata_of(state, job).await?;
     Ok(metadata.is_some_and(|text| filter.takes_metadata(&text)))
+}
+
+/// What the caller has sent along with a job, from its record or from the object store.
+pub(crate) async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Problem> {
+    match &job.brief {
+        Brief::Inline(words) => Ok(words.metadata.clone()),
+        Brief::Stored(key) => {
+            let words = words::load(&state.images, key).await;
+            Ok(words.map_err(unreadable)?.metadata)
+        }
+    }
 }
 
 fn unreadable(error: WordsError) -> Problem {

@@ -7,6 +7,7 @@ pub(crate) mod auth;
 pub(crate) mod author;
 mod balance;
 pub(crate) mod body;
+pub(crate) mod change;
 pub(crate) mod client_address;
 mod described;
 mod dry_run;
@@ -38,7 +39,7 @@ mod unread;
 mod wait;
 pub(crate) mod wire;
 
-pub use admin::{issue_key, open_account, remove_key};
+pub use admin::{Opening, issue_key, nothing_else, open_account, remove_key};
 pub use author::Author;
 pub use envelope::envelope;
 pub use key_ring::KeyRing;

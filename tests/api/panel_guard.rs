@@ -19,6 +19,7 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("PATCH", "/people/{person_id}", true),
     ("DELETE", "/people/{person_id}", true),
     ("POST", "/people/{person_id}/invitation", true),
+    ("DELETE", "/people/{person_id}/sessions", true),
     ("GET", "/jobs", false),
     ("GET", "/jobs/{job_id}", false),
     ("DELETE", "/jobs/{job_id}", false),
@@ -55,16 +56,19 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("GET", "/events"),
     ("GET", "/pause"),
     ("PUT", "/pause"),
+    ("PATCH", "/pause"),
 ];
 
 /// Calls for whoever comes, or about one's own session: tested where sessions are.
-const OF_VISITORS: &[&str] = &[
-    "/session",
-    "/session/operator",
-    "/session/password",
-    "/sessions",
-    "/invitation",
-    "/invitation/accept",
+const OF_VISITORS: &[(&str, &str)] = &[
+    ("GET", "/session"),
+    ("POST", "/session"),
+    ("DELETE", "/session"),
+    ("POST", "/session/operator"),
+    ("POST", "/session/password"),
+    ("DELETE", "/sessions"),
+    ("POST", "/invitation"),
+    ("POST", "/invitation/accept"),
 ];
 
 /// An account in which there is one of everything.
@@ -150,12 +154,13 @@ fn every_route_of_the_panel_is_walked_here() {
             let upper = method.to_uppercase();
             let known = OF_ACCOUNT.iter().any(|it| (it.0, it.1) == (&upper, path))
                 || OF_OPERATOR.contains(&(&upper, path))
-                || OF_VISITORS.contains(&path);
+                || OF_VISITORS.contains(&(&upper, path));
             assert!(known, "{upper} {path}");
             walked += 1;
         }
     }
-    assert!(walked >= OF_ACCOUNT.len() + OF_OPERATOR.len(), "{walked}");
+    let listed = OF_ACCOUNT.len() + OF_OPERATOR.len() + OF_VISITORS.len();
+    assert_eq!(walked, listed);
 }
 
 #[test]
@@ -245,9 +250,13 @@ fn a_change_that_another_site_sets_off_is_refused() {
         &[("X-Tintype-Panel", "1"), ("Origin", "null")],
     ];
     let account = &full.customer.account;
-    let changes = OF_ACCOUNT.iter().filter(|it| it.0 != "GET");
-    for (method, template, _) in changes {
-        let path = format!("/panel/api{}", full.path(account, template));
+    let of_account = OF_ACCOUNT.iter();
+    let of_account = of_account.map(|it| (it.0, full.path(account, it.1)));
+    let others = OF_OPERATOR.iter().chain(OF_VISITORS);
+    let others = others.map(|it| (it.0, it.1.to_owned()));
+    let changes = of_account.chain(others).filter(|it| it.0 != "GET");
+    for (method, path) in changes {
+        let path = format!("/panel/api{path}");
         for headers in forged {
             let mut request = full.server.call(method, &path).header("Cookie", cookie);
             for (name, value) in *headers {

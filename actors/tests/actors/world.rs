@@ -282,7 +282,11 @@ impl World {
             }),
         });
         // A refused command is dropped, and its reply with it.
-        let _ = self.handle(account).accept(AcceptJob { job, reply });
+        let _ = self.handle(account).accept(AcceptJob {
+            job,
+            note: None,
+            reply,
+        });
         answer
     }
 

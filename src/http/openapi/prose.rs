@@ -35,6 +35,10 @@ pub const OPERATORS: &[(&str, &str)] = &[
         "What clients call with. A key's text is told once, when it is made or rotated.",
     ),
     (
+        "People",
+        "Who signs in to the panel for an account. Each has an e-mail address, and chooses a password by a link that you hand on.",
+    ),
+    (
         "Webhooks",
         "Where an account hears of its jobs. Each has its own URL and its own secret.",
     ),

@@ -143,19 +143,14 @@ impl<'a> JobRecord<'a> {
         }
     }
 
-    /// The same as JSON, with everything looked up.
-    pub async fn of(state: &AppState, job: &Job) -> Result<serde_json::Value, Problem> {
+    /// The same with everything looked up.
+    pub async fn looked_up(state: &AppState, job: &'a Job) -> Result<Self, Problem> {
         let image_url = match picture_of(job) {
             Some(image) => Some(crate::http::jobs::presign(state, &image.key).await?),
             None => None,
         };
-        let record = JobRecord::new(
-            job,
-            words_of(state, job).await,
-            image_url,
-            state.system.queue_position(job),
-        );
-        // A map with string keys always encodes.
-        Ok(serde_json::to_value(record).unwrap_or_default())
+        let words = words_of(state, job).await;
+        let position = state.system.queue_position(job);
+        Ok(Self::new(job, words, image_url, position))
     }
 }

@@ -265,10 +265,10 @@ impl Batch<'_> {
             fingerprint: used.fingerprint,
             expires_at,
         };
-        self.put(
-            keys::idempotency_use(call, self.book.account.id, &used.name, expires_at),
-            Some(encode(&record)),
-        );
+        let account = self.book.account.id;
+        for (key, value) in self.store.remember_use(call, account, &used.name, &record) {
+            self.put(key, value);
+        }
         self.used.insert((call, used.name), record);
     }
 

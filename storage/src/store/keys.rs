@@ -87,6 +87,7 @@ pub fn idempotency_uses(call: IdempotentCall, account: AccountId, name: &str) ->
     let scope = match call {
         IdempotentCall::Generation => b"g",
         IdempotentCall::Deposit => b"d",
+        IdempotentCall::Opening => b"a",
     };
     // The length keeps the uses of one name from being those of another that begins with it.
     let length = (name.len() as u64).to_be_bytes();

@@ -24,7 +24,7 @@ pub use commands::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
 };
 pub use deliveries::{DueDelivery, Forgotten};
-pub use idempotency::{IdempotencyRecord, IdempotentCall};
+pub use idempotency::{IdempotencyRecord, IdempotentCall, SERVICE};
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
 pub use people::{Generation, PersonPlace};

@@ -158,6 +158,15 @@ pub fn operations(tour: &mut Tour<'_>) {
     };
     tour.gives(deposit("1.00"), "201");
     tour.gives(deposit("2.00"), "idempotency_key_reused");
+    let open = |name: &str| {
+        let body = json!({"name": name});
+        server
+            .admin("POST", "/accounts")
+            .json(&body)
+            .idempotent("o")
+    };
+    tour.gives(open("one"), "201");
+    tour.gives(open("another"), "idempotency_key_reused");
 
     let key = server.another_key(&account, json!({})).key_id;
     for _ in 0..8 {
@@ -168,6 +177,17 @@ pub fn operations(tour: &mut Tour<'_>) {
         "conflict",
     );
     tour.gives(server.admin("DELETE", &format!("/keys/{key}")), "204");
+
+    let people = format!("/accounts/{account}/people");
+    let invite = || {
+        let body = json!({"email": "eve@example.com", "role": "owner"});
+        server.admin("POST", &people).json(&body)
+    };
+    let person = tour.gives(invite(), "201").json();
+    tour.gives(invite(), "conflict");
+    let person = format!("{people}/{}", person["person_id"].as_str().unwrap());
+    tour.gives(server.admin("DELETE", &format!("{person}/sessions")), "204");
+    tour.gives(server.admin("DELETE", &person), "204");
 
     let hooks = format!("/accounts/{account}/webhooks");
     let register = |url: &str| server.admin("POST", &hooks).json(&json!({"url": url}));
