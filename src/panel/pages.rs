@@ -35,6 +35,7 @@ assets!(
     "filters.js",
     "tabs.js",
     "key_form.js",
+    "presses.js",
     "progress.js",
     "icons.js",
     "snippets.js",

@@ -11,6 +11,13 @@ function silent(status) {
   return `The answer was HTTP ${status}, without a reason. Try again.`;
 }
 
+/** More digits than this are lost in a number. */
+const DIGITS = 15;
+
+/** Reads JSON. A number of too many digits, as metadata may have, stays as it is written, where the browser can do that. */
+export const parse = (text) => JSON.parse(text, JSON.rawJSON && ((_, value, at) =>
+  (typeof value === "number" && at.source.replace(/\D/g, "").length > DIGITS && String(value) !== at.source ? JSON.rawJSON(at.source) : value)));
+
 /** What the service refused, with its reasons. */
 export class ApiError extends Error {
   constructor(status, body) {
@@ -35,7 +42,7 @@ async function send(method, path, options) {
   }
   let body = null;
   let read = true;
-  try { body = text ? JSON.parse(text) : null; } catch { read = false; }
+  try { body = text ? parse(text) : null; } catch { read = false; }
   // A page in place of an answer, as some proxies send it under the status 200, is none.
   if (answer.ok && read) return body;
   if (answer.status === 401 && !DOORS.includes(path)) dispatchEvent(new CustomEvent("signed-out"));
@@ -44,10 +51,10 @@ async function send(method, path, options) {
 
 export const get = (path, signal) => send("GET", path, { signal });
 export const remove = (path) => send("DELETE", path);
-export const call = (method, path, body) => send(method, path, body === undefined ? {} : {
-  body: JSON.stringify(body), headers: { "Content-Type": "application/json" },
+export const call = (method, path, body, headers) => send(method, path, body === undefined ? {} : {
+  body: JSON.stringify(body), headers: { "Content-Type": "application/json", ...headers },
 });
-export const post = (path, body) => call("POST", path, body);
+export const post = (path, body, headers) => call("POST", path, body, headers);
 /** Sends a form; the browser sets its type. */
 export const upload = (path, form, headers) => send("POST", path, { body: form, headers });
 

@@ -2,20 +2,28 @@
 import { field, fill, h } from "./dom.js";
 import { post } from "./api.js";
 import { money, time, unit } from "./format.js";
+import { presses } from "./presses.js";
 import { head } from "./shell.js";
 import { dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 
 export async function accounts(main, context) {
+  // Money is booked once, however often a button is pressed while the network is away.
+  const [opening, booking] = [presses(), presses()];
   const open = () => dialog({ title: "New account", confirm: "Open account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
       field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" }))],
-    submit: (data) => post("/accounts", { name: data.get("name"), balance: data.get("balance").trim() || null }) }).then(list.load);
+    submit: (data) => {
+      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null };
+      return opening(JSON.stringify(asked), (headers) => post("/accounts", asked, headers));
+    } }).then(list.load);
   const deposit = (account) => dialog({ title: `Deposit to ${account.name}`, text: `${money(account.balance)} now. A negative amount corrects one.`, confirm: "Book it",
     fields: [field(`Amount (${unit()})`, h("input", { name: "amount", inputmode: "decimal", required: true, placeholder: "25.00", autocomplete: "off" })),
       field("Reference", h("input", { name: "reference", placeholder: "invoice 17", autocomplete: "off" }), "Shown in the ledger.")],
     submit: async (data) => {
-      const entry = await post(`/accounts/${account.account_id}/deposits`, { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null });
+      const path = `/accounts/${account.account_id}/deposits`;
+      const asked = { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null };
+      const entry = await booking(path + JSON.stringify(asked), (headers) => post(path, asked, headers));
       toast(`Booked; the balance is ${money(entry.balance_after)}`);
     } }).then(list.load);
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });

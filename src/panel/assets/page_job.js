@@ -38,8 +38,7 @@ function stage(job, context) {
     "This page shows the picture as soon as it is there.", develop(job)));
 }
 
-/** The metadata as it was sent: a number of many digits would not outlive being read here. */
-export const metadataOf = (job) => job.metadata_text ?? JSON.stringify(job.metadata, null, 2);
+export const metadataOf = (job) => JSON.stringify(job.metadata, null, 2);
 
 export async function job(main, context) {
   const id = encodeURIComponent(context.rest[0]);

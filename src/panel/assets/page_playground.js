@@ -1,12 +1,13 @@
 // The playground: a picture from a prompt, and the same call as a program.
 import { field, fill, form, h, misfit } from "./dom.js";
-import { get, upload } from "./api.js";
+import { get, parse, upload } from "./api.js";
 import { duration, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
 import { inputImages } from "./input_images.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
+import { presses } from "./presses.js";
 import { develop } from "./progress.js";
 import { tabs } from "./tabs.js";
 
@@ -39,21 +40,6 @@ async function earlier(id, context) {
   }
 }
 
-/** A name for one press of the button: the same form, sent once more when no answer has come, asks for the same picture. */
-function presses() {
-  let last = null;
-  return {
-    name(asked) {
-      if (last?.asked !== asked) last = { asked, name: [...crypto.getRandomValues(new Uint8Array(16))].map((it) => it.toString(16).padStart(2, "0")).join("") };
-      return last.name;
-    },
-    answered() { last = null; },
-  };
-}
-
-/** Was there no answer that says whether the picture is made? */
-const isOpen = (error) => !error.status || error.status >= 500 || error.status === 409;
-
 export async function playground(main, context) {
   if (!context.canChange) {
     fill(main, head("Playground"), notice("warn", "You may look at this account but not make pictures on it. Ask one of its owners."));
@@ -85,7 +71,7 @@ export async function playground(main, context) {
   /** The metadata as an object; `undefined` where there is none, or none that is one. */
   function members() {
     try {
-      const read = JSON.parse(metadata.value);
+      const read = parse(metadata.value);
       return read && typeof read === "object" && !Array.isArray(read) ? read : undefined;
     } catch { return undefined; }
   }
@@ -145,18 +131,15 @@ export async function playground(main, context) {
     const sent = new FormData();
     sent.append("request", text);
     for (const file of images.files()) sent.append("image", file);
-    const name = press.name(`${state.tier}\n${text}\n${images.mark()}`);
     waiting("Sending", null);
     stage.scrollIntoView({ block: "nearest" });
     try {
-      const made = await upload(`${context.base}/generations/${state.tier}`, sent, { "Idempotency-Key": name });
-      press.answered();
+      const made = await press(`${state.tier}\n${text}\n${images.mark()}`,
+        (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
       running = made.job_id;
       waiting("Accepted", made);
     } catch (error) {
       rest();
-      if (!isOpen(error)) press.answered();
-      else if (!error.status) error.message += " It may have been accepted all the same: look under Jobs before you make it again.";
       throw error;
     }
     again();

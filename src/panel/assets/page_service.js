@@ -23,6 +23,9 @@ function everybodys(context) {
   return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id), none: empty("No jobs yet", "Those of all accounts appear here.") });
 }
 
+/** Has the service run for less than the hour that is told of? */
+const isYoung = (since) => Date.now() - new Date(since) < 3_590_000;
+
 export async function service(main, context) {
   const jobs = everybodys(context);
   const top = h("div", { class: "stack" });
@@ -35,7 +38,7 @@ export async function service(main, context) {
       h("div", { class: "cards" },
         figure("Waiting", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
         figure("Running", stats.running, `${stats.live_jobs} jobs under way in all`),
-        figure("Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
+        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
       h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
   };

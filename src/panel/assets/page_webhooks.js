@@ -42,8 +42,12 @@ export async function webhooks(main, context) {
       submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(again);
     const resend = () => dialog({ title: "Send all failed deliveries again?", text: "Those to this webhook that were given up, with a fresh set of attempts each.", confirm: "Send again",
       submit: async () => {
-        let sent = 0, answer;
-        do sent += (answer = await post(`${own}/redeliver`, {})).redelivered; while (answer.more && answer.redelivered);
+        let sent = 0, cursor = null;
+        do {
+          const part = await post(`${own}/redeliver`, cursor ? { cursor } : {});
+          sent += part.redelivered;
+          cursor = part.next_cursor;
+        } while (cursor);
         toast(`${sent} sent again`);
       } });
     const drop = () => dialog({ title: "Delete this webhook?", text: "Nothing more is sent to it; what is pending fails. Past deliveries stay on record.", confirm: "Delete", danger: true,

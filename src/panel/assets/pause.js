@@ -1,20 +1,20 @@
 // The switches that pause the service or a model, with the reasons that callers are told.
 import { field, h } from "./dom.js";
-import { call, get } from "./api.js";
+import { call } from "./api.js";
 import { attempt, dialog } from "./dialogs.js";
 
 const TIERS = ["fast", "quality", "pro"];
 
 const isOn = (pause, name) => (name === "project" ? pause.project : pause.tiers[name]);
 
-/** The whole state with one switch turned, as it is now: what is left out would be taken up again. */
-function turned(pause, name, on, reason) {
-  const body = name === "project" ? { project: on, tiers: pause.tiers } : { project: pause.project, tiers: { ...pause.tiers, [name]: on } };
+/** One switch alone: the others may have been turned since this page was read. */
+function turned(name, on, reason) {
+  const body = name === "project" ? { project: on } : { tiers: { [name]: on } };
   return on ? { ...body, reasons: { [name]: reason || null } } : body;
 }
 
 export function switches(pause, done) {
-  const send = async (name, on, reason) => { await call("PUT", "/pause", turned(await get("/pause"), name, on, reason)); };
+  const send = (name, on, reason) => call("PATCH", "/pause", turned(name, on, reason));
   const ask = (name, label) => {
     const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: pause.reasons?.[name] ?? "", placeholder: "new weights until 14:00" }),
       "Callers read it in the 503, and in the list of models. Empty for none.");
