@@ -343,8 +343,7 @@ impl AccountActor {
             match outcome {
                 Ok(()) => {
                     // Queued before it is spoken of, so that whoever asks at once is told the right place.
-                    let any_queued = !queued.is_empty();
-                    context.queues.push_all(queued);
+                    let was_empty = context.queues.push_all(queued);
                     // Counted before it is spoken of as well, so that whoever looks at once finds it.
                     context.figures.jobs.add(&decided);
                     // Spoken from the engine's thread: every further hop would add to the time that the caller waits.
@@ -355,7 +354,7 @@ impl AccountActor {
                     for job in changed {
                         context.watchers.changed(job);
                     }
-                    if any_queued && context.queues.is_hint_due() {
+                    if was_empty && context.queues.is_hint_due() {
                         context.queued.do_send(JobsQueued);
                     }
                     if !owed.is_empty() {

@@ -55,11 +55,16 @@ impl Queues {
         &self.tiers[tier.index()]
     }
 
-    /// Puts jobs behind the others of their accounts, each in its turn.
-    pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) {
+    /// Puts jobs behind the others of their accounts, each in its turn. Was one of their queues empty before? If none was, the
+    /// dispatcher has left it as it is because no back end has a place, and it looks by itself when one has.
+    pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) -> bool {
+        let mut was_empty = false;
         for QueuedJob { job, account, tier } in jobs {
-            self.of(tier).lock().queue.push(account, job);
+            let queue = &mut self.of(tier).lock().queue;
+            was_empty |= queue.is_empty();
+            queue.push(account, job);
         }
+        was_empty
     }
 
     /// Puts a job, a run of which has begun before, behind the others of its account.
@@ -168,6 +173,22 @@ mod tests {
     use uuid::Uuid;
 
     #[test]
+    fn whoever_fills_an_empty_queue_is_told_so() {
+        let queues = Queues::default();
+        let job = |id, tier| QueuedJob {
+            job: JobId(Uuid::from_u128(id)),
+            account: AccountId(Uuid::from_u128(1)),
+            tier,
+        };
+        assert!(!queues.push_all([]));
+        assert!(queues.push_all([job(1, Tier::Pro), job(2, Tier::Pro)]));
+        assert!(!queues.push_all([job(3, Tier::Pro)]));
+        assert!(queues.push_all([job(4, Tier::Pro), job(5, Tier::Fast)]));
+        queues.pop(Tier::Fast);
+        assert!(queues.push_all([job(6, Tier::Fast)]));
+    }
+
+    #[test]
     fn a_job_whose_turn_has_come_is_the_next_until_it_is_forgotten() {
         let queues = Queues::default();
         let account = AccountId(Uuid::from_u128(1));
@@ -178,7 +199,7 @@ mod tests {
         });
         let places = || jobs.map(|job| queues.position(job));
         queues.push_begun(jobs[0]);
-        queues.push_all([jobs[1]]);
+        assert!(!queues.push_all([jobs[1]]), "one waited already");
         assert_eq!(places(), [1, 2, 3], "the third is on its way");
         let turn = Turn {
             job: jobs[0].job,

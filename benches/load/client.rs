@@ -12,6 +12,8 @@ use tokio::task::LocalSet;
 pub struct Outcome {
     /// Answers a second.
     pub rate: f64,
+    /// Answers in all.
+    pub answers: u64,
     /// Answers with another status than the expected one.
     pub bad: u64,
     latencies: Vec<Duration>,
@@ -64,6 +66,7 @@ pub fn run(
         latencies.sort_unstable();
         Ok(Outcome {
             rate: (good + bad) as f64 / took,
+            answers: good + bad,
             bad,
             latencies,
         })

@@ -147,8 +147,7 @@ fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
         let handle = server.handle();
         actix_web::rt::spawn(server);
         until_told().await;
-        let stats = state.store.engine().stats();
-        println!("{} {}", stats.commits, stats.syncs);
+        println!("{}", state.store.engine().stats().syncs);
         handle.stop(false).await;
         app::finish_jobs(&state).await;
         app::close(&state);

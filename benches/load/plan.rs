@@ -2,7 +2,7 @@
 
 use crate::bodies;
 use crate::client::{self, Outcome};
-use crate::report::Table;
+use crate::report::{Measured, Table};
 use crate::{deliveries, scale, waiting};
 use anyhow::Context as _;
 use std::io::{BufRead as _, BufReader, Read as _};
@@ -17,6 +17,30 @@ const WARM_UP: Duration = Duration::from_secs(2);
 const TIME: Duration = Duration::from_secs(6);
 const BODY: &str = r#"{"prompt":"a red fox in the snow at dawn, woodcut","aspect_ratio":"16:9","metadata":{"order":1234,"customer":"c-77"}}"#;
 const PATH: &str = "/api/v1/text-generations";
+/// Names, accounts, and what idempotency keys begin with.
+const CREATIONS: [(&str, usize, Option<&str>); 4] = [
+    ("durable create, 1 account", 1, None),
+    ("durable create, 1,000 accounts", 1_000, None),
+    (
+        "durable create, 1 account, Idempotency-Key",
+        1,
+        Some("load"),
+    ),
+    (
+        "durable create, 1,000 accounts, Idempotency-Key",
+        1_000,
+        Some("load"),
+    ),
+];
+const RIVAL: [(&str, usize, Option<&str>); 3] = [
+    ("FastAPI + PostgreSQL, 1 account", 1, None),
+    ("FastAPI + PostgreSQL, 1,000 accounts", 1_000, None),
+    (
+        "FastAPI + PostgreSQL, 1,000 accounts, Idempotency-Key",
+        1_000,
+        Some("load"),
+    ),
+];
 
 /// A server in a process of its own.
 pub struct Peer {
@@ -32,9 +56,15 @@ pub struct Peer {
 impl Peer {
     /// Starts the peer that the words name.
     pub fn start(words: &[&str]) -> anyhow::Result<Self> {
-        let mut process = Command::new(std::env::current_exe()?)
-            .arg("--peer")
-            .args(words)
+        Self::spawn(
+            Command::new(std::env::current_exe()?)
+                .arg("--peer")
+                .args(words),
+        )
+    }
+
+    fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+        let mut process = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()?;
@@ -58,19 +88,35 @@ impl Peer {
 
     /// A Tintype on a data directory, with this many fresh accounts.
     pub fn tintype(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
-        let mut peer = Self::start(&[
+        Self::start(&[
             "tintype",
             &data_dir.to_string_lossy(),
             &accounts.to_string(),
-        ])?;
-        for line in peer.output.by_ref().lines() {
+        ])?
+        .with_keys()
+    }
+
+    /// What a team would write instead, with this many accounts: see `benches/rival`.
+    fn rival(accounts: usize) -> anyhow::Result<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/rival/serve.py");
+        Self::spawn(
+            Command::new("python3")
+                .arg(script)
+                .arg(accounts.to_string()),
+        )?
+        .with_keys()
+    }
+
+    /// Reads the keys of its accounts, which come before the word `ready`.
+    fn with_keys(mut self) -> anyhow::Result<Self> {
+        for line in self.output.by_ref().lines() {
             let line = line?;
             if line == "ready" {
                 break;
             }
-            peer.keys.push(line);
+            self.keys.push(line);
         }
-        Ok(peer)
+        Ok(self)
     }
 
     /// The key of its first account.
@@ -98,17 +144,25 @@ pub fn run(wanted: &[String]) -> anyhow::Result<()> {
     let wants = |name: &str| wanted.is_empty() || wanted.iter().any(|word| word == name);
     let mut table = Table::default();
     let ceiling = Peer::ceiling()?;
-    let bare = create_load(&ceiling, None)?;
+    let bare = create_load(ceiling, None)?;
     table.add("ceiling: bare actix-web, same JSON", &bare, None);
-    ceiling.end()?;
     if wants("create") {
-        for accounts in [1, 1_000] {
-            create(accounts, &bare, &mut table)?;
+        for (name, accounts, idempotency) in CREATIONS {
+            let directory = tempfile::tempdir()?;
+            let peer = Peer::tintype(directory.path(), accounts)?;
+            table.add(name, &create_load(peer, idempotency)?, Some(&bare));
         }
-        create_idempotent(&bare, &mut table)?;
+    }
+    if wants("rival") {
+        for (name, accounts, idempotency) in RIVAL {
+            let measured = create_load(Peer::rival(accounts)?, idempotency)?;
+            table.add(name, &measured, Some(&bare));
+        }
     }
     if wants("lookup") {
-        lookup(&bare, &mut table)?;
+        let directory = tempfile::tempdir()?;
+        let peer = Peer::tintype(directory.path(), 1)?;
+        table.add("lookup", &lookup(peer)?, Some(&bare));
     }
     table.print();
     if wants("deliveries") {
@@ -126,69 +180,93 @@ pub fn run(wanted: &[String]) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn create(accounts: usize, bare: &Outcome, table: &mut Table) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype(directory.path(), accounts)?;
-    let outcome = create_load(&peer, None)?;
-    let per_sync = per_sync(&peer.end()?);
-    table.add(
-        &format!("durable create, {accounts} account(s)"),
-        &outcome,
-        Some((bare, per_sync)),
-    );
-    Ok(())
+/// Warms a server up, measures it, and ends it.
+fn measure(
+    peer: Peer,
+    expected: &'static str,
+    request: impl Fn(&'static str, usize, usize) -> Rc<[u8]> + Clone + 'static,
+) -> anyhow::Result<Measured> {
+    let run = |time: Duration, round: &'static str| -> anyhow::Result<Outcome> {
+        let request = request.clone();
+        client::run(
+            peer.address,
+            CONNECTIONS,
+            time,
+            expected,
+            move |connection, number| request(round, connection, number),
+        )
+    };
+    let warm = run(WARM_UP, "warm")?;
+    let before = cpu_time(peer.id())?;
+    let outcome = run(TIME, "hot")?;
+    let used = cpu_time(peer.id())? - before;
+    let answers = (warm.answers + outcome.answers) as f64;
+    let syncs: f64 = peer.end()?.parse().unwrap_or(0.0);
+    Ok(Measured {
+        cpu_per_answer: used.div_f64((outcome.answers as f64).max(1.0)),
+        answers_per_sync: if syncs > 0.0 { answers / syncs } else { 0.0 },
+        outcome,
+    })
 }
 
-fn create_idempotent(bare: &Outcome, table: &mut Table) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype(directory.path(), 1)?;
-    let outcome = create_load(&peer, Some("load"))?;
-    let per_sync = per_sync(&peer.end()?);
-    table.add(
-        "durable create, 1 account, Idempotency-Key",
-        &outcome,
-        Some((bare, per_sync)),
-    );
-    Ok(())
+/// Processor time that a process and those that it has started have used.
+fn cpu_time(process: u32) -> anyhow::Result<Duration> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir("/proc")? {
+        let stat = std::fs::read_to_string(entry?.path().join("stat")).unwrap_or_default();
+        found.extend(Stat::read(&stat));
+    }
+    let mut of_it = vec![process];
+    let mut ticks = 0;
+    while let Some(one) = of_it.pop() {
+        of_it.extend(found.iter().filter(|it| it.parent == one).map(|it| it.id));
+        ticks += found
+            .iter()
+            .filter(|it| it.id == one)
+            .map(|it| it.ticks)
+            .sum::<u64>();
+    }
+    Ok(Duration::from_millis(ticks * 10))
 }
 
-/// Commits that shared one sync, from a peer's last line.
-fn per_sync(last: &str) -> f64 {
-    let mut figures = last.split(' ').filter_map(|word| word.parse::<f64>().ok());
-    match (figures.next(), figures.next()) {
-        (Some(commits), Some(syncs)) if syncs > 0.0 => commits / syncs,
-        _ => 0.0,
+/// What Linux tells of a process.
+struct Stat {
+    id: u32,
+    parent: u32,
+    /// Processor time in hundredths of a second, whatever the kernel counts in itself.
+    ticks: u64,
+}
+
+impl Stat {
+    fn read(text: &str) -> Option<Self> {
+        let (before_name, after_name) = text.rsplit_once(')')?;
+        let fields: Vec<&str> = after_name.split_whitespace().collect();
+        Some(Self {
+            id: before_name.split_once(' ')?.0.parse().ok()?,
+            parent: fields.get(1)?.parse().ok()?,
+            ticks: fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?,
+        })
     }
 }
 
-fn create_load(peer: &Peer, idempotency: Option<&'static str>) -> anyhow::Result<Outcome> {
+fn create_load(peer: Peer, idempotency: Option<&'static str>) -> anyhow::Result<Measured> {
     let keys: Vec<String> = if peer.keys.is_empty() {
         vec!["none".into()]
     } else {
         peer.keys.clone()
     };
     let plain: Rc<Vec<Rc<[u8]>>> = Rc::new(keys.iter().map(|key| post(key, None)).collect());
-    let run = |time: Duration, round: &'static str| {
-        let (plain, keys) = (Rc::clone(&plain), keys.clone());
-        client::run(
-            peer.address,
-            CONNECTIONS,
-            time,
-            "202",
-            move |connection, number| {
-                let at = (connection * 7_919 + number * CONNECTIONS) % keys.len();
-                match idempotency {
-                    Some(prefix) => post(
-                        &keys[at],
-                        Some(&format!("{prefix}-{round}-{connection}-{number}")),
-                    ),
-                    None => Rc::clone(&plain[at]),
-                }
-            },
-        )
-    };
-    run(WARM_UP, "warm")?;
-    run(TIME, "hot")
+    let keys = Rc::new(keys);
+    measure(peer, "202", move |round, connection, number| {
+        let at = (connection * 7_919 + number * CONNECTIONS) % keys.len();
+        match idempotency {
+            Some(prefix) => post(
+                &keys[at],
+                Some(&format!("{prefix}-{round}-{connection}-{number}")),
+            ),
+            None => Rc::clone(&plain[at]),
+        }
+    })
 }
 
 fn post(key: &str, idempotency: Option<&str>) -> Rc<[u8]> {
@@ -204,31 +282,15 @@ fn post(key: &str, idempotency: Option<&str>) -> Rc<[u8]> {
     .into()
 }
 
-fn lookup(bare: &Outcome, table: &mut Table) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype(directory.path(), 1)?;
+fn lookup(peer: Peer) -> anyhow::Result<Measured> {
     let key = peer.keys.first().context("no key")?.clone();
     let jobs: Vec<String> = (0..1_000)
         .map(|_| create_one(peer.address, &key))
         .collect::<Result<_, _>>()?;
     let requests: Rc<Vec<Rc<[u8]>>> = Rc::new(jobs.iter().map(|job| get(&key, job)).collect());
-    let run = |time: Duration| {
-        let requests = Rc::clone(&requests);
-        client::run(
-            peer.address,
-            CONNECTIONS,
-            time,
-            "200",
-            move |connection, number| {
-                Rc::clone(&requests[(connection * 31 + number) % requests.len()])
-            },
-        )
-    };
-    run(WARM_UP)?;
-    let outcome = run(TIME)?;
-    peer.end()?;
-    table.add("lookup", &outcome, Some((bare, 0.0)));
-    Ok(())
+    measure(peer, "200", move |_, connection, number| {
+        Rc::clone(&requests[(connection * 31 + number) % requests.len()])
+    })
 }
 
 fn get(key: &str, job: &str) -> Rc<[u8]> {

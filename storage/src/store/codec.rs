@@ -13,6 +13,7 @@ use crate::domain::spending::KeySpending;
 use crate::engine::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::cell::Cell;
 
 /// A kind of record. When its shape changes, the new one gets the next version and `decode` learns to read both.
 pub trait Record: Serialize + DeserializeOwned {
@@ -123,8 +124,18 @@ fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<
 
 /// Encodes a record.
 pub fn encode<R: Record>(record: &R) -> Value {
+    thread_local! {
+        /// Where a record grows, so that what is kept of it is allocated once and as long as it is.
+        static DRAFT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    }
+    let mut draft = DRAFT.take();
+    draft.clear();
+    draft.push(R::VERSION);
     // Writing to a vector cannot fail, and no record holds a type that postcard refuses.
-    postcard::to_extend(record, vec![R::VERSION]).unwrap_or_default()
+    let draft = postcard::to_extend(record, draft).unwrap_or_default();
+    let encoded = draft.as_slice().to_vec();
+    DRAFT.set(draft);
+    encoded
 }
 
 /// Decodes a record, or says which kind is damaged.

@@ -33,11 +33,12 @@ pub struct Rounds {
 }
 
 impl Default for Rounds {
-    /// 8 MiB, 1 s.
+    /// 16 MiB, 5 s: most jobs have ended by then, and sled never hears that they were queued and begun. A start has that much
+    /// to read again, which takes well below a second.
     fn default() -> Self {
         Self {
-            bytes: 8 << 20,
-            after: Duration::from_secs(1),
+            bytes: 16 << 20,
+            after: Duration::from_secs(5),
         }
     }
 }
