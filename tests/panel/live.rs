@@ -70,6 +70,29 @@ fn the_operators_pages_hear_of_all_accounts_and_an_accounts_pages_of_it_alone() 
         }
         let url = stream_of(&browser, "#/ledger", "Ledger").await;
         assert!(url.starts_with("/panel/api/accounts/"), "{url}");
+        browser.go("#/accounts", "Accounts").await;
+        let deposit = "await send('POST', base + '/deposits', { amount: '7' }); return {};";
+        browser.see("td", "100.00").await;
+        calls(&browser, deposit).await;
+        browser.see("td", "107.00").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// The first stream that is opened from now on is answered with 404, as by a proxy whose service is away.
+const REFUSE: &str = "let opened = 0; const Real = window.EventSource;
+    window.EventSource = class extends Real { constructor(url) { super(opened++ ? url : '/panel/api/nothing'); } };";
+
+#[test]
+fn a_stream_that_was_refused_is_opened_again() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(REFUSE, vec![]).await;
+        browser.go("#/ledger", "Ledger").await;
+        let deposit = "await send('POST', base + '/deposits', { amount: '7', reference: 'unheard of' }); return {};";
+        calls(&browser, deposit).await;
+        browser.see("div", "unheard of").await;
         browser.leave().await;
         drop(service);
     });

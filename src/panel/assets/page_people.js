@@ -28,14 +28,14 @@ export async function people(main, context) {
   const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
   const drop = (it) => dialog({ title: "Remove this person?", text: `${it.email} is signed out everywhere at once and cannot come back without a new invitation.`, confirm: "Remove", danger: true,
     submit: () => remove(`${path}/${it.person_id}`) }).then(list.load);
-  const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
+  const slim = (text, work, kind = "", name = null) => h("button", { class: `button slim ${kind}`, type: "button", "aria-label": name, onclick: work }, text);
   const columns = [
     { title: "E-mail", cell: (it) => h("b", { class: "wrap" }, it.email) },
     { title: "State", kind: "fit", cell: (it) => badge(it.status, it.status === "expired" ? "invitation expired" : it.status) },
     { title: "Role", kind: "fit", cell: (it) => it.role },
     { title: "Since", kind: "fit", cell: (it) => time(it.created_at) },
     ...(operator ? [{ title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
-      it.status === "active" ? [slim("Reset password", () => reset(it)), slim("Sign out", () => out(it))] : slim("New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
+      it.status === "active" ? [slim("Reset password", () => reset(it)), slim("Sign out", () => out(it), "", `Sign out ${it.email}`)] : slim("New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
   ];
   const list = listing({ path, context, show: (rows) => table(columns, rows, "People", (it) => it.person_id),
     none: empty("Nobody yet", operator ? "Invite the people who look after this account." : "") });
