@@ -115,6 +115,7 @@ fn capabilities(profile: &TempDir) -> Map<String, Value> {
         &profile,
     ];
     let wanted = json!({
+        "timeouts": {"script": PATIENCE.as_millis() as u64},
         "goog:loggingPrefs": {"browser": "ALL"},
         "goog:chromeOptions": {"args": arguments},
     });

@@ -32,6 +32,7 @@ fn a_service_that_is_gone_is_said_above_the_page_and_signing_out_does_not_seem_d
     browse(|mut service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Deposit").await;
         service.end();
         browser.see("div", "Not live").await;
         browser.press("Sign out").await;
