@@ -38,7 +38,9 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
             .await
             .unwrap();
         browser.find("//ul[@class='inputs']/li[2]").await;
-        browser.press("Metadata and callback").await;
+        browser
+            .press_in("//summary[.='Metadata and callback']")
+            .await;
         browser.fill("metadata", "[1]").await;
         browser.press("Make it").await;
         browser.see("span", "must be a JSON object").await;
