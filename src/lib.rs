@@ -15,6 +15,8 @@ pub mod decoding;
 pub mod descriptors;
 pub mod egress;
 pub mod first_run;
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod gallery;
 pub mod housekeeping;
 pub mod http;

@@ -24,7 +24,7 @@ mod patience;
 mod refusal;
 mod room;
 mod routes;
-mod scanner;
+pub(crate) mod scanner;
 mod usage;
 
 pub use abandoned::{Heard, Line, run as cancel_abandoned};

@@ -14,7 +14,7 @@ mod key;
 mod leftovers;
 mod retention;
 pub mod serve;
-mod signed_url;
+pub(crate) mod signed_url;
 mod signing_key;
 mod streamed;
 

@@ -27,7 +27,7 @@ const MAX_EXPIRES_DIGITS: usize = 20;
 
 /// Writes an address that is honoured for at least `lifetime_seconds` from `now` and is refused
 /// at most one second after that: a fraction of a second of `now` is rounded up.
-pub(super) fn write(
+pub(crate) fn write(
     public_url: &str,
     signing_key: &FileSigningKey,
     key: &str,
@@ -44,11 +44,11 @@ pub(super) fn write(
 
 /// What a genuine address allows: one object, for some seconds more.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Grant {
+pub(crate) struct Grant {
     /// The object's name.
-    pub(super) key: String,
+    pub(crate) key: String,
     /// Whole seconds until the address is refused.
-    pub(super) remaining_seconds: u64,
+    pub(crate) remaining_seconds: u64,
 }
 
 /// Reads an address back: `raw_key` is the path after `/files/` as it came, still escaped, and
@@ -60,7 +60,7 @@ pub(super) struct Grant {
 /// (a key that may not be, a query of other parameters than the two, a signature that is not the
 /// right one), and only then `FileError::UrlExpired`, so that nobody without a genuine address
 /// learns anything from the difference.
-pub(super) fn read(
+pub(crate) fn read(
     signing_key: &FileSigningKey,
     raw_key: &str,
     query: &str,

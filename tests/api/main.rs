@@ -46,6 +46,7 @@ mod hostile_json;
 mod hostile_json_suite;
 mod hostile_money;
 mod hostile_ssrf;
+mod hostile_ssrf_ways;
 mod hostile_wire;
 mod panel_audit;
 mod panel_guard;

@@ -16,6 +16,7 @@ mod kill_load;
 mod locked;
 mod peer;
 mod place;
+mod signals;
 mod soak;
 mod start_errors;
 mod stop;

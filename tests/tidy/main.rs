@@ -1,6 +1,7 @@
 //! The rules of the house that the compiler does not know: which package may name what, and what no file may hold.
 
 mod files;
+mod hostile;
 mod layers;
 mod links;
 mod reached;

@@ -214,9 +214,12 @@ fn read(raw: &RawValue, path: &mut String, depth_left: usize) -> Result<Json, Js
     }
 }
 
-/// As much of a name as a message may hold.
+/// As much of a name as a message may hold; an empty one as two quotes.
 fn shown(name: &str) -> String {
-    name.chars().take(64).collect()
+    match name {
+        "" => "\"\"".to_owned(),
+        _ => name.chars().take(64).collect(),
+    }
 }
 
 /// Extends the path for the time of one call.
@@ -334,6 +337,8 @@ mod tests {
                 .path,
             ".a[1].b"
         );
+        let nameless = Json::parse(r#"{"":{"b":0,"b":1}}"#, 32).unwrap_err();
+        assert_eq!(nameless.path, ".\"\".b");
     }
 
     #[test]

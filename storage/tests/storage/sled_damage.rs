@@ -356,6 +356,23 @@ fn hostile_81_truncated_files() {
 }
 
 #[test]
+fn hostile_82_a_file_that_is_gone() {
+    let whole = history();
+    let copies = tempfile::tempdir().expect("directory");
+    let mut bad = Vec::new();
+    for (number, name) in files(whole.directory.path()).iter().enumerate() {
+        let directory = copies.path().join(format!("{number}"));
+        copy(whole.directory.path(), &directory);
+        fs::remove_file(directory.join(name)).expect("remove");
+        let outcome = try_open(&directory, &whole);
+        if !outcome.is_fair() {
+            bad.push(format!("{name:?}: {outcome:?}"));
+        }
+    }
+    assert!(bad.is_empty(), "{bad:#?}");
+}
+
+#[test]
 fn hostile_80_overwritten_stretches() {
     try_damages(|length| {
         let mut random = Random(81);

@@ -25,13 +25,19 @@ impl Origin {
         Self::start_at("127.0.0.1", routes)
     }
 
+    /// The same, of any number of paths.
+    pub fn with(routes: impl IntoIterator<Item = (String, Serve)>) -> Self {
+        Self::serving("127.0.0.1", routes.into_iter().collect())
+    }
+
     fn start_at<const N: usize>(host: &str, routes: [(&str, Serve); N]) -> Self {
+        let routes = routes.map(|(path, serve)| (path.to_owned(), serve));
+        Self::serving(host, routes.into())
+    }
+
+    fn serving(host: &str, routes: HashMap<String, Serve>) -> Self {
         let listener = TcpListener::bind((host, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        let routes: HashMap<String, Serve> = routes
-            .into_iter()
-            .map(|(path, serve)| (path.to_owned(), serve))
-            .collect();
         let routes = Arc::new(routes);
         let (accepted, over) = (
             Arc::new(AtomicUsize::new(0)),

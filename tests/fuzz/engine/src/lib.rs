@@ -1,0 +1,1 @@
+//! Nothing: what counts is the library that the dependency's build script compiles.

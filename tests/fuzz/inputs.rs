@@ -1,0 +1,33 @@
+//! What the targets begin with: the files of `corpus/<target>`, each an input or, where its name ends in `.hex`, one in
+//! hexadecimal. A file that is named `found-*` once broke its target.
+
+use std::fs;
+use std::path::PathBuf;
+
+/// The inputs of a target, in the order of their names.
+pub fn of(target: &str) -> Vec<Vec<u8>> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fuzz/corpus")
+        .join(target);
+    let entries = fs::read_dir(&folder).unwrap_or_else(|error| panic!("{folder:?}: {error}"));
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    assert!(
+        paths.len() >= 3,
+        "{folder:?} has only {} inputs",
+        paths.len()
+    );
+    paths.iter().map(read).collect()
+}
+
+fn read(path: &PathBuf) -> Vec<u8> {
+    let bytes = fs::read(path).unwrap();
+    if path.extension().is_none_or(|it| it != "hex") {
+        return bytes;
+    }
+    let digits: Vec<u8> = bytes
+        .into_iter()
+        .filter(|byte| !byte.is_ascii_whitespace())
+        .collect();
+    hex::decode(digits).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+}

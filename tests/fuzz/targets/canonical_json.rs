@@ -1,0 +1,149 @@
+//! The one text of a JSON value that is signed: it stays what it is when it is read and written again, and it is what a
+//! reference of a few lines makes of the value.
+
+use std::fmt::Write as _;
+use tintype_storage::domain::canonical::{Encoding, canonical};
+use tintype_storage::domain::json::Json;
+
+const DEPTH: usize = 33;
+
+pub fn run(input: &[u8]) {
+    let Ok(text) = std::str::from_utf8(input) else {
+        return;
+    };
+    let Ok(value) = Json::parse(text, DEPTH) else {
+        return;
+    };
+    let compact = Json::parse(&value.to_compact(), DEPTH).expect("compact text is JSON");
+    assert_eq!(compact, value);
+    let sorted = Json::parse(&value.to_sorted(), DEPTH).expect("sorted text is JSON");
+    assert_eq!(sorted.to_sorted(), value.to_sorted());
+    for encoding in Encoding::ALL {
+        let written = canonical(&value, encoding);
+        let read = Json::parse(&written, DEPTH).expect("canonical text is JSON");
+        assert_eq!(canonical(&read, encoding), written, "not stable");
+        assert_eq!(
+            canonical(&sorted, encoding),
+            written,
+            "depends on the order"
+        );
+        let mut expected = String::new();
+        reference(&value, encoding, &mut expected);
+        assert!(agree(&written, &expected), "{written}\n{expected}");
+        assert!(
+            encoding == Encoding::Utf8 || written.bytes().all(|it| (b' '..=b'~').contains(&it))
+        );
+    }
+}
+
+fn reference(value: &Json, encoding: Encoding, out: &mut String) {
+    match value {
+        Json::Null => out.push_str("null"),
+        Json::Bool(it) => out.push_str(&it.to_string()),
+        Json::Number(text) => out.push_str(&number(text, encoding)),
+        Json::String(text) => string(text, encoding, out),
+        Json::Array(items) => {
+            for (at, item) in items.iter().enumerate() {
+                out.push(if at == 0 { '[' } else { ',' });
+                reference(item, encoding, out);
+            }
+            out.push_str(if items.is_empty() { "[]" } else { "]" });
+        }
+        Json::Object(members) => {
+            let mut members: Vec<_> = members.iter().collect();
+            members.sort_by_key(|(name, _)| match encoding {
+                Encoding::Ascii => name.chars().map(u32::from).collect::<Vec<_>>(),
+                Encoding::Utf8 => name.encode_utf16().map(u32::from).collect(),
+            });
+            for (at, (name, value)) in members.iter().enumerate() {
+                out.push(if at == 0 { '{' } else { ',' });
+                string(name, encoding, out);
+                out.push(':');
+                reference(value, encoding, out);
+            }
+            out.push_str(if members.is_empty() { "{}" } else { "}" });
+        }
+    }
+}
+
+/// RFC 8259, section 7, with the short escapes wherever there is one.
+fn string(text: &str, encoding: Encoding, out: &mut String) {
+    out.push('"');
+    for c in text.chars() {
+        let short = "\"\"\\\\\u{8}b\tt\nn\u{c}f\rr".chars().collect::<Vec<_>>();
+        if let Some(pair) = short.chunks(2).find(|pair| pair[0] == c) {
+            out.extend(['\\', pair[1]]);
+        } else if c < ' ' || (encoding == Encoding::Ascii && c > '~') {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    out.push('"');
+}
+
+/// ECMA-262, Number::toString, from the shortest digits that Rust finds; or Python's `repr`, where a number is small.
+fn number(text: &str, encoding: Encoding) -> String {
+    let ascii = encoding == Encoding::Ascii;
+    if ascii && text.bytes().all(|it| it.is_ascii_digit() || it == b'-') {
+        return if text == "-0" { "0" } else { text }.to_owned();
+    }
+    let value: f64 = text.parse().unwrap();
+    if value == 0.0 {
+        return "0".into();
+    }
+    let spelled = format!("{:e}", value.abs());
+    let (digits, exponent) = spelled.split_once('e').unwrap();
+    let digits = digits.replace('.', "");
+    // The place of the point, counted from the front of the digits.
+    let point = exponent.parse::<i32>().unwrap() + 1;
+    let count = digits.len() as i32;
+    let first_zeros = if ascii { -3 } else { -5 };
+    let unsigned = if (count..=21).contains(&point) {
+        format!("{digits}{}", "0".repeat((point - count) as usize))
+    } else if (1..=21).contains(&point) {
+        format!(
+            "{}.{}",
+            &digits[..point as usize],
+            &digits[point as usize..]
+        )
+    } else if (first_zeros..=0).contains(&point) {
+        format!("0.{}{digits}", "0".repeat(-point as usize))
+    } else {
+        let fraction = if count > 1 {
+            format!(".{}", &digits[1..])
+        } else {
+            String::new()
+        };
+        let exponent = match (point - 1, ascii) {
+            (it @ 0.., _) => format!("+{it}"),
+            (it, true) => format!("-{:02}", -it),
+            (it, false) => it.to_string(),
+        };
+        format!("{}{fraction}e{exponent}", &digits[..1])
+    };
+    let sign = if value < 0.0 { "-" } else { "" };
+    format!("{sign}{unsigned}")
+}
+
+/// The same text; but of two shortest spellings that are equally near, Rust takes the upper one and the others the even one.
+fn agree(written: &str, expected: &str) -> bool {
+    let pieces = |text: &str| -> Vec<String> {
+        let number = |c: char| c.is_ascii_digit() || ".eE+-".contains(c);
+        text.split_inclusive(|c| !number(c))
+            .map(str::to_owned)
+            .collect()
+    };
+    let (a, b) = (pieces(written), pieces(expected));
+    let same = |(a, b): (&String, &String)| {
+        let end = |it: &str| {
+            it.trim_end_matches(|c: char| !c.is_ascii_digit())
+                .to_owned()
+        };
+        let double = |it: &String| end(it).parse::<f64>().ok();
+        a == b || (a.len() == b.len() && double(a).is_some() && double(a) == double(b))
+    };
+    a.len() == b.len() && a.iter().zip(&b).all(same)
+}

@@ -1,0 +1,58 @@
+//! The body of a Gemini call, out of which pictures are cut while it arrives: the same pictures and the same rest however it is
+//! cut into pieces, and what was JSON is JSON without them.
+
+use serde_json::Value;
+use tintype::fuzzing::{MAX_DEPTH, Piece, ScanFault, Scanner};
+
+const MAX_TEXT: usize = 4_096;
+
+/// What is left of the body, and each picture: its bytes, and whether it was sound.
+type Scanned = (Vec<u8>, Vec<(Vec<u8>, bool)>);
+
+pub fn run(input: &[u8]) {
+    let whole = scan(input, usize::MAX);
+    for piece in [1, 3, 64] {
+        let pieces = scan(input, piece);
+        match (&pieces, &whole) {
+            (Ok(pieces), Ok(whole)) => assert_eq!(pieces, whole, "in pieces of {piece}"),
+            (a, b) => assert_eq!(a.as_ref().err(), b.as_ref().err(), "in pieces of {piece}"),
+        }
+    }
+    let Ok((text, pictures)) = whole else {
+        return;
+    };
+    assert!(text.len() <= MAX_TEXT);
+    if serde_json::from_slice::<Value>(input).is_ok() {
+        let left: Value = serde_json::from_slice(&text).expect("what is left is JSON");
+        assert!(depth(&left) <= MAX_DEPTH);
+    } else if pictures.is_empty() && text.len() == input.len() {
+        assert_eq!(text, input);
+    }
+}
+
+fn scan(input: &[u8], piece: usize) -> Result<Scanned, ScanFault> {
+    let mut scanner = Scanner::new(MAX_TEXT);
+    let (mut pictures, mut current) = (Vec::new(), Vec::new());
+    for piece in input.chunks(piece) {
+        let mut found = Vec::new();
+        scanner.push(piece, &mut found)?;
+        for piece in found {
+            match piece {
+                Piece::Begin => current.clear(),
+                Piece::Bytes(bytes) => current.extend(bytes),
+                // Of a faulty picture more or less has been decoded when the fault is met.
+                Piece::End(Err(_)) => pictures.push((Vec::new(), false)),
+                Piece::End(Ok(())) => pictures.push((current.clone(), true)),
+            }
+        }
+    }
+    Ok((scanner.into_text(), pictures))
+}
+
+fn depth(value: &Value) -> usize {
+    match value {
+        Value::Array(items) => 1 + items.iter().map(depth).max().unwrap_or_default(),
+        Value::Object(members) => 1 + members.values().map(depth).max().unwrap_or_default(),
+        _ => 0,
+    }
+}

@@ -1,0 +1,99 @@
+//! What stands behind the changes of a journal. An input overwrites parts of one that was written properly: file, offset (2 bytes),
+//! length, bytes, and so on. Whatever it does, what is read is what was written, from the first change on and in order; the
+//! journal may have become shorter or be found damaged, but nothing else is ever read.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::LazyLock;
+use tintype_storage::engine::journal::{Faults, GroupNumber, Journal, Layout, Segments, replay};
+use tintype_storage::engine::{Key, Value};
+
+type Group = Vec<(Key, Option<Value>)>;
+
+/// Small files, so that a few groups fill several.
+const LAYOUT: Layout = Layout {
+    segment_bytes: 8_192 + 500,
+    step_bytes: 256,
+    kept: 2,
+};
+const GROUPS: GroupNumber = 9;
+
+/// The files of the journal, by name.
+static WRITTEN: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
+    let directory = tempfile::tempdir().unwrap();
+    let segments = Segments::new(LAYOUT);
+    let mut journal = Journal::begin(directory.path(), LAYOUT, 1, segments).unwrap();
+    for number in 1..=GROUPS {
+        journal.gather(&group(number));
+        assert_eq!(journal.write().unwrap(), number);
+    }
+    let entries = fs::read_dir(directory.path()).unwrap().map(Result::unwrap);
+    let mut files: Vec<_> = entries
+        .map(|entry| {
+            let name = entry.file_name().into_string().unwrap();
+            (name, fs::read(entry.path()).unwrap())
+        })
+        .collect();
+    files.sort();
+    assert!(files.len() > 2, "too few files");
+    files
+});
+
+fn group(number: GroupNumber) -> Group {
+    vec![
+        (b"counter".to_vec(), Some(number.to_be_bytes().to_vec())),
+        (format!("{number}").into_bytes(), Some(vec![7; 100])),
+        (format!("{}", number.saturating_sub(3)).into_bytes(), None),
+    ]
+}
+
+pub fn run(input: &[u8]) {
+    let directory = tempfile::tempdir().unwrap();
+    let mut files = WRITTEN.clone();
+    overwrite(&mut files, input);
+    for (name, bytes) in &files {
+        fs::write(directory.path().join(name), bytes).unwrap();
+    }
+    let mut read: Vec<(GroupNumber, Group)> = Vec::new();
+    let outcome = replay(
+        directory.path(),
+        0,
+        &Segments::new(LAYOUT),
+        |number, changes| {
+            read.push((number, changes));
+            Ok::<_, Faults>(())
+        },
+    );
+    for (expected, (number, changes)) in (1..).zip(&read) {
+        assert_eq!(*number, expected);
+        assert_eq!(*changes, group(expected));
+    }
+    match outcome {
+        Ok(next) => {
+            assert_eq!(next, read.len() as GroupNumber + 1);
+            assert!(files != *WRITTEN || read.len() as GroupNumber == GROUPS);
+        }
+        Err(Faults::Damaged { path, missing }) => {
+            assert!(missing >= 1 && missing <= GROUPS, "{missing}");
+            assert!(path.starts_with(PathBuf::from(directory.path())));
+        }
+        Err(Faults::Gap { oldest, .. }) => assert!(oldest > 1),
+        Err(Faults::Io(error)) => panic!("{error}"),
+    }
+}
+
+fn overwrite(files: &mut [(String, Vec<u8>)], mut input: &[u8]) {
+    while let [file, low, high, length, rest @ ..] = input {
+        let (bytes, rest) = rest.split_at(rest.len().min((*length).into()));
+        let at = usize::from(u16::from_le_bytes([*low, *high]));
+        let count = files.len();
+        let place = &mut files[usize::from(*file) % count].1;
+        if bytes.is_empty() {
+            place.truncate(at);
+        }
+        for (old, new) in place.iter_mut().skip(at).zip(bytes) {
+            *old = *new;
+        }
+        input = rest;
+    }
+}

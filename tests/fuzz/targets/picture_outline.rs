@@ -1,0 +1,32 @@
+//! The header of a picture: the same is found however its bytes arrive, and what passes can be asked of a decoder.
+
+use tintype::inputs::{
+    ImageKind, MAX_PIXELS, MAX_SIDE, Outline, OutlineFault, SNIFFED_BYTES, Size,
+};
+
+pub fn run(input: &[u8]) {
+    let first = &input[..input.len().min(SNIFFED_BYTES)];
+    let Some(kind) = ImageKind::from_bytes(first) else {
+        return;
+    };
+    assert_eq!(ImageKind::from_bytes(input), Some(kind));
+    let whole = outline(kind, input, usize::MAX);
+    for piece in [1, 3, 64] {
+        assert_eq!(outline(kind, input, piece), whole, "in pieces of {piece}");
+    }
+    if let Ok(size) = whole
+        && let Ok(size) = size.check()
+    {
+        let sides = 1..=MAX_SIDE;
+        assert!(sides.contains(&size.width) && sides.contains(&size.height));
+        assert!(u64::from(size.width) * u64::from(size.height) <= MAX_PIXELS);
+    }
+}
+
+fn outline(kind: ImageKind, input: &[u8], piece: usize) -> Result<Size, OutlineFault> {
+    let mut outline = Outline::new(kind);
+    for piece in input.chunks(piece) {
+        outline.push(piece)?;
+    }
+    outline.finish()
+}

@@ -1,0 +1,69 @@
+//! The JSON body of a generation call. The first byte says which of the six calls, and how many pictures were handed in apart.
+
+use serde_json::Value;
+use std::sync::LazyLock;
+use tintype::config::{Config, Sources};
+use tintype::fuzzing::{Endpoint, parse_generation};
+use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::request::{
+    GenerationRequest, MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
+};
+use tintype_storage::domain::tier::{Mode, Tier};
+
+const MAX_PROMPT: usize = 200;
+/// Faults that are listed, and the line that counts the others.
+const MAX_FAULTS: usize = 101;
+
+static CATALOG: LazyLock<Catalog> = LazyLock::new(|| {
+    let config = Config::load(&Sources::default()).unwrap();
+    tintype::catalog::catalog(&config.tiers)
+});
+
+pub fn run(input: &[u8]) {
+    let Some((call, body)) = input.split_first() else {
+        return;
+    };
+    let endpoint = Endpoint {
+        tier: Tier::ALL[usize::from(call % 3)],
+        mode: Mode::ALL[usize::from(call / 3 % 2)],
+    };
+    let handed = usize::from(call / 8 % 4);
+    match parse_generation(body, endpoint, handed, &CATALOG, MAX_PROMPT) {
+        Ok(request) => accepted(&request, endpoint, handed, body),
+        Err(faults) => {
+            assert!((1..=MAX_FAULTS).contains(&faults.len()));
+            for fault in faults {
+                assert!(!fault.field.is_empty() && !fault.message.is_empty());
+                assert!(fault.field.len() + fault.message.len() < 4_096, "{fault:?}");
+            }
+        }
+    }
+}
+
+fn accepted(request: &GenerationRequest, endpoint: Endpoint, handed: usize, body: &[u8]) {
+    assert_eq!((request.tier, request.mode), (endpoint.tier, endpoint.mode));
+    let told: Value = serde_json::from_slice(body).expect("what is accepted is JSON");
+    let prompt = told["prompt"].as_str().unwrap().replace('\0', "");
+    assert_eq!(request.prompt, prompt);
+    assert!((1..=MAX_PROMPT).contains(&prompt.chars().count()));
+    assert_eq!(
+        told["aspect_ratio"].as_str().unwrap(),
+        request.aspect.to_string()
+    );
+    assert!(CATALOG.price(request.tier, request.resolution).is_some());
+    let pictures = request.input_urls.len() + handed;
+    match request.mode {
+        Mode::TextToImage => assert!(request.input_urls.is_empty()),
+        Mode::ImageToImage => assert!((1..=MAX_INPUTS).contains(&pictures)),
+    }
+    let urls = request.input_urls.iter().chain(&request.callback_url);
+    assert!(urls.clone().all(|url| url.chars().count() <= MAX_URL_CHARS));
+    if let Some(metadata) = &request.metadata {
+        let text = metadata.to_compact();
+        assert!(text.len() <= MAX_METADATA_BYTES);
+        let again = Json::parse(&text, MAX_METADATA_DEPTH).expect("what was kept can be read");
+        assert_eq!(&again, metadata);
+    }
+    assert_eq!(request.fingerprint(), request.clone().fingerprint());
+}

@@ -1,0 +1,96 @@
+//! Signals at bad moments, and a system that leaves the process few descriptors.
+
+use crate::client::Connection;
+use crate::place::{BINARY, Place, signal, until};
+use std::fs;
+use std::sync::mpsc;
+
+const ROUNDS: usize = 4;
+
+#[test]
+fn hostile_091_a_kill_within_the_orderly_stop_loses_nothing() {
+    let place = Place::with(&[
+        ("JOBS__MAX_RUNS", "100"),
+        ("SERVER__SHUTDOWN_GRACE_SECONDS", "300"),
+    ]);
+    let (mut key, mut jobs) = (None, Vec::<String>::new());
+    for round in 0..ROUNDS {
+        let mut service = place.serve();
+        let key = key.get_or_insert_with(|| service.printed_key().expect("a key"));
+        let client = service.client(key);
+        for job in &jobs {
+            assert_ne!(client.job(job)["status"], "failed", "round {round}");
+        }
+        jobs.push(client.create_slow("2K"));
+        service.terminate();
+        until("connections are refused", || {
+            Connection::open(&client.address).err()
+        });
+        service.kill();
+    }
+    let service = place.serve();
+    let client = service.client(&key.expect("a key"));
+    for job in &jobs {
+        client.job_when(job, "done");
+    }
+    assert_eq!(client.money().1, "0.00");
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
+
+/// A virtual machine that is paused looks like this from within: no time passes for the process, though it does outside.
+#[test]
+fn hostile_094_a_process_that_stood_still_goes_on_where_it_was() {
+    let place = Place::new();
+    let service = place.serve();
+    let client = service.client(&service.printed_key().expect("a key"));
+    let job = client.create_slow("2K");
+    client.job_when(&job, "processing");
+    signal("STOP", service.pid());
+    let state = format!("/proc/{}/stat", service.pid());
+    until("the process stands still", || {
+        let stat = fs::read_to_string(&state).ok()?;
+        let (_, rest) = stat.rsplit_once(") ")?;
+        rest.starts_with('T').then_some(())
+    });
+    // A call that comes meanwhile waits, and is answered afterwards.
+    let address = client.address.clone();
+    let (tell, told) = mpsc::channel();
+    let waiting = std::thread::spawn(move || {
+        let mut connection = Connection::open(&address).expect("the system takes it");
+        tell.send(()).expect("the test goes on");
+        connection
+            .call("GET /healthz HTTP/1.1", "")
+            .expect("an answer")
+            .status
+    });
+    told.recv().expect("a connection");
+    signal("CONT", service.pid());
+    assert_eq!(waiting.join().expect("its thread"), 200);
+    client.job_when(&job, "done");
+    assert_eq!(client.money(), ("99.866".into(), "0.00".into()));
+    service.stop();
+}
+
+#[test]
+fn hostile_119_with_few_descriptors_the_service_recovers_once_they_are_free() {
+    let place = Place::new();
+    let mut command = place.command("sh");
+    command.args(["-c", "ulimit -n 256; exec \"$0\" \"$@\"", BINARY]);
+    let mut service = place.begin_to_serve(command);
+    service.wait_until_ready();
+    let client = service.client(&service.printed_key().expect("a key"));
+    // More than it can hold; those beyond wait in the system's queue.
+    let crowd: Vec<_> = (0..400)
+        .map_while(|_| Connection::open(&client.address).ok())
+        .collect();
+    assert!(crowd.len() > 256, "only {} connections", crowd.len());
+    assert!(service.status().is_none(), "{}", service.end());
+    drop(crowd);
+    let job = client.create_slow("1K");
+    client.job_when(&job, "done");
+    service.stop();
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+}
