@@ -29,7 +29,6 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
-use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{oneshot, watch};
@@ -233,12 +232,7 @@ impl System {
         self.accounts.context().live_jobs.load(Ordering::Relaxed)
     }
 
-    /// Tells the dispatcher of new switches, once they are on the disk.
-    pub fn pause_changed(&self, pause: Pause) {
-        self.dispatcher.do_send(PauseChanged(pause));
-    }
-
-    /// Who is told so, for whoever has no hold on all of this.
+    /// Who is to hear of new switches, once they are on the disk.
     pub fn hears_of_pauses(&self) -> Recipient<PauseChanged> {
         self.dispatcher.clone().recipient()
     }

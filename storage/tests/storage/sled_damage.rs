@@ -357,16 +357,18 @@ fn hostile_81_truncated_files() {
 
 #[test]
 fn hostile_82_a_file_that_is_gone() {
-    let whole = history();
-    let copies = tempfile::tempdir().expect("directory");
     let mut bad = Vec::new();
-    for (number, name) in files(whole.directory.path()).iter().enumerate() {
-        let directory = copies.path().join(format!("{number}"));
-        copy(whole.directory.path(), &directory);
-        fs::remove_file(directory.join(name)).expect("remove");
-        let outcome = try_open(&directory, &whole);
-        if !outcome.is_fair() {
-            bad.push(format!("{name:?}: {outcome:?}"));
+    for backlog in [Backlog::Applied, Backlog::Waits] {
+        let whole = history(backlog);
+        let copies = tempfile::tempdir().expect("directory");
+        for (number, name) in files(whole.directory.path()).iter().enumerate() {
+            let directory = copies.path().join(format!("{number}"));
+            copy(whole.directory.path(), &directory);
+            fs::remove_file(directory.join(name)).expect("remove");
+            let outcome = try_open(&directory, &whole);
+            if !outcome.is_fair() {
+                bad.push(format!("{name:?}: {outcome:?}"));
+            }
         }
     }
     assert!(bad.is_empty(), "{bad:#?}");
