@@ -1,6 +1,7 @@
 //! Puts the parts together: what is opened at the start, in which order, and what an orderly stop does.
 
 use crate::backends::kinds::{self, BackendSetupError};
+use crate::backup;
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans, Room};
 use crate::config::{Config, TierBackend};
@@ -8,8 +9,9 @@ use crate::descriptors;
 use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
+use crate::http::change::Turns;
 use crate::http::state::AppState;
-use crate::http::{Documents, Elapsed, KeyRing, Rates, elapsed};
+use crate::http::{Documents, Elapsed, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
 use crate::metrics::Metrics;
 use crate::panel::Panel;
@@ -35,7 +37,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::{Mutex, Semaphore, watch};
+use tokio::sync::{Semaphore, watch};
 
 /// Where sled's files lie below the data directory.
 const STORE: &str = "store";
@@ -119,29 +121,102 @@ pub fn store_dir(config: &Config) -> PathBuf {
 
 /// Opens the engine of a data directory. `fail_stop` hears of its failure.
 pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished(config)?;
+    open(config, fail_stop, None)
+}
+
+/// Opens the engine of a data directory, or says at once that somebody else has it.
+pub fn open_engine_at_once(
+    config: &Config,
+    fail_stop: FailStop,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished(config)?;
+    open(config, fail_stop, Some(Duration::ZERO))
+}
+
+/// Opens the engine of a data directory that is being filled.
+pub fn open_unfinished_engine(
+    config: &Config,
+    fail_stop: FailStop,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    open(config, fail_stop, None)
+}
+
+/// Opens an engine in a directory that is thrown away afterwards. Who uses it hears of its failures.
+pub fn open_passing_engine(directory: &Path) -> Result<Arc<dyn Engine>, EngineError> {
+    let options = SledOptions::new(Arc::new(|_: &EngineError| {}));
+    Ok(Arc::new(SledEngine::open(directory, options)?))
+}
+
+fn refuse_unfinished(config: &Config) -> Result<(), EngineError> {
+    let data_dir = &config.storage.data_dir;
+    if !backup::unfinished(data_dir).exists() {
+        return Ok(());
+    }
+    Err(EngineError::Directory {
+        path: data_dir.clone(),
+        reason: "a restore or an import into it was cut off; remove what is in it, and begin again"
+            .into(),
+    })
+}
+
+/// Opens a copy of the store of a data directory that no service runs on, and changes nothing in that.
+pub fn look_at_engine(config: &Config) -> Result<Arc<dyn Engine>, EngineError> {
+    refuse_unfinished(config)?;
+    Ok(Arc::new(SledEngine::look(
+        &store_dir(config),
+        engine_options(config, FailStop::new()),
+    )?))
+}
+
+fn open(
+    config: &Config,
+    fail_stop: FailStop,
+    lock_timeout: Option<Duration>,
+) -> Result<Arc<dyn Engine>, EngineError> {
+    let mut options = engine_options(config, fail_stop);
+    options.lock_timeout = lock_timeout.unwrap_or(options.lock_timeout);
+    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
+}
+
+fn engine_options(config: &Config, fail_stop: FailStop) -> SledOptions {
     let mut options = SledOptions::new(Arc::new(move |error: &EngineError| {
         fail_stop.trip(error.to_string())
     }));
     options.cache_bytes = config.storage.cache_bytes;
     options.commit_timeout = Duration::from_secs(config.storage.commit_timeout_seconds);
-    Ok(Arc::new(SledEngine::open(&store_dir(config), options)?))
+    options
 }
 
 /// Opens the object store of a data directory.
 pub fn open_images(config: &Config, public_url: &str) -> Result<Images, StartError> {
-    let data_dir = &config.storage.data_dir;
+    let signing_key = FileSigningKey::load_or_create(&config.storage.data_dir)?;
+    open_images_with(config, public_url, signing_key)
+}
+
+/// Opens the object store to ask for what is there, and signs nothing; `None` where it would have to be made first.
+pub fn look_at_images(config: &Config) -> Result<Option<Images>, StartError> {
+    let is_local = config.storage.objects.is_none();
+    if is_local && !Images::local_directory(&config.storage.data_dir).is_dir() {
+        return Ok(None);
+    }
+    let unused = FileSigningKey::from_bytes(&[0; 32]);
+    open_images_with(config, &config.public_url(), unused).map(Some)
+}
+
+fn open_images_with(
+    config: &Config,
+    public_url: &str,
+    signing_key: FileSigningKey,
+) -> Result<Images, StartError> {
     let objects = config
         .storage
         .objects
         .as_ref()
         .map(ToString::to_string)
         .unwrap_or_default();
-    Ok(Images::open(
-        &objects,
-        data_dir,
-        public_url,
-        FileSigningKey::load_or_create(data_dir)?,
-    )?)
+    let data_dir = &config.storage.data_dir;
+    Ok(Images::open(&objects, data_dir, public_url, signing_key)?)
 }
 
 /// Starts everything but the listening: store, recovery, actors, housekeeping. Must be called within an actix system.
@@ -230,12 +305,12 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     let (abandoned, heard) = Line::new();
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
-        key_ring: KeyRing::default(),
+        key_ring: Arc::default(),
         rates: Rates::new(config.limits.of_keys(), elapsed),
-        pause: RwLock::new(store.pause()?),
+        pause: Arc::new(RwLock::new(store.pause()?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         gallery: ObjectGallery::new(images.clone()),
-        operator: Mutex::new(()),
+        operator: Turns::default(),
         panel: Panel::default(),
         documents: Documents::default(),
         config,

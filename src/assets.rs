@@ -1,5 +1,6 @@
 //! Pages from the binary: their parts, sent under a policy that lets nothing in from elsewhere.
 
+use crate::http::problem::{Code, Problem};
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, HttpResponseBuilder};
 use sha2::{Digest, Sha256};
@@ -21,10 +22,14 @@ pub fn tag(parts: &[Part]) -> String {
 }
 
 /// Answers with the part of this name.
-pub fn answer(request: &HttpRequest, parts: &[Part], tag: &str, name: &str) -> HttpResponse {
-    let Some((_, text)) = parts.iter().find(|(it, _)| *it == name) else {
-        return secured(HttpResponse::NotFound()).finish();
-    };
+pub fn answer(
+    request: &HttpRequest,
+    parts: &[Part],
+    tag: &str,
+    name: &str,
+) -> Result<HttpResponse, Problem> {
+    let found = parts.iter().find(|(it, _)| *it == name);
+    let (_, text) = found.ok_or_else(|| Problem::new(Code::NotFound, "there is no such path"))?;
     let tag = EntityTag::new_strong(tag.to_owned());
     let same = IfNoneMatch::parse(request).is_ok_and(|it| match it {
         IfNoneMatch::Any => true,
@@ -38,9 +43,9 @@ pub fn answer(request: &HttpRequest, parts: &[Part], tag: &str, name: &str) -> H
     answer.insert_header((header::CACHE_CONTROL, "no-cache"));
     answer.insert_header(header::ETag(tag));
     if same {
-        return answer.finish();
+        return Ok(answer.finish());
     }
-    answer.content_type(content_type(name)).body(*text)
+    Ok(answer.content_type(content_type(name)).body(*text))
 }
 
 fn content_type(name: &str) -> &'static str {

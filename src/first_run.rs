@@ -3,7 +3,7 @@
 use crate::config::FirstRun;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
-use crate::http::{Author, issue_key, open_account};
+use crate::http::{Author, Opening, issue_key, open_account};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -25,20 +25,34 @@ pub async fn account(state: &AppState) -> Result<Account, Problem> {
     }
     let balance = opening_balance(&state.config.first_run);
     let books = Books::default().deposit(balance).unwrap_or_default();
-    open_account(state, &Author::service(), ACCOUNT.into(), books, balance).await
+    let opening = Opening {
+        name: ACCOUNT.into(),
+        books,
+        used: None,
+    };
+    let turn = state.operator.take().await;
+    open_account(state, turn, &Author::service(), opening).await
 }
 
-/// The text of a first key, if the service has none yet.
+/// The text of a first key, if the service has never had one. Whoever has removed all keys since gets no other: at the next
+/// start it would stand in a log.
 pub async fn key(state: &AppState) -> Result<Option<String>, Problem> {
     let account = account(state).await?;
+    if state.store.had_first_key()? {
+        return Ok(None);
+    }
+    let first = state.store.note_first_key();
     if has_keys(state)? {
+        state.commit(first).await?;
         return Ok(None);
     }
     let shape = |key| ApiKey {
         name: "first".into(),
         ..key
     };
-    let (text, _) = issue_key(state, &Author::service(), account.id, shape).await?;
+    let turn = state.operator.take().await;
+    let author = Author::service();
+    let (text, _) = issue_key(state, turn, &author, account.id, shape, |_| first).await?;
     Ok(Some(text))
 }
 

@@ -1,10 +1,12 @@
 //! What is done now and then: forgetting old idempotency keys and deliveries, removing old pictures, noticing a dead actor.
 
+use crate::http::change::Change;
 use crate::http::state::AppState;
 use crate::images::{RESULTS, THUMBNAILS};
 use crate::panel;
 use crate::stale_inputs;
 use actix_web::web::Data;
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::delivery::ForgetDeliveries;
 use tintype_storage::domain::time::Timestamp;
@@ -163,16 +165,26 @@ async fn forget_audit_log(state: &AppState) {
 /// Writes down when keys were last used, for those that were used since it was last written.
 pub async fn note_key_uses(state: &AppState) {
     for _ in 0..MAX_STEPS {
-        let uses = state.key_ring.unwritten_uses(STEP);
-        if uses.is_empty()
-            || state
-                .commit(state.store.put_last_uses(&uses))
-                .await
-                .is_err()
-        {
+        // Nobody removes a key meanwhile, whose last use would then be left behind for ever.
+        let turn = state.operator.take().await;
+        let mut uses = state.key_ring.unwritten_uses(STEP);
+        if uses.is_empty() {
             return;
         }
-        state.key_ring.uses_written(&uses);
+        // A call that had found a key just before it was removed has put its use back.
+        uses.retain(|(id, _)| match state.store.key(*id) {
+            Ok(None) => {
+                state.key_ring.forget_use(*id);
+                false
+            }
+            Ok(Some(_)) | Err(_) => true,
+        });
+        let writes = state.store.put_last_uses(&uses);
+        let ring = Arc::clone(&state.key_ring);
+        let change = Change::in_turn(turn, writes).then(move || ring.uses_written(&uses));
+        if state.commit(change).await.is_err() {
+            return;
+        }
     }
 }
 

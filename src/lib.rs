@@ -6,6 +6,7 @@
 pub mod app;
 mod assets;
 pub mod backends;
+pub mod backup;
 pub mod catalog;
 pub mod cli;
 pub mod compat;
@@ -21,6 +22,7 @@ pub mod housekeeping;
 pub mod http;
 pub mod images;
 pub mod inputs;
+mod ledger_csv;
 pub mod metrics;
 pub mod panel;
 mod reference;

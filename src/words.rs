@@ -32,6 +32,13 @@ pub async fn load(images: &Images, key: &str) -> Result<Words, WordsError> {
     Ok(serde_json::from_slice(&bytes)?)
 }
 
+impl WordsError {
+    /// Is there no such object any more? Nothing of ours removes one that a job has: somebody did, or a rule of the bucket.
+    pub fn is_gone(&self) -> bool {
+        matches!(self, Self::Images(ImagesError::NotFound { .. }))
+    }
+}
+
 /// Why words could not be read back.
 #[derive(Debug, thiserror::Error)]
 pub enum WordsError {

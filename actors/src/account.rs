@@ -41,6 +41,8 @@ pub type Reply<T> = oneshot::Sender<T>;
 pub struct AcceptJob {
     /// The job.
     pub job: Box<NewJob>,
+    /// Writes the line of the audit log, where it is not a key's holder who asks. A replay has none.
+    pub note: Option<Note<JobId>>,
     /// Hears the outcome.
     pub reply: Reply<Result<Accepted, AcceptError>>,
 }
@@ -117,7 +119,11 @@ pub struct AccountContext {
 }
 
 enum Command {
-    Accept(Box<NewJob>, Reply<Result<Accepted, AcceptError>>),
+    Accept(
+        Box<NewJob>,
+        Option<Note<JobId>>,
+        Reply<Result<Accepted, AcceptError>>,
+    ),
     Begin(JobId, Reply<Result<Job, EventError>>),
     Apply(
         JobId,
@@ -210,7 +216,7 @@ impl AccountActor {
             // Only when a batch is not full without it: so the inbox fills up, and refuses, when more comes in than can be decided.
             if self.waiting.len() < MAX_BATCH {
                 let laid = self.inbox.take();
-                let accept = |it: AcceptJob| Command::Accept(it.job, it.reply);
+                let accept = |it: AcceptJob| Command::Accept(it.job, it.note, it.reply);
                 self.waiting.extend(laid.into_iter().map(accept));
             }
             if self.waiting.is_empty() {
@@ -249,7 +255,7 @@ impl AccountActor {
                 break;
             };
             match command {
-                Command::Accept(new, reply) => {
+                Command::Accept(new, note, reply) => {
                     let (tier, mode) = (new.tier, new.mode);
                     let id = JobId(context.ids.next(now));
                     let outcome = batch.accept(id, *new, now);
@@ -265,6 +271,9 @@ impl AccountActor {
                                 account: batch.account(),
                                 tier,
                             });
+                            if let Some(note) = note {
+                                batch.record(&note(&id));
+                            }
                         }
                         Err(_) => {}
                     }

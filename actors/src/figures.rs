@@ -4,6 +4,7 @@
 //! first and added at once, so that accepting a job costs less than one addition.
 
 use crate::generator::GenerateError;
+use crate::lately::Lately;
 use crate::transport::AttemptOutcome;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -24,10 +25,10 @@ pub struct Figures {
 }
 
 impl Figures {
-    /// Nothing has happened yet.
-    pub fn new(backends: usize) -> Self {
+    /// Nothing has happened yet at this moment.
+    pub fn new(backends: usize, now: Timestamp) -> Self {
         Self {
-            jobs: JobFigures::default(),
+            jobs: JobFigures::since(now),
             backends: (0..backends).map(|_| BackendFigures::default()).collect(),
             deliveries: DeliveryFigures::default(),
         }
@@ -38,7 +39,7 @@ impl Figures {
 pub struct JobFigures {
     /// By tier and mode, as these number themselves.
     pub accepted: [[AtomicU64; 2]; 3],
-    /// Calls that an idempotency key answered with an earlier job, where the account's actor noticed it.
+    /// Calls that an idempotency key answered with an earlier job.
     pub replayed: AtomicU64,
     /// Runs that began anew after an earlier one had been cut off, by tier.
     pub begun_again: [AtomicU64; 3],
@@ -50,10 +51,13 @@ pub struct JobFigures {
     pub lives: [Tally; 3],
     /// Jobs that one commit of an account has accepted, of those that have accepted any.
     pub per_commit: Tally,
+    /// What has ended in the last hour.
+    pub lately: Lately,
 }
 
-impl Default for JobFigures {
-    fn default() -> Self {
+impl JobFigures {
+    /// Nothing has happened yet at this moment.
+    pub fn since(now: Timestamp) -> Self {
         let spans = || std::array::from_fn(|_| Tally::new(LONG_SPANS));
         Self {
             accepted: Default::default(),
@@ -63,11 +67,15 @@ impl Default for JobFigures {
             waits: spans(),
             lives: spans(),
             per_commit: Tally::new(CROWDS),
+            lately: Lately::since(now),
         }
     }
-}
 
-impl JobFigures {
+    /// A call was answered with an earlier job before the account's actor was asked, which counts what it notices itself.
+    pub fn replayed(&self) {
+        self.replayed.fetch_add(1, Ordering::Relaxed);
+    }
+
     /// Adds what a commit has made true.
     pub(crate) fn add(&self, decided: &Decided) {
         let mut together = 0;
@@ -89,7 +97,8 @@ impl JobFigures {
                 None => drop(self.begun_again[tier.index()].fetch_add(1, Ordering::Relaxed)),
             }
         }
-        for (tier, ending, life) in &decided.ended {
+        for (tier, ending, life, at) in &decided.ended {
+            self.lately.note(*at, *ending == Ending::Done);
             self.ended[tier.index()][ending.index()].fetch_add(1, Ordering::Relaxed);
             self.lives[tier.index()].add_span(*life);
         }
@@ -164,7 +173,7 @@ pub(crate) struct Decided {
     replayed: u64,
     /// With the wait for the first run, and with none for a later one.
     begun: Vec<(Tier, Option<Duration>)>,
-    ended: Vec<(Tier, Ending, Duration)>,
+    ended: Vec<(Tier, Ending, Duration, Timestamp)>,
 }
 
 impl Decided {
@@ -180,7 +189,7 @@ impl Decided {
     pub(crate) fn changed(&mut self, job: &Job, has_begun: bool, now: Timestamp) {
         let age = between(job.created_at, now);
         if let Some(ending) = Ending::of(job) {
-            self.ended.push((job.tier, ending, age));
+            self.ended.push((job.tier, ending, age, now));
         } else if has_begun && let JobState::Processing { started_at, .. } = job.state {
             self.begun
                 .push((job.tier, (started_at == now).then_some(age)));
@@ -402,7 +411,7 @@ mod tests {
 
     #[test]
     fn only_commits_that_accept_jobs_count_as_such() {
-        let figures = JobFigures::default();
+        let figures = JobFigures::since(Timestamp::from_millis(0));
         figures.add(&Decided::default());
         let mut decided = Decided::default();
         (0..3).for_each(|_| decided.accepted(Tier::Pro, Mode::TextToImage));

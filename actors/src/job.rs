@@ -127,8 +127,13 @@ impl Handler<RunJob> for JobActor {
         let (job, account, context) = (self.job, self.account, Arc::clone(&self.context));
         let dispatcher = self.dispatcher.clone();
         let life = async move {
-            run::run(job, account, &context, command, &dispatcher).await;
+            let over = run::run(job, account, &context, command, &dispatcher).await;
             dispatcher.do_send(JobEnded(job));
+            // By itself: whatever an object store does to it, it neither holds up a stop nor takes this actor along. What is
+            // left behind is found later.
+            if let Some(job) = over {
+                tokio::task::spawn_local(context.gallery.forget_inputs(&job));
+            }
         };
         ctx.spawn(life.into_actor(self));
     }

@@ -18,6 +18,7 @@ mod health;
 mod inbox;
 mod job;
 mod lane;
+pub mod lately;
 mod moves;
 pub mod observer;
 pub mod outbox;

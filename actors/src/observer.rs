@@ -3,7 +3,7 @@
 //! It is told from the threads that do the work, so it must be quick and must not block; what it makes of it is its own affair,
 //! and nothing waits for that.
 
-use crate::figures::TryOutcome;
+use crate::figures::{Ending, TryOutcome};
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,18 +31,18 @@ pub struct RunReport<'a> {
     /// How long the run took, up to now.
     pub took: Duration,
     /// What came of it.
-    pub end: RunEnd<'a>,
+    pub end: RunEnd,
     /// Its tries, in their order.
     pub tries: Vec<TryReport>,
 }
 
 /// What came of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RunEnd<'a> {
+pub enum RunEnd {
     /// A picture.
     Picture,
-    /// No picture, for this reason.
-    Failed(&'a str),
+    /// No picture, which is how the job ends. Not in the back end's words: they can hold the caller's.
+    Failed(Ending),
     /// An orderly stop cut it off; the job goes on after the restart.
     CutOff,
 }
@@ -86,7 +86,7 @@ impl Tries {
     }
 
     /// The report of the run, which ends now.
-    pub(crate) fn report<'a>(&self, job: &'a Job, end: RunEnd<'a>) -> RunReport<'a> {
+    pub(crate) fn report<'a>(&self, job: &'a Job, end: RunEnd) -> RunReport<'a> {
         RunReport {
             job,
             took: self.began.elapsed(),

@@ -1,6 +1,6 @@
 //! Who is next: first in, first out within an account; round robin between accounts.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use tintype_storage::domain::ids::{AccountId, JobId};
 
 /// The waiting jobs of one tier.
@@ -131,9 +131,9 @@ impl FairQueue {
         self.lines.get(&account).map_or(0, |it| it.jobs.len())
     }
 
-    /// The job that has waited longest, of those that are first of their account.
-    pub fn oldest(&self) -> Option<JobId> {
-        let first = |line: &Line| line.jobs.front().copied();
+    /// The job that has waited longest, of those that are first of their account but for these others.
+    pub fn oldest(&self, others: &HashSet<JobId>) -> Option<JobId> {
+        let first = |line: &Line| line.jobs.iter().find(|it| !others.contains(it)).copied();
         self.lines.values().filter_map(first).min()
     }
 

@@ -113,9 +113,10 @@ impl Queues {
         self.hinted.swap(false, Ordering::AcqRel);
     }
 
-    /// Jobs that wait.
+    /// Jobs that wait for their first run.
     pub fn len(&self, tier: Tier) -> usize {
-        self.of(tier).lock().queue.len()
+        let waiting = self.of(tier).lock();
+        waiting.queue.len().saturating_sub(waiting.begun.len())
     }
 
     /// Jobs of one account that wait, and those whose turn has come.
@@ -129,14 +130,17 @@ impl Queues {
         depths
     }
 
-    /// Jobs whose turn has come and whose run has not ended.
-    pub fn taken(&self, tier: Tier) -> usize {
-        self.of(tier).lock().taken.len()
+    /// Jobs whose turn has come and whose run has not ended, and those that wait for a further run: what lookups call
+    /// `processing`.
+    pub fn begun(&self, tier: Tier) -> usize {
+        let waiting = self.of(tier).lock();
+        waiting.taken.len() + waiting.begun.len()
     }
 
-    /// The job that has waited longest.
+    /// The job that has waited longest for its first run.
     pub fn oldest(&self, tier: Tier) -> Option<JobId> {
-        self.of(tier).lock().queue.oldest()
+        let waiting = self.of(tier).lock();
+        waiting.queue.oldest(&waiting.begun)
     }
 
     /// Does none wait?
@@ -201,6 +205,9 @@ mod tests {
         queues.push_begun(jobs[0]);
         assert!(!queues.push_all([jobs[1]]), "one waited already");
         assert_eq!(places(), [1, 2, 3], "the third is on its way");
+        // The first one waits as well, but not for its first run.
+        assert_eq!((queues.len(Tier::Pro), queues.begun(Tier::Pro)), (1, 1));
+        assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
         let turn = Turn {
             job: jobs[0].job,
             account,
@@ -213,7 +220,7 @@ mod tests {
         let other = AccountId(Uuid::from_u128(2));
         assert_eq!(queues.depths_of(other), Depths::default());
         assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
-        assert_eq!((queues.taken(Tier::Pro), queues.taken(Tier::Fast)), (1, 0));
+        assert_eq!((queues.begun(Tier::Pro), queues.begun(Tier::Fast)), (1, 0));
         assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
         assert_eq!(queues.oldest(Tier::Fast), None);
         jobs.iter().for_each(|job| queues.forget(*job));

@@ -2,6 +2,7 @@
 
 use crate::account::{AccountActor, ApplyEvent, BeginJob};
 use crate::dispatcher::Dispatcher;
+use crate::figures::Ending;
 use crate::job::{JobContext, RunJob};
 use crate::observer::{RunEnd, Tries};
 use crate::tries;
@@ -13,28 +14,22 @@ use tintype_storage::engine::wakes::Together;
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 
-/// Runs a job to its end.
+/// Runs a job to its end. Returns it when it is over for good, and its inputs are needed no more.
 pub async fn run(
     id: JobId,
     account: AccountId,
     context: &Arc<JobContext>,
     start: RunJob,
     dispatcher: &Addr<Dispatcher>,
-) {
-    let Some(address) = account_address(context, account) else {
-        return;
-    };
-    let job = match begin(&address, id).await {
-        Some(job) if !job.state.is_terminal() => job,
-        Some(job) => {
-            context.gallery.forget_inputs(&job).await;
-            return;
-        }
-        None => return,
-    };
+) -> Option<Job> {
+    let address = account_address(context, account)?;
+    let job = begin(&address, id).await?;
+    if job.state.is_terminal() {
+        return Some(job);
+    }
     let entry = context.progress.enter(id);
     let tries = Tries::begin();
-    let tell = |end: RunEnd<'_>| {
+    let tell = |end: RunEnd| {
         if let Some(observer) = &context.observer {
             observer.run_ended(&tries.report(&job, end));
         }
@@ -58,7 +53,7 @@ pub async fn run(
             abort.abort();
             tell(RunEnd::CutOff);
             apply(&address, id, JobEvent::CutOff).await;
-            return;
+            return None;
         }
     };
     let event = match outcome {
@@ -77,12 +72,10 @@ pub async fn run(
         }
     };
     match &event {
-        JobEvent::Fail { error, .. } => tell(RunEnd::Failed(error)),
+        JobEvent::Fail { kind, .. } => tell(RunEnd::Failed(Ending::Failed(*kind))),
         _ => tell(RunEnd::Picture),
     }
-    if apply(&address, id, event).await {
-        context.gallery.forget_inputs(&job).await;
-    }
+    apply(&address, id, event).await.then_some(job)
 }
 
 fn account_address(context: &JobContext, account: AccountId) -> Option<Addr<AccountActor>> {

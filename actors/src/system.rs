@@ -23,13 +23,12 @@ use crate::queues::Queues;
 use crate::recovery::{self, Recovered};
 use crate::transport::Transport;
 use crate::watchers::{Watch, Watchers};
-use actix::{Actor, Addr, Arbiter, ArbiterHandle};
+use actix::{Actor, Addr, Arbiter, ArbiterHandle, Recipient};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
-use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{oneshot, watch};
@@ -145,7 +144,7 @@ impl System {
             .map(|it| it.places.available_permits())
             .collect();
         let progress = ProgressBoard::default();
-        let figures = Arc::new(Figures::new(backends.len()));
+        let figures = Arc::new(Figures::new(backends.len(), clock()));
         let jobs = Arc::new(JobContext {
             run_timeout,
             breakers,
@@ -233,9 +232,9 @@ impl System {
         self.accounts.context().live_jobs.load(Ordering::Relaxed)
     }
 
-    /// Tells the dispatcher of new switches, once they are on the disk.
-    pub fn pause_changed(&self, pause: Pause) {
-        self.dispatcher.do_send(PauseChanged(pause));
+    /// Who is to hear of new switches, once they are on the disk.
+    pub fn hears_of_pauses(&self) -> Recipient<PauseChanged> {
+        self.dispatcher.clone().recipient()
     }
 
     /// Tells the dispatcher that a queued job was canceled, once that is on the disk.
@@ -300,7 +299,7 @@ impl System {
     /// How many jobs of a tier wait, how many are run, and which has waited longest; without a message.
     pub fn queue(&self, tier: Tier) -> (usize, usize, Option<JobId>) {
         let queues = &self.queues;
-        (queues.len(tier), queues.taken(tier), queues.oldest(tier))
+        (queues.len(tier), queues.begun(tier), queues.oldest(tier))
     }
 
     /// How many deliveries wait, and attempts are under way.

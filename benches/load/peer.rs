@@ -13,12 +13,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype::app::{self, Setup};
 use tintype::config::{Config, Sources};
-use tintype::http::{Author, issue_key, open_account};
+use tintype::http::{Author, Opening, issue_key, open_account};
 use tintype::server;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ledger::Books;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::Writes;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -137,9 +139,16 @@ fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
         let books = Books::default().deposit(balance)?;
         for number in 0..accounts {
             let author = Author::service();
-            let account =
-                open_account(&state, &author, format!("load {number}"), books, balance).await?;
-            let (text, _) = issue_key(&state, &author, account.id, |key| key).await?;
+            let opening = Opening {
+                name: format!("load {number}"),
+                books,
+                used: None,
+            };
+            let turn = state.operator.take().await;
+            let account = open_account(&state, turn, &author, opening).await?;
+            let turn = state.operator.take().await;
+            let none = |_: &ApiKey| Writes::new();
+            let (text, _) = issue_key(&state, turn, &author, account.id, |key| key, none).await?;
             println!("{text}");
         }
         println!("ready");

@@ -1,12 +1,17 @@
 //! `tintype account ...`: the accounts of a running server.
 
-use super::common::{Common, block_on};
-use super::operator::read;
-use super::output::facts;
+use super::common::{Common, block_on, moment, or_dash};
+use super::operator::{Operator, Part, read};
+use super::output::{facts, print};
+use crate::ledger_csv::{HEAD, Line};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::process::ExitCode;
+use tintype_storage::domain::time::Timestamp;
+
+/// Lines of a file that are asked for at a time.
+const AT_A_TIME: usize = 1_000;
 
 /// What to do with accounts.
 #[derive(Subcommand)]
@@ -17,6 +22,43 @@ pub enum Command {
     Show(Show),
     /// Open an account.
     Add(Add),
+    /// List what was paid in and charged, newest first.
+    Ledger(Ledger),
+}
+
+/// Options of `account ledger`.
+#[derive(Args)]
+pub struct Ledger {
+    /// The account, by id or name [default: the only one].
+    #[arg(value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    /// Only such lines.
+    #[arg(long, value_parser = ["deposit", "charge", "adjustment"])]
+    kind: Option<String>,
+    /// Only those made at this moment or later, such as 2026-11-01T00:00:00Z.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    from: Option<Timestamp>,
+    /// Only those made at this moment or earlier.
+    #[arg(long, value_name = "TIME", value_parser = moment)]
+    to: Option<Timestamp>,
+    /// Print all of them as a file for a spreadsheet, however many there are.
+    #[arg(long, conflicts_with_all = ["json", "limit", "cursor"])]
+    csv: bool,
+    #[command(flatten)]
+    part: Part,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    transaction_id: String,
+    kind: String,
+    amount: String,
+    balance_after: String,
+    job_id: Option<String>,
+    reference: Option<String>,
+    created_at: String,
 }
 
 /// Options of `account show`.
@@ -37,6 +79,9 @@ pub struct Add {
     /// What it begins with, such as 25.00 [default: nothing].
     #[arg(long, value_name = "AMOUNT")]
     balance: Option<String>,
+    /// A name for this call: with the same one the account is opened once, however often it is asked for.
+    #[arg(long, value_name = "NAME")]
+    idempotency_key: Option<String>,
     #[command(flatten)]
     common: Common,
 }
@@ -58,15 +103,13 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::List(common) => list(common).await,
             Command::Show(arguments) => show(arguments).await,
             Command::Add(arguments) => add(arguments).await,
+            Command::Ledger(arguments) => ledger(arguments).await,
         }
     })
 }
 
 async fn list(common: Common) -> anyhow::Result<()> {
-    let all = common
-        .operator()?
-        .list("/accounts", &[], usize::MAX)
-        .await?;
+    let all = common.operator()?.whole("/accounts").await?;
     let heads = [
         "ACCOUNT",
         "CREATED",
@@ -102,10 +145,74 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
         body.insert("balance".to_owned(), balance.into());
     }
     let operator = arguments.common.operator()?;
-    let answer = operator
-        .post("/accounts", Some(Value::Object(body)))
-        .await?;
+    let name = arguments.idempotency_key.as_deref();
+    let body = Value::Object(body);
+    let answer = operator.post_once("/accounts", body, name).await?;
     arguments.common.show(answer, shown)
+}
+
+async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = operator.account(arguments.account.as_deref()).await?;
+    let path = format!("/accounts/{}/transactions", account.account_id);
+    let filters: Vec<(&str, String)> = [
+        ("kind", arguments.kind),
+        ("from", arguments.from.map(|it| it.to_string())),
+        ("to", arguments.to.map(|it| it.to_string())),
+    ]
+    .into_iter()
+    .filter_map(|(name, value)| Some((name, value?)))
+    .collect();
+    if arguments.csv {
+        return print_file(&operator, &path, &filters).await;
+    }
+    let found = operator.list(&path, &filters, arguments.part).await?;
+    let heads = ["AT", "KIND", "AMOUNT", "BALANCE", "JOB", "REFERENCE"];
+    arguments.common.show_list(found, &heads, |value| {
+        let it: Entry = read(value)?;
+        Ok(vec![
+            it.created_at,
+            it.kind,
+            it.amount,
+            it.balance_after,
+            or_dash(it.job_id),
+            or_dash(it.reference),
+        ])
+    })
+}
+
+/// Page after page, so that a long ledger takes no memory.
+async fn print_file(
+    operator: &Operator,
+    path: &str,
+    filters: &[(&str, String)],
+) -> anyhow::Result<()> {
+    print(HEAD)?;
+    let mut cursor = None;
+    loop {
+        let part = Part {
+            limit: AT_A_TIME,
+            cursor,
+        };
+        let found = operator.list(path, filters, part).await?;
+        for value in found.entries {
+            let it: Entry = read(value)?;
+            let line = Line {
+                created_at: &it.created_at,
+                kind: &it.kind,
+                amount: &it.amount,
+                balance_after: &it.balance_after,
+                job: it.job_id.as_deref(),
+                reference: it.reference.as_deref(),
+                id: &it.transaction_id,
+            };
+            print(&line.text())?;
+        }
+        cursor = found.next;
+        if cursor.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 fn shown(answer: Value) -> anyhow::Result<String> {

@@ -1,7 +1,7 @@
 //! `tintype audit ...`: who changed what on a running server.
 
 use super::common::{Common, block_on, moment, or_dash};
-use super::operator::read;
+use super::operator::{Part, read};
 use super::output::shortened;
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -35,9 +35,8 @@ pub struct List {
     /// Only those made at this moment or earlier.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
-    /// How many at the most.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    limit: u32,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
 }
@@ -74,8 +73,7 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))
     .collect();
-    let limit = usize::try_from(arguments.limit)?;
-    let found = operator.list("/audit", &filters, limit).await?;
+    let found = operator.list("/audit", &filters, arguments.part).await?;
     let heads = ["AT", "ACTOR", "FROM", "ACTION", "SUBJECT", "CHANGE"];
     arguments.common.show_list(found, &heads, row)
 }

@@ -1,8 +1,10 @@
 //! `tintype check-config`
 
+use super::output::print;
 use super::probe;
 use super::settings::Settings;
 use clap::Args;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 /// Options of `check-config`.
@@ -20,16 +22,17 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.settings.load(Vec::new()) {
         Ok(config) => {
             for warning in config.warnings() {
-                eprintln!("warning: {warning}");
+                // Where nobody reads it, the rest is said all the same.
+                let _ = writeln!(io::stderr(), "warning: {warning}");
             }
             if arguments.probe {
                 return Ok(probe::run(&config));
             }
-            print!("{}", config.render());
+            print(&config.render())?;
             Ok(ExitCode::SUCCESS)
         }
         Err(errors) => {
-            eprintln!("{errors}");
+            let _ = writeln!(io::stderr(), "{errors}");
             Ok(ExitCode::FAILURE)
         }
     }

@@ -1,10 +1,11 @@
 //! What all the operator's commands have in common: where the server is, and how its answer is printed.
 
-use super::operator::Operator;
+use super::operator::{Listed, Operator};
 use super::operator_access::Access;
 use super::output::{print, print_json, table};
 use clap::Args;
 use serde_json::{Value, json};
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use tintype_storage::domain::time::Timestamp;
 
@@ -37,17 +38,29 @@ impl Common {
     }
 
     /// Prints a list, as JSON or as a table with a row for each entry.
+    ///
+    /// Where it goes on is told apart from a table, for whoever reads that.
     pub fn show_list(
         &self,
-        entries: Vec<Value>,
+        Listed { entries, next }: Listed,
         heads: &[&str],
         row: impl Fn(Value) -> anyhow::Result<Vec<String>>,
     ) -> anyhow::Result<()> {
         if self.json {
-            return print_json(&json!({"data": entries, "next_cursor": null}));
+            return print_json(&json!({"data": entries, "next_cursor": next}));
         }
         let rows = entries.into_iter().map(row).collect::<Result<_, _>>()?;
-        print(&table(heads, rows))
+        print(&table(heads, rows))?;
+        tell_of_more(next.as_deref());
+        Ok(())
+    }
+}
+
+/// Says on standard error that a list goes on.
+pub fn tell_of_more(next: Option<&str>) {
+    if let Some(next) = next {
+        // Whoever has closed standard error has no use for it.
+        let _ = writeln!(io::stderr(), "there may be more: --cursor {next}");
     }
 }
 

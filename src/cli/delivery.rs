@@ -1,7 +1,7 @@
 //! `tintype delivery ...`: the delivery log of a running server, and sending again.
 
-use super::common::{Common, moment};
-use super::operator::{Operator, read};
+use super::common::{Common, moment, tell_of_more};
+use super::operator::{Operator, Part, read};
 use super::output::{facts, print, print_json, shortened, table};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -44,9 +44,8 @@ pub struct List {
     /// Only those that stand so.
     #[arg(long, value_parser = ["pending", "delivered", "failed"])]
     status: Option<String>,
-    /// How many at the most.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    limit: u32,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
 }
@@ -129,13 +128,17 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))
     .collect();
-    let limit = usize::try_from(arguments.limit)?;
-    let found = operator.list("/deliveries", &filters, limit).await?;
+    let found = operator
+        .list("/deliveries", &filters, arguments.part)
+        .await?;
     if arguments.common.json {
-        return print_json(&json!({"data": found, "next_cursor": null}));
+        return print_json(&json!({"data": found.entries, "next_cursor": found.next}));
     }
-    let found: Vec<Delivery> = found.into_iter().map(read).collect::<Result<_, _>>()?;
-    print(&listed(&found))
+    let entries = found.entries.into_iter().map(read);
+    let entries: Vec<Delivery> = entries.collect::<Result<_, _>>()?;
+    print(&listed(&entries))?;
+    tell_of_more(found.next.as_deref());
+    Ok(())
 }
 
 fn listed(deliveries: &[Delivery]) -> String {
@@ -247,7 +250,7 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
                 .filter_map(|(name, moment)| Some((name.to_owned(), json!(moment?.to_string()))))
                 .collect();
             let path = format!("/webhooks/{webhook}/redeliver");
-            all_failed(&operator, &path, Value::Object(body)).await?
+            all_failed(&operator, &path, body).await?
         }
         (None, None) => anyhow::bail!("name a delivery, or a webhook with --webhook"),
     };
@@ -265,17 +268,22 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
     print(&format!("{said}\n"))
 }
 
-/// One call after the other, for as long as the answers say that there are more.
-async fn all_failed(operator: &Operator, path: &str, body: Value) -> anyhow::Result<Value> {
+/// One call after the other, each from where the one before has stopped.
+async fn all_failed(
+    operator: &Operator,
+    path: &str,
+    mut body: Map<String, Value>,
+) -> anyhow::Result<Value> {
     let mut count = 0;
     loop {
-        let answer = operator.post(path, Some(body.clone())).await?;
-        let step = answer["redelivered"].as_u64().unwrap_or(0);
-        count += step;
-        let more = answer["more"] == true;
-        if !more || step == 0 {
-            return Ok(json!({"redelivered": count, "more": more}));
+        let asked = Value::Object(body.clone());
+        let answer = operator.post(path, Some(asked)).await?;
+        count += answer["redelivered"].as_u64().unwrap_or(0);
+        let next = answer["next_cursor"].clone();
+        if next.is_null() {
+            return Ok(json!({"redelivered": count, "more": false, "next_cursor": null}));
         }
+        body.insert("cursor".to_owned(), next);
     }
 }
 

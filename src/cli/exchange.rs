@@ -11,6 +11,9 @@ use std::time::Duration;
 /// For one request and its answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
+/// The most that is kept of an answer that refuses a stream.
+const MAX_REFUSAL: usize = 64 * 1024;
+
 /// The way to a server of the user's choosing.
 pub struct Exchange {
     egress: Egress,
@@ -50,6 +53,36 @@ impl Exchange {
         self.send(method, url, key, body, None, most).await
     }
 
+    /// Asks for something whose length is nobody's business, and shows it piece by piece. An answer that is none of success
+    /// is given back whole.
+    ///
+    /// # Errors
+    /// As for [`Exchange::call`], and what `each` fails with.
+    pub async fn stream(
+        &self,
+        url: &str,
+        key: &str,
+        mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<Option<Answered>> {
+        let url = parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))?;
+        let mut headers = HeaderMap::new();
+        headers.insert(header::AUTHORIZATION, bearer(key)?);
+        let sent = self.egress.send(Method::GET, &url, headers, Bytes::new());
+        let mut answer = in_time(sent).await?;
+        let mut refusal = Vec::new();
+        while let Some(chunk) = in_time(answer.chunk()).await? {
+            if answer.status.is_success() {
+                each(&chunk)?;
+            } else if refusal.len() < MAX_REFUSAL {
+                refusal.extend_from_slice(&chunk);
+            }
+        }
+        Ok((!answer.status.is_success()).then(|| Answered {
+            status: answer.status,
+            body: refusal.into(),
+        }))
+    }
+
     /// The same with an idempotency key, where there is one.
     ///
     /// # Errors
@@ -66,10 +99,7 @@ impl Exchange {
         let url = parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))?;
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
-            let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
-                .map_err(|_| anyhow::anyhow!("the key has characters that no header can carry"))?;
-            value.set_sensitive(true);
-            headers.insert(header::AUTHORIZATION, value);
+            headers.insert(header::AUTHORIZATION, bearer(key)?);
         }
         if let Some(once) = once {
             let value = HeaderValue::from_str(once).map_err(|_| {
@@ -107,5 +137,21 @@ impl Exchange {
                 TIMEOUT.as_secs()
             )),
         }
+    }
+}
+
+fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
+    let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
+        .map_err(|_| anyhow::anyhow!("the key has characters that no header can carry"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+/// One step of a longer exchange.
+async fn in_time<T>(step: impl Future<Output = Result<T, EgressFault>>) -> anyhow::Result<T> {
+    match tokio::time::timeout(TIMEOUT, step).await {
+        Ok(Ok(done)) => Ok(done),
+        Ok(Err(fault)) => Err(anyhow::anyhow!("{fault}")),
+        Err(_) => Err(anyhow::anyhow!("nothing for {} s", TIMEOUT.as_secs())),
     }
 }

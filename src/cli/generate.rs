@@ -1,18 +1,20 @@
 //! `tintype generate`: a picture from one command, against a server or an instance of its own.
 
 use super::client::{JobAnswer, NativeClient};
+use super::output::print;
+use super::progress;
 use super::settings::Settings;
 use crate::app::{self, Setup};
 use crate::config::Config;
 use crate::http::state::AppState;
-use crate::http::{Author, issue_key, remove_key};
+use crate::http::{Author, issue_key, nothing_else, remove_key};
 use crate::inputs::ImageKind;
 use crate::{first_run, server, telemetry};
 use actix_web::web::Data;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
@@ -23,6 +25,8 @@ use tintype_storage::domain::tier::Tier;
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
+/// Where the key of a server is looked for, unless it is named.
+const KEY_VARIABLE: &str = "TINTYPE_KEY";
 /// Seconds that one look at the job waits for its end. In between the progress line learns that the job has started.
 const WAIT: u64 = 2;
 /// The least time between two looks: a server that knows no waiting answers each at once.
@@ -53,9 +57,9 @@ pub struct Arguments {
     #[arg(long, value_name = "URL_OR_FILE")]
     input: Vec<String>,
     /// A running server to ask, such as http://127.0.0.1:8080; without it an instance of its own does the work.
-    #[arg(long, value_name = "URL", requires = "key")]
+    #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// An API key of that server.
+    /// An API key of that server; better in the environment variable TINTYPE_KEY, which no list of processes shows.
     #[arg(long, value_name = "KEY", requires = "server")]
     key: Option<String>,
     #[command(flatten)]
@@ -75,23 +79,38 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     check_output(&output)?;
     actix_web::rt::System::new().block_on(async {
-        let picture = match (&arguments.server, &arguments.key) {
-            (Some(server), Some(key)) => {
+        let picture = match &arguments.server {
+            Some(server) => {
                 refuse_files(&arguments.input)?;
-                make(
-                    &NativeClient::new(server, key)?,
-                    &arguments,
-                    &arguments.input,
-                )
-                .await?
+                let client = NativeClient::new(server, &key_of(&arguments)?)?;
+                make(&client, &arguments, &arguments.input).await?
             }
-            _ => embedded(&arguments).await?,
+            None => embedded(&arguments).await?,
         };
-        std::fs::write(&output, &picture)
-            .with_context(|| format!("cannot write {}", output.display()))?;
-        println!("{}", output.display());
+        std::fs::write(&output, &picture.bytes).with_context(|| {
+            format!(
+                "cannot write {}; the picture is made and kept: look at {}",
+                output.display(),
+                picture.status_url
+            )
+        })?;
+        print(&format!("{}\n", output.display()))?;
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// The key to a server.
+fn key_of(arguments: &Arguments) -> anyhow::Result<String> {
+    let of_environment = || std::env::var(KEY_VARIABLE).ok();
+    let key = arguments.key.clone().or_else(of_environment);
+    key.with_context(|| format!("--server needs an API key: name it with --key or {KEY_VARIABLE}"))
+}
+
+/// A picture that is paid for.
+struct Made {
+    bytes: Bytes,
+    /// Where its job is looked up, should it be lost here.
+    status_url: String,
 }
 
 /// Found before the work is done and paid for.
@@ -121,7 +140,7 @@ fn is_url(input: &str) -> bool {
 }
 
 /// Starts an instance on a free port of the loopback address, uses it like any client, and stops it.
-async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
+async fn embedded(arguments: &Arguments) -> anyhow::Result<Made> {
     let config = own_config(arguments)?;
     telemetry::start(&config.log);
     let listener = server::bind("127.0.0.1", 0)?;
@@ -161,7 +180,7 @@ fn own_config(arguments: &Arguments) -> anyhow::Result<Config> {
     Ok(config)
 }
 
-async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::Result<Bytes> {
+async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::Result<Made> {
     let account = first_run::account(state).await?;
     let expires_at = Some(state.now().plus(KEY_LIFETIME));
     let shape = |key: ApiKey| ApiKey {
@@ -169,7 +188,8 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
         expires_at,
         ..key
     };
-    let (text, key) = issue_key(state, &Author::service(), account.id, shape).await?;
+    let (turn, author) = (state.operator.take().await, Author::service());
+    let (text, key) = issue_key(state, turn, &author, account.id, shape, nothing_else).await?;
     let client = NativeClient::new(&state.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {
@@ -184,7 +204,7 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
     for upload in uploads {
         state.images.delete(&upload).await?;
     }
-    remove_key(state, &Author::service(), &key).await?;
+    remove_key(state, &Author::service(), key.id).await?;
     outcome
 }
 
@@ -235,8 +255,8 @@ async fn make(
     client: &NativeClient,
     arguments: &Arguments,
     urls: &[String],
-) -> anyhow::Result<Bytes> {
-    let progress = progress_line();
+) -> anyhow::Result<Made> {
+    let progress = progress::line("sending");
     let status_url = client
         .create(
             &path(arguments.tier, !urls.is_empty()),
@@ -251,19 +271,12 @@ async fn make(
         );
     };
     progress.set_message("downloading");
-    let picture = client.download(&result.image_url).await?;
+    let bytes = client
+        .download(&result.image_url)
+        .await
+        .with_context(|| format!("the picture is made and kept: look at {status_url}"))?;
     progress.finish_and_clear();
-    Ok(picture)
-}
-
-fn progress_line() -> ProgressBar {
-    let progress = ProgressBar::new_spinner();
-    if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
-        progress.set_style(style);
-    }
-    progress.enable_steady_tick(Duration::from_millis(100));
-    progress.set_message("sending");
-    progress
+    Ok(Made { bytes, status_url })
 }
 
 async fn follow(

@@ -1,7 +1,7 @@
 //! `tintype job ...`: the jobs of all accounts of a running server.
 
 use super::common::{Common, block_on, moment, or_dash};
-use super::operator::read;
+use super::operator::{Operator, Part, read};
 use super::output::{facts, print, print_json, shortened};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
@@ -39,17 +39,26 @@ pub struct List {
     /// Only those that this key asked for.
     #[arg(long, value_name = "ID")]
     key: Option<KeyId>,
+    /// Only those with this member in their metadata, such as order=4711; may be given up to 10 times.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
+    metadata: Vec<(String, String)>,
     /// Only those accepted at this moment or later, such as 2026-11-20T00:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Timestamp>,
     /// Only those accepted at this moment or earlier.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
-    /// How many at the most.
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-    limit: u32,
+    #[command(flatten)]
+    part: Part,
     #[command(flatten)]
     common: Common,
+}
+
+fn member(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text
+        .split_once('=')
+        .ok_or("expected NAME=VALUE, such as order=4711")?;
+    Ok((name.to_owned(), value.to_owned()))
 }
 
 /// Options of what is done with one job.
@@ -57,6 +66,9 @@ pub struct List {
 pub struct One {
     /// The job's id.
     id: JobId,
+    /// Whose it is, by id or name; where there are very many accounts it is found sooner [default: all are asked].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
     #[command(flatten)]
     common: Common,
 }
@@ -92,11 +104,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
             Command::List(arguments) => list(arguments).await,
-            Command::Show(One { id, common }) => {
-                let answer = common.operator()?.get(&format!("/jobs/{id}")).await?;
-                common.show(answer, shown)
+            Command::Show(one) => {
+                let operator = one.common.operator()?;
+                let answer = operator.get(&path(&operator, &one).await?).await?;
+                one.common.show(answer, shown)
             }
-            Command::Cancel(One { id, common }) => cancel(id, &common).await,
+            Command::Cancel(one) => cancel(&one).await,
         }
     })
 }
@@ -105,6 +118,11 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_id(arguments.account.as_deref()).await?;
     let text = |moment: Option<Timestamp>| moment.map(|it| it.to_string());
+    let members = arguments.metadata.iter();
+    let members: Vec<(String, String)> = members
+        .map(|(name, value)| (format!("metadata[{name}]"), value.clone()))
+        .collect();
+    let members = members.iter().map(|(name, value)| (&**name, value.clone()));
     let filters: Vec<(&str, String)> = [
         ("account_id", account),
         ("status", arguments.status),
@@ -115,9 +133,9 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))
+    .chain(members)
     .collect();
-    let limit = usize::try_from(arguments.limit)?;
-    let found = operator.list("/jobs", &filters, limit).await?;
+    let found = operator.list("/jobs", &filters, arguments.part).await?;
     let heads = [
         "JOB", "CREATED", "STATUS", "MODEL", "SIZE", "PRICE", "FINISHED", "PROMPT",
     ];
@@ -139,12 +157,20 @@ fn row(value: Value) -> anyhow::Result<Vec<String>> {
     ])
 }
 
-async fn cancel(id: JobId, common: &Common) -> anyhow::Result<()> {
-    let answer = common.operator()?.delete(&format!("/jobs/{id}")).await?;
-    if common.json {
+/// The path of a job, by its account where that is named.
+async fn path(operator: &Operator, one: &One) -> anyhow::Result<String> {
+    let account = operator.account_id(one.account.as_deref()).await?;
+    let query = account.map(|id| format!("?account_id={id}"));
+    Ok(format!("/jobs/{}{}", one.id, query.unwrap_or_default()))
+}
+
+async fn cancel(one: &One) -> anyhow::Result<()> {
+    let operator = one.common.operator()?;
+    let answer = operator.delete(&path(&operator, one).await?).await?;
+    if one.common.json {
         return print_json(&answer);
     }
-    print(&format!("canceled {id}; nothing is charged for it\n"))
+    print(&format!("canceled {}; nothing is charged for it\n", one.id))
 }
 
 fn shown(answer: Value) -> anyhow::Result<String> {

@@ -149,7 +149,7 @@ async fn list(List { account, common }: List) -> anyhow::Result<()> {
     let operator = common.operator()?;
     let account = operator.account(account.as_deref()).await?;
     let path = format!("/accounts/{}/keys", account.account_id);
-    let all = operator.list(&path, &[], usize::MAX).await?;
+    let all = operator.whole(&path).await?;
     let heads = [
         "KEY",
         "CREATED",

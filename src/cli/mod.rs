@@ -2,6 +2,7 @@
 
 mod account;
 mod audit_log;
+mod backup;
 mod check_config;
 mod client;
 mod common;
@@ -9,7 +10,10 @@ mod completions;
 mod delivery;
 mod deposit;
 mod exchange;
+mod export;
+mod filling;
 mod generate;
+mod import;
 mod job;
 mod key;
 mod key_options;
@@ -18,13 +22,19 @@ mod operator;
 mod operator_access;
 mod output;
 mod pause;
+mod person;
+mod private;
 mod probe;
+mod progress;
 mod recorded;
+mod records;
+mod restore;
 mod serve;
 mod settings;
 mod stats;
 mod verdict;
 mod verify;
+mod verify_backup;
 mod webhook;
 mod webhook_verify;
 mod workflow;
@@ -50,6 +60,9 @@ enum Command {
     /// Look at accounts and their money, and open new ones.
     #[command(subcommand)]
     Account(account::Command),
+    /// Invite people to the panel of an account, and sign them out.
+    #[command(subcommand)]
+    Person(person::Command),
     /// Add money to an account.
     #[command(subcommand)]
     Deposit(deposit::Command),
@@ -75,8 +88,16 @@ enum Command {
     Delivery(delivery::Command),
     /// Check the signatures of a delivery that was kept.
     WebhookVerify(webhook_verify::Arguments),
-    /// Check a stopped data directory: books, jobs and pictures.
+    /// Check a stopped data directory, or a backup: books, jobs and pictures.
     Verify(verify::Arguments),
+    /// Copy everything, of a running service too, to a directory or a bucket.
+    Backup(backup::Arguments),
+    /// Put a backup into an empty data directory.
+    Restore(restore::Arguments),
+    /// Write all records, of a running service too, as lines of JSON.
+    Export(export::Arguments),
+    /// Take an export into an empty data directory.
+    Import(import::Arguments),
     /// Check the configuration and print what is in effect, secrets masked.
     CheckConfig(check_config::Arguments),
     /// Print a workflow for ComfyUI that is built in, to make your own from.
@@ -91,6 +112,7 @@ pub fn main() -> ExitCode {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Account(command) => account::run(command),
+        Command::Person(command) => person::run(command),
         Command::Deposit(command) => deposit::run(command),
         Command::Key(command) => key::run(command),
         Command::Job(command) => job::run(command),
@@ -101,6 +123,10 @@ pub fn main() -> ExitCode {
         Command::Delivery(command) => delivery::run(command),
         Command::WebhookVerify(arguments) => webhook_verify::run(arguments),
         Command::Verify(arguments) => verify::run(arguments),
+        Command::Backup(arguments) => backup::run(arguments),
+        Command::Restore(arguments) => restore::run(arguments),
+        Command::Export(arguments) => export::run(arguments),
+        Command::Import(arguments) => import::run(arguments),
         Command::CheckConfig(arguments) => check_config::run(arguments),
         Command::Workflow(arguments) => workflow::run(arguments),
         Command::Completions(arguments) => completions::run::<Cli>(arguments),

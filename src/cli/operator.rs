@@ -1,10 +1,12 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
 use super::client::refusal;
-use super::exchange::Exchange;
+use super::exchange::{Answered, Exchange};
 use super::operator_access::TOKEN_PLACES;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
+use clap::Args;
+use clap::builder::TypedValueParser as _;
 use hyper::header::HeaderValue;
 use hyper::{Method, StatusCode};
 use serde::Deserialize;
@@ -12,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tintype_storage::domain::ids::AccountId;
 use url::form_urlencoded;
+use uuid::Uuid;
 
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// Entries of a list that are asked for at once, the most that the interface gives.
@@ -36,6 +39,49 @@ pub struct Account {
     pub account_id: String,
     /// Its name, which need not be its own alone.
     pub name: String,
+}
+
+/// Which part of a list is wanted.
+#[derive(Args)]
+pub struct Part {
+    /// How many at the most.
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000).map(as_usize))]
+    pub limit: usize,
+    /// Go on where an earlier list has stopped: its next_cursor.
+    #[arg(long, value_name = "CURSOR")]
+    pub cursor: Option<String>,
+}
+
+impl Default for Part {
+    /// All of it.
+    fn default() -> Self {
+        Self {
+            limit: usize::MAX,
+            cursor: None,
+        }
+    }
+}
+
+fn as_usize(number: u32) -> usize {
+    usize::try_from(number).unwrap_or(usize::MAX)
+}
+
+/// A part of a list.
+pub struct Listed {
+    /// Its entries.
+    pub entries: Vec<Value>,
+    /// Where the rest begins; `None` at the end.
+    pub next: Option<String>,
+}
+
+/// The server did not answer; what it was asked for may have been done.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "no answer from {base}: {error}; start a server with `tintype serve`, or name another one with --server"
+)]
+struct NoAnswer {
+    base: String,
+    error: String,
 }
 
 #[derive(Deserialize)]
@@ -73,14 +119,22 @@ impl Operator {
         self.call(Method::POST, path, body).await
     }
 
-    /// `POST` that is done once for one `name`, however often it is sent.
+    /// `POST` that is done once for one `name`, however often it is sent. Without one it gets a name of chance, which is told
+    /// where no answer came, as it may have been done all the same.
     pub async fn post_once(
         &self,
         path: &str,
         body: Value,
         name: Option<&str>,
     ) -> anyhow::Result<Value> {
-        self.send(Method::POST, path, Some(body), name).await
+        let name = name.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
+        let outcome = self.send(Method::POST, path, Some(body), Some(&name)).await;
+        outcome.map_err(|error| match error.is::<NoAnswer>() {
+            true => anyhow::anyhow!(
+                "{error}. If the call has arrived, it was done all the same: repeat it with --idempotency-key {name}, and it is done once"
+            ),
+            false => error,
+        })
     }
 
     /// `PATCH` with a JSON body.
@@ -88,27 +142,22 @@ impl Operator {
         self.call(Method::PATCH, path, Some(body)).await
     }
 
-    /// `PUT` with a JSON body.
-    pub async fn put(&self, path: &str, body: Value) -> anyhow::Result<Value> {
-        self.call(Method::PUT, path, Some(body)).await
-    }
-
     /// `DELETE`
     pub async fn delete(&self, path: &str) -> anyhow::Result<Value> {
         self.call(Method::DELETE, path, None).await
     }
 
-    /// The first `limit` entries of a list, over as many pages as that takes.
+    /// A part of a list, over as many pages as that takes.
     pub async fn list(
         &self,
         path: &str,
         filters: &[(&str, String)],
-        limit: usize,
-    ) -> anyhow::Result<Vec<Value>> {
+        part: Part,
+    ) -> anyhow::Result<Listed> {
         let mut found: Vec<Value> = Vec::new();
-        let mut cursor: Option<String> = None;
+        let mut cursor = part.cursor;
         for _ in 0..MAX_PAGES {
-            let size = limit.saturating_sub(found.len()).min(PAGE);
+            let size = part.limit.saturating_sub(found.len()).min(PAGE);
             if size == 0 {
                 break;
             }
@@ -125,7 +174,15 @@ impl Operator {
                 break;
             }
         }
-        Ok(found)
+        Ok(Listed {
+            entries: found,
+            next: cursor,
+        })
+    }
+
+    /// A list to its end.
+    pub async fn whole(&self, path: &str) -> anyhow::Result<Listed> {
+        self.list(path, &[], Part::default()).await
     }
 
     /// The account of this id or name; without one the only account that there is.
@@ -133,7 +190,7 @@ impl Operator {
         if let Some(id) = wanted.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
         }
-        let all = self.accounts(usize::MAX).await?;
+        let all: Vec<Account> = read_all(self.whole("/accounts").await?.entries)?;
         let mut fitting: Vec<Account> = all
             .iter()
             .filter(|it| wanted.is_none_or(|name| it.name == name))
@@ -162,10 +219,48 @@ impl Operator {
         }
     }
 
-    /// The newest accounts, `limit` at the most.
+    /// The oldest accounts, `limit` at the most.
     pub async fn accounts(&self, limit: usize) -> anyhow::Result<Vec<Account>> {
-        let all = self.list("/accounts", &[], limit).await?;
-        all.into_iter().map(read).collect()
+        let part = Part {
+            limit,
+            ..Part::default()
+        };
+        read_all(self.list("/accounts", &[], part).await?.entries)
+    }
+
+    /// `GET` of a path whose answer is shown piece by piece.
+    pub async fn stream(
+        &self,
+        path: &str,
+        each: impl FnMut(&[u8]) -> anyhow::Result<()>,
+    ) -> anyhow::Result<()> {
+        let url = format!("{}/admin/v1{path}", self.base);
+        let streamed = self.exchange.stream(&url, self.token.expose(), each).await;
+        match streamed.map_err(|error| self.no_answer(&error))? {
+            Some(refusal) => self.refuse(&refusal),
+            None => Ok(()),
+        }
+    }
+
+    fn no_answer(&self, error: &anyhow::Error) -> NoAnswer {
+        NoAnswer {
+            base: self.base.clone(),
+            error: error.to_string(),
+        }
+    }
+
+    fn refuse(&self, answer: &Answered) -> anyhow::Result<()> {
+        if answer.status == StatusCode::UNAUTHORIZED {
+            bail!(
+                "{} does not accept the operator token of {}; {TOKEN_PLACES}",
+                self.base,
+                self.token_from
+            );
+        }
+        if !answer.status.is_success() {
+            bail!(refusal(answer.status, &answer.body));
+        }
+        Ok(())
     }
 
     async fn call(&self, method: Method, path: &str, body: Option<Value>) -> anyhow::Result<Value> {
@@ -185,23 +280,9 @@ impl Operator {
             .exchange
             .send(method, &url, token, body.as_ref(), once, MAX_ANSWER)
             .await
-            .map_err(|error| {
-                anyhow::anyhow!(
-                    "no answer from {}: {error}; start a server with `tintype serve`, or name another one with --server",
-                    self.base,
-                )
-            })?;
-        let (status, bytes) = (answer.status, answer.body);
-        if status == StatusCode::UNAUTHORIZED {
-            bail!(
-                "{} does not accept the operator token of {}; {TOKEN_PLACES}",
-                self.base,
-                self.token_from
-            );
-        }
-        if !status.is_success() {
-            bail!(refusal(status, &bytes));
-        }
+            .map_err(|error| self.no_answer(&error))?;
+        self.refuse(&answer)?;
+        let bytes = answer.body;
         if bytes.is_empty() {
             return Ok(json!(null));
         }
@@ -217,6 +298,10 @@ impl Operator {
 /// An answer as what it is expected to be.
 pub fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
     serde_json::from_value(value).context("the server's answer is not that of this version")
+}
+
+fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
+    values.into_iter().map(read).collect()
 }
 
 fn names(accounts: &[Account]) -> String {

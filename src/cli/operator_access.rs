@@ -30,6 +30,19 @@ pub struct Access {
 }
 
 impl Access {
+    /// Is a server named, wherever it is?
+    pub fn names_a_server(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// The configuration of this machine.
+    ///
+    /// # Errors
+    /// It is faulty.
+    pub fn config(&self) -> anyhow::Result<Config> {
+        Ok(self.settings.load(Vec::new())?)
+    }
+
     /// A client of the server, with the token.
     ///
     /// # Errors
@@ -41,7 +54,7 @@ impl Access {
         if let (Some(server), Some(token)) = (&named, given) {
             return Operator::new(server, Secret::new(token), "--token or TINTYPE_ADMIN_TOKEN");
         }
-        let config = self.settings.load(Vec::new())?;
+        let config = self.settings.of_service()?;
         let server = match &named {
             Some(server) => server.clone(),
             None => listening(&config)?,

@@ -110,38 +110,25 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     })
 }
 
+/// Turns these switches alone: what others turn at the same time stays as they want it.
 async fn turn(
     operator: &Operator,
     what: &[Switch],
     on: bool,
     reason: Option<String>,
 ) -> anyhow::Result<Value> {
-    let before: Pause = read(operator.get("/pause").await?)?;
-    operator
-        .put("/pause", body(&before, what, on, reason))
-        .await
+    operator.patch("/pause", body(what, on, reason)).await
 }
 
-/// The whole state that is wanted; reasons for what is turned alone, so that the others keep theirs.
-fn body(before: &Pause, what: &[Switch], on: bool, reason: Option<String>) -> Value {
-    let wanted = |switch: Switch| {
-        if what.contains(&switch) {
-            on
-        } else {
-            before.is_on(switch)
-        }
-    };
-    let tiers = [Switch::Fast, Switch::Quality, Switch::Pro];
-    let tiers: Map<String, Value> = tiers
-        .iter()
-        .map(|tier| (tier.word().to_owned(), wanted(*tier).into()))
-        .collect();
-    let mut body = json!({"project": wanted(Switch::Project), "tiers": tiers});
+fn body(what: &[Switch], on: bool, reason: Option<String>) -> Value {
+    let tiers = what.iter().filter(|it| **it != Switch::Project);
+    let tiers: Map<String, Value> = tiers.map(|it| (it.word().to_owned(), on.into())).collect();
+    let mut body = json!({"tiers": tiers});
+    if what.contains(&Switch::Project) {
+        body["project"] = on.into();
+    }
     if let Some(reason) = reason {
-        let reasons = what
-            .iter()
-            .map(|it| (it.word().to_owned(), reason.clone().into()));
-        body["reasons"] = Value::Object(reasons.collect());
+        body["reason"] = reason.into();
     }
     body
 }
@@ -172,17 +159,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_named_stays_as_it_was() {
-        let before: Pause = read(json!({"project": false, "tiers": {"fast": true}})).unwrap();
-        let set = body(&before, &[Switch::Pro], true, Some("repair".into()));
-        let expected = json!({
-            "project": false, "tiers": {"fast": true, "quality": false, "pro": true}, "reasons": {"pro": "repair"}
-        });
-        assert_eq!(set, expected);
-        let clear = body(&before, &[Switch::Fast, Switch::Project], false, None);
-        let expected =
-            json!({"project": false, "tiers": {"fast": false, "quality": false, "pro": false}});
-        assert_eq!(clear, expected);
+    fn what_is_not_named_is_not_sent() {
+        let set = body(&[Switch::Pro], true, Some("repair".into()));
+        assert_eq!(set, json!({"tiers": {"pro": true}, "reason": "repair"}));
+        let clear = body(&[Switch::Fast, Switch::Project], false, None);
+        assert_eq!(clear, json!({"project": false, "tiers": {"fast": false}}));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Asks each back end whether it works, for `tintype check-config --probe`.
 
+use super::output::print;
 use crate::backends::kinds;
 use crate::backends::probe::Findings;
 use crate::config::{Backend, Config};
@@ -28,7 +29,7 @@ pub fn run(config: &Config) -> ExitCode {
                 }
             }
             sound &= findings.fails.is_empty();
-            print!("{}", told(name, backend, &findings, &uses));
+            sound &= print(&told(name, backend, &findings, &uses)).is_ok();
         }
         sound
     });

@@ -1,11 +1,12 @@
-//! `tintype verify`: every invariant of a stopped data directory, recomputed.
+//! `tintype verify`: every invariant of a stopped data directory, recomputed. It changes nothing there.
 
+use super::output::print;
 use super::settings::Settings;
+use super::verify_backup;
 use crate::app;
 use clap::Args;
 use std::collections::HashMap;
 use std::process::ExitCode;
-use tintype_actors::fail_stop::FailStop;
 use tintype_storage::audit::{MAX_FAULTS, audit};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::time::Timestamp;
@@ -14,13 +15,22 @@ use tintype_storage::store::Store;
 /// Options of `verify`.
 #[derive(Args)]
 pub struct Arguments {
+    /// Check a backup of this place instead, by its checksums and as a restore does.
+    #[arg(long, value_name = "PLACE", conflicts_with = "data_dir")]
+    backup: Option<String>,
+    /// The backup [default: the newest one that is complete].
+    #[arg(long, value_name = "ID", requires = "backup")]
+    id: Option<String>,
     #[command(flatten)]
     settings: Settings,
 }
 
 /// Prints what was checked and what is wrong; exit 1 when something is.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    let config = arguments.settings.load(Vec::new())?;
+    if let Some(place) = &arguments.backup {
+        return verify_backup::run(place, arguments.id.as_deref());
+    }
+    let config = arguments.settings.beside()?;
     let data_dir = &config.storage.data_dir;
     let has_store = app::has_store(&config);
     anyhow::ensure!(
@@ -28,7 +38,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         "{} is no data directory of Tintype",
         data_dir.display()
     );
-    let engine = app::open_engine(&config, FailStop::new())?;
+    let engine = app::look_at_engine(&config)?;
     let store = Store::new(engine);
     let mut results: HashMap<String, u64> = HashMap::new();
     let kept_since = kept_since(config.results.retention_days);
@@ -42,10 +52,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     })?;
     let pictures = results.len();
-    let images = app::open_images(&config, &config.public_url())?;
+    let images = app::look_at_images(&config)?;
     let missing = actix_web::rt::System::new().block_on(async {
         let mut missing = Vec::new();
         for (key, bytes) in results {
+            let Some(images) = &images else {
+                missing.push(format!("{key} is missing: there is no object directory"));
+                continue;
+            };
             match images.head(&key).await {
                 Ok(found) if found.size == bytes => {}
                 Ok(found) => missing.push(format!(
@@ -59,8 +73,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     });
     let room = MAX_FAULTS.saturating_sub(report.faults.len());
     report.faults.extend(missing.into_iter().take(room));
-    println!(
-        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} lines of the audit log, {pictures} pictures",
+    let mut said = format!(
+        "{} accounts, {} live jobs, {} ended jobs, {} ledger entries, {} deliveries, {} lines of the audit log, {pictures} pictures\n",
         report.accounts,
         report.live_jobs,
         report.ended_jobs,
@@ -69,19 +83,19 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         report.audit_entries
     );
     if report.faults.is_empty() {
-        println!("all invariants hold");
+        print(&(said + "all invariants hold\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
-    report
-        .faults
-        .iter()
-        .for_each(|fault| println!("FAULT {fault}"));
-    println!("{} faults", report.faults.len());
+    for fault in &report.faults {
+        said += &format!("FAULT {fault}\n");
+    }
+    said += &format!("{} faults\n", report.faults.len());
+    print(&said)?;
     Ok(ExitCode::FAILURE)
 }
 
 /// Pictures of jobs that finished before this may have been removed by retention.
-fn kept_since(retention_days: u64) -> Timestamp {
+pub fn kept_since(retention_days: u64) -> Timestamp {
     if retention_days == 0 {
         return Timestamp::from_millis(0);
     }

@@ -3,10 +3,10 @@
 use super::common::Common;
 use super::listen;
 use super::operator::read;
-use super::output::{facts, print, print_json, table};
+use super::output::{facts, print, print_json};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::webhook::WebhookId;
@@ -18,6 +18,10 @@ pub enum Command {
     Add(Add),
     /// List the webhooks of an account, oldest first; with --json the secrets too.
     List(List),
+    /// Show a webhook with its secret.
+    Show(One),
+    /// Change where deliveries go, or how their bodies are written.
+    Change(Change),
     /// Remove a webhook; deliveries to it that are still pending are given up.
     Rm(One),
     /// Send a test delivery.
@@ -49,6 +53,22 @@ pub struct List {
     /// Whose webhooks, by id or name [default: the only account].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `webhook change`.
+#[derive(Args)]
+#[group(required = true, multiple = true, args = ["url", "encoding"])]
+pub struct Change {
+    /// The webhook's id.
+    id: WebhookId,
+    /// Where deliveries go from now on; those that are pending to the old URL are given up.
+    #[arg(long)]
+    url: Option<String>,
+    /// Whose JSON writer the bodies match: ascii (Python's) or utf8 (JavaScript's).
+    #[arg(long, value_parser = encoding)]
+    encoding: Option<Encoding>,
     #[command(flatten)]
     common: Common,
 }
@@ -88,6 +108,11 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
         match command {
             Command::Add(arguments) => add(arguments).await,
             Command::List(arguments) => list(arguments).await,
+            Command::Show(One { id, common }) => {
+                let path = format!("/webhooks/{id}");
+                show(common.json, common.operator()?.get(&path).await?)
+            }
+            Command::Change(arguments) => change(arguments).await,
             Command::Rm(arguments) => remove(arguments).await,
             Command::Test(arguments) => test(arguments).await,
             Command::Rotate(arguments) => rotate(arguments).await,
@@ -110,15 +135,24 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.access.operator()?;
     let account = operator.account(arguments.account.as_deref()).await?;
     let path = format!("/accounts/{}/webhooks", account.account_id);
-    let all = operator.list(&path, &[], usize::MAX).await?;
-    if arguments.common.json {
-        return print_json(&json!({"data": all, "next_cursor": null}));
-    }
-    let row = |value| {
-        read(value).map(|it: Webhook| vec![it.webhook_id, it.created_at, it.encoding, it.url])
-    };
-    let rows = all.into_iter().map(row).collect::<Result<_, _>>()?;
-    print(&table(&["WEBHOOK", "CREATED", "ENCODING", "URL"], rows))
+    let all = operator.whole(&path).await?;
+    let heads = ["WEBHOOK", "CREATED", "ENCODING", "URL"];
+    arguments.common.show_list(all, &heads, |value| {
+        let it: Webhook = read(value)?;
+        Ok(vec![it.webhook_id, it.created_at, it.encoding, it.url])
+    })
+}
+
+async fn change(arguments: Change) -> anyhow::Result<()> {
+    let encoding = arguments.encoding.map(|it| it.word().to_owned());
+    let body: Map<String, Value> = [("url", arguments.url), ("encoding", encoding)]
+        .into_iter()
+        .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+        .collect();
+    let path = format!("/webhooks/{}", arguments.id);
+    let operator = arguments.common.operator()?;
+    let answer = operator.patch(&path, Value::Object(body)).await?;
+    show(arguments.common.json, answer)
 }
 
 async fn remove(One { id, common }: One) -> anyhow::Result<()> {

@@ -344,7 +344,7 @@ impl Call {
     }
 
     async fn reserve(&self, new: NewJob) -> Result<Caller, Refusal> {
-        let accepted = acceptance::reserve(&self.state, &self.account, new).await?;
+        let accepted = acceptance::reserve(&self.state, &self.account, new, None).await?;
         let account = self.key.account;
         let mut caller = Caller::new(&self.state, account, accepted.job, accepted.replayed);
         caller.request = self.request;

@@ -20,7 +20,8 @@ const RUST_LOG: &str = "RUST_LOG";
 pub(super) const MAX_SEGMENTS: usize = 8;
 
 /// Our variables in an order of their own, so that the outcome does not depend on that of the environment: the short
-/// names first, then by name, which puts a table before the keys inside it. An empty `RUST_LOG` is none.
+/// names first, then by name, which puts a table before the keys inside it. An empty one of the short names is none: that is
+/// what Compose files and unit files make of a variable that nobody has set, and it must not blank the file's.
 pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
     let ours: BTreeMap<&str, &str> = env
         .iter()
@@ -29,7 +30,9 @@ pub(super) fn variables(env: &[(String, String)]) -> Vec<(&str, &str)> {
         .collect();
     let short = env
         .iter()
-        .filter(|(name, value)| name == ADMIN_TOKEN || name == RUST_LOG && !value.is_empty())
+        .filter(|(name, value)| {
+            [ADMIN_TOKEN, RUST_LOG].contains(&name.as_str()) && !value.is_empty()
+        })
         .map(|(name, value)| (name.as_str(), value.as_str()));
     short.chain(ours).collect()
 }

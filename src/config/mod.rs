@@ -109,6 +109,16 @@ impl Config {
     /// Every unknown key and every wrong value, with its place. A wrong value that a later layer replaces counts for
     /// nothing, as the value never takes effect.
     pub fn load(sources: &Sources) -> Result<Self, ConfigErrors> {
+        Self::read(sources, true)
+    }
+
+    /// The same in a process that is not the service: the variables that hold the keys of its back ends may be set for the
+    /// service alone, so nothing is said where one is missing.
+    pub fn load_beside(sources: &Sources) -> Result<Self, ConfigErrors> {
+        Self::read(sources, false)
+    }
+
+    fn read(sources: &Sources, needs_keys: bool) -> Result<Self, ConfigErrors> {
         let faults = faults::Faults::default();
         let built_in = source::built_in(&faults);
         let tree = source::layered(&built_in, sources, &faults);
@@ -116,6 +126,7 @@ impl Config {
         let context = reader::Context {
             built_in: &built_in,
             environment: &environment,
+            needs_keys,
             faults: &faults,
         };
         let mut root = reader::Section::root(&tree, &context);

@@ -16,6 +16,8 @@ pub(super) static NO_KEYS: Tree = Tree::new();
 pub(super) struct Context<'t> {
     pub built_in: &'t Tree,
     pub environment: &'t BTreeMap<String, String>,
+    /// Are back ends to be asked, so that a key that is not there is a fault?
+    pub needs_keys: bool,
     pub faults: &'t Faults,
 }
 

@@ -69,7 +69,9 @@ fn entry(
             let variable = remote
                 .filter(|r| r.api_key.is_none())
                 .and_then(|r| r.api_key_env.as_ref());
-            if let Some(variable) = variable {
+            if let Some(variable) = variable
+                && s.context.needs_keys
+            {
                 complain(format!(
                     "the back end `{name}` takes its key from the environment variable {variable}, which is not set"
                 ));

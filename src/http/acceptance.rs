@@ -5,6 +5,7 @@ use super::problem::Problem;
 use super::state::AppState;
 use tintype_actors::account::AcceptJob;
 use tintype_actors::accounts::AccountHandle;
+use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::engine::wakes::Together;
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, IdempotentCall, NewJob};
@@ -41,7 +42,8 @@ pub fn check_places(state: &AppState, account: &AccountHandle) -> Result<(), Pro
     Ok(())
 }
 
-/// Has the account's actor decide on a job; what it has accepted is on the disk when this returns.
+/// Has the account's actor decide on a job; what it has accepted is on the disk when this returns. `note` writes the line of
+/// the audit log, where it is not the key's holder who asks.
 ///
 /// # Errors
 /// Why it was not accepted; also when nobody can know whether it was, because storage has failed.
@@ -49,11 +51,12 @@ pub async fn reserve(
     state: &AppState,
     account: &AccountHandle,
     job: NewJob,
+    note: Option<Note<JobId>>,
 ) -> Result<Accepted, Problem> {
     let (reply, answer) = oneshot::channel();
     let job = Box::new(job);
     account
-        .accept(AcceptJob { job, reply })
+        .accept(AcceptJob { job, note, reply })
         .map_err(|_| failures::busy())?;
     match Together::new(answer).await {
         Ok(outcome) => Ok(outcome?),

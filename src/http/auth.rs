@@ -19,14 +19,18 @@ pub struct Principal {
     /// What is known about the key.
     pub key: Arc<ApiKey>,
     standing: Option<Standing>,
+    /// Who asks, where it is not the key's holder.
+    pub author: Option<Author>,
 }
 
 impl Principal {
-    /// Someone who has shown otherwise that they may use this key. Their calls do not count towards its rate.
-    pub fn vouched_for(key: Arc<ApiKey>) -> Self {
+    /// Someone who has shown otherwise that they may use this key. Their calls do not count towards its rate, and what they
+    /// have made stands in the audit log.
+    pub fn vouched_for(key: Arc<ApiKey>, author: Author) -> Self {
         Self {
             key,
             standing: None,
+            author: Some(author),
         }
     }
 
@@ -75,7 +79,11 @@ fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
         NotAdmitted::Store(error) => error.into(),
     })?;
     let standing = rate::count(request, state, &key);
-    Ok(Principal { key, standing })
+    Ok(Principal {
+        key,
+        standing,
+        author: None,
+    })
 }
 
 fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {

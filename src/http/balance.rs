@@ -1,7 +1,8 @@
 //! `GET /balance`
 
 use super::auth::Principal;
-use super::problem::{Code, Problem};
+use super::failures;
+use super::problem::Problem;
 use super::state::AppState;
 use super::wire::job::BalanceView;
 use actix_web::http::header;
@@ -14,12 +15,7 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
     let account = state.store.account(principal.key.account)?;
-    let account = account.ok_or_else(|| {
-        Problem::new(
-            Code::NotFound,
-            "the account of this API key no longer exists",
-        )
-    })?;
+    let account = account.ok_or_else(failures::account_is_gone)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.json(BalanceView::new(&account)))

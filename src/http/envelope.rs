@@ -1,7 +1,7 @@
 //! The outermost layer: request id, the rendering of errors, and a wall against panics.
 
 use super::failures;
-use super::problem::{Code, Problem};
+use super::problem::Problem;
 use super::rate;
 use super::request_log;
 use super::state::AppState;
@@ -67,6 +67,7 @@ pub async fn envelope<B: MessageBody + 'static>(
     let visit = request.app_data().map(Clerk::begin);
     let id = RequestId::of(request.request());
     let method = request.method().clone();
+    let path = request.path().to_owned();
     request_log::begin(&request);
     let outcome = answered(request, next, &id).await;
     let took = began.elapsed();
@@ -78,7 +79,7 @@ pub async fn envelope<B: MessageBody + 'static>(
         }
         Err(error) => {
             let status = error.as_response_error().status_code();
-            request_log::broke(&method, status, &id, took);
+            request_log::broke(&method, &path, status, &id, took);
             (None, status)
         }
     };
@@ -112,9 +113,8 @@ async fn answered<B: MessageBody + 'static>(
         Ok(Err(error)) => return Err(Rendered::of(&error, id, dialect).into()),
         Err(_) => {
             tracing::error!(request_id = %id.0, "a handler panicked");
-            let detail = "the service failed to answer this; tell its operator the request id";
             return Err(Rendered {
-                problem: Problem::new(Code::Internal, detail),
+                problem: failures::fault_of_ours(),
                 id: id.0.to_string(),
                 dialect,
             }
@@ -147,10 +147,7 @@ impl Rendered {
     fn of(error: &Error, id: &RequestId, dialect: Option<Dialect>) -> Self {
         let problem = error.as_error::<Problem>().cloned().unwrap_or_else(|| {
             tracing::error!(request_id = %id.0, %error, "an unexpected error");
-            Problem::new(
-                Code::Internal,
-                "the service failed to answer this; tell its operator the request id",
-            )
+            failures::fault_of_ours()
         });
         Self {
             problem,

@@ -2,9 +2,9 @@
 //!
 //! Each event tells the job as it is at that moment, so of states that pass quickly one may be left out; the terminal one
 //! never is. The id of an event is the number of its state, so one who comes back with `Last-Event-ID` misses nothing and hears
-//! nothing twice. Where the back end tells how far it is, that is told as well, in events without an id, for it is a hint that
-//! is lost at a restart. Nobody asks whether something has changed: a caller who listens costs a connection and a place among the
-//! watchers.
+//! nothing twice. The place in the queue as it changes, and how far the picture is where the back end tells, are told as well, in
+//! events without an id, for they are hints of the moment. Nobody asks the store whether something has changed: a caller who
+//! listens is woken, and looks once a second at two tables in memory until the job is over.
 
 use super::auth::Principal;
 use super::jobs;
@@ -25,7 +25,7 @@ const LAST_EVENT_ID: &str = "Last-Event-ID";
 /// Silence after which something is said, so that no proxy takes the connection for a dead one. The job is looked at as well:
 /// a hint that was lost costs this much.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
-/// How often a listener looks how far a job is that is being processed.
+/// How often a listener looks at which place a job is, or how far.
 const TICK: Duration = Duration::from_secs(1);
 /// Tells the caller how many milliseconds to leave before it comes back.
 const OPENING: &str = "retry: 2000\n\n";
@@ -51,7 +51,9 @@ pub async fn follow(
 ) -> Result<HttpResponse, Problem> {
     let job = jobs::find(&principal, &path, &state)?;
     principal.admit()?;
-    let told = last_told(&request);
+    // One that the job has not come to is the id of another stream: states do not go back.
+    let told = last_told(&request).filter(|it| *it <= number(&job));
+    let told = told.unwrap_or_default();
     if told == TERMINAL {
         // What makes a browser's EventSource stop coming back (HTML, section 9.2.3).
         let mut answer = HttpResponse::NoContent();
@@ -65,6 +67,7 @@ pub async fn follow(
         account: job.account,
         job: job.id,
         told,
+        place: None,
         percent: None,
         opening: Some(OPENING),
     };
@@ -83,11 +86,10 @@ pub async fn follow(
     Ok(answer.streaming(events))
 }
 
-/// The number of the last event that the caller has heard; 0 for none, or for an id that is not of this stream.
-fn last_told(request: &HttpRequest) -> u8 {
-    let value = request.headers().get(LAST_EVENT_ID);
-    let number = value.and_then(|it| it.to_str().ok()?.parse().ok());
-    number.filter(|it| *it <= TERMINAL).unwrap_or(0)
+/// The number of the last event that the caller has heard, where that is one.
+fn last_told(request: &HttpRequest) -> Option<u8> {
+    let value = request.headers().get(LAST_EVENT_ID)?;
+    value.to_str().ok()?.parse().ok()
 }
 
 struct Listener {
@@ -97,6 +99,8 @@ struct Listener {
     watch: Watch,
     stopping: watch::Receiver<bool>,
     told: u8,
+    /// The place of the job in the queue when that was last told.
+    place: Option<usize>,
     /// How far the job was when that was last told.
     percent: Option<u8>,
     opening: Option<&'static str>,
@@ -112,42 +116,50 @@ impl Listener {
             let job = self.state.store.job(self.account, self.job).ok()??;
             let number = number(&job);
             if number > self.told {
+                // Before the event looks for itself: told twice is better than not at all.
+                self.place = self.state.system.queue_position(&job);
                 text.push_str(&event(&self.state, &job).await?);
                 self.told = number;
                 return Some((text, (number < TERMINAL).then_some(self)));
             }
             if !text.is_empty() {
+                text.push_str(&self.queued(&job).unwrap_or_default());
                 return Some((text, Some(self)));
             }
-            text = self.heard().await?;
+            text = self.heard(&job).await?;
         }
     }
 
-    /// What there is to tell before the job is to be looked at again, if anything.
-    async fn heard(&mut self) -> Option<String> {
+    /// What there is to tell before the job, which was so when it was looked at, is to be looked at again; if anything.
+    async fn heard(&mut self, job: &Job) -> Option<String> {
         let silent_until = Instant::now() + KEEP_ALIVE;
         loop {
-            let tick = if self.told == PROCESSING {
-                TICK
-            } else {
-                KEEP_ALIVE
-            };
             tokio::select! {
                 _ = self.state.fail_stop.tripped() => return None,
                 _ = self.stopping.wait_for(|it| *it) => return None,
-                changed = timeout(tick, self.watch.changed()) => {
+                changed = timeout(TICK, self.watch.changed()) => {
                     if changed.is_ok() {
                         return Some(String::new());
                     }
                 }
             }
-            if let Some(text) = self.progress() {
+            if let Some(text) = self.queued(job).or_else(|| self.progress()) {
                 return Some(text);
             }
             if Instant::now() >= silent_until {
                 return Some(": still here\n\n".to_owned());
             }
         }
+    }
+
+    /// The place of a job that waits, where it is not what was told before.
+    fn queued(&mut self, job: &Job) -> Option<String> {
+        let place = self.state.system.queue_position(job)?;
+        if self.place.replace(place) == Some(place) {
+            return None;
+        }
+        let data = serde_json::json!({"job_id": self.job.to_string(), "queue_position": place});
+        Some(format!("event: queue\ndata: {data}\n\n"))
     }
 
     /// How far the job is, where its back end tells and it is not what was told before.

@@ -6,6 +6,18 @@ use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
+/// The program itself is at fault, and the log has why.
+pub fn fault_of_ours() -> Problem {
+    let detail = "the service failed to answer this; tell its operator the request id";
+    Problem::new(Code::Internal, detail)
+}
+
+/// A key has outlived its account.
+pub fn account_is_gone() -> Problem {
+    let detail = "the account of this API key no longer exists";
+    Problem::new(Code::Unauthorized, detail)
+}
+
 /// The answer to everything once storage has failed.
 pub fn stopping() -> Problem {
     let detail = "the service is stopping after a storage failure and will be back once it has been restarted";

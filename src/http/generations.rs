@@ -2,8 +2,11 @@
 
 use super::acceptance;
 use super::auth::Principal;
+use super::author::{Author, Subject, told};
 use super::body;
+use super::change::apart;
 use super::dry_run;
+use super::failures;
 use super::funds;
 use super::idempotency;
 use super::open;
@@ -17,15 +20,18 @@ use crate::words;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
 use object_store::path::Path;
+use serde_json::json;
+use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::request::GenerationRequest;
+use tintype_storage::domain::request::{Fingerprint, GenerationRequest};
 use tintype_storage::domain::webhook;
 use tintype_storage::store::{Accepted, IdempotencyUse, NewJob};
 use uuid::Uuid;
@@ -73,7 +79,7 @@ pub async fn submit(
     // A call that is only checked neither uses nor is answered by an idempotency key.
     let used = name.filter(|_| !is_dry_run).map(|name| IdempotencyUse {
         name,
-        fingerprint: asked.fingerprint(),
+        fingerprint: fingerprint(&asked, &handed),
     });
     let words = words_of(&mut asked);
     let needs_material =
@@ -102,23 +108,28 @@ pub async fn submit(
         used,
         account,
         handed,
+        author: principal.author,
     };
     if needs_material || is_dry_run {
         funds::check(&call.state, &call.key, call.price).await?;
         // Apart from this request's own life: a caller that goes away must leave no objects behind.
-        let apart = if is_dry_run {
-            actix_web::rt::spawn(call.try_out())
-        } else {
-            actix_web::rt::spawn(call.accept())
+        return match is_dry_run {
+            true => apart(call.try_out()).await,
+            false => apart(call.accept()).await,
         };
-        return apart.await.map_err(|_| {
-            Problem::new(
-                Code::Internal,
-                "the request could not be accepted; try again",
-            )
-        })?;
     }
     call.accept().await
+}
+
+/// What an idempotency key is bound to. Images that come with the call count by their bytes.
+fn fingerprint(asked: &GenerationRequest, handed: &[Held]) -> Fingerprint {
+    let asked = asked.fingerprint();
+    if handed.is_empty() {
+        return asked;
+    }
+    let mut all = Sha256::new_with_prefix(asked.0);
+    handed.iter().for_each(|it| all.update(it.sha256()));
+    Fingerprint(all.finalize().into())
 }
 
 /// What the first use of an idempotency key was answered; `None` when this is the first.
@@ -128,7 +139,10 @@ fn replay(
     used: &IdempotencyUse,
 ) -> Result<Option<HttpResponse>, Problem> {
     let first = acceptance::first_use(state, account, used)?;
-    Ok(first.map(|job| accepted(state, job.0, true)))
+    Ok(first.map(|job| {
+        state.system.figures().jobs.replayed();
+        accepted(state, job.0, true)
+    }))
 }
 
 /// What a call finds that is not refused for a pause, for its key's rate, or for the account's live jobs.
@@ -146,12 +160,8 @@ impl Opened {
         let key = &principal.key;
         open::check(state, asked.tier)?;
         principal.admit()?;
-        let account = state.system.accounts().get(key.account)?.ok_or_else(|| {
-            Problem::new(
-                Code::Unauthorized,
-                "the account of this API key no longer exists",
-            )
-        })?;
+        let account = state.system.accounts().get(key.account)?;
+        let account = account.ok_or_else(failures::account_is_gone)?;
         acceptance::check_places(state, &account)?;
         let callback = callback_of(state, key, asked)?;
         Ok(Self { account, callback })
@@ -170,6 +180,8 @@ struct Call {
     used: Option<IdempotencyUse>,
     account: AccountHandle,
     handed: Vec<Held>,
+    /// Who asks, where it is not the key's holder.
+    author: Option<Author>,
 }
 
 impl Call {
@@ -214,7 +226,31 @@ impl Call {
 
     async fn reserve(&mut self, material: &Material) -> Result<Accepted, Problem> {
         let job = self.new_job(material)?;
-        acceptance::reserve(&self.state, &self.account, job).await
+        let note = self.author.take().map(|author| self.note(&author, &job));
+        acceptance::reserve(&self.state, &self.account, job, note).await
+    }
+
+    /// The line of the audit log about the job.
+    fn note(&self, author: &Author, job: &NewJob) -> Note<JobId> {
+        let subject = Subject {
+            account: Some(self.key.account),
+            id: None,
+        };
+        let line = author.line(&self.state, Action::JobCreate, subject);
+        let facts = json!({
+            "key_id": job.key.to_string(),
+            "tier": job.tier.word(),
+            "mode": job.mode.word(),
+            "resolution": job.resolution.word(),
+            "price": job.price.to_string(),
+        });
+        Box::new(move |id| {
+            let line = AuditEntry {
+                subject: Some(id.0),
+                ..line
+            };
+            told(line, None, Some(facts))
+        })
     }
 
     /// The job to be reserved; it takes the words along.

@@ -5,7 +5,7 @@
 
 mod filter;
 
-pub(crate) use filter::Asked;
+pub(crate) use filter::{Asked, Filter};
 
 use super::auth::Principal;
 use super::jobs;
@@ -16,7 +16,6 @@ use super::wire::job::ListedJob;
 use crate::words::{self, WordsError};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use filter::Filter;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, Job};
 
@@ -33,8 +32,8 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    principal.admit()?;
     let asked = Asked::of(&request)?;
+    principal.admit()?;
     let (found, next) = page(&state, principal.key.account, &asked).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
@@ -96,17 +95,24 @@ async fn has_metadata(
     if filter.metadata.is_empty() {
         return Ok(true);
     }
-    let metadata = match &job.brief {
-        Brief::Inline(words) => words.metadata.clone(),
-        Brief::Stored(key) => {
-            *fetched += 1;
-            words::load(&state.images, key)
-                .await
-                .map_err(unreadable)?
-                .metadata
-        }
-    };
+    *fetched += usize::from(matches!(job.brief, Brief::Stored(_)));
+    let metadata = metadata_of(state, job).await?;
     Ok(metadata.is_some_and(|text| filter.takes_metadata(&text)))
+}
+
+/// What the caller has sent along with a job, from its record or from the object store.
+pub(crate) async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Problem> {
+    match &job.brief {
+        Brief::Inline(words) => Ok(words.metadata.clone()),
+        Brief::Stored(key) => {
+            match words::load(&state.images, key).await {
+                Ok(words) => Ok(words.metadata),
+                // One object that was lost must not end every list that comes past it.
+                Err(error) if error.is_gone() => Ok(None),
+                Err(error) => Err(unreadable(error)),
+            }
+        }
+    }
 }
 
 fn unreadable(error: WordsError) -> Problem {

@@ -1,6 +1,7 @@
 //! Job lookup and cancellation.
 
 use super::auth::Principal;
+use super::change::apart;
 use super::failures;
 use super::problem::{Code, Problem};
 use super::state::AppState;
@@ -24,8 +25,8 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let found = find(&principal, &path, &state)?;
-    principal.admit()?;
     let patience = wait::asked(&request)?;
+    principal.admit()?;
     let job = match patience.filter(|_| !found.state.is_terminal()) {
         Some(patience) => wait::until_terminal(&state, found, patience).await?,
         None => found,
@@ -58,9 +59,10 @@ pub async fn cancel(
 
 /// Cancels a job of an account that is still queued.
 ///
-/// `note` writes the line of the audit log, where it is not the account's own key that asks.
+/// `note` writes the line of the audit log, where it is not the account's own key that asks. What a cancellation entails is
+/// done also when whoever asked for it has left.
 pub async fn cancel_job(
-    state: &AppState,
+    state: &web::Data<AppState>,
     account: AccountId,
     id: JobId,
     note: Option<Note<Job>>,
@@ -81,16 +83,22 @@ pub async fn cancel_job(
         .address
         .try_send(command)
         .map_err(|_| failures::busy())?;
-    match outcome.await.map_err(|_| failures::stopping())? {
-        Ok(job) => {
-            state.system.job_canceled(&job);
-            state.gallery.forget_inputs(&job).await;
-            Ok(job)
+    let state = state.clone();
+    apart(async move {
+        match outcome.await.map_err(|_| failures::stopping())? {
+            Ok(job) => {
+                state.system.job_canceled(&job);
+                state.gallery.forget_inputs(&job).await;
+                Ok(job)
+            }
+            Err(EventError::NotFound) => Err(not_found()),
+            Err(EventError::Transition(error)) => {
+                Err(Problem::new(Code::Conflict, error.to_string()))
+            }
+            Err(EventError::Store(error)) => Err(error.into()),
         }
-        Err(EventError::NotFound) => Err(not_found()),
-        Err(EventError::Transition(error)) => Err(Problem::new(Code::Conflict, error.to_string())),
-        Err(EventError::Store(error)) => Err(error.into()),
-    }
+    })
+    .await
 }
 
 /// One text for an unknown id, no id at all, and another account's job.

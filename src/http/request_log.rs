@@ -1,7 +1,7 @@
 //! One line of the log for each call: what was asked, by whom, about which job, and how it was answered.
 //!
 //! The lines are a part of the log of their own, `tintype::requests`, so that they can be had or left without the rest. A line
-//! that nobody wants costs a look at one number, and nothing is gathered for it. Queries are never in it: they can hold keys
+//! that nobody wants costs a look at one number; what is gathered for one that may come to be wanted is two ids. Queries are never in it: they can hold keys
 //! and signatures.
 
 use super::envelope::RequestId;
@@ -31,9 +31,9 @@ fn is_on() -> bool {
     tracing::enabled!(target: PART, Level::INFO)
 }
 
-/// A call begins.
+/// A call begins. Whoever wants no lines but of failures wants to know whose calls those were, and nobody knows yet which fail.
 pub fn begin(request: &ServiceRequest) {
-    if is_on() {
+    if tracing::enabled!(target: PART, Level::WARN) {
         request.extensions_mut().insert(Notes::default());
     }
 }
@@ -52,7 +52,7 @@ pub fn note_job(request: &HttpRequest, job: JobId) {
     }
 }
 
-/// The same where the answer is at hand, but not the call.
+/// The same where the answer is at hand, but not the call; of calls that went well.
 pub fn note_job_of(answer: &mut actix_web::HttpResponseBuilder, job: JobId) {
     if is_on() {
         answer.extensions_mut().insert(JobOf(job));
@@ -77,7 +77,7 @@ pub fn answered(response: &ServiceResponse, route: Option<&str>, id: &RequestId,
     tell(&Line {
         id,
         method: request.method(),
-        path: Some(request.path()),
+        path: request.path(),
         route,
         status,
         took,
@@ -87,12 +87,12 @@ pub fn answered(response: &ServiceResponse, route: Option<&str>, id: &RequestId,
 }
 
 /// A call ended in an error that took its request with it.
-pub fn broke(method: &Method, status: StatusCode, id: &RequestId, took: Duration) {
+pub fn broke(method: &Method, path: &str, status: StatusCode, id: &RequestId, took: Duration) {
     if is_on() || has_failed(status) {
         tell(&Line {
             id,
             method,
-            path: None,
+            path,
             route: None,
             status,
             took,
@@ -110,7 +110,7 @@ fn has_failed(status: StatusCode) -> bool {
 struct Line<'a> {
     id: &'a RequestId,
     method: &'a Method,
-    path: Option<&'a str>,
+    path: &'a str,
     route: Option<&'a str>,
     status: StatusCode,
     took: Duration,

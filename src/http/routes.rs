@@ -12,6 +12,8 @@ use super::{
 };
 use crate::images::serve;
 use crate::metrics;
+use actix_web::http::header;
+use actix_web::middleware::DefaultHeaders;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -30,8 +32,10 @@ pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(native().scope().default_service(web::to(unknown_to_client)))
         .service(
+            // Keys, secrets and customers' words: nothing of it belongs into a cache, whichever answer has it.
             admin::surface()
                 .scope()
+                .wrap(DefaultHeaders::new().add((header::CACHE_CONTROL, "no-store")))
                 .default_service(web::to(unknown_to_operator)),
         )
         .configure(crate::compat::configure)

@@ -1,5 +1,6 @@
 //! What every handler may use.
 
+use super::change::Turns;
 use super::key_ring::KeyRing;
 use super::openapi::Documents;
 use super::rate::Rates;
@@ -22,9 +23,8 @@ use tintype_actors::system::System;
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::{Commit, EngineError};
-use tintype_storage::store::{Store, Writes};
-use tokio::sync::{Mutex, oneshot, watch};
+use tintype_storage::store::Store;
+use tokio::sync::watch;
 
 /// Shared by all workers.
 pub struct AppState {
@@ -57,17 +57,17 @@ pub struct AppState {
     /// The end of the process.
     pub fail_stop: FailStop,
     /// API keys that were used lately.
-    pub key_ring: KeyRing,
+    pub key_ring: Arc<KeyRing>,
     /// How often keys may call.
     pub rates: Rates,
     /// The operator's switches, as they are on the disk.
-    pub pause: RwLock<Pause>,
+    pub pause: Arc<RwLock<Pause>>,
     /// SHA-256 of the operator's token.
     pub admin_token: [u8; 32],
     /// What absolute links begin with.
     pub public_url: String,
-    /// Held while the operator changes a key or a switch: read, change and write are one step.
-    pub operator: Mutex<()>,
+    /// Turns at changing keys, webhooks and switches.
+    pub operator: Turns,
     /// What the web panel keeps in memory.
     pub panel: Panel,
     /// The published descriptions of the interfaces.
@@ -96,18 +96,5 @@ impl AppState {
             max_total_bytes: self.config.inputs.max_total_bytes,
             ..InputLimits::default()
         }
-    }
-
-    /// Writes and returns once it is on the disk.
-    pub async fn commit(&self, writes: Writes) -> Result<(), EngineError> {
-        let (sender, receiver) = oneshot::channel();
-        // The caller may have gone away; then nobody wants to know.
-        let done = Box::new(move |outcome| drop(sender.send(outcome)));
-        self.store.engine().submit(Commit { writes, done });
-        let outcome = receiver.await.unwrap_or(Err(EngineError::Stopped));
-        if let Err(error) = &outcome {
-            self.fail_stop.trip(error.to_string());
-        }
-        outcome
     }
 }

@@ -6,6 +6,7 @@
 use super::auth::{Operator, Principal};
 use super::openapi::{Operation, Sketch};
 use super::problem::Problem;
+use super::wall::Walled;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Scope, web};
@@ -149,6 +150,7 @@ impl Place {
         F::Output: Responder + 'static,
     {
         self.methods.push(method.clone());
+        let handler = Walled(handler);
         self.resource = self.resource.route(web::method(method).to(handler));
         self
     }

@@ -14,8 +14,8 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    principal.admit()?;
     let window = Window::of(&request)?;
+    principal.admit()?;
     let account = principal.key.account;
     let page = state.store.ledger(account, window.limit, window.after)?;
     let mut answer = HttpResponse::Ok();

@@ -16,6 +16,7 @@ mod retention;
 pub mod serve;
 pub(crate) mod signed_url;
 mod signing_key;
+mod streamed;
 
 use std::io;
 use std::path::{Path as FilePath, PathBuf};
@@ -36,6 +37,7 @@ use self::backend::{Backend, CloudSigning};
 pub use self::error::ImagesError;
 pub use self::key::{RESULTS, THUMBNAILS, media_type, thumbnail_key};
 pub use self::signing_key::FileSigningKey;
+pub use self::streamed::Written;
 
 /// The longest life of an address that S3 and Google Cloud Storage sign, in seconds: 7 days.
 const MAX_CLOUD_LIFETIME_SECONDS: u64 = 7 * 86_400;
@@ -91,6 +93,36 @@ impl Images {
         Self::open_with(objects, data_dir, public_url, signing_key, environment)
     }
 
+    /// Where the objects of a data directory lie when no bucket is configured.
+    pub fn local_directory(data_dir: &FilePath) -> PathBuf {
+        data_dir.join("objects")
+    }
+
+    /// Opens a directory of its own, which is made where it is missing. Nothing there is served, so no address is signed.
+    ///
+    /// # Errors
+    ///
+    /// `Files` when it cannot be made.
+    pub fn open_directory(root: &FilePath) -> Result<Self, ImagesError> {
+        // What holds it is synced too, and that has no name where it is the current directory.
+        let root = std::path::absolute(root).map_err(|source| ImagesError::Files {
+            action: "cannot find",
+            path: root.to_path_buf(),
+            source,
+        })?;
+        let Backend { store, hint, .. } = backend::local(&root)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                store,
+                name: root.display().to_string(),
+                place: Place::Local(root),
+                hint,
+                public_url: String::new(),
+                signing_key: FileSigningKey::from_bytes(&[0; 32]),
+            }),
+        })
+    }
+
     /// As [`Images::open`], with `variables` (names as in the environment) instead of the
     /// process's own environment.
     ///
@@ -108,7 +140,7 @@ impl Images {
         // already, from an earlier call or another part of the program, is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let (backend, name, root) = if objects.is_empty() {
-            let root = data_dir.join("objects");
+            let root = Self::local_directory(data_dir);
             (backend::local(&root)?, root.display().to_string(), root)
         } else {
             let address = Address::parse(objects)?;
@@ -195,6 +227,22 @@ impl Images {
         let location = key::location(key)?;
         let result = self.inner.store.get(&location).await;
         result.map_err(|error| self.read_fault("reading", key, error))
+    }
+
+    /// Opens an object for reading piece by piece.
+    ///
+    /// # Errors
+    ///
+    /// As [`Images::get`].
+    pub async fn chunks(
+        &self,
+        key: &str,
+    ) -> Result<BoxStream<'static, Result<Bytes, ImagesError>>, ImagesError> {
+        let chunks = self.reader(key).await?.into_stream();
+        let (images, key) = (self.clone(), key.to_owned());
+        Ok(chunks
+            .map(move |chunk| chunk.map_err(|error| images.read_fault("reading", &key, error)))
+            .boxed())
     }
 
     /// Size and time of an object.

@@ -13,14 +13,13 @@ use actix_web::http::header::{
     self, EntityTag, Header, HeaderName, IfNoneMatch, IfRange, Range as RangeHeader,
 };
 use actix_web::http::{Method, StatusCode};
-use actix_web::{HttpRequest, HttpResponse, ResponseError, web};
+use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
 use object_store::{GetResultPayload, ObjectMeta};
-use serde_json::json;
 
 use super::{Images, ImagesError, Place, body, key, signed_url};
 
-/// The pattern to register [`file`] under, for GET and for HEAD.
+/// The pattern of the route that answers with [`answer`], for GET and for HEAD.
 pub const ROUTE: &str = "/files/{key:.*}";
 
 /// What the path of every download begins with.
@@ -56,85 +55,11 @@ pub enum FileError {
     Storage(#[source] ImagesError),
 }
 
-impl FileError {
-    /// The stable word for programs.
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::InvalidSignature => "invalid_signature",
-            Self::UrlExpired => "url_expired",
-            Self::NotFound => "not_found",
-            Self::Gone => "gone",
-            Self::RangeNotSatisfiable { .. } => "range_not_satisfiable",
-            Self::Storage(_) => "storage_unavailable",
-        }
-    }
-
-    /// The status of the answer.
-    pub fn status(&self) -> StatusCode {
-        match self {
-            Self::InvalidSignature | Self::UrlExpired => StatusCode::FORBIDDEN,
-            Self::NotFound => StatusCode::NOT_FOUND,
-            Self::Gone => StatusCode::GONE,
-            Self::RangeNotSatisfiable { .. } => StatusCode::RANGE_NOT_SATISFIABLE,
-            Self::Storage(_) => StatusCode::BAD_GATEWAY,
-        }
-    }
-
-    /// The sentence for people.
-    pub fn detail(&self) -> String {
-        self.to_string()
-    }
-}
-
-impl ResponseError for FileError {
-    fn status_code(&self) -> StatusCode {
-        self.status()
-    }
-
-    fn error_response(&self) -> HttpResponse {
-        problem(self)
-    }
-}
-
-/// An error as `application/problem+json` (RFC 9457).
-fn problem(error: &FileError) -> HttpResponse {
-    let status = error.status();
-    let mut answer = HttpResponse::build(status);
-    if let FileError::RangeNotSatisfiable { size } = error {
-        answer.insert_header((header::CONTENT_RANGE, format!("bytes */{size}")));
-    }
-    let body = json!({
-        "type": "about:blank",
-        "title": status.canonical_reason().unwrap_or("Error"),
-        "status": status.as_u16(),
-        "detail": error.detail(),
-        "code": error.code(),
-        "request_id": null,
-    });
-    answer
-        .content_type("application/problem+json")
-        .insert_header((header::CACHE_CONTROL, "no-store"))
-        .insert_header((header::X_CONTENT_TYPE_OPTIONS, "nosniff"))
-        .body(body.to_string())
-}
-
-/// The handler of [`ROUTE`].
-///
-/// # Errors
-///
-/// `FileError`, in the order of its variants.
-pub async fn file(
-    request: HttpRequest,
-    images: web::Data<Images>,
-) -> Result<HttpResponse, FileError> {
-    answer(&request, &images, Utc::now()).await
-}
-
 /// Answers one download as of `now`.
 ///
 /// # Errors
 ///
-/// As [`file`].
+/// `FileError`, in the order of its variants.
 pub async fn answer(
     request: &HttpRequest,
     images: &Images,

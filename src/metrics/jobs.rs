@@ -76,7 +76,7 @@ fn life(told: &mut Exposition, state: &AppState) {
     }
     told.counter(
         "tintype_jobs_replayed_total",
-        "Calls that came while their first use was being accepted, and were answered with its job.",
+        "Calls that were answered with the job of their idempotency key's first use.",
     )
     .value(&[], read(&figures.replayed));
     let mut family = told.counter(

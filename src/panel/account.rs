@@ -4,14 +4,16 @@ use super::charts;
 use super::guard::OfAccount;
 use crate::http::admin::key_view::KeyView;
 use crate::http::admin::{accounts, deliveries, jobs, keys, webhooks};
+use crate::http::failures;
 use crate::http::history::{self, Asked};
 use crate::http::jobs::not_found;
 use crate::http::paging::Listing;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
-use crate::http::wire::job_record::{JobRecord, words_of};
+use crate::http::wire::job_record::JobRecord;
 use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse};
+use actix_web::{HttpRequest, HttpResponse, web};
+use serde::Serialize;
 use serde_json::json;
 use tintype_storage::domain::ids::JobId;
 
@@ -30,9 +32,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     let (found, next) = history::page(&state, of.account.id, &asked).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
-        let words = words_of(&state, job).await;
-        let position = state.system.queue_position(job);
-        data.push(JobRecord::new(job, words, None, position));
+        data.push(JobRecord::listed(&state, job).await?);
     }
     let next = next.map(|id| *id.as_bytes());
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))
@@ -45,15 +45,24 @@ fn job_id(of: &OfAccount, request: &HttpRequest) -> Result<JobId, Problem> {
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let id = job_id(&of, &request)?;
     let job = state.store.job(of.account.id, id)?.ok_or_else(not_found)?;
-    let mut view = JobRecord::of(&state, &job).await?;
-    view["progress"] = json!(state.system.progress(id));
-    Ok(HttpResponse::Ok().json(view))
+    Ok(HttpResponse::Ok().json(Running {
+        record: JobRecord::looked_up(&state, &job).await?,
+        progress: state.system.progress(id),
+    }))
+}
+
+/// A job with how far its picture is. Written as it is, so that the caller's metadata keep their digits and their order.
+#[derive(Serialize)]
+struct Running<'a> {
+    #[serde(flatten)]
+    record: JobRecord<'a>,
+    progress: Option<f32>,
 }
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let id = job_id(&of, &request)?;
     let job = jobs::cancel_noted(&state, &of.operator(), of.account.id, id).await?;
-    Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
+    Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
 }
 
 pub async fn list_keys(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
@@ -73,7 +82,9 @@ pub async fn create_key(
 pub async fn show_key(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let days = charts::asked(&request)?;
     let (_, key) = keys::find_key(&state, &of.key(&request, &state)?)?;
-    let days = charts::days(&state, of.account.id, Some(key.id), days)?;
+    let (shared, account, id) = (state.clone(), of.account.id, key.id);
+    let read = web::block(move || charts::days(&shared, account, Some(id), days)).await;
+    let days = read.map_err(|_| failures::busy())??;
     let mut view = json!(KeyView::new(&state, key, None)?);
     view["days"] = json!(days);
     Ok(HttpResponse::Ok().json(view))
@@ -159,7 +170,7 @@ pub async fn redeliver_failed(
 }
 
 pub async fn list_deliveries(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    deliveries::list_of(of.account.id, &request, &state)
+    deliveries::list_of(of.account.id, &request, &state).await
 }
 
 pub async fn show_delivery(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {

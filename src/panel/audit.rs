@@ -19,7 +19,7 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let page = audit::page(&request, &state)?;
+    let page = audit::page(&request, &state).await?;
     let mut names = Names::default();
     let list = Listing::try_new(page, |entry| Ok(names.told(&state, entry)?))?;
     Ok(HttpResponse::Ok().json(list))

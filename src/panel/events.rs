@@ -12,6 +12,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash as _, Hasher as _};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::Digest32;
@@ -128,20 +129,11 @@ fn look(
         let pause = state.pause.read();
         format!("{pause:?}").hash(hasher);
     }
-    for backend in state.system.backends() {
-        (backend.name, backend.running, backend.faults).hash(hasher);
-        format!("{:?}", backend.health).hash(hasher);
-    }
     let deliveries = match account {
         Some(account) => {
             let books = state.store.account(account)?.map(|it| it.books);
             format!("{books:?}").hash(hasher);
-            let window = JobWindow {
-                limit: WATCHED,
-                after: None,
-                since: None,
-                most: WATCHED,
-            };
+            let window = JobWindow::first(WATCHED, WATCHED);
             let jobs = state.store.sifted_jobs_of(account, window, |_| true)?;
             for job in jobs.items {
                 let percent = state.system.progress(job.id).map(|it| (it * 100.0) as u8);
@@ -149,10 +141,32 @@ fn look(
             }
             state.store.deliveries_of(account, WATCHED, None)?
         }
-        None => state.store.deliveries(WATCHED, None)?,
+        None => {
+            look_at_service(state, hasher)?;
+            state.store.deliveries(WATCHED, None)?
+        }
     };
     for delivery in deliveries.items {
         (delivery.id, delivery.attempts, delivery.state.word()).hash(hasher);
     }
+    Ok(())
+}
+
+/// What only the operator's pages show: back ends, and by their counts and their newest line the jobs and the changes of all
+/// accounts. Money moves with one of these alone.
+fn look_at_service(state: &AppState, hasher: &mut DefaultHasher) -> Result<(), StoreError> {
+    for backend in state.system.backends() {
+        (backend.name, backend.running, backend.faults).hash(hasher);
+        format!("{:?}", backend.health).hash(hasher);
+    }
+    let jobs = &state.system.figures().jobs;
+    for count in jobs.accepted.iter().flatten() {
+        count.load(Ordering::Relaxed).hash(hasher);
+    }
+    for count in jobs.ended.iter().flatten() {
+        count.load(Ordering::Relaxed).hash(hasher);
+    }
+    let newest = state.store.audit_log(1, None)?.items;
+    newest.first().map(|it| it.id).hash(hasher);
     Ok(())
 }

@@ -59,6 +59,15 @@ pub async fn set_pause(
     pause::set(here.operator(), request, payload, state).await
 }
 
+pub async fn change_pause(
+    here: OperatorHere,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    pause::change(here.operator(), request, payload, state).await
+}
+
 /// The effective configuration, secrets masked: what `check-config` prints.
 pub async fn settings(_: OperatorHere, state: Data<AppState>) -> Answer {
     Ok(HttpResponse::Ok().json(json!({"toml": state.config.render()})))

@@ -1,6 +1,7 @@
 //! Taking up an invitation: the one-time link with which a person chooses their password.
 
-use super::{form, passwords, people, sessions, tokens};
+use super::{form, passwords, sessions, tokens};
+use crate::http::admin::people;
 use crate::http::author::{Author, told};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
@@ -55,7 +56,7 @@ pub async fn accept(
     attempt.succeeded();
     passwords::check(&password).map_err(|fault| Problem::field("password", fault))?;
     let hash = state.panel.passwords.hash(password).await?;
-    let _changing = state.panel.changing.lock().await;
+    let turn = state.panel.changing.take().await;
     // Once more: of two who hold the link, one is the first.
     let before = find(&state, &token)?;
     let person = before.clone().with_password(hash);
@@ -68,5 +69,5 @@ pub async fn accept(
     );
     let mut writes = state.store.put_person(&person);
     writes.push(state.store.add_audit(&line));
-    sessions::begin_for(&state, &author, person, writes).await
+    sessions::begin_for(&state, turn, &author, person, writes).await
 }

@@ -1,18 +1,21 @@
-//! The ledger as a file for a spreadsheet (RFC 4180).
+//! The ledger as a file, whole: it is written while it is sent, however long it is.
 
 use super::guard::OfAccount;
 use crate::http::admin::ledger::Filter;
 use crate::http::failures;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
+use crate::ledger_csv::{HEAD, Line};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use std::fmt::Write as _;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use std::io;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::store::StoreError;
+use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::store::{Page, StoreError};
 
-/// Entries of one file, the newest ones.
-const MOST: usize = 100_000;
+/// Entries that are read, and sent, at a time.
 const STEP: usize = 1_000;
 
 /// `GET /ledger.csv`, with the filters of the list.
@@ -23,59 +26,71 @@ pub async fn csv(
 ) -> Result<HttpResponse, Problem> {
     let account = of.account.id;
     let (_, filter) = Filter::of(&request)?;
-    let written = web::block(move || write(&state, account, &filter)).await;
-    let text = written.map_err(|_| failures::busy())??;
+    let reader = Reader {
+        state,
+        account,
+        filter,
+        after: None,
+        ended: false,
+    };
+    // Read before there is a status, so that a store that fails is told by one.
+    let (first, reader) = reader.next().await?;
+    let rest = stream::try_unfold(reader, |reader| async move {
+        match reader.ended {
+            true => Ok(None),
+            // The status is out; a file that breaks off is one that nobody takes for the whole.
+            false => match reader.next().await {
+                Ok((part, reader)) => Ok(Some((Bytes::from(part), reader))),
+                Err(_) => Err(io::Error::other("the ledger could not be read to its end")),
+            },
+        }
+    });
+    let first = stream::iter([Ok(Bytes::from(HEAD.to_owned() + &first))]);
     let name = format!("attachment; filename=\"ledger-{account}.csv\"");
     Ok(HttpResponse::Ok()
         .content_type("text/csv; charset=utf-8")
         .insert_header((header::CONTENT_DISPOSITION, name))
-        .body(text))
+        .streaming(first.chain(rest)))
 }
 
-fn write(state: &AppState, account: AccountId, filter: &Filter) -> Result<String, StoreError> {
-    let mut text =
-        String::from("created_at,kind,amount,balance_after,job_id,reference,transaction_id\r\n");
-    let (mut after, mut written) = (None, 0);
-    loop {
-        let page = filter.read(state, account, STEP, after)?;
-        for entry in page.items.iter().filter(|it| filter.lets(it)) {
-            let job = entry.job.map(|it| it.to_string()).unwrap_or_default();
-            let reference = quoted(entry.reference.as_deref().unwrap_or_default());
-            written += 1;
-            // Writing to a string cannot fail.
-            let _ = write!(
-                text,
-                "{},{},{},{},{job},{reference},{}\r\n",
-                entry.created_at,
-                entry.kind.word(),
-                entry.amount,
-                entry.balance_after,
-                entry.id,
-            );
-        }
-        after = page.next;
-        if after.is_none() || written >= MOST {
-            return Ok(text);
-        }
+/// How far a ledger has been read.
+struct Reader {
+    state: web::Data<AppState>,
+    account: AccountId,
+    filter: Filter,
+    after: Option<[u8; 16]>,
+    ended: bool,
+}
+
+impl Reader {
+    /// The lines of the next part of the ledger.
+    async fn next(self) -> Result<(String, Self), Problem> {
+        let read = web::block(move || -> Result<_, StoreError> {
+            let Page { items, next } =
+                self.filter
+                    .read(&self.state, self.account, STEP, self.after)?;
+            let wanted = items.iter().filter(|it| self.filter.lets(it));
+            let text = wanted.map(line).collect();
+            let reader = Self {
+                after: next,
+                ended: next.is_none(),
+                ..self
+            };
+            Ok((text, reader))
+        });
+        Ok(read.await.map_err(|_| failures::busy())??)
     }
 }
 
-/// A field of free text. What a spreadsheet would take for a formula gets an apostrophe, which makes it text.
-fn quoted(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let guard = if formula { "'" } else { "" };
-    format!("\"{guard}{}\"", text.replace('"', "\"\""))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::quoted;
-
-    #[test]
-    fn free_text_is_quoted_and_is_never_a_formula() {
-        assert_eq!(quoted("a \"b\", c"), "\"a \"\"b\"\", c\"");
-        assert_eq!(quoted("=HYPERLINK(1)"), "\"'=HYPERLINK(1)\"");
-        assert_eq!(quoted("@x"), "\"'@x\"");
-        assert_eq!(quoted(""), "\"\"");
+fn line(entry: &LedgerEntry) -> String {
+    Line {
+        created_at: &entry.created_at.to_string(),
+        kind: entry.kind.word(),
+        amount: &entry.amount.to_string(),
+        balance_after: &entry.balance_after.to_string(),
+        job: entry.job.map(|it| it.to_string()).as_deref(),
+        reference: entry.reference.as_deref(),
+        id: &entry.id.to_string(),
     }
+    .text()
 }

@@ -22,26 +22,28 @@ mod sent;
 mod service;
 mod sessions;
 mod sign_in;
-mod tokens;
+pub(crate) mod tokens;
 
 pub use routes::configure;
 pub use sessions::forget_old;
 
+use crate::http::change::Turns;
 use passwords::Passwords;
 use service::Figures;
 use sign_in::Attempts;
-use tokio::sync::{Mutex, Semaphore};
+use std::sync::Arc;
+use tokio::sync::Semaphore;
 
-/// Thumbnails that are made at a time: a large picture takes a hundred megabytes while it is decoded.
+/// Thumbnails that are made at a time. Each has its picture in memory; how many are decoded is bounded apart from that.
 const THUMBNAILS_AT_A_TIME: usize = 2;
 
 /// What the panel keeps in memory.
 pub struct Panel {
     passwords: Passwords,
     attempts: Attempts,
-    /// Held while a session or a person is changed: read, change and write are one step.
-    changing: Mutex<()>,
-    thumbnails: Semaphore,
+    /// Turns at changing sessions and people.
+    pub(crate) changing: Turns,
+    thumbnails: Arc<Semaphore>,
     /// Of the whole service.
     figures: Figures,
 }
@@ -51,8 +53,8 @@ impl Default for Panel {
         Self {
             passwords: Passwords::default(),
             attempts: Attempts::default(),
-            changing: Mutex::new(()),
-            thumbnails: Semaphore::new(THUMBNAILS_AT_A_TIME),
+            changing: Turns::default(),
+            thumbnails: Arc::new(Semaphore::new(THUMBNAILS_AT_A_TIME)),
             figures: Figures::default(),
         }
     }

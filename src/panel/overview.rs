@@ -81,10 +81,11 @@ fn is_low(state: &AppState, available: Amount) -> bool {
     available < needed
 }
 
-/// Of the newest deliveries: how many wait for an attempt, how many of those have failed before, how many were given up.
+/// Of the newest deliveries, which are all of them if it says `all`: how many wait for an attempt, how many of those have failed before, how many were given up.
 fn deliveries(state: &AppState, account: AccountId) -> Result<Value, StoreError> {
     let (mut pending, mut retrying, mut failed) = (0, 0, 0);
     let newest = state.store.deliveries_of(account, DELIVERIES, None)?;
+    let all = newest.next.is_none();
     for delivery in newest.items {
         match delivery.state {
             DeliveryState::Pending { .. } => {
@@ -101,5 +102,6 @@ fn deliveries(state: &AppState, account: AccountId) -> Result<Value, StoreError>
         "pending": pending,
         "retrying": retrying,
         "failed": failed,
+        "all": all,
     }))
 }

@@ -1,6 +1,7 @@
 //! The page and its parts, from the binary.
 
 use crate::assets::{self, Part};
+use crate::http::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse};
 use std::sync::LazyLock;
 
@@ -24,12 +25,18 @@ assets!(
     "app.js",
     "api.js",
     "dom.js",
+    "standing.js",
+    "fresh.js",
+    "live.js",
     "format.js",
     "shell.js",
     "dialogs.js",
     "charts.js",
     "lists.js",
+    "filters.js",
+    "tabs.js",
     "key_form.js",
+    "presses.js",
     "progress.js",
     "icons.js",
     "snippets.js",
@@ -37,6 +44,7 @@ assets!(
     "page_sign_in.js",
     "page_overview.js",
     "page_playground.js",
+    "input_images.js",
     "page_jobs.js",
     "page_job.js",
     "page_keys.js",
@@ -55,12 +63,12 @@ assets!(
 static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(ASSETS));
 
 /// `GET /panel`: the one page, whatever is shown in it.
-pub async fn page(request: HttpRequest) -> HttpResponse {
+pub async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
     assets::answer(&request, ASSETS, &TAG, "index.html")
 }
 
 /// `GET /panel/assets/{name}`
-pub async fn asset(request: HttpRequest) -> HttpResponse {
+pub async fn asset(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
     assets::answer(&request, ASSETS, &TAG, name)
 }

@@ -1,6 +1,8 @@
 //! Pictures and their thumbnails, from this very host: so the pages may load pictures from nowhere else.
 
 use super::guard::OfAccount;
+use crate::decoding::{self, Leave};
+use crate::http::change::apart;
 use crate::http::failures;
 use crate::http::jobs::not_found;
 use crate::http::problem::{Code, Problem};
@@ -12,15 +14,12 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use image::codecs::jpeg::JpegEncoder;
-use image::{ImageReader, Limits};
-use std::io::Cursor;
+use std::sync::Arc;
 use tintype_storage::domain::job::ResultImage;
 
 /// The longer side of a thumbnail, in pixels.
 const SIDE: u32 = 480;
 const QUALITY: u8 = 82;
-/// Memory that decoding one picture may take: a 4K picture of 21:9 needs about 130 MB.
-const MAX_DECODED_BYTES: u64 = 512 << 20;
 /// A picture never changes.
 const FOR_EVER: &str = "private, max-age=31536000, immutable";
 
@@ -92,32 +91,38 @@ pub async fn thumbnail(
         .body(bytes))
 }
 
-async fn make(state: &AppState, image: &ResultImage, key: &str) -> Result<Bytes, Problem> {
-    let place = state.panel.thumbnails.acquire().await;
-    let _place = place.map_err(|_| failures::busy())?;
-    // Somebody else may have made it meanwhile.
-    if let Ok(bytes) = state.images.get(key).await {
-        return Ok(bytes);
-    }
-    let whole = state.images.get(&image.key).await.map_err(problem)?;
-    // Decoders are known to panic on hostile bytes; on the blocking pool that ends nothing else.
-    let made = web::block(move || shrink(&whole)).await.ok().flatten();
-    let unreadable = || Problem::new(Code::NotFound, "this picture has no thumbnail");
-    let bytes = Bytes::from(made.ok_or_else(unreadable)?);
-    if let Err(error) = state.images.put(key, bytes.clone(), "image/jpeg").await {
-        tracing::warn!(%key, %error, "a thumbnail could not be kept");
-    }
-    Ok(bytes)
+/// Makes a thumbnail and keeps it, also when whoever asked has left: so nobody makes it again, and no work goes on past its
+/// place.
+async fn make(
+    state: &web::Data<AppState>,
+    image: &ResultImage,
+    key: &str,
+) -> Result<Bytes, Problem> {
+    let place = Arc::clone(&state.panel.thumbnails).acquire_owned().await;
+    let place = place.map_err(|_| failures::busy())?;
+    let (state, picture, key) = (state.clone(), image.key.clone(), key.to_owned());
+    apart(async move {
+        let _place = place;
+        // Somebody else may have made it meanwhile.
+        if let Ok(bytes) = state.images.get(&key).await {
+            return Ok(bytes);
+        }
+        let whole = state.images.get(&picture).await.map_err(problem)?;
+        let made = decoding::at_the_gate(move |leave| shrink(leave, &whole)).await;
+        let unreadable = || Problem::new(Code::NotFound, "this picture has no thumbnail");
+        let bytes = Bytes::from(made.ok().flatten().ok_or_else(unreadable)?);
+        if let Err(error) = state.images.put(&key, bytes.clone(), "image/jpeg").await {
+            tracing::warn!(%key, %error, "a thumbnail could not be kept");
+        }
+        Ok(bytes)
+    })
+    .await
 }
 
-fn shrink(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut reader = ImageReader::new(Cursor::new(bytes))
-        .with_guessed_format()
-        .ok()?;
-    let mut limits = Limits::default();
-    limits.max_alloc = Some(MAX_DECODED_BYTES);
-    reader.limits(limits);
-    let small = reader.decode().ok()?.thumbnail(SIDE, SIDE).into_rgb8();
+fn shrink(leave: &Leave, bytes: &[u8]) -> Option<Vec<u8>> {
+    let format = image::guess_format(bytes).ok()?;
+    let whole = decoding::open(leave, bytes, format).ok()?.decode().ok()?;
+    let small = whole.thumbnail(SIDE, SIDE).into_rgb8();
     let mut jpeg = Vec::new();
     JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
         .encode_image(&small)

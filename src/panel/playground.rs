@@ -10,21 +10,22 @@ use crate::http::state::AppState;
 use crate::http::wire::generation::Endpoint;
 use crate::inputs::{Handed, HandedFault, Held};
 use actix_multipart::{Field, Multipart};
-use actix_web::http::header::HeaderMap;
+use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::StreamExt as _;
 use object_store::path::Path;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::store::StoreError;
 use tokio::time::timeout;
 use uuid::Uuid;
 
 /// The name of the key that pictures made here are charged under. Its text is thrown away when it is made.
 const KEY: &str = "panel";
-const STEP: usize = 100;
 
 /// `GET /models`: what can be asked for, at which price.
 pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
@@ -37,7 +38,7 @@ pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
 }
 
 /// `POST /generations/{tier}`: a form with the part `request`, the JSON of a native call, and a part `image` per input
-/// image.
+/// image. Who asked stands in the audit log.
 pub async fn create(
     of: OfAccount,
     request: HttpRequest,
@@ -59,9 +60,14 @@ pub async fn create(
             false => Mode::TextToImage,
         },
     };
-    let principal = Principal::vouched_for(Arc::new(key(&state, &of).await?));
-    // None of the browser's headers: an idempotency key would not know of the images that were handed over.
-    let headers = HeaderMap::new();
+    let author = of.operator().author;
+    let principal = Principal::vouched_for(Arc::new(key(&state, &of).await?), author);
+    // Of the browser's headers only the one with which a call that may have come through is safe to repeat.
+    let mut headers = HeaderMap::new();
+    let name = HeaderName::from_static("idempotency-key");
+    for value in request.headers().get_all(&name) {
+        headers.append(name.clone(), value.clone());
+    }
     generations::submit(endpoint, principal, &headers, "", &body, images, state).await
 }
 
@@ -148,30 +154,43 @@ async fn picture(
     handed.finish().await.map_err(refused)
 }
 
-/// The account's key for what is made here, which is issued when it is not there. One that has been switched off or
-/// narrowed stays so.
+/// The account's key for what is made here, which is issued when it is not there. One that has been switched off or narrowed
+/// stays so.
 async fn key(state: &AppState, of: &OfAccount) -> Result<ApiKey, Problem> {
-    let account = &of.account;
-    let _operator = state.operator.lock().await;
-    let mut after = None;
-    loop {
-        let page = state.store.keys_of(account.id, STEP, after)?;
-        if let Some(key) = page.items.into_iter().find(|key| key.name == KEY) {
-            key.admit(state.now()).map_err(|refusal| {
-                let detail = format!("{refusal}: the key named `{KEY}`, which the playground uses");
-                Problem::new(Code::Forbidden, detail)
-            })?;
-            return Ok(key);
-        }
-        after = page.next;
-        if after.is_none() {
-            break;
-        }
+    let account = of.account.id;
+    // Only a new key takes a turn, so that nobody's pictures wait for others' changes.
+    if let Some(key) = issued(state, account)? {
+        return admitted(state, key);
+    }
+    let turn = state.operator.take().await;
+    // Of two who begin at the same time, one is the first.
+    if let Some(key) = issued(state, account)? {
+        return admitted(state, key);
     }
     let named = |key| ApiKey {
         name: KEY.into(),
         ..key
     };
-    let (_, key) = issue_key(state, &of.operator().author, account.id, named).await?;
+    let own = |key: &ApiKey| state.store.set_panel_key(key);
+    let author = of.operator().author;
+    let (_, key) = issue_key(state, turn, &author, account, named, own).await?;
     Ok(key)
+}
+
+fn issued(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
+    match state.store.panel_key(account)? {
+        Some(id) => Ok(state.store.key(id)?.map(|(_, key)| key)),
+        None => Ok(None),
+    }
+}
+
+fn admitted(state: &AppState, key: ApiKey) -> Result<ApiKey, Problem> {
+    match key.admit(state.now()) {
+        Ok(()) => Ok(key),
+        Err(refusal) => {
+            let name = &key.name;
+            let detail = format!("{refusal}: the key named `{name}`, which the playground uses");
+            Err(Problem::new(Code::Forbidden, detail))
+        }
+    }
 }

@@ -62,7 +62,8 @@ fn of_operator(api: &mut web::ServiceConfig) {
     .service(
         at("/pause")
             .route(web::get().to(home::show_pause))
-            .route(web::put().to(home::set_pause)),
+            .route(web::put().to(home::set_pause))
+            .route(web::patch().to(home::change_pause)),
     );
 }
 
@@ -89,7 +90,8 @@ fn of_account(api: &mut web::ServiceConfig) {
                 .route(web::patch().to(people::change))
                 .route(web::delete().to(people::remove)),
         )
-        .service(at("/people/{person_id}/invitation").route(web::post().to(people::invite_again)));
+        .service(at("/people/{person_id}/invitation").route(web::post().to(people::invite_again)))
+        .service(at("/people/{person_id}/sessions").route(web::delete().to(people::sign_out)));
 }
 
 fn jobs(api: &mut web::ServiceConfig) {

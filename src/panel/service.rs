@@ -1,6 +1,7 @@
 //! The figures of the whole service, for all pages that show them.
 
 use crate::http::admin::stats;
+use crate::http::change::apart;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use actix_web::web::Data;
@@ -23,7 +24,13 @@ struct Kept {
 }
 
 /// The figures, gathered for everybody who looks at the same time. Each open page asks for them upon every hint.
+///
+/// They are gathered to the end also when whoever asked has left: the next one finds them, and begins nothing beside them.
 pub async fn figures(state: Data<AppState>) -> Result<Value, Problem> {
+    apart(gathered(state)).await
+}
+
+async fn gathered(state: Data<AppState>) -> Result<Value, Problem> {
     let mut kept = state.panel.figures.0.lock().await;
     let began = Instant::now();
     if let Some(it) = &*kept

@@ -1,8 +1,10 @@
 //! Signing in and out. Each has its line in the audit log, in the same commit; that a session is in use has none.
 
 use super::guard::{SignedIn, Who};
-use super::{cookie, form, passwords, people, tokens};
+use super::{cookie, form, passwords, tokens};
+use crate::http::admin::people;
 use crate::http::author::{Author, Subject, told};
+use crate::http::change::{Change, Turn};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use actix_web::http::header;
@@ -38,17 +40,11 @@ pub async fn sign_in_operator(
         ));
     }
     attempt.succeeded();
-    let _changing = state.panel.changing.lock().await;
+    let turn = state.panel.changing.take().await;
     let author = Author::of(Actor::Operator, &request, &state);
     let visitor = Visitor::Operator(shown);
-    begin(
-        &state,
-        visitor,
-        &Who::Operator,
-        Some(&author),
-        Writes::new(),
-    )
-    .await
+    let who = Who::Operator;
+    begin(&state, turn, visitor, &who, Some(&author), Writes::new()).await
 }
 
 /// `POST /session`: signs in with e-mail address and password.
@@ -70,24 +66,26 @@ pub async fn sign_in(
     if !state.panel.passwords.verify(password, hash.clone()).await? {
         return Err(wrong());
     }
-    let _changing = state.panel.changing.lock().await;
+    let turn = state.panel.changing.take().await;
     // Once more: the person may have been removed, or have another password, since it was looked at.
     let person = state.store.person_by_email(&email)?;
     let person = person.filter(|it| it.password == hash).ok_or_else(wrong)?;
     attempt.succeeded();
     let author = Author::of(Actor::Person(person.id.0), &request, &state);
-    begin_for(&state, &author, person, Writes::new()).await
+    begin_for(&state, turn, &author, person, Writes::new()).await
 }
 
-/// Begins a session of a person, in one commit with `writes`. The caller holds `changing`.
+/// Begins a session of a person, in one commit with `writes`.
 pub async fn begin_for(
     state: &AppState,
+    turn: Turn,
     author: &Author,
     person: Person,
     writes: Writes,
 ) -> Result<HttpResponse, Problem> {
     let visitor = Visitor::Person(person.account, person.id);
-    begin(state, visitor, &Who::Person(person), Some(author), writes).await
+    let who = Who::Person(person);
+    begin(state, turn, visitor, &who, Some(author), writes).await
 }
 
 /// What a session is about in the audit log: the person, or nobody for the operator.
@@ -107,6 +105,7 @@ fn subject(visitor: &Visitor) -> Subject {
 /// `author` signs in; without one it is another session of somebody who has.
 async fn begin(
     state: &AppState,
+    turn: Turn,
     visitor: Visitor,
     who: &Who,
     author: Option<&Author>,
@@ -132,7 +131,7 @@ async fn begin(
         let line = told(line, None, Some(json!({"expires_at": ends})));
         writes.push(state.store.add_audit(&line));
     }
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     let cookie = cookie::write(&state.public_url, &id, Session::LIFETIME.as_secs());
     Ok(HttpResponse::Created()
         .insert_header((header::SET_COOKIE, cookie))
@@ -141,17 +140,20 @@ async fn begin(
 
 /// Writes down that a session is in use, unless it has ended meanwhile.
 pub async fn record_use(state: web::Data<AppState>, id: Digest32) {
-    let _changing = state.panel.changing.lock().await;
+    let turn = state.panel.changing.take().await;
     let now = state.now();
     if let Ok(Some(session)) = state.store.session(&id)
         && session.is_alive(now)
+        // Of the calls that a page makes together, one is enough.
+        && session.is_stale(now)
     {
         let used = Session {
             seen_at: now,
             ..session
         };
         // A failure has ended the service by now.
-        let _ = state.commit(state.store.put_session(&id, &used)).await;
+        let writes = state.store.put_session(&id, &used);
+        let _ = state.commit(Change::in_turn(turn, writes)).await;
     }
 }
 
@@ -209,12 +211,12 @@ pub async fn sign_out(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _changing = state.panel.changing.lock().await;
+    let turn = state.panel.changing.take().await;
     let mut writes = state.store.remove_session(&visitor.id);
     let began = json!({"created_at": visitor.session.created_at.to_string()});
     let line = line(&state, &request, &visitor, Action::SessionEnd);
     writes.push(state.store.add_audit(&told(line, Some(began), None)));
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     Ok(gone(&state))
 }
 
@@ -224,7 +226,7 @@ pub async fn sign_out_everywhere(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _changing = state.panel.changing.lock().await;
+    let turn = state.panel.changing.take().await;
     let (mut writes, current) = match &visitor.who {
         Who::Operator => {
             let Generation(current) = state.store.operator_generation()?;
@@ -236,11 +238,8 @@ pub async fn sign_out_everywhere(
             let found = state.store.person(person.account, person.id)?;
             let person = found.ok_or_else(wrong)?;
             let current = person.generation;
-            let person = Person {
-                generation: current.wrapping_add(1),
-                ..person
-            };
-            (state.store.put_person(&person), current)
+            let writes = state.store.put_person(&people::signed_out(person));
+            (writes, current)
         }
     };
     writes.extend(state.store.remove_session(&visitor.id));
@@ -248,7 +247,7 @@ pub async fn sign_out_everywhere(
     let [before, after] = [current, current.wrapping_add(1)].map(|it| json!({"generation": it}));
     let line = told(line, Some(before), Some(after));
     writes.push(state.store.add_audit(&line));
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     Ok(gone(&state))
 }
 
@@ -276,7 +275,7 @@ pub async fn change_password(
     }
     attempt.succeeded();
     let hash = state.panel.passwords.hash(password).await?;
-    let _changing = state.panel.changing.lock().await;
+    let turn = state.panel.changing.take().await;
     let found = state.store.person(person.account, person.id)?;
     let before = found.filter(|it| it.password == kept).ok_or_else(wrong)?;
     let person = before.clone().with_password(hash);
@@ -290,7 +289,8 @@ pub async fn change_password(
             .add_audit(&told(line, Some(before), Some(after))),
     );
     let visitor = Visitor::Person(person.account, person.id);
-    begin(&state, visitor, &Who::Person(person), None, writes).await
+    let who = Who::Person(person);
+    begin(&state, turn, visitor, &who, None, writes).await
 }
 
 fn gone(state: &AppState) -> HttpResponse {
@@ -303,10 +303,11 @@ fn gone(state: &AppState) -> HttpResponse {
 pub async fn forget_old(state: &AppState) {
     let mut cursor = Vec::new();
     loop {
-        let _changing = state.panel.changing.lock().await;
+        let turn = state.panel.changing.take().await;
         match state.store.forget_sessions(state.now(), &cursor, STEP) {
             Ok((writes, next)) => {
-                if !writes.is_empty() && state.commit(writes).await.is_err() {
+                if !writes.is_empty() && state.commit(Change::in_turn(turn, writes)).await.is_err()
+                {
                     return;
                 }
                 cursor = next;

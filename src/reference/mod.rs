@@ -55,11 +55,11 @@ pub fn configure(service: &mut web::ServiceConfig) {
         );
 }
 
-async fn page(request: HttpRequest) -> HttpResponse {
+async fn page(request: HttpRequest) -> Result<HttpResponse, Problem> {
     assets::answer(&request, PARTS, &TAG, "index.html")
 }
 
-async fn part(request: HttpRequest) -> HttpResponse {
+async fn part(request: HttpRequest) -> Result<HttpResponse, Problem> {
     let name = request.match_info().get("name").unwrap_or_default();
     assets::answer(&request, PARTS, &TAG, name)
 }

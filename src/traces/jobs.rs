@@ -1,6 +1,7 @@
 //! What happens to jobs, as spans: the job, its wait in the queue, its runs with their tries, and the attempts of its delivery.
 //!
-//! Prompts, metadata and URLs are in none of them.
+//! Prompts, metadata and URLs are in none of them. So what a back end said is not either, which can repeat the prompt: a span says
+//! in one of our words how it ended, and the job's own record has the sentence.
 
 use super::exporter::Exporter;
 use super::ids::{self, SpanId};
@@ -70,7 +71,7 @@ impl Observer for JobTraces {
         }
         let (word, failure) = match run.end {
             RunEnd::Picture => ("picture", None),
-            RunEnd::Failed(error) => ("failed", Some(error.to_owned())),
+            RunEnd::Failed(ending) => ("failed", Some(ending.word().to_owned())),
             RunEnd::CutOff => ("cut_off", None),
         };
         span.attributes.push(("tintype.outcome", word.into()));
@@ -104,9 +105,12 @@ impl Observer for JobTraces {
             JobState::Failed {
                 started_at,
                 finished_at,
-                error,
                 ..
-            } => (*started_at, *finished_at, Some(error.clone())),
+            } => (
+                *started_at,
+                *finished_at,
+                Ending::of(job).map(|it| it.word().to_owned()),
+            ),
         };
         let (began, ended) = (Moment::from(job.created_at), Moment::from(finished));
         let root = ids::span_of(job.id);

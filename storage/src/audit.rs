@@ -2,6 +2,7 @@
 
 mod deliveries;
 mod people;
+mod places;
 mod tallies;
 
 use crate::domain::amount::Amount;
@@ -26,6 +27,8 @@ pub struct Report {
     pub deliveries: u64,
     /// Lines of the audit log.
     pub audit_entries: u64,
+    /// Records of all kinds.
+    pub records: u64,
     /// Sentences, one for each rule that is broken somewhere; no more than [`MAX_FAULTS`].
     pub faults: Vec<String>,
 }
@@ -122,14 +125,6 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         ));
     }
     store.each_key(|key| {
-        let spending = store.key_spending(key.id)?;
-        let (recorded, computed) = (
-            spending.total,
-            spent.get(&key.id).copied().unwrap_or_default(),
-        );
-        if let Some(fault) = spending.fault() {
-            report.fault(format!("key {} has {fault}", key.id));
-        }
         for retired in &key.retired {
             if store.key_of_retired(&retired.hash)? != Some(key.id) {
                 report.fault(format!("an earlier text of key {} is not found", key.id));
@@ -141,14 +136,9 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
                 key.id, key.account
             ));
         }
-        if recorded != computed {
-            report.fault(format!(
-                "key {} has spent {recorded} by its record, {computed} by its jobs",
-                key.id
-            ));
-        }
         Ok(())
     })?;
+    audit_spending(store, spent, &mut report)?;
     store.each_audit_entry(|id, entry| {
         report.audit_entries += 1;
         if entry.id != id {
@@ -167,7 +157,33 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
     deliveries::audit(store, &accounts, &mut report)?;
     people::audit(store, &accounts, &mut report)?;
     tallies::audit(store, &mut report)?;
+    places::audit(store, &mut report)?;
     Ok(report)
+}
+
+/// What keys have spent, against their done jobs; those that were removed included.
+fn audit_spending(
+    store: &Store,
+    mut computed: HashMap<KeyId, Amount>,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let differ = |id: KeyId, recorded: Amount, computed: Amount| {
+        format!("key {id} has spent {recorded} by its record, {computed} by its jobs")
+    };
+    store.each_spending(|id, spending| {
+        if let Some(fault) = spending.fault() {
+            report.fault(format!("key {id} has {fault}"));
+        }
+        let computed = computed.remove(&id).unwrap_or_default();
+        if spending.total != computed {
+            report.fault(differ(id, spending.total, computed));
+        }
+        Ok(())
+    })?;
+    for (id, computed) in computed {
+        report.fault(differ(id, Amount::ZERO, computed));
+    }
+    Ok(())
 }
 
 /// One entry, after all that are older and after all jobs.

@@ -7,5 +7,6 @@ pub mod audit;
 pub mod contract;
 pub mod domain;
 pub mod engine;
+pub mod export;
 pub mod store;
 pub mod tally;

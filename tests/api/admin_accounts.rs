@@ -342,3 +342,39 @@ fn the_ledger_tells_of_every_change_newest_first() {
         ]
     );
 }
+
+#[test]
+fn an_account_is_opened_once_under_one_idempotency_key() {
+    let server = Server::start();
+    let open = |balance: &str| {
+        let body = json!({"name": "studio", "balance": balance});
+        server
+            .admin("POST", "/accounts")
+            .json(&body)
+            .idempotent("order-7")
+    };
+    let first = open("25.00").expect(201);
+    assert_eq!(first.header("idempotent-replayed"), None);
+    let again = open("25.00").expect(201);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(again.json(), first.json());
+    open("26.00").refused(422, "idempotency_key_reused");
+    let list = server.admin("GET", "/accounts").expect(200).json();
+    assert_eq!(list["data"].as_array().unwrap().len(), 1);
+    let another = server.admin("POST", "/accounts");
+    let body = json!({"name": "studio", "balance": "25.00"});
+    assert_ne!(another.json(&body).expect(201).json(), first.json());
+}
+
+#[test]
+fn a_deposit_that_was_made_before_says_so() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let path = format!("/accounts/{}/deposits", customer.account);
+    let deposit = || {
+        let call = server.admin("POST", &path).idempotent("once");
+        call.json(&json!({"amount": "2.00"})).expect(201)
+    };
+    assert_eq!(deposit().header("idempotent-replayed"), None);
+    assert_eq!(deposit().header("idempotent-replayed"), Some("true"));
+}

@@ -2,6 +2,7 @@
 
 use crate::support::{Server, fox, fox_with};
 use serde_json::{Value, json};
+use std::time::Duration;
 
 fn ids(page: &Value) -> Vec<String> {
     let data = page["data"].as_array().unwrap();
@@ -65,12 +66,90 @@ fn stats_tell_of_queue_back_ends_and_throughput() {
     assert_eq!(stats["running"], 1);
     assert_eq!(stats["live_jobs"], 1);
     assert_eq!(stats["queued"], json!({"fast": 0, "quality": 0, "pro": 0}));
+    let counted = &stats["throughput"];
     assert_eq!(
-        stats["throughput"],
-        json!({"window_seconds": 3_600, "done": 1, "failed": 0})
+        (&counted["done"], &counted["failed"]),
+        (&json!(1), &json!(0))
     );
+    assert_eq!(counted["window_seconds"], 3_600);
+    assert!(counted["since"].is_string(), "{counted}");
     assert_eq!(stats["backends"][0]["name"], "builtin");
     assert_eq!(stats["backends"][0]["health"], "up");
     assert_eq!(stats["webhooks_pending"], 0);
     server.generator.release_all();
+}
+
+#[test]
+fn throughput_counts_what_ends_however_long_it_has_waited() {
+    let server = Server::start();
+    let ada = server.customer("10");
+    server.generator.hold();
+    let waiting = server.create(&ada);
+    server.job_once(&ada, &waiting, "processing");
+    server.clock.advance(Duration::from_secs(9 * 3_600));
+    server.generator.release_all();
+    server.job_once(&ada, &waiting, "done");
+    let done = || {
+        let stats = server.admin("GET", "/stats").expect(200).json();
+        stats["throughput"]["done"].clone()
+    };
+    assert_eq!(done(), 1);
+    server.clock.advance(Duration::from_secs(3_601));
+    assert_eq!(done(), 0);
+}
+
+#[test]
+fn the_customer_s_own_words_find_a_job_over_all_accounts() {
+    let server = Server::start();
+    let [ada, bob] = [server.customer("10"), server.customer("10")];
+    server.create(&bob);
+    let order = |number: u32| fox_with(json!({"metadata": {"order": number}}));
+    server
+        .generation(&ada, "/text-generations", &order(17))
+        .expect(202);
+    let wanted = server.generation(&ada, "/text-generations", &order(4_711));
+    let wanted = wanted.expect(202).job_id();
+    // Long enough to be stored apart from its record.
+    let long = fox_with(json!({"prompt": "a fox ".repeat(2_000), "metadata": {"order": 4_711}}));
+    let apart = server.generation(&bob, "/nb/text-generations", &long);
+    let apart = apart.expect(202).job_id();
+    let list = |query: &str| {
+        let path = format!("/jobs?{query}");
+        ids(&server.admin("GET", &path).expect(200).json())
+    };
+    assert_eq!(
+        list("metadata[order]=4711"),
+        [apart.as_str(), wanted.as_str()]
+    );
+    assert_eq!(list("metadata[order]=4711&tier=pro"), [wanted.as_str()]);
+    let of_key = format!("key={}&mode=text-to-image", ada.key_id);
+    assert_eq!(list(&of_key).len(), 2);
+}
+
+#[test]
+fn a_job_that_is_done_is_listed_with_its_picture() {
+    let server = Server::start();
+    let ada = server.customer("10");
+    let job = server.create(&ada);
+    server.job_once(&ada, &job, "done");
+    let list = server.admin("GET", "/jobs?status=done").expect(200).json();
+    let url = list["data"][0]["result"]["image_url"].as_str();
+    assert!(url.is_some_and(|it| it.contains(&job)), "{list}");
+}
+
+#[test]
+fn a_job_is_found_by_its_account_and_under_no_other() {
+    let server = Server::start();
+    let [ada, bob] = [server.customer("10"), server.customer("10")];
+    let job = server.create(&ada);
+    let path = |account: &str| format!("/jobs/{job}?account_id={account}");
+    let found = server.admin("GET", &path(&ada.account)).expect(200).json();
+    assert_eq!(found["job_id"], job);
+    server
+        .admin("GET", &path(&bob.account))
+        .refused(404, "not_found");
+    server.admin("GET", &path("ada")).invalid(&["account_id"]);
+    // Of no version that jobs have.
+    let foreign = "/jobs/550e8400-e29b-41d4-a716-446655440000";
+    server.admin("GET", foreign).refused(404, "not_found");
 }

@@ -14,6 +14,27 @@ fn from(server: &Server, customer: &Customer, forwarded: &str) -> u16 {
 }
 
 #[test]
+fn ipv4_ranges_that_are_written_as_ipv6_let_their_addresses_in() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    for range in ["::ffff:127.0.0.1", "::ffff:127.0.0.0/104"] {
+        let key = server.another_key(&customer.account, json!({"allowed_ips": [range]}));
+        server.get("/api/v1/balance").bearer(&key.key).expect(200);
+    }
+    let key = server.another_key(
+        &customer.account,
+        json!({"allowed_ips": ["::ffff:192.0.2.7"]}),
+    );
+    let shown = server
+        .admin("GET", &format!("/keys/{}", key.key_id))
+        .expect(200)
+        .json();
+    assert_eq!(shown["allowed_ips"], json!(["192.0.2.7/32"]));
+    let refused = server.get("/api/v1/balance").bearer(&key.key);
+    refused.refused(403, "address_not_allowed");
+}
+
+#[test]
 fn a_key_is_refused_from_an_address_of_none_of_its_ranges() {
     let server = Server::start();
     let elsewhere = server.customer_with("1.00", json!({"allowed_ips": ["192.0.2.0/24"]}));

@@ -81,7 +81,7 @@ fn a_faulty_key_is_not_made_and_a_faulty_change_changes_nothing() {
         (json!({"spend_limit": 1}), &["spend_limit"]),
         (
             json!({"rate_limit": {"per_second": 0, "burst": 1}}),
-            &["rate_limit"],
+            &["rate_limit.per_second"],
         ),
         (
             json!({"key": "x", "rate_limit": {"per_second": 1}}),
@@ -269,4 +269,29 @@ fn keys_and_what_they_spent_survive_a_restart() {
         .refused(402, "key_limit_reached");
     assert_eq!(patch(&server, &customer, json!({}))["spent"], "0.134");
     server.assert_settled();
+}
+
+#[test]
+fn the_first_key_is_made_once_in_the_life_of_the_service() {
+    let server = Server::start();
+    let first = || {
+        let system = actix_web::rt::System::new();
+        let key = system.block_on(tintype::first_run::key(server.inside()));
+        key.map_err(|_| "refused").unwrap()
+    };
+    let text = first().expect("a key");
+    assert_eq!(first(), None);
+    let accounts = server.admin("GET", "/accounts").expect(200).json();
+    let account = accounts["data"][0]["account_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    let keys = format!("/accounts/{account}/keys");
+    let keys = server.admin("GET", &keys).expect(200).json();
+    let id = keys["data"][0]["key_id"].as_str().unwrap().to_owned();
+    server.admin("DELETE", &format!("/keys/{id}")).expect(204);
+    let call = server.get("/api/v1/balance").bearer(&text);
+    call.refused(401, "unauthorized");
+    // Whoever has removed all keys wants no new one in a log.
+    assert_eq!(first(), None);
 }

@@ -142,3 +142,26 @@ fn the_models_tell_why_they_are_paused() {
     put(&server, json!({"project": true, "reason": "moving house"}));
     assert_eq!(told(), [(); 3].map(|()| Some("moving house".into())));
 }
+
+#[test]
+fn turning_one_switch_leaves_those_of_others_as_they_are() {
+    let server = Server::start();
+    put(
+        &server,
+        json!({"tiers": {"fast": true}, "reason": "new weights"}),
+    );
+    let patch = |body: Value| {
+        let change = server.admin("PATCH", "/pause").json(&body);
+        change.expect(200).json()
+    };
+    let both = patch(json!({"tiers": {"pro": true}, "reason": "repair"}));
+    let paused = json!({"fast": true, "quality": false, "pro": true});
+    assert_eq!(both["tiers"], paused);
+    assert_eq!(both["reasons"]["fast"], "new weights");
+    assert_eq!(both["reasons"]["pro"], "repair");
+    let rest = patch(json!({"tiers": {"fast": false}}));
+    assert_eq!(rest["tiers"]["fast"], false);
+    assert_eq!(rest["reasons"]["pro"], "repair");
+    assert!(rest["reasons"]["fast"].is_null());
+    assert_eq!(patch(json!({})), rest);
+}

@@ -5,7 +5,7 @@ use crate::support::{ENDPOINTS, Server, fox, fox_with};
 use serde_json::json;
 
 /// Every path that the two interfaces have, with what it takes. `J`, `A` and `K` stand for ids.
-const ROUTES: [(&str, &str); 13] = [
+const ROUTES: [(&str, &str); 14] = [
     ("/api/v1/text-generations", "POST"),
     ("/api/v1/jobs/J", "DELETE, GET, HEAD"),
     ("/api/v1/balance", "GET, HEAD"),
@@ -16,7 +16,8 @@ const ROUTES: [(&str, &str); 13] = [
     ("/admin/v1/accounts/A/keys", "GET, POST"),
     ("/admin/v1/keys/K", "DELETE, GET, PATCH"),
     ("/admin/v1/keys/K/rotate", "POST"),
-    ("/admin/v1/pause", "GET, PUT"),
+    ("/admin/v1/accounts/A/people", "GET, POST"),
+    ("/admin/v1/pause", "GET, PATCH, PUT"),
     ("/admin/v1/audit", "GET"),
     ("/healthz", "GET, HEAD"),
 ];

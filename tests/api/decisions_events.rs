@@ -26,7 +26,8 @@ fn hears(wire: &mut Wire, text: &str) {
 
 /// Ids, and the jobs that the data lines hold.
 fn parsed(text: &str) -> Vec<(String, Value)> {
-    let blocks = text.split("\n\n").filter(|block| block.contains("data: "));
+    let blocks = text.split("\n\n");
+    let blocks = blocks.filter(|it| it.contains("data: ") && !it.contains("event: queue"));
     blocks
         .map(|block| {
             let field = |name: &str| {
@@ -82,6 +83,60 @@ fn each_state_is_told_and_the_terminal_one_ends_the_stream() {
         "the data is the Job"
     );
     listeners(&server, &job, 0);
+}
+
+#[test]
+fn the_place_in_the_queue_is_told_as_it_changes() {
+    let server = Server::with(one_at_a_time());
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let running = server.create(&customer);
+    server.job_once(&customer, &running, "processing");
+    let [first, second, job] = std::array::from_fn(|_| server.create(&customer));
+    let mut wire = listening(&server, &events(&server, &customer, &job));
+    hears(&mut wire, "\"queue_position\":3");
+    server
+        .native(&customer, "DELETE", &format!("/jobs/{first}"))
+        .expect(200);
+    let told = |place| {
+        format!("event: queue\ndata: {{\"job_id\":\"{job}\",\"queue_position\":{place}}}\n\n")
+    };
+    hears(&mut wire, &told(2));
+    // One who comes back hears at once what it may have missed, for that has no id to come back with.
+    let resumed = events(&server, &customer, &job).header("Last-Event-ID", "1");
+    let mut resumed = listening(&server, &resumed);
+    hears(&mut resumed, &format!("retry: 2000\n\n{}", told(2)));
+    server
+        .native(&customer, "DELETE", &format!("/jobs/{second}"))
+        .expect(200);
+    hears(&mut wire, &told(1));
+    server.generator.release_all();
+    let text = wire.answer_to("GET").unwrap().text();
+    assert_eq!(text.matches("event: queue").count(), 2, "each once: {text}");
+    let states = parsed(&text);
+    assert_eq!(statuses(&states).first(), Some(&"queued"));
+    assert_eq!(statuses(&states).last(), Some(&"done"));
+}
+
+#[test]
+fn an_id_of_another_job_s_stream_neither_ends_this_one_nor_hides_a_state() {
+    let server = Server::with(one_at_a_time());
+    server.generator.hold();
+    let customer = server.customer("1.00");
+    let running = server.create(&customer);
+    server.job_once(&customer, &running, "processing");
+    let queued = server.create(&customer);
+    for (job, id, state) in [
+        (&running, "3", "processing"),
+        (&queued, "3", "queued"),
+        (&queued, "2", "queued"),
+    ] {
+        let request = events(&server, &customer, job).header("Last-Event-ID", id);
+        let mut wire = listening(&server, &request);
+        hears(&mut wire, &format!("\"status\":\"{state}\""));
+    }
+    server.generator.release_all();
+    server.assert_settled();
 }
 
 #[test]

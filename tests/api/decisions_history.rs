@@ -236,6 +236,40 @@ fn a_range_holds_what_was_accepted_after_the_clock_was_set_back() {
 }
 
 #[test]
+fn words_that_were_lost_hide_no_other_job() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    let large = || {
+        let long = json!({"prompt": "x".repeat(20_000), "metadata": {"order": "4711"}});
+        let body = fox_with(long);
+        let accepted = server.generation(&customer, PRO, &body).expect(202);
+        let job = accepted.job_id();
+        server.job_once(&customer, &job, "done");
+        job
+    };
+    let lost = large();
+    let words = server.objects().join("words");
+    std::fs::remove_dir_all(&words).unwrap();
+    let kept = large();
+    assert_eq!(
+        all(&server, &customer, "metadata[order]=4711"),
+        [kept.as_str()]
+    );
+    let shown = |job: &str| server.admin("GET", &format!("/jobs/{job}"));
+    assert_eq!(shown(&lost).expect(200).json()["prompt"], Value::Null);
+    assert!(shown(&kept).expect(200).json()["prompt"].is_string());
+    // A store that does not answer is another matter: nothing is known to be gone.
+    std::fs::remove_dir_all(&words).unwrap();
+    std::fs::write(&words, "in the way").unwrap();
+    server
+        .native(&customer, "GET", "/jobs?metadata[order]=4711")
+        .refused(502, "storage_unavailable");
+    shown(&kept).refused(502, "storage_unavailable");
+    let listed = server.admin("GET", "/jobs").expect(200).json();
+    assert_eq!(listed["data"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn metadata_is_found_by_its_members() {
     let server = Server::start();
     let customer = server.customer("10.00");

@@ -47,6 +47,25 @@ fn one_call_too_many_is_429_until_there_is_room_again() {
 }
 
 #[test]
+fn a_read_with_a_wrong_parameter_is_told_so_before_it_is_told_to_slow_down() {
+    let server = Server::start();
+    let customer = limited(&server);
+    let job = server.create(&customer);
+    server.native(&customer, "GET", "/balance").expect(200);
+    for path in [
+        "/jobs?limit=0",
+        "/transactions?limit=0",
+        &format!("/jobs/{job}?wait=x"),
+    ] {
+        let call = server.native(&customer, "GET", path);
+        call.refused(422, "validation_failed");
+    }
+    server
+        .native(&customer, "GET", "/jobs")
+        .refused(429, "rate_limited");
+}
+
+#[test]
 fn every_call_of_the_interface_is_limited() {
     let server = Server::start();
     let customer = limited(&server);

@@ -20,9 +20,10 @@ use uuid::Uuid;
 const WALL: &str = "internal";
 
 /// What only the signer of a bucket can cause.
-const SIGNER: [&str; 2] = [
+const SIGNER: [&str; 3] = [
     "GET /api/v1/jobs/{job_id} storage_unavailable",
     "GET /admin/v1/jobs/{job_id} storage_unavailable",
+    "GET /admin/v1/jobs storage_unavailable",
 ];
 
 fn described(contract: &Contract) -> Words {
@@ -56,6 +57,10 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
     let path = format!("/accounts/{}/webhooks", customer.account);
     let hook = server.admin("POST", &path).json(&hook).expect(201).json();
     let hook = hook["webhook_id"].as_str().unwrap().to_owned();
+    let somebody = json!({"email": "bob@example.com", "role": "viewer"});
+    let path = format!("/accounts/{}/people", customer.account);
+    let person = server.admin("POST", &path).json(&somebody);
+    let person = person.expect(201).json();
     let delivery = server
         .admin("POST", &format!("/webhooks/{hook}/test"))
         .expect(202)
@@ -65,6 +70,10 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
         ("key_id", customer.key_id.clone()),
         ("job_id", job),
         ("webhook_id", hook),
+        (
+            "person_id",
+            person["person_id"].as_str().unwrap().to_owned(),
+        ),
         (
             "delivery_id",
             delivery["delivery_id"].as_str().unwrap().to_owned(),

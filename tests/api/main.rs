@@ -12,6 +12,8 @@ mod admin_key_rotation;
 mod admin_keys;
 mod admin_lists;
 mod admin_pause;
+mod admin_people;
+mod callers_who_leave;
 mod decisions_bodies;
 mod decisions_callbacks;
 mod decisions_cancel;

@@ -19,6 +19,7 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("PATCH", "/people/{person_id}", true),
     ("DELETE", "/people/{person_id}", true),
     ("POST", "/people/{person_id}/invitation", true),
+    ("DELETE", "/people/{person_id}/sessions", true),
     ("GET", "/jobs", false),
     ("GET", "/jobs/{job_id}", false),
     ("DELETE", "/jobs/{job_id}", false),
@@ -55,16 +56,19 @@ const OF_OPERATOR: &[(&str, &str)] = &[
     ("GET", "/events"),
     ("GET", "/pause"),
     ("PUT", "/pause"),
+    ("PATCH", "/pause"),
 ];
 
 /// Calls for whoever comes, or about one's own session: tested where sessions are.
-const OF_VISITORS: &[&str] = &[
-    "/session",
-    "/session/operator",
-    "/session/password",
-    "/sessions",
-    "/invitation",
-    "/invitation/accept",
+const OF_VISITORS: &[(&str, &str)] = &[
+    ("GET", "/session"),
+    ("POST", "/session"),
+    ("DELETE", "/session"),
+    ("POST", "/session/operator"),
+    ("POST", "/session/password"),
+    ("DELETE", "/sessions"),
+    ("POST", "/invitation"),
+    ("POST", "/invitation/accept"),
 ];
 
 /// An account in which there is one of everything.
@@ -150,12 +154,13 @@ fn every_route_of_the_panel_is_walked_here() {
             let upper = method.to_uppercase();
             let known = OF_ACCOUNT.iter().any(|it| (it.0, it.1) == (&upper, path))
                 || OF_OPERATOR.contains(&(&upper, path))
-                || OF_VISITORS.contains(&path);
+                || OF_VISITORS.contains(&(&upper, path));
             assert!(known, "{upper} {path}");
             walked += 1;
         }
     }
-    assert!(walked >= OF_ACCOUNT.len() + OF_OPERATOR.len(), "{walked}");
+    let listed = OF_ACCOUNT.len() + OF_OPERATOR.len() + OF_VISITORS.len();
+    assert_eq!(walked, listed);
 }
 
 #[test]
@@ -245,9 +250,13 @@ fn a_change_that_another_site_sets_off_is_refused() {
         &[("X-Tintype-Panel", "1"), ("Origin", "null")],
     ];
     let account = &full.customer.account;
-    let changes = OF_ACCOUNT.iter().filter(|it| it.0 != "GET");
-    for (method, template, _) in changes {
-        let path = format!("/panel/api{}", full.path(account, template));
+    let of_account = OF_ACCOUNT.iter();
+    let of_account = of_account.map(|it| (it.0, full.path(account, it.1)));
+    let others = OF_OPERATOR.iter().chain(OF_VISITORS);
+    let others = others.map(|it| (it.0, it.1.to_owned()));
+    let changes = of_account.chain(others).filter(|it| it.0 != "GET");
+    for (method, path) in changes {
+        let path = format!("/panel/api{path}");
         for headers in forged {
             let mut request = full.server.call(method, &path).header("Cookie", cookie);
             for (name, value) in *headers {
@@ -278,6 +287,21 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     server.job_once(&customer, &job, "done");
     server.assert_money(&customer, "0.066", "0.00", "0.066");
     form(&fox()).refused(402, "insufficient_balance");
+    let lines = server.admin("GET", "/audit?action=job.create").expect(200);
+    let lines = lines.json()["data"].as_array().unwrap().clone();
+    assert_eq!(lines.len(), 1);
+    assert_eq!(
+        (&lines[0]["subject_id"], &lines[0]["actor"]),
+        (&json!(job), &json!("person"))
+    );
+    assert_eq!(lines[0]["after"]["price"], "0.134");
+    let by = lines[0]["person_id"].as_str().unwrap();
+    let theirs = format!("/audit?action=job&person_id={by}");
+    let found = server.admin("GET", &theirs).expect(200).json();
+    assert_eq!(found["data"].as_array().unwrap().len(), 1);
+    let others = format!("/audit?person_id={}", customer.account);
+    let found = server.admin("GET", &others).expect(200).json();
+    assert_eq!(found["data"], json!([]));
     let keys = format!("/accounts/{}/keys", customer.account);
     let keys = owner.call(&server, "GET", &keys).expect(200).json();
     let named: Vec<_> = keys["data"].as_array().unwrap().iter().collect();
@@ -289,6 +313,42 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     let off = server.admin("PATCH", &path).json(&json!({"active": false}));
     off.expect(200);
     form(&fox()).refused(403, "forbidden");
+}
+
+#[test]
+fn a_picture_is_paid_for_once_however_often_its_form_is_sent() {
+    let server = Server::start();
+    let customer = server.customer("9.00");
+    // A key that somebody has happened to give that name is left alone.
+    let other = server.another_key(&customer.account, json!({"name": "panel"}));
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let path = format!("/accounts/{}/generations/pro", customer.account);
+    let form = |image: &[u8]| {
+        let request = json!({"prompt": "the same in autumn", "aspect_ratio": "auto"});
+        let mut form = format!(
+            "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{request}\r\n--b\r\n\
+             Content-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n"
+        )
+        .into_bytes();
+        form.extend_from_slice(image);
+        form.extend_from_slice(b"\r\n--b--\r\n");
+        owner
+            .call(&server, "POST", &path)
+            .idempotent("one-press")
+            .bytes("multipart/form-data; boundary=b", &form)
+    };
+    let (wide, high) = (png(320, 200), png(200, 320));
+    let first = form(&wide).expect(202);
+    let again = form(&wide).expect(202);
+    assert_eq!(again.job_id(), first.job_id());
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    form(&high).refused(422, "idempotency_key_reused");
+    server.job_once(&customer, &first.job_id(), "done");
+    let lines = server.admin("GET", "/audit?action=job.create").expect(200);
+    assert_eq!(lines.json()["data"].as_array().unwrap().len(), 1);
+    let key = format!("/keys/{}", other.key_id);
+    let key = server.admin("GET", &key).expect(200).json();
+    assert_eq!(key["spent"], "0.00");
 }
 
 #[test]

@@ -69,6 +69,7 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/deliveries/{delivery_id}", None, 200),
         ("GET", "/deliveries/{delivery_id}/sent", None, 200),
         ("POST", "/deliveries/{delivery_id}/redeliver", None, 202),
+        ("DELETE", "/people/{person_id}/sessions", None, 204),
         ("DELETE", "/people/{person_id}", None, 204),
         ("DELETE", "/keys/{key_id}", None, 204),
         ("DELETE", "/webhooks/{webhook_id}", None, 204),

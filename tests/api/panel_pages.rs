@@ -4,8 +4,11 @@ use crate::support::poll::until_some;
 use crate::support::{Browser, Customer, Options, Server, fox_with, until};
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype_storage::domain::ids::TransactionId;
+use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::signature::x_signature;
+use tintype_storage::engine::commit_and_wait;
 
 const DAY: Duration = Duration::from_secs(86_400);
 
@@ -183,6 +186,30 @@ fn the_ledger_is_filtered_by_kind_and_moment_in_the_list_and_in_the_file() {
     );
     let found = desk.server.admin("GET", &path).expect(200).json();
     assert_eq!(found["data"].as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_ledger_of_any_length_is_given_whole() {
+    let desk = Desk::new(Options::new());
+    let inside = desk.server.inside();
+    let (store, ids) = (&inside.store, &inside.system.accounts().context().ids);
+    let account = desk.customer.account.parse().unwrap();
+    let account = store.account(account).unwrap().unwrap();
+    let newest = store.ledger(account.id, 1, None).unwrap().items.remove(0);
+    let line = |_| {
+        let entry = LedgerEntry {
+            id: TransactionId(ids.next(newest.created_at)),
+            ..newest.clone()
+        };
+        store.open_account(&account, Some(&entry)).remove(1)
+    };
+    let lines = 101_500;
+    let writes = (0..lines).map(line).collect();
+    commit_and_wait(&**store.engine(), writes).unwrap();
+    let path = format!("/accounts/{}/ledger.csv", account.id);
+    let file = desk.browser.call(&desk.server, "GET", &path).expect(200);
+    // With its head, and the deposit that the account began with.
+    assert_eq!(file.text().lines().count(), lines + 2);
 }
 
 #[test]

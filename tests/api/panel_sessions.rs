@@ -1,7 +1,7 @@
 //! Signing in to the panel: passwords, invitations, the cookie, and the ends of a session.
 
 use crate::support::panel::PASSWORD;
-use crate::support::{Browser, Options, Server};
+use crate::support::{Browser, Options, Server, until};
 use serde_json::json;
 use std::time::Duration;
 
@@ -84,7 +84,23 @@ fn a_wrong_password_and_an_unknown_person_are_told_alike_and_counted() {
 }
 
 #[test]
-fn a_session_ends_by_signing_out_by_idleness_and_by_age() {
+fn use_prolongs_a_session_up_to_its_age() {
+    let server = Server::start();
+    let browser = server.operators_browser();
+    let commits = || server.inside().store.engine().stats().commits;
+    // Two weeks, in steps that are shorter than what ends a session that nobody uses.
+    for _ in 0..30 {
+        server.clock.advance(HOUR * 11);
+        let before = commits();
+        assert_eq!(status_of(&server, &browser), 200);
+        until("the use is written down", || commits() > before);
+    }
+    server.clock.advance(HOUR * 6);
+    assert_eq!(status_of(&server, &browser), 401);
+}
+
+#[test]
+fn a_session_ends_by_signing_out_and_by_idleness() {
     let server = Server::start();
     let [first, second] = [server.operators_browser(), server.operators_browser()];
     assert_eq!(
@@ -157,17 +173,15 @@ fn whoever_is_removed_is_out_at_once_and_sessions_outlive_a_restart() {
 #[test]
 fn the_pages_come_with_a_policy_that_lets_nothing_in() {
     let server = Server::start();
-    for path in [
-        "/panel",
-        "/panel/",
-        "/panel/assets/app.js",
-        "/panel/assets/no.js",
-    ] {
+    for path in ["/panel", "/panel/", "/panel/assets/app.js"] {
         let answer = server.get(path).send();
         let policy = answer.header("content-security-policy").unwrap();
         assert!(policy.starts_with("default-src 'none'; script-src 'self'; style-src 'self';"));
         assert!(!policy.contains("unsafe"), "{policy}");
         assert_eq!(answer.header("x-content-type-options"), Some("nosniff"));
+    }
+    for path in ["/panel/assets/no.js", "/docs/assets/no.js"] {
+        server.get(path).refused(404, "not_found");
     }
     let first = server.get("/panel/assets/app.js").expect(200);
     let tag = first.header("etag").unwrap();

@@ -39,14 +39,27 @@ fn hostile_35_keys_and_the_token_appear_neither_in_the_log_nor_in_answers() {
         .expect(201)
         .json();
     let inactive = inactive["api_key"].as_str().unwrap().to_owned();
+    let people = format!("/accounts/{account}/people");
+    let invited = admin("POST", &people)
+        .json(&json!({"email": "a@shop.example", "role": "owner"}))
+        .expect(201)
+        .json();
+    let link = invited["invitation_url"].as_str().unwrap();
+    let link = link.rsplit('/').next().unwrap().to_owned();
     let secrets = [
         key.as_str(),
+        &link,
         &inactive,
         ADMIN_TOKEN,
         "the-back-ends-own-key-0123456789",
     ];
 
-    let mut calls = vec![admin("GET", &keys), admin("GET", "/accounts")];
+    let mut calls = vec![
+        admin("GET", &keys),
+        admin("GET", "/accounts"),
+        admin("GET", &people),
+        admin("GET", "/audit"),
+    ];
     for secret in secrets {
         let native = |method: &str, path: &str| {
             process

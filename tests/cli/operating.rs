@@ -117,6 +117,116 @@ fn a_key_from_its_making_to_its_end() {
 }
 
 #[test]
+fn a_ledger_as_a_table_in_parts_and_as_a_file() {
+    let service = Service::start();
+    for amount in ["1.00", "2.00", "-0.50"] {
+        service.ask(&["deposit", "add", amount, "--reference", "a, b"]);
+    }
+    let listed = service.ask(&["account", "ledger"]);
+    assert!(listed.starts_with("AT"), "{listed}");
+    assert_eq!(listed.lines().count(), 5);
+    let part = service.json(&["account", "ledger", "--limit", "2"]);
+    let cursor = part["next_cursor"].as_str().expect("more of it");
+    let rest = service.json(&["account", "ledger", "--cursor", cursor]);
+    assert_eq!(rest["data"].as_array().unwrap().len(), 2);
+    assert_eq!(rest["next_cursor"], Value::Null);
+    let short = service.command(&["account", "ledger", "--limit", "2"]);
+    let short = run(short, b"");
+    assert!(short.err.contains(cursor), "{short:?}");
+    let file = service.ask(&["account", "ledger", "--csv", "--kind", "adjustment"]);
+    let lines: Vec<&str> = file.lines().collect();
+    assert_eq!(lines.len(), 2, "{file}");
+    assert!(
+        lines[1].contains(",adjustment,-0.50,102.50,,\"a, b\","),
+        "{file}"
+    );
+    service.stop();
+}
+
+#[test]
+fn people_from_their_invitation_to_their_end() {
+    let service = Service::start();
+    let invited = service.ask(&["person", "invite", "ada@shop.example", "--role", "owner"]);
+    let id = fact(&invited, "person").to_owned();
+    assert!(fact(&invited, "link ").contains("/panel#/invitation/"));
+    let listed = service.ask(&["person", "list"]);
+    assert!(listed.contains("ada@shop.example") && listed.contains("invited"));
+    assert!(!listed.contains("/panel#"));
+    let changed = service.json(&["person", "change", &id, "--role", "viewer"]);
+    assert_eq!(changed["role"], "viewer");
+    let link = service.json(&["person", "link", &id, "--revoke"]);
+    assert!(link["invitation_url"].is_string());
+    assert_eq!(
+        fact(&service.ask(&["person", "show", &id]), "role"),
+        "viewer"
+    );
+    let out = service.ask(&["person", "sign-out", &id]);
+    assert_eq!(out, format!("signed out {id}\n"));
+    assert_eq!(
+        service.ask(&["person", "rm", &id]),
+        format!("removed {id}\n")
+    );
+    let said = run(service.command(&["person", "show", &id]), b"").bad();
+    assert!(said.contains("no such person"), "{said}");
+    service.stop();
+}
+
+#[test]
+fn a_webhook_is_shown_and_changed() {
+    let service = Service::start();
+    let added = service.json(&["webhook", "add", "https://example.com/a"]);
+    let id = added["webhook_id"].as_str().unwrap();
+    let shown = service.ask(&["webhook", "show", id]);
+    assert_eq!(fact(&shown, "secret"), added["secret"].as_str().unwrap());
+    let changed = service.ask(&["webhook", "change", id, "--encoding", "utf8"]);
+    assert_eq!(fact(&changed, "encoding"), "utf8");
+    assert_eq!(fact(&changed, "url"), "https://example.com/a");
+    let nothing = run(service.command(&["webhook", "change", id]), b"");
+    assert_eq!(nothing.code, Some(2), "{nothing:?}");
+    service.stop();
+}
+
+#[test]
+fn jobs_and_figures_of_a_real_server() {
+    let service = Service::start();
+    service.ask(&["pause", "set", "pro"]);
+    let key = service.json(&["key", "add", "ci"]);
+    let key = key["api_key"].as_str().unwrap();
+    let picture = service.directory.path().join("fox.png");
+    let picture = picture.to_str().unwrap();
+    let words = [
+        "generate",
+        "a fox",
+        "-o",
+        picture,
+        "--tier",
+        "fast",
+        "--server",
+        &service.url,
+    ];
+    let without = run(tintype(service.directory.path(), &words), b"").bad();
+    assert!(without.contains("TINTYPE_KEY"), "{without}");
+    let mut generate = tintype(service.directory.path(), &words);
+    generate.env("TINTYPE_KEY", key);
+    run(generate, b"").good();
+    let listed = service.json(&["job", "list", "--status", "done", "--tier", "fast"]);
+    let job = &listed["data"][0];
+    assert_eq!(job["prompt"], "a fox");
+    let id = job["job_id"].as_str().unwrap();
+    assert!(service.ask(&["job", "list"]).contains(id));
+    let shown = service.ask(&["job", "show", id, "--account", "default"]);
+    assert_eq!(fact(&shown, "status"), "done");
+    assert!(fact(&shown, "picture").contains("/files/"));
+    let late = run(service.command(&["job", "cancel", id]), b"").bad();
+    assert!(late.contains("done"), "{late}");
+    let none = service.json(&["job", "list", "--metadata", "order=7"]);
+    assert_eq!(none["data"], json!([]));
+    let stats = service.ask(&["stats"]);
+    assert_eq!(fact(&stats, "throughput done"), "1");
+    service.stop();
+}
+
+#[test]
 fn the_switches_with_their_reasons() {
     let service = Service::start();
     let set = service.ask(&["pause", "set", "fast", "--reason", "new weights"]);

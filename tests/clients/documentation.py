@@ -22,6 +22,8 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "clients/python/README.md", "clients/typescript/README.md", "docs/clients.md"]
 TABLE = "src/http/snapshots/tintype__http__problem__tests__the_table_of_codes.snap"
 SECRET = "TINTYPE_WEBHOOK_SECRET"
+# What a program ends with that is asked to look at its money first.
+POOR = "time to pay in"
 COMPILE = ["--strict", "--target", "ES2022", "--module", "NodeNext", "--types", "node", "--noUncheckedIndexedAccess"]
 
 
@@ -33,9 +35,9 @@ def call(method: str, path: str, body: dict, token: str = "TINTYPE_ADMIN_TOKEN")
         return json.load(answer)
 
 
-def account() -> tuple[str, str]:
+def account(balance: str = "10.00") -> tuple[str, str]:
     """The id and a key of a fresh account."""
-    made = call("POST", "/admin/v1/accounts", {"name": "documentation", "balance": "10.00"})["account_id"]
+    made = call("POST", "/admin/v1/accounts", {"name": "documentation", "balance": balance})["account_id"]
     return made, call("POST", f"/admin/v1/accounts/{made}/keys", {"name": "documentation"})["api_key"]
 
 
@@ -45,6 +47,13 @@ def runs(command: list[str], text: str, directory: pathlib.Path) -> bool:
     ended = subprocess.run(command, cwd=directory, env=environment, timeout=120, stdout=subprocess.PIPE)
     pictures = [directory / name for name in re.findall(r'"([\w-]+\.png)"', text)]
     return ended.returncode == 0 and all(it.exists() and it.read_bytes().startswith(b"\x89PNG") for it in pictures)
+
+
+def tells_that_it_is_poor(command: list[str], directory: pathlib.Path) -> bool:
+    """Does the program say so where there is no money, and nothing else?"""
+    environment = {**os.environ, "TINTYPE_KEY": account(balance="0.01")[1]}
+    ended = subprocess.run(command, cwd=directory, env=environment, timeout=120, stderr=subprocess.PIPE, text=True)
+    return ended.returncode == 1 and ended.stderr == f"{POOR}\n"
 
 
 def free_port() -> int:
@@ -117,6 +126,8 @@ def main() -> int:
                 passed += 1
             else:
                 wrong.append(where)
+            if f'SystemExit("{POOR}")' in text and not tells_that_it_is_poor(command, directory):
+                wrong.append(f"{where}, without money")
     for fault in wrong:
         print(f"FAILED {fault}")
     print(f"{passed} passed, {len(wrong)} failed")

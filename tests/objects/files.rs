@@ -2,9 +2,10 @@
 //! answer to HEAD, paths as they stand on the wire, and clients that go away.
 
 use actix_web::dev::ServerHandle;
-use actix_web::{App, HttpServer, web};
+use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use bytes::Bytes;
 use chrono::Utc;
+use tintype::http::problem::Problem;
 use tintype::images::serve;
 use tintype::images::{FileSigningKey, Images};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -21,6 +22,12 @@ struct Server {
     _dir: tempfile::TempDir,
 }
 
+/// The route as the service has it, with its errors.
+async fn file(request: HttpRequest, images: web::Data<Images>) -> HttpResponse {
+    let outcome = serve::answer(&request, &images, Utc::now()).await;
+    outcome.unwrap_or_else(|error| Problem::from(error).render("the-request"))
+}
+
 impl Server {
     async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
@@ -32,8 +39,8 @@ impl Server {
         let server = HttpServer::new(move || {
             App::new().app_data(data.clone()).service(
                 web::resource(serve::ROUTE)
-                    .route(web::get().to(serve::file))
-                    .route(web::head().to(serve::file)),
+                    .route(web::get().to(file))
+                    .route(web::head().to(file)),
             )
         })
         .workers(1)

@@ -1,6 +1,7 @@
 //! The object store against real servers on loopback: one that speaks S3 and checks every
 //! signature, several that fail, and the download route over HTTP.
 
+mod backup;
 mod faults;
 mod files;
 mod s3;

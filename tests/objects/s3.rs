@@ -17,13 +17,13 @@ use super::{ACCESS_KEY, DAY, Duration, SECRET_KEY, http, open};
 const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
 
 /// A server with the bucket `pictures`, whose objects are files below `dir`.
-struct S3 {
-    endpoint: String,
-    dir: tempfile::TempDir,
+pub struct S3 {
+    pub endpoint: String,
+    pub dir: tempfile::TempDir,
 }
 
 impl S3 {
-    async fn start() -> Self {
+    pub async fn start() -> Self {
         let dir = tempfile::tempdir().unwrap();
         std::fs::create_dir(dir.path().join("pictures")).unwrap();
         let files = s3s_fs::FileSystem::new(dir.path()).unwrap();

@@ -8,7 +8,8 @@ use fantoccini::{Client, ClientBuilder, Locator};
 use hyper::Method;
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Map, Value, json};
-use std::net::TcpListener;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
@@ -23,8 +24,61 @@ pub struct Browser {
     /// The connection to it.
     pub client: Client,
     base: String,
-    driver: Child,
+    // Before the profile: the browser writes to it until its end.
+    _driver: Driver,
     _profile: TempDir,
+}
+
+/// The program that the browser is driven by. The browser ends with it, also when a test fails.
+struct Driver {
+    process: Child,
+    port: u16,
+    session: Option<String>,
+}
+
+impl Driver {
+    fn start() -> Self {
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|it| it.local_addr())
+            .expect("a free port")
+            .port();
+        let process = Command::new("chromedriver")
+            .arg(format!("--port={port}"))
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("chromedriver: install chromium-driver");
+        Self {
+            process,
+            port,
+            session: None,
+        }
+    }
+
+    /// Ends the browser: a driver that is killed leaves it behind. Without the client, whose runtime may be gone.
+    fn end_session(&self) -> std::io::Result<()> {
+        let Some(session) = &self.session else {
+            return Ok(());
+        };
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        let call = format!(
+            "DELETE /session/{session} HTTP/1.1\r\nHost: 127.0.0.1:{}\r\nConnection: close\r\n\r\n",
+            self.port
+        );
+        stream.write_all(call.as_bytes())?;
+        // It answers once the browser has ended.
+        stream.read_to_end(&mut Vec::new()).map(|_| ())
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        // Both may have ended by themselves.
+        let _ = self.end_session();
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
 }
 
 /// A command that WebDriver itself does not have.
@@ -61,6 +115,7 @@ fn capabilities(profile: &TempDir) -> Map<String, Value> {
         &profile,
     ];
     let wanted = json!({
+        "timeouts": {"script": PATIENCE.as_millis() as u64},
         "goog:loggingPrefs": {"browser": "ALL"},
         "goog:chromeOptions": {"args": arguments},
     });
@@ -71,18 +126,9 @@ impl Browser {
     /// Starts one on an empty profile.
     pub async fn start(base: &str) -> Self {
         let profile = tempfile::tempdir().expect("a directory");
-        let port = TcpListener::bind("127.0.0.1:0")
-            .and_then(|it| it.local_addr())
-            .expect("a free port")
-            .port();
-        let driver = Command::new("chromedriver")
-            .arg(format!("--port={port}"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("chromedriver: install chromium-driver");
+        let mut driver = Driver::start();
         let deadline = Instant::now() + PATIENCE;
-        let address = format!("http://127.0.0.1:{port}");
+        let address = format!("http://127.0.0.1:{}", driver.port);
         let client = loop {
             let mut builder = ClientBuilder::new(HttpConnector::new());
             builder.capabilities(capabilities(&profile));
@@ -92,10 +138,11 @@ impl Browser {
             }
             tokio::time::sleep(POLL).await;
         };
+        driver.session = client.session_id().await.expect("a session");
         Self {
             client,
             base: base.to_owned(),
-            driver,
+            _driver: driver,
             _profile: profile,
         }
     }
@@ -242,16 +289,39 @@ impl Browser {
     }
 }
 
-impl Drop for Browser {
-    fn drop(&mut self) {
-        // It may have ended by itself.
-        let _ = self.driver.kill();
-        let _ = self.driver.wait();
-    }
-}
-
 /// A text as XPath writes it.
 fn quoted(text: &str) -> String {
     assert!(!text.contains('\''), "{text}");
     format!("'{text}'")
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_browser_that_is_not_left_in_order_is_ended_with_its_test() {
+    if !crate::wanted() {
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let browser = runtime.block_on(Browser::start("http://127.0.0.1:9"));
+    let profile = browser._profile.path().display().to_string();
+    assert!(runs_with(&profile), "the browser is not found by {profile}");
+    drop(browser);
+    let deadline = Instant::now() + PATIENCE;
+    while runs_with(&profile) {
+        assert!(Instant::now() < deadline, "a browser runs with {profile}");
+        std::thread::sleep(POLL);
+    }
+}
+
+/// Does a process run that was started with these words among its arguments?
+#[cfg(target_os = "linux")]
+fn runs_with(words: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").expect("the processes");
+    processes.flatten().any(|it| {
+        let arguments = std::fs::read(it.path().join("cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&arguments).contains(words)
+    })
 }

@@ -93,6 +93,17 @@ fn everything_is_reached_by_the_keyboard_alone() {
         browser.see("td", "by hand").await;
         browser.see("td", "fast, quality").await;
 
+        // Tabs are gone through with the arrows, and are one stop of the tabulator.
+        browser.go("#/webhooks", "Webhooks").await;
+        go_to(&browser, "Python").await;
+        strike(&browser, "\u{e014}").await;
+        assert_eq!(stands_on(&browser).await, "JavaScript");
+        browser
+            .find("//div[@role='tabpanel' and @aria-labelledby=//button[.='JavaScript']/@id]//code[contains(., 'node:crypto')]")
+            .await;
+        strike(&browser, TAB).await;
+        assert_ne!(stands_on(&browser).await, "Go");
+
         // Whoever stands on a switch while the page looks again stays there.
         browser.go("#/service", "Service").await;
         go_to(&browser, "Pause pro").await;

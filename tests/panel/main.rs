@@ -5,9 +5,15 @@
 
 mod access;
 mod browser;
+mod calls;
+mod deliveries;
+mod filters;
 mod hands;
+mod lists;
+mod live;
 mod markup;
 mod pages;
+mod playground;
 mod receiver;
 mod reference;
 mod service;
@@ -24,10 +30,18 @@ fn wanted() -> bool {
 
 /// Runs a test with a service of its own and a browser that has never been anywhere.
 fn browse<F: Future<Output = ()>>(test: impl FnOnce(Service, Browser) -> F) {
+    browse_with(&[], test);
+}
+
+/// The same with settings of the service, by the names of their environment variables.
+fn browse_with<F: Future<Output = ()>>(
+    settings: &[(&str, &str)],
+    test: impl FnOnce(Service, Browser) -> F,
+) {
     if !wanted() {
         return;
     }
-    let service = Service::start();
+    let service = Service::start(settings);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -1,7 +1,15 @@
-//! A receiver of webhooks that answers everything with the same words.
+//! Servers for the service to call: one that answers everything with the same words, one that never answers, and one with a file.
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+
+/// A picture of one pixel, as a PNG.
+pub const PIXEL: &[u8] = &[
+    0x89, b'P', b'N', b'G', 0x0d, 0x0a, 0x1a, 0x0a, 0, 0, 0, 13, b'I', b'H', b'D', b'R', 0, 0, 0,
+    1, 0, 0, 0, 1, 8, 2, 0, 0, 0, 0x90, 0x77, 0x53, 0xde, 0, 0, 0, 12, b'I', b'D', b'A', b'T', 8,
+    0xd7, 0x63, 0xf8, 0xcf, 0xc0, 0, 0, 3, 1, 1, 0, 0x18, 0xdd, 0x8d, 0xb0, 0, 0, 0, 0, b'I', b'E',
+    b'N', b'D', 0xae, 0x42, 0x60, 0x82,
+];
 
 /// Starts one and returns its address. It lives for as long as the process does.
 pub fn answering(status: &'static str, body: &'static str) -> String {
@@ -25,6 +33,44 @@ pub fn answering(status: &'static str, body: &'static str) -> String {
             );
             // One that has gone away is told nothing.
             let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    url
+}
+
+/// Starts a server that takes every call and answers none; returns its address. It lives for as long as the process does.
+pub fn silent() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        let taken: Vec<_> = listener.incoming().flatten().collect();
+        drop(taken);
+    });
+    url
+}
+
+/// Starts a server that hands out the same file to everybody; returns its address. It lives for as long as the process does.
+pub fn serving(kind: &'static str, file: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("http://{}/file", listener.local_addr().expect("an address"));
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let mut stream = stream;
+            let mut seen = Vec::new();
+            let mut piece = [0; 4_096];
+            while !seen.windows(4).any(|it| it == b"\r\n\r\n") {
+                match stream.read(&mut piece) {
+                    Ok(read @ 1..) => seen.extend_from_slice(&piece[..read]),
+                    _ => break,
+                }
+            }
+            let head = format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
+                file.len()
+            );
+            // One that has gone away is told nothing.
+            let _ = stream.write_all(head.as_bytes());
+            let _ = stream.write_all(file);
         }
     });
     url

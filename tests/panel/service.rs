@@ -19,7 +19,7 @@ pub struct Service {
 
 impl Service {
     /// Starts it and waits until it says where it is.
-    pub fn start() -> Self {
+    pub fn start(settings: &[(&str, &str)]) -> Self {
         let dir = tempfile::tempdir().expect("a temporary directory");
         let said = dir.path().join("said");
         let child = Command::new(env!("CARGO_BIN_EXE_tintype"))
@@ -27,6 +27,7 @@ impl Service {
             .arg(dir.path().join("data"))
             .env("TINTYPE_ADMIN_TOKEN", TOKEN)
             .env("TINTYPE__EGRESS__ALLOW", "[\"127.0.0.0/8\"]")
+            .envs(settings.iter().copied())
             .current_dir(dir.path())
             .stdin(Stdio::null())
             .stdout(File::create(&said).expect("a file"))
@@ -54,10 +55,17 @@ impl Service {
     }
 }
 
-impl Drop for Service {
-    fn drop(&mut self) {
+impl Service {
+    /// Ends it at once.
+    pub fn end(&mut self) {
         // It may have ended by itself.
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+impl Drop for Service {
+    fn drop(&mut self) {
+        self.end();
     }
 }

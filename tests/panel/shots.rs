@@ -2,7 +2,9 @@
 //! the screen. `readme-*.png` are those of the README.
 
 use crate::browser::Browser;
+use crate::calls::calls;
 use crate::pages::{PAGES, SCREENS, as_on, furnish, settle};
+use crate::receiver::PIXEL;
 use crate::{browse, receiver};
 use serde_json::json;
 use std::fs;
@@ -34,7 +36,7 @@ async fn picture_of(browser: &Browser, name: &str) {
 
 #[test]
 fn every_page_fits_its_screen_and_is_pictured() {
-    browse(|service, browser| async move {
+    browse(|mut service, browser| async move {
         fs::create_dir_all(SHOTS).unwrap();
         let hook = receiver::answering("200 OK", "{\"ok\":true}");
         browser.open("").await;
@@ -71,6 +73,24 @@ fn every_page_fits_its_screen_and_is_pictured() {
         browser.press("Show what was sent").await;
         browser.see("div", "X-Signature").await;
         picture_of(&browser, "job").await;
+        let delivery = browser
+            .find("//code[contains(@class, 'wrap')][ancestor::details]")
+            .await;
+        let delivery = delivery.text().await.unwrap();
+        browser
+            .go(&format!("#/deliveries?open={delivery}"), "Deliveries")
+            .await;
+        browser.see("b", "HTTP 200").await;
+        picture_of(&browser, "delivery").await;
+        let picture = receiver::serving("image/png", PIXEL);
+        let script = format!(
+            "return make(base, {{ prompt: 'the same in blue', aspect_ratio: '1:1', metadata: {{ order: 4711 }}, input_images_urls: ['{picture}'] }});"
+        );
+        let job = calls(&browser, &script).await;
+        let again = format!("#/playground?again={}", job["job_id"].as_str().unwrap());
+        browser.go(&again, "Playground").await;
+        browser.see("div", "The job had an input image").await;
+        picture_of(&browser, "playground-again").await;
         browser.go("#/keys", "API keys").await;
         browser.press("New key").await;
         browser.see("h2", "New API key").await;
@@ -93,7 +113,15 @@ fn every_page_fits_its_screen_and_is_pictured() {
         browser.client.refresh().await.unwrap();
         browser.see("h1", "Welcome").await;
         picture_of(&browser, "invitation").await;
-        browser.leave().await;
-        drop(service);
+
+        browser.client.goto("about:blank").await.unwrap();
+        browser.sign_in_as_operator().await;
+        browser.go("#/ledger", "Ledger").await;
+        settle(&browser).await;
+        let complaints = browser.complaints().await;
+        assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+        service.end();
+        browser.see("div", "Not live").await;
+        picture_of(&browser, "not-live").await;
     });
 }

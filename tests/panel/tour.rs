@@ -80,6 +80,19 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
         browser.fill("password", "a few words to keep").await;
         browser.press("Sign in").await;
         browser.see("h1", "Overview").await;
+
+        // Who did what outlives those who did it.
+        browser.press("Sign out").await;
+        browser.see("h1", "Sign in").await;
+        browser.sign_in_as_operator().await;
+        browser.go("#/people", "People").await;
+        browser.press("Remove").await;
+        browser.press_in("//dialog//button[.='Remove']").await;
+        browser.see("b", "Nobody yet").await;
+        browser.go("#/audit", "Audit log").await;
+        browser.see("b", "Invitation taken up").await;
+        let nameless = "return [...document.querySelectorAll('td b')].filter((it) => it.textContent === 'person').length;";
+        assert_eq!(browser.run(nameless, vec![]).await, json!(0));
         browser.leave().await;
         drop(service);
     });

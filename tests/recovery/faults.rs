@@ -21,13 +21,13 @@ const JOBS: usize = 6;
 /// From the deed to the end of the process: the watchdog's 5 s, the last words, and much for a busy machine.
 const LONGEST_SECONDS: u64 = 30;
 
-fn tried() -> usize {
+pub fn tried() -> usize {
     let wanted = std::env::var("TINTYPE_FAULTS").ok();
     wanted.map_or(TRIED, |it| it.parse().expect("a number"))
 }
 
 /// The library that lets calls go wrong.
-fn intruder() -> &'static Path {
+pub fn intruder() -> &'static Path {
     static BUILT: OnceLock<(tempfile::TempDir, PathBuf)> = OnceLock::new();
     let (_, library) = BUILT.get_or_init(|| {
         let directory = tempfile::tempdir().expect("a directory");

@@ -18,12 +18,12 @@ const CALLERS: usize = 4;
 const MAX_CALLS: usize = 100_000;
 /// Each so many rounds the audit looks at what a kill has left.
 const VERIFY_EVERY: u64 = 10;
-const BALANCE: u64 = 900_000;
+pub const BALANCE: u64 = 900_000;
 
 /// What callers remember.
 #[derive(Default)]
-struct Memory {
-    acknowledged: BTreeMap<String, String>,
+pub struct Memory {
+    pub acknowledged: BTreeMap<String, String>,
     in_doubt: BTreeSet<String>,
     next: usize,
 }
@@ -42,16 +42,16 @@ impl Memory {
     }
 }
 
-fn number(name: &str) -> Option<u64> {
+pub fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().expect("a number"))
 }
 
 /// A small generator that repeats itself from a seed (splitmix64).
-struct Chance(u64);
+pub struct Chance(pub u64);
 
 impl Chance {
-    fn below(&mut self, bound: usize) -> usize {
+    pub fn below(&mut self, bound: usize) -> usize {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut x = self.0;
         x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -60,7 +60,7 @@ impl Chance {
     }
 }
 
-fn configure(place: &Place, peer: &Peer) {
+pub fn configure(place: &Place, peer: &Peer) {
     let address = &peer.address;
     let text = format!(
         "[backends.peer]\nkind = \"openai\"\nbase_url = \"http://{address}/v1\"\nconcurrency = 8\n\
@@ -74,7 +74,7 @@ fn configure(place: &Place, peer: &Peer) {
 }
 
 /// Registers the receiver with the first account.
-fn register(place: &Place, service: &Service, peer: &Peer) {
+pub fn register(place: &Place, service: &Service, peer: &Peer) {
     let operator = Client::new(&service.address(), &place.token());
     let accounts = operator.get("/admin/v1/accounts").json();
     let account = accounts["data"][0]["account_id"]
@@ -86,7 +86,7 @@ fn register(place: &Place, service: &Service, peer: &Peer) {
     assert_eq!(answer.status, 201, "{}", answer.json());
 }
 
-fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
+pub fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
     let Ok(mut connection) = Connection::open(&client.address) else {
         return;
     };
@@ -102,12 +102,12 @@ fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
     }
 }
 
-fn acknowledged(memory: &Mutex<Memory>) -> usize {
+pub fn acknowledged(memory: &Mutex<Memory>) -> usize {
     memory.lock().expect("memory").acknowledged.len()
 }
 
 /// One life: callers call until something has happened so often, and then it is killed.
-fn load_and_kill(
+pub fn load_and_kill(
     service: &mut Service,
     client: &Client,
     peer: &Peer,
@@ -199,7 +199,7 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
 }
 
 /// Calls whose fate is unknown are made again; those that were answered give the same job again.
-fn settle_doubts(client: &Client, memory: &Mutex<Memory>) {
+pub fn settle_doubts(client: &Client, memory: &Mutex<Memory>) {
     let mut memory = memory.lock().expect("memory");
     let mut connection = Connection::open(&client.address).expect("a connection");
     let known: Vec<String> = memory.acknowledged.keys().cloned().collect();
@@ -217,7 +217,7 @@ fn settle_doubts(client: &Client, memory: &Mutex<Memory>) {
     }
 }
 
-fn all_done(client: &Client, jobs: &BTreeMap<String, String>) {
+pub fn all_done(client: &Client, jobs: &BTreeMap<String, String>) {
     for id in jobs.values() {
         let ended = until("a job ends", || {
             let job = client.job(id);
@@ -227,7 +227,7 @@ fn all_done(client: &Client, jobs: &BTreeMap<String, String>) {
     }
 }
 
-fn all_told(peer: &Peer, jobs: &BTreeMap<String, String>) {
+pub fn all_told(peer: &Peer, jobs: &BTreeMap<String, String>) {
     until("every end is told", || {
         let told = peer.told();
         jobs.values().all(|id| told.contains_key(id)).then_some(())

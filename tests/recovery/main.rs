@@ -1,8 +1,11 @@
 //! The real binary as child processes, on directories of their own and on loopback: what it prints, what it survives, what
 //! it leaves behind. Children are ended by their own id only.
 
+mod backup;
+mod backup_cut_off;
 mod client;
 mod config;
+mod export;
 mod faults;
 mod first_run;
 mod generate;
@@ -14,6 +17,7 @@ mod locked;
 mod peer;
 mod place;
 mod signals;
+mod soak;
 mod start_errors;
 mod stop;
 mod stop_in_flight;

@@ -89,6 +89,12 @@ impl Place {
         Ended::of(command.output().expect("the binary"))
     }
 
+    /// Runs a command that is about no data directory.
+    pub fn run_without_data(&self, arguments: &[&str]) -> Ended {
+        let mut command = self.command(BINARY);
+        Ended::of(command.args(arguments).output().expect("the binary"))
+    }
+
     /// Starts the service and waits until it is ready.
     pub fn serve(&self) -> Service {
         let mut service = self.begin_to_serve(self.command(BINARY));

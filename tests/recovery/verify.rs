@@ -1,7 +1,11 @@
 //! `verify` on damage that was done on purpose.
 
 use crate::place::Place;
+use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 #[test]
 fn a_picture_that_is_gone_or_cut_is_a_fault() {
@@ -30,4 +34,44 @@ fn a_picture_that_is_gone_or_cut_is_a_fault() {
     assert_eq!(gone.code, Some(1), "{gone:?}");
     assert_eq!(gone.out.lines().filter(fault).count(), 1, "{gone:?}");
     assert!(gone.out.ends_with("1 faults\n"), "{gone:?}");
+}
+
+/// Every file and directory with what a look at it may not change.
+fn traces(directory: &Path) -> BTreeMap<PathBuf, (u64, u32, u64, SystemTime, Vec<u8>)> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).expect("list") {
+        let path = entry.expect("an entry").path();
+        let data = fs::metadata(&path).expect("metadata");
+        let content = match data.is_dir() {
+            true => {
+                found.extend(traces(&path));
+                Vec::new()
+            }
+            false => fs::read(&path).expect("read"),
+        };
+        let modified = data.modified().expect("a time");
+        found.insert(
+            path,
+            (data.ino(), data.mode(), data.len(), modified, content),
+        );
+    }
+    found
+}
+
+/// It is run by root on the directory of another user: whatever it made there, the service could not write.
+#[test]
+fn it_leaves_no_trace_in_the_directory() {
+    let place = Place::new();
+    let made = place.run(&["generate", "a fox", "--tier", "fast"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let before = traces(&place.data());
+    for _ in 0..2 {
+        let verified = place.run(&["verify"]);
+        assert_eq!(verified.code, Some(0), "{verified:?}");
+    }
+    let after = traces(&place.data());
+    assert!(before.keys().eq(after.keys()), "{:?}", after.keys());
+    for (path, trace) in &before {
+        assert!(after[path] == *trace, "{} was changed", path.display());
+    }
 }

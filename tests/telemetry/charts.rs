@@ -20,6 +20,53 @@ fn named(text: &str) -> BTreeSet<String> {
     ours.map(str::to_owned).collect()
 }
 
+/// The labels that a text of queries asks for, each with the figure and one value; of `=~` each of its values.
+fn asked(text: &str) -> Vec<(String, String, String)> {
+    let mut found = Vec::new();
+    for (at, _) in text.match_indices('{') {
+        let (before, selector) = (&text[..at], &text[at + 1..]);
+        let is_part = |it: char| it.is_ascii_alphanumeric() || it == '_';
+        let name = before.rsplit(|it| !is_part(it)).next().unwrap_or_default();
+        if !name.starts_with("tintype_") {
+            continue;
+        }
+        let selector = selector.split('}').next().unwrap_or_default();
+        for matcher in selector.split("\",").map(|it| it.trim_end_matches('"')) {
+            let (label, value) = matcher
+                .split_once('"')
+                .unwrap_or_else(|| panic!("{matcher}"));
+            let label = label.trim_end_matches(['=', '!', '~']).trim();
+            let is_known_elsewhere = ["job", "instance"].contains(&label);
+            // A group is one value, however many it stands for.
+            let parts = if value.contains('(') { 1 } else { usize::MAX };
+            let values = value.splitn(parts, '|').filter(|_| !is_known_elsewhere);
+            found.extend(values.map(|it| (name.to_owned(), label.to_owned(), it.to_owned())));
+        }
+    }
+    found
+}
+
+/// Each value that is asked for is one that there can be: of routes and statuses, which are told from their first call on, one
+/// that a call can have; of everything else one that is told from the start.
+#[track_caller]
+fn assert_possible(asked: &[(String, String, String)], least: usize) {
+    let server = Server::start();
+    let figures = server.figures();
+    let document = server.get("/api/v1/openapi.json").expect(200).json();
+    let paths = document["paths"].as_object().unwrap();
+    let is_possible = |(name, label, value): &&(String, String, String)| match label.as_str() {
+        "status" => matches!(value.parse(), Ok(400..=599_u16)),
+        "route" => {
+            let stem = value.split(['.', '(']).next().unwrap_or_default();
+            paths.keys().any(|path| path.starts_with(stem))
+        }
+        _ => figures.has(name, label, value),
+    };
+    let impossible: Vec<_> = asked.iter().filter(|it| !is_possible(it)).collect();
+    assert!(impossible.is_empty(), "{impossible:?}");
+    assert!(asked.len() >= least, "{asked:?}");
+}
+
 /// The families that the service tells.
 fn told() -> BTreeSet<String> {
     let server = Server::start();
@@ -47,10 +94,41 @@ fn alerts_name_figures_that_there_are() {
 }
 
 #[test]
+fn alerts_ask_for_values_that_there_can_be() {
+    let rules = file("prometheus/alerts.yml");
+    assert_possible(&asked(&rules), 20);
+}
+
+#[test]
+fn each_alert_has_a_test_in_which_it_fires() {
+    let (rules, tests) = (
+        file("prometheus/alerts.yml"),
+        file("prometheus/alerts_test.yml"),
+    );
+    let names = rules
+        .lines()
+        .filter_map(|it| it.trim().strip_prefix("- alert: "));
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 10, "{names:?}");
+    for name in names {
+        let line = format!("alertname: {name}\n");
+        let mut tested = tests.split(&line).skip(1);
+        let fires = tested.any(|rest| {
+            rest.split("alertname:")
+                .next()
+                .unwrap()
+                .contains("exp_labels")
+        });
+        assert!(fires, "{name}");
+    }
+}
+
+#[test]
 fn every_panel_names_figures_that_there_are() {
     let dashboard: Value = serde_json::from_str(&file("grafana/dashboard.json")).unwrap();
     let queries = queries(&dashboard);
     assert_known(&named(&queries.join("\n")), 40);
+    assert_possible(&asked(&queries.join("\n")), 10);
 }
 
 /// The queries of all panels, and of the variables.

@@ -50,6 +50,13 @@ impl Figures {
         Self { families, samples }
     }
 
+    /// Is there a series of this figure, or of a part of this histogram, with this label?
+    pub fn has(&self, name: &str, label: &str, value: &str) -> bool {
+        let pair = (label.to_owned(), value.to_owned());
+        let mut labels = self.samples.keys().filter(|(it, _)| it == name);
+        labels.any(|(_, labels)| labels.contains(&pair))
+    }
+
     /// The value of a series; `None` where there is none.
     pub fn get(&self, name: &str, labels: &[(&str, &str)]) -> Option<f64> {
         let pair = |(name, value): &(&str, &str)| ((*name).to_owned(), (*value).to_owned());

@@ -94,6 +94,38 @@ fn calls_that_went_well_are_left_out_unless_they_are_asked_for() {
 }
 
 #[test]
+fn a_call_that_failed_has_a_line_with_whose_it_was_by_default() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start_from(
+        Process::command(dir.path(), &[("LOG__FORMAT", "json")]),
+        true,
+    );
+    let key = process.first_key.clone().unwrap();
+    let objects = dir.path().join("data/objects");
+    std::fs::remove_dir_all(&objects).unwrap();
+    std::fs::write(&objects, "in the way").unwrap();
+    // Too long for the record, so it has to be stored apart.
+    let mut body = fox();
+    body["prompt"] = "x".repeat(20_000).into();
+    process
+        .call("POST", "/api/v1/nb/text-generations")
+        .bearer(&key)
+        .header("X-Request-Id", "the-failed-one")
+        .json(&body)
+        .expect(502);
+    let Stopped { log, .. } = process.terminate();
+    let line = log.lines().find(|it| it.contains("\"answered\"")).unwrap();
+    let line: Value = serde_json::from_str(line).unwrap();
+    assert_eq!(line["request_id"], "the-failed-one");
+    assert_eq!(
+        (&line["level"], &line["status"]),
+        (&"WARN".into(), &502.into())
+    );
+    assert_eq!(line["route"], "/api/v1/nb/text-generations");
+    assert_eq!(line["account"].as_str().map(str::len), Some(36), "{line}");
+}
+
+#[test]
 fn the_usual_variable_sets_levels_below_the_own_one() {
     let (log, _) = logged(&[], &[("RUST_LOG", "warn,tintype::requests=info")]);
     assert_eq!(log.matches("tintype::requests").count(), 4, "{log}");

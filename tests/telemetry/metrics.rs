@@ -175,9 +175,29 @@ fn replays_and_refusals_accept_nothing() {
     assert_eq!(call.clone().idempotent("once").expect(202).job_id(), first);
     call.refused(402, "insufficient_balance");
     let figures = server.figures();
+    assert_eq!(figures.of("tintype_jobs_replayed_total", &[]), 1.0);
     assert_eq!(figures.sum("tintype_jobs_accepted_total"), 1.0);
     assert_eq!(figures.of("tintype_jobs_per_commit_count", &[]), 1.0);
     assert_eq!(figures.of("tintype_jobs_per_commit_sum", &[]), 1.0);
+}
+
+#[test]
+fn a_replay_is_counted_wherever_it_is_noticed() {
+    let server = Server::start();
+    let ada = server.customer("10");
+    // That of words that are stored apart is looked for before they are, and not by the account's actor.
+    let large = fox_with(json!({"prompt": "x".repeat(20_000)}));
+    for body in [fox(), large] {
+        let call = server.generation(&ada, "/text-generations", &body);
+        let name = format!("once-{}", body["prompt"].as_str().unwrap().len());
+        let call = call.idempotent(&name);
+        let first = call.expect(202).job_id();
+        for _ in 0..2 {
+            assert_eq!(call.expect(202).job_id(), first);
+        }
+    }
+    let replayed = server.figures().of("tintype_jobs_replayed_total", &[]);
+    assert_eq!(replayed, 4.0);
 }
 
 #[test]

@@ -113,12 +113,18 @@ fn a_failed_job_says_so_in_its_span() {
     let collector = Collector::start();
     let server = Server::with(options(&collector));
     let ada = server.customer("10");
-    server.generator.behave(Behaviour::Refuse("not this"));
+    // As a back end does that tells what it disliked.
+    server
+        .generator
+        .behave(Behaviour::Refuse("prompt 'Jane Doe' is not allowed"));
     let job = server.create(&ada);
-    server.job_once(&ada, &job, "failed");
+    let failed = server.job_once(&ada, &job, "failed");
+    assert!(failed["error"].as_str().unwrap().contains("Jane Doe"));
     server.stop();
     let root = collector.span("job");
-    assert_eq!(root["status"], json!({"code": 2, "message": "not this"}));
+    assert_eq!(root["status"], json!({"code": 2, "message": "refused"}));
+    assert_eq!(collector.span("run")["status"]["message"], "refused");
+    assert!(!format!("{:?}", collector.received()).contains("Jane"));
     assert_eq!(attribute(&root, "tintype.outcome"), "refused");
     let tried = collector.span("try");
     assert_eq!(tried["status"]["code"], 2);

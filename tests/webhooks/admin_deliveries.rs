@@ -308,7 +308,7 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
     let range = json!({"from": "2026-11-18T11:07:40.001Z", "to": "2026-11-18T11:08:40.001Z"});
     assert_eq!(
         again(range.clone()).expect(202).json(),
-        json!({"redelivered": 2, "more": false})
+        json!({"redelivered": 2, "more": false, "next_cursor": null})
     );
     for job in &jobs[1..=2] {
         server.delivery_in(job, "delivered");
@@ -318,18 +318,18 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
     }
     assert_eq!(
         again(range).expect(202).json(),
-        json!({"redelivered": 0, "more": false})
+        json!({"redelivered": 0, "more": false, "next_cursor": null})
     );
     assert_eq!(
         again(json!({})).expect(202).json(),
-        json!({"redelivered": 2, "more": false})
+        json!({"redelivered": 2, "more": false, "next_cursor": null})
     );
     until("all have arrived", || receiver.count() == 8);
     server.assert_settled();
 }
 
 #[test]
-fn more_failed_ones_than_one_call_sends_again_are_left_for_the_next() {
+fn a_log_that_is_too_long_for_one_call_is_gone_through_in_parts() {
     let server = server();
     let customer = server.customer("1.00");
     let webhook = server.webhook(&customer, "https://nowhere.example/");
@@ -343,15 +343,23 @@ fn more_failed_ones_than_one_call_sends_again_are_left_for_the_next() {
         let over = webhook_deleted(&test, now);
         commit_and_wait(&**store.engine(), store.add_delivery(&over)).unwrap();
     }
-    let again = || {
-        let path = format!("/webhooks/{}/redeliver", webhook.id);
-        server
-            .admin("POST", &path)
-            .json(&json!({}))
-            .expect(202)
-            .json()
-    };
-    assert_eq!(again(), json!({"redelivered": 10_000, "more": true}));
-    assert_eq!(again(), json!({"redelivered": 20, "more": false}));
-    assert_eq!(again(), json!({"redelivered": 0, "more": false}));
+    let path = format!("/webhooks/{}/redeliver", webhook.id);
+    let again = |body: Value| server.admin("POST", &path).json(&body);
+    let part = again(json!({})).expect(202).json();
+    assert_eq!(
+        (&part["redelivered"], &part["more"]),
+        (&json!(10_000), &json!(true))
+    );
+    // From the newest again, nothing is found that has not been sent, but the rest is still there.
+    let same = again(json!({})).expect(202).json();
+    assert_eq!(
+        (&same["redelivered"], &same["more"]),
+        (&json!(0), &json!(true))
+    );
+    let rest = json!({"cursor": part["next_cursor"]});
+    assert_eq!(
+        again(rest).expect(202).json(),
+        json!({"redelivered": 20, "more": false, "next_cursor": null})
+    );
+    again(json!({"cursor": "next"})).invalid(&["cursor"]);
 }

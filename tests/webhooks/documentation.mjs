@@ -3,6 +3,7 @@
 //
 // Usage: node documentation.mjs
 
+import { createHmac } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
@@ -59,6 +60,11 @@ function* checks({ verify, rewritten, payload }, vector) {
   yield ["other secret is refused", !verify(`${secret}x`, headers, body)];
   for (const bad of [{}, { ...headers, "x-timestamp": "now" }, { ...headers, "x-signature": "é" }]) {
     yield [`bad headers are refused: ${Object.keys(bad)}`, !verify(secret, bad, body)];
+  }
+  // What anybody can sign.
+  const code = createHmac("sha256", "").update(`${sent}.`).update(body).digest("hex");
+  for (const unset of ["", undefined]) {
+    yield ["an empty secret is refused", !verify(unset, { ...headers, "x-signature": `sha256=${code}` }, body)];
   }
 }
 

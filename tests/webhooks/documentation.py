@@ -7,6 +7,8 @@ Usage: documentation.py
 """
 
 import datetime
+import hashlib
+import hmac
 import importlib.util
 import json
 import pathlib
@@ -71,8 +73,17 @@ def checks(names: dict, vector: dict):
         if parsed:
             changed = json.loads(body) | {"status": "lost"}
             yield "changed payload is refused", not names["verify_parsed"](secret, headers, changed)
-        for bad in ({}, headers | {"X-Timestamp": "now"}, headers | {"X-Signature": "é"}):
-            yield f"bad headers are refused: {sorted(bad)}", not names["verify"](secret, bad, body)
+        for change in ({"X-Timestamp": "now"}, {"X-Timestamp": "1" * 5000}, {"X-Timestamp": "١٧٩٥"}, {"X-Signature": "é"}, {"X-Signature": "\udcff"}):
+            yield f"bad headers are refused: {sorted(change)}", not names["verify"](secret, headers | change, body)
+            if parsed:
+                yield f"bad headers are refused, parsed: {sorted(change)}", not names["verify_parsed"](secret, headers | change, json.loads(body))
+        yield "no headers are refused", not names["verify"](secret, {}, body)
+        # What anybody can sign.
+        code = hmac.new(b"", f"{sent}.".encode() + body, hashlib.sha256).hexdigest()
+        unset = headers | {"X-Signature": f"sha256={code}"}
+        yield "an empty secret is refused", not names["verify"]("", unset, body)
+        if parsed:
+            yield "an empty secret is refused, parsed", not names["verify_parsed"]("", unset, json.loads(body))
 
 
 def main() -> int:

@@ -331,7 +331,13 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(new_job());
         let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
-        actor.accept(AcceptJob { job, reply }).expect("room for it");
+        actor
+            .accept(AcceptJob {
+                job,
+                note: None,
+                reply,
+            })
+            .expect("room for it");
         answer.await.unwrap().unwrap().job
     }
 

@@ -10,7 +10,7 @@ const ROUNDS: usize = 8;
 /// A world that accepts jobs and begins none.
 fn paused(balance: &str) -> World {
     let world = Plan::over(fresh(balance), quick(), 1).start();
-    world.system.pause_changed(Pause {
+    world.pause_changed(Pause {
         project: true,
         ..Pause::default()
     });

@@ -20,7 +20,7 @@ fn failing_after(commits: u64, generator: Scripted) -> (World, Arc<MemoryEngine>
 fn hostile_073_whoever_waits_for_a_failed_commit_is_told() {
     run(async {
         let (world, memory) = failing_after(1, quick());
-        world.system.pause_changed(Pause {
+        world.pause_changed(Pause {
             project: true,
             ..Pause::default()
         });

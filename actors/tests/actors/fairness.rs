@@ -16,7 +16,7 @@ fn pause(world: &World, project: bool) {
         project,
         ..Pause::default()
     };
-    world.system.pause_changed(pause);
+    world.pause_changed(pause);
 }
 
 #[test]

@@ -20,14 +20,14 @@ fn a_paused_tier_waits_while_the_others_go_on() {
             tiers: [true, false, false],
             ..Pause::default()
         };
-        world.system.pause_changed(pause);
+        world.pause_changed(pause);
         let waiting = world.accept(A, Tier::Fast, "waiting").await;
         let other = world.accept(A, Tier::Pro, "other").await;
         world.done(other).await;
         sleep(A_WHILE).await;
         assert_eq!(world.state(waiting).word(), "queued");
         assert_eq!(world.system.depths().await.queued[Tier::Fast.index()], 1);
-        world.system.pause_changed(Pause::default());
+        world.pause_changed(Pause::default());
         world.done(waiting).await;
         assert_eq!(generator.prompts(), ["other", "waiting"]);
     });
@@ -41,14 +41,14 @@ fn what_is_being_made_goes_on_while_paused() {
         let running = world.accept(A, Tier::Fast, "running").await;
         let waiting = world.accept(A, Tier::Fast, "waiting").await;
         until("the first one is being made", || generator.running() == 1).await;
-        world.system.pause_changed(Pause {
+        world.pause_changed(Pause {
             project: true,
             ..Pause::default()
         });
         world.done(running).await;
         sleep(A_WHILE).await;
         assert_eq!(world.state(waiting).word(), "queued");
-        world.system.pause_changed(Pause::default());
+        world.pause_changed(Pause::default());
         world.done(waiting).await;
         world.check();
     });
@@ -63,12 +63,12 @@ fn a_pause_outlives_a_restart() {
             ..Pause::default()
         };
         commit_and_wait(&*world.engine, world.store.set_pause(&pause)).expect("stored");
-        world.system.pause_changed(pause);
+        world.pause_changed(pause);
         let id = world.accept(A, Tier::Fast, "a fox").await;
         let again = Plan::over(world.engine.clone(), quick(), 1).start();
         sleep(A_WHILE).await;
         assert_eq!(again.state(id).word(), "queued");
-        again.system.pause_changed(Pause::default());
+        again.pause_changed(Pause::default());
         again.done(id).await;
     });
 }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use tintype_actors::account::{AcceptJob, AccountActor, ApplyEvent, DepositMoney};
 use tintype_actors::accounts::AccountHandle;
 use tintype_actors::clock::random_jitter;
+use tintype_actors::dispatcher::PauseChanged;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
@@ -21,6 +22,7 @@ use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Origin, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
@@ -234,6 +236,12 @@ pub struct World {
 }
 
 impl World {
+    /// Tells of new switches, as whoever has written them does.
+    pub fn pause_changed(&self, pause: Pause) {
+        let hears = self.system.hears_of_pauses();
+        hears.do_send(PauseChanged(pause));
+    }
+
     fn handle(&self, account: AccountId) -> AccountHandle {
         let handle = self.system.accounts().get(account).expect("readable");
         handle.expect("an account")
@@ -282,7 +290,11 @@ impl World {
             }),
         });
         // A refused command is dropped, and its reply with it.
-        let _ = self.handle(account).accept(AcceptJob { job, reply });
+        let _ = self.handle(account).accept(AcceptJob {
+            job,
+            note: None,
+            reply,
+        });
         answer
     }
 

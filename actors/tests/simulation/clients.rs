@@ -100,7 +100,14 @@ pub async fn send(process: Process, number: usize) {
             ));
         }
     };
-    if handle.accept(AcceptJob { job, reply }).is_err() {
+    if handle
+        .accept(AcceptJob {
+            job,
+            note: None,
+            reply,
+        })
+        .is_err()
+    {
         return world.model.lock().unanswered(call);
     }
     let Ok(outcome) = answer.await else {

@@ -245,10 +245,11 @@ impl Gallery for Shelf {
     fn forget_inputs(&self, _: &Job) -> LocalBoxFuture<'static, ()> {
         let world = self.world.clone();
         let panics = !world.is_calm() && world.chance.one_in(30);
+        // A store that says nothing for minutes.
+        let hangs = !world.is_calm() && world.chance.one_in(30);
         async move {
-            sleep(Duration::from_millis(1)).await;
+            sleep(Duration::from_millis(if hangs { 300_000 } else { 1 })).await;
             if panics {
-                world.model.lock().actor_died = world.uptime();
                 panic!("{ON_PURPOSE}");
             }
         }

@@ -23,8 +23,6 @@ use tokio::time::sleep;
 
 /// How long callers are still told of a failure before the process ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
-/// An orderly stop takes up to a minute; before it a job's actor may have died unnoticed for half of one.
-const NOTICED: i64 = 120_000;
 /// How long the calm at the end may last. Deliveries that were recorded under a clock that ran ahead wait for long.
 const CALM: u64 = 24 * 60;
 
@@ -221,8 +219,7 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
             world.model.lock().count("orderly stops");
             process.system.drain(grace).await;
             let running = process.system.depths().await.running;
-            let died = world.model.lock().actor_died;
-            if running > 0 && world.uptime() > died + NOTICED {
+            if running > 0 {
                 world.fault(format!("{running} runs were left at an orderly stop"));
             }
             process.system.stop();
@@ -271,6 +268,7 @@ async fn act(process: &Process, steps: u64) {
             _ => {
                 let far = chance.one_in(3);
                 let by = chance.between(-60_000, 60_000) * if far { 1_440 } else { 1 };
+                world.model.lock().saw_clock(world.now());
                 world.step_clock(by);
                 world.model.lock().set_back += (-by).max(0);
                 world.tell(format!("the clock is set by {by} ms"));

@@ -4,6 +4,7 @@ use crate::life::Process;
 use crate::model::{DepositRequest, amount};
 use tintype_actors::account::DepositMoney;
 use tintype_actors::delivery::{AddDelivery, ForgetDeliveries, Redeliver};
+use tintype_actors::dispatcher::PauseChanged;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
@@ -88,7 +89,7 @@ fn id(process: &Process) -> uuid::Uuid {
     process.system.accounts().context().ids.next(now)
 }
 
-/// Registers a webhook, or removes one.
+/// Registers a webhook, removes one, or gives one another URL.
 pub async fn webhook(process: Process) {
     let (world, chance) = (&process.world, &process.world.chance);
     let Some((account, _)) = chance.pick(&process.plan.keys) else {
@@ -104,6 +105,18 @@ pub async fn webhook(process: Process) {
             return;
         };
         ("removed", process.store.remove_webhook(&webhook))
+    } else if !hooks.is_empty() && chance.one_in(4) {
+        let Some(hook) = chance.pick(&hooks) else {
+            return;
+        };
+        let Ok(Some(webhook)) = process.store.webhook(account, hook.id) else {
+            return;
+        };
+        let moved = Webhook {
+            url: format!("https://receiver.example/{}", world.number()),
+            ..webhook
+        };
+        ("moved", process.store.put_webhook(&moved))
     } else {
         let id = WebhookId(id(&process));
         let webhook = Webhook {
@@ -129,7 +142,8 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
     };
     if write(&process, process.store.set_pause(&pause)).await {
         process.world.tell(format!("paused: {tiers:?}"));
-        process.system.pause_changed(pause);
+        let hears = process.system.hears_of_pauses();
+        hears.do_send(PauseChanged(pause));
     }
 }
 

@@ -178,7 +178,10 @@ fn begin(world: &World) -> (Plan, Image) {
             books,
             created_at: Timestamp::from_millis(BEGIN),
         };
-        commit_and_wait(&*engine, store.open_account(&account, Some(&line))).expect("an account");
+        let mut writes = store.open_account(&account, Some(&line));
+        // From here on every ended job is counted, and every audit demands it.
+        writes.extend(store.missing_tallies().expect("tallies"));
+        commit_and_wait(&*engine, writes).expect("an account");
         let mut model = world.model.lock();
         model.opened(id, balance, line.id);
         for key in 0..2 {

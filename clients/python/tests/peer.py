@@ -75,6 +75,13 @@ def job(status: str = "done", image_url: str | None = None, error: str | None = 
     }
 
 
+class Server(ThreadingHTTPServer):
+    """Takes hundreds of connections at once."""
+
+    daemon_threads = True
+    request_queue_size = 1024
+
+
 class Peer(AbstractContextManager["Peer"]):
     """The server. It makes one move for each request, and the last one for all that come after."""
 
@@ -100,8 +107,7 @@ class Peer(AbstractContextManager["Peer"]):
             def log_message(self, format: str, *args: object) -> None:  # noqa: A002
                 """Nobody is interested."""
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = Server(("127.0.0.1", 0), Handler)
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     @property

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tintype import Tintype, TintypeError, _calls
+from tintype import ArgumentError, Tintype, TintypeError, _calls
 from tintype._settings import Settings, taking_the_place_of
 
 BODY: dict[str, Any] = {"prompt": "a fox", "aspect_ratio": "1:1"}
@@ -51,13 +51,17 @@ def test_a_dry_run_uses_no_idempotency_key() -> None:
 
 
 def test_what_cannot_be_meant_is_refused_here() -> None:
-    with pytest.raises(ValueError, match="tier must be one of fast, quality, pro"):
+    with pytest.raises(ArgumentError, match="tier must be one of fast, quality, pro"):
         _calls.generation("k", tier="best", **BODY)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a list of URLs"):
+    with pytest.raises(ArgumentError, match="a list of URLs"):
         _calls.generation("k", tier="pro", input_images_urls="http://h/a.png", **BODY)
-    with pytest.raises(ValueError, match="not JSON compliant"):
+    with pytest.raises(ArgumentError, match="not JSON compliant"):
         _calls.generation("k", tier="pro", metadata={"a": float("nan")}, **BODY)
-    with pytest.raises(ValueError, match="job_id is empty"):
+    with pytest.raises(ArgumentError, match="cannot be written as JSON"):
+        _calls.generation("k", tier="pro", metadata={"a": b"bytes"}, **BODY)
+    with pytest.raises(ArgumentError, match="tier must be one of"):
+        _calls.generation("k", **BODY)
+    with pytest.raises(ArgumentError, match="job_id is empty"):
         _calls.lookup("")
 
 
@@ -78,7 +82,7 @@ def test_filters_are_told_as_the_list_reads_them() -> None:
         ("metadata[paid]", "true"),
         ("metadata[note]", "null"),
     )
-    with pytest.raises(ValueError, match="created_before needs a time zone"):
+    with pytest.raises(ArgumentError, match="created_before needs a time zone"):
         _calls.filtered(created_before=datetime(2026, 11, 18))
 
 

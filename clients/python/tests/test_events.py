@@ -7,8 +7,8 @@ import json
 import pytest
 
 from peer import JOB_ID, Cut, Peer, Reply, job, problem
-from tintype import ApiConnectionError, NotFoundError, ProgressEvent, StatusEvent, Tintype, UnexpectedAnswerError
-from tintype._events import Message, Reader
+from tintype import ApiConnectionError, NotFoundError, ProgressEvent, QueueEvent, StatusEvent, Tintype, UnexpectedAnswerError
+from tintype._events import Listening, Message, Reader
 from variants import Variant
 
 STREAM = (
@@ -41,6 +41,7 @@ def state(number: int, status: str) -> str:
     return f"id: {number}\nevent: status\ndata: {json.dumps(told)}\n\n"
 
 
+PLACE = f'event: queue\ndata: {{"job_id":"{JOB_ID}","queue_position":36}}\n\n'
 PROGRESS = f'event: progress\ndata: {{"job_id":"{JOB_ID}","progress":0.42}}\n\n'
 
 
@@ -52,11 +53,19 @@ def test_a_job_is_followed_to_its_end(variant: Variant, peer: Peer) -> None:
     strange = 'event: mood\ndata: {"new": true}\n\n'
     peer.will(
         stream(
-            "retry: 2000\n\n", state(1, "queued"), state(2, "processing"), PROGRESS, strange, state(3, "done"), "data: more\n\n"
+            "retry: 2000\n\n",
+            state(1, "queued"),
+            PLACE,
+            state(2, "processing"),
+            PROGRESS,
+            strange,
+            state(3, "done"),
+            "data: more\n\n",
         )
     )
     heard = list(following(variant, peer).jobs.events(JOB_ID))
     assert [it.job.status for it in heard if isinstance(it, StatusEvent)] == ["queued", "processing", "done"]
+    assert [it.queue_position for it in heard if isinstance(it, QueueEvent)] == [36]
     assert [it.progress for it in heard if isinstance(it, ProgressEvent)] == [0.42]
     assert variant.pauses == []
     assert len(peer.requests) == 1
@@ -90,10 +99,32 @@ def test_an_unknown_job_has_no_events(variant: Variant, peer: Peer) -> None:
 
 
 def test_streams_that_never_tell_anything_are_not_followed_for_ever(variant: Variant, peer: Peer) -> None:
-    peer.will(stream(": hello\n\n"))
+    peer.will(stream("retry: 8000\n\n"))
     with pytest.raises(ApiConnectionError, match="ends before the job does") as caught:
         list(following(variant, peer).jobs.events(JOB_ID))
-    assert caught.value.attempts == len(peer.requests) == 9
+    assert caught.value.attempts == len(peer.requests)
+    assert caught.value.job_id == JOB_ID
+    assert 580 < sum(variant.pauses) <= 600
+
+
+def test_streams_that_only_ever_say_that_they_are_there_are_followed_for_as_long_as_it_takes() -> None:
+    # As of a job that waits in a queue, behind something that ends each answer after a minute.
+    now = 0.0
+    listening = Listening(JOB_ID, 2, lambda: now)
+    for _ in range(100):
+        listening.call()
+        assert listening.hear(b": hello\n\n") == []
+        now += 45
+        assert listening.hear(b": still here\n\n") == []
+        now += 15
+        assert listening.ended(None) == 2.0
+        now += 2
+    # Streams that end at once are another matter.
+    with pytest.raises(ApiConnectionError, match="ends before the job does"):
+        for _ in range(1000):
+            listening.call()
+            listening.hear(b": hello\n\n")
+            now += listening.ended(None) or 0
 
 
 def test_a_caller_who_wants_no_repeats_gets_none(variant: Variant, peer: Peer) -> None:

@@ -12,12 +12,12 @@ from tintype import (
     ApiConnectionError,
     ApiError,
     ApiTimeoutError,
+    ArgumentError,
     ConflictError,
     GoneError,
     InternalError,
     JobFailedError,
     JobUnfinishedError,
-    NotFoundError,
     OverloadedError,
     PausedError,
     RateLimitedError,
@@ -26,7 +26,6 @@ from tintype import (
     UnexpectedAnswerError,
     UrlExpiredError,
     ValidationError,
-    WaitTimeoutError,
 )
 from variants import Variant
 
@@ -184,6 +183,21 @@ def test_half_an_answer_is_none(variant: Variant, peer: Peer) -> None:
     assert str(calling(variant, peer).balance().available) == "1.00"
 
 
+def test_what_cannot_be_written_into_a_header_is_told_and_nothing_is_sent(variant: Variant, peer: Peer) -> None:
+    peer.will(created())
+    with pytest.raises(ArgumentError, match="POST /api/v1/nb/text-generations cannot be sent"):
+        calling(variant, peer).generations.create(idempotency_key="Auftrag-№1", **FOX)
+    assert peer.requests == []
+
+
+def test_an_empty_key_of_the_caller_is_sent_for_the_service_to_refuse(variant: Variant, peer: Peer) -> None:
+    peer.will(problem(422, "validation_failed"))
+    for make in ("create", "create_and_wait"):
+        with pytest.raises(ValidationError):
+            getattr(calling(variant, peer).generations, make)(idempotency_key="", **FOX)
+    assert keys(peer) == ["", ""]
+
+
 def test_a_header_that_cannot_be_sent_is_not_tried_again(variant: Variant, peer: Peer) -> None:
     peer.will(created())
     with pytest.raises(ApiConnectionError) as caught:
@@ -209,50 +223,6 @@ def test_a_cancel_that_came_too_late_is_a_conflict(variant: Variant, peer: Peer)
     peer.will(Cut(), problem(409, "conflict"), told(job("failed", error="no picture")))
     with pytest.raises(ConflictError):
         calling(variant, peer).jobs.cancel(JOB_ID)
-
-
-# Waiting
-
-
-def test_waiting_outlives_a_restart(variant: Variant, peer: Peer) -> None:
-    # Told to go, then refused, then answered by the one that took over.
-    peer.will(
-        told(job("queued")), problem(503, "overloaded", Retry_After="5"), *[Cut()] * 6, told(job("processing")), told(job())
-    )
-    assert calling(variant, peer).jobs.wait(JOB_ID).status == "done"
-    assert {it.path for it in peer.requests} == {f"/api/v1/jobs/{JOB_ID}?wait=30"}
-    assert variant.pauses[:2] == [1, 5]
-
-
-def test_waiting_ends_when_its_time_is_over(variant: Variant, peer: Peer) -> None:
-    peer.will(told(job("processing")))
-    with pytest.raises(WaitTimeoutError, match="still processing after 0 s") as caught:
-        calling(variant, peer).jobs.wait(JOB_ID, timeout=0)
-    assert caught.value.job.job_id == JOB_ID
-    assert [it.path for it in peer.requests] == [f"/api/v1/jobs/{JOB_ID}?wait=0"]
-
-
-def test_waiting_does_not_sleep_past_its_time(variant: Variant, peer: Peer) -> None:
-    peer.will(problem(503, "paused", Retry_After="30"))
-    with pytest.raises(PausedError):
-        calling(variant, peer).jobs.wait(JOB_ID, timeout=20)
-    assert variant.pauses == []
-
-
-def test_waiting_for_an_unknown_job_ends_at_once(variant: Variant, peer: Peer) -> None:
-    peer.will(problem(404, "not_found"))
-    with pytest.raises(NotFoundError):
-        calling(variant, peer).jobs.wait(JOB_ID)
-
-
-def test_a_failed_job_is_an_answer_of_wait_and_an_exception_of_create_and_wait(variant: Variant, peer: Peer) -> None:
-    peer.will(told(job("failed", error="blocked for safety: the prompt")))
-    client = calling(variant, peer)
-    assert client.jobs.wait(JOB_ID).error == "blocked for safety: the prompt"
-    peer.will(created(), told(job("failed", error="blocked for safety: the prompt")))
-    with pytest.raises(JobFailedError, match="blocked for safety: the prompt") as caught:
-        client.generations.create_and_wait(**FOX)
-    assert caught.value.job.job_id == JOB_ID
 
 
 # Pictures

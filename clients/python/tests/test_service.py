@@ -105,11 +105,13 @@ def test_a_job_is_seen_queued_processed_and_done(client: Tintype, service: Servi
             if isinstance(event, ProgressEvent):
                 assert event.progress == 0.42
                 break
+            assert isinstance(event, StatusEvent)
             states.append(event.job.status)
         waiting = client.jobs.get(second)
         assert (waiting.status, waiting.queue_position, waiting.started_at) == ("queued", 1, None)
         with pytest.raises(WaitTimeoutError) as caught:
             client.jobs.wait(second, timeout=0)
+        assert caught.value.job is not None
         assert caught.value.job.status == "queued"
         with pytest.raises(JobUnfinishedError):
             client.jobs.download(second)

@@ -92,6 +92,15 @@ def test_the_event_tells_what_was_sent(vector: dict[str, Any]) -> None:
     assert event.is_test == (vector["kind"] == "test")
 
 
+def test_a_delivery_id_that_nothing_has_signed_is_not_told() -> None:
+    vector = VECTORS[0]
+    signed = x_headers(vector) | standard_headers(vector)
+    for changed in ({"Webhook-Id": "other"}, {"Webhook-Signature": "v1,AAAA"}, {"Webhook-Timestamp": "1"}):
+        event = webhooks.verify(vector["body"], signed | changed, vector["secrets"], now=vector["timestamp"])
+        assert event.delivery_id is None
+        assert event.job_id == vector["job_id"]
+
+
 def test_there_are_vectors() -> None:
     assert len(VECTORS) > 20
     assert any(len(it["secrets"]) > 1 for it in VECTORS)
@@ -125,11 +134,12 @@ def test_a_time_that_is_none_is_refused(timestamp: str) -> None:
     assert not is_genuine(vector, standard_headers(vector) | {"Webhook-Timestamp": timestamp})
 
 
-@pytest.mark.parametrize("signature", ["", "é", "sha256=", "v1,", "v1,é", "v1a,AAAA", "\x00", " "])
+@pytest.mark.parametrize("signature", ["", "é", "sha256=", "v1,", "v1,é", "v1a,AAAA", "\x00", " ", "\udcff"])
 def test_a_signature_that_is_none_is_refused(signature: str) -> None:
     vector = VECTORS[0]
     assert not is_genuine(vector, x_headers(vector) | {"X-Signature": signature})
     assert not is_genuine(vector, standard_headers(vector) | {"Webhook-Signature": signature})
+    assert not is_genuine(vector, standard_headers(vector) | {"Webhook-Id": signature})
 
 
 @pytest.mark.parametrize("body", ["", "[]", "null", "{}", '{"job_id": 1', "[" * 100_000])

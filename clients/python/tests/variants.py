@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractContextManager, ExitStack
 from functools import partial
@@ -14,7 +15,7 @@ from tintype import AsyncTintype, Tintype
 
 
 class Variant(AbstractContextManager["Variant"]):
-    """Makes clients that do not sleep, but note in `pauses` for how long they would."""
+    """Makes clients that do not sleep, but note in `pauses` for how long they would, and whose clock goes on by as much."""
 
     def __init__(self) -> None:
         self.pauses: list[float] = []
@@ -29,7 +30,11 @@ class Variant(AbstractContextManager["Variant"]):
     def client(self, **options: Any) -> Tintype:
         client = self._stack.enter_context(Tintype(**options))
         client._line.sleep = self.pauses.append
+        client._line.clock = self.clock
         return client
+
+    def clock(self) -> float:
+        return time.monotonic() + sum(self.pauses)
 
 
 class OnLoop(Variant):
@@ -46,6 +51,7 @@ class OnLoop(Variant):
             self.pauses.append(seconds)
 
         client._line.sleep = note
+        client._line.clock = self.clock
         self._stack.callback(self._portal.call, client.close)
         return cast(Tintype, Blocking(client, self._portal))
 

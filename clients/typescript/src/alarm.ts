@@ -45,6 +45,37 @@ export class Alarm {
   }
 }
 
+/** The same response, and `over` once its body has been read, has failed, or is not wanted any more. */
+export function untilRead(response: Response, over: () => void): Response {
+  const reader = response.body?.getReader();
+  if (reader === undefined) {
+    over();
+    return response;
+  }
+  const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+    {
+      async pull(controller): Promise<void> {
+        try {
+          const { done, value } = await reader.read();
+          if (!done) return controller.enqueue(value);
+          controller.close();
+        } catch (error) {
+          controller.error(error);
+        }
+        over();
+      },
+      async cancel(reason): Promise<void> {
+        await reader.cancel(reason);
+        over();
+      },
+    },
+    // Nothing is read before somebody asks, as it was without this.
+    { highWaterMark: 0 },
+  );
+  const { status, statusText, headers, url } = response;
+  return Object.defineProperty(new Response(body, { status, statusText, headers }), "url", { value: url });
+}
+
 /** Was it the time that was over? */
 export function isTimeout(cause: unknown): boolean {
   return cause instanceof DOMException && cause.name === "TimeoutError";

@@ -1,6 +1,6 @@
 // The calls of the interface as data: what is sent, apart from how.
 
-import { TintypeError } from "./errors.js";
+import { ArgumentError } from "./errors.js";
 import { PREFIX } from "./transport.js";
 import type { Call } from "./transport.js";
 import type { CallOptions, GenerationParams, JobFilter, JobRef, Window } from "./types.js";
@@ -10,7 +10,7 @@ const PATHS = { fast: "/nb", quality: "/nb2", pro: "" } as const;
 /** The id of a job, however it is named. */
 export function idOf(job: JobRef): string {
   const id = typeof job === "string" ? job : job.job_id;
-  if (id === "") throw new TintypeError("the job_id is empty");
+  if (id === "") throw new ArgumentError("the job_id is empty");
   return id;
 }
 
@@ -22,16 +22,20 @@ function jobPath(job: JobRef): string {
 export function generation(params: GenerationParams, idempotencyKey: string | null, options: CallOptions): Call {
   const { tier, ...body } = params;
   const path = PATHS[tier] as string | undefined;
-  if (path === undefined) throw new TintypeError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${String(tier)}`);
+  if (path === undefined) throw new ArgumentError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${String(tier)}`);
   const mode = (body.input_images_urls ?? null) === null ? "text" : "url";
   const call = { ...options, method: "POST", path: `${PREFIX}${path}/${mode}-generations`, body } as const;
   return idempotencyKey === null ? { ...call, query: [["dry_run", "true"]] } : { ...call, idempotencyKey };
 }
 
-/** A job, at once or once it is over. `wait` is in seconds. */
-export function lookup(job: JobRef, options: CallOptions, wait?: number): Call {
-  const call = { ...options, method: "GET", path: jobPath(job) } as const;
-  return wait === undefined ? call : { ...call, query: [["wait", String(wait)]], patience: wait * 1000 };
+/** A job. */
+export function lookup(job: JobRef, options: CallOptions): Call {
+  return { ...options, method: "GET", path: jobPath(job) };
+}
+
+/** A job once it is over, or after so many seconds; of no more use after `limit` milliseconds. */
+export function wait(job: JobRef, options: CallOptions, seconds: number, limit: number): Call {
+  return { ...lookup(job, options), query: [["wait", String(seconds)]], patience: seconds * 1000, limit };
 }
 
 /** Takes back a job that is still queued. */

@@ -1,6 +1,7 @@
 // The client: one service, one API key.
 
 import * as calls from "./calls.js";
+import { CallError, JobError } from "./errors.js";
 import { everyPage, Jobs, assertDone } from "./jobs.js";
 import { inWords, Transport } from "./transport.js";
 import type { ClientOptions } from "./transport.js";
@@ -81,13 +82,25 @@ export class Generations {
     return { ...made, idempotencyKey, replayed: response.headers.get("idempotent-replayed") === "true" };
   }
 
-  /** Makes a job and waits until it is done. Throws `JobFailedError` or `WaitTimeoutError`, both with the job. */
+  /**
+   * Makes a job and waits until it is done. Throws `JobFailedError`, or `WaitTimeoutError` after `waitTimeout` milliseconds.
+   *
+   * The job goes on where waiting for it fails. Every error from there on has its `jobId`, for `jobs.wait`, and the `idempotencyKey`,
+   * with which this call finds the same job again. The reason of a `signal` of yours has neither: name a key of your own where you
+   * may abort.
+   */
   async createAndWait(params: GenerationParams, options: CreateOptions & WaitOptions = {}): Promise<Job> {
     const { idempotencyKey, waitTimeout, ...rest } = options;
     const made = await this.create(params, { ...rest, idempotencyKey });
-    const job = await this.#jobs.wait(made, { ...rest, waitTimeout });
-    assertDone(job);
-    return job;
+    try {
+      const job = await this.#jobs.wait(made, { ...rest, waitTimeout });
+      assertDone(job);
+      return job;
+    } catch (error) {
+      // The job is there and may be paid for: whoever only knew that something failed would make a second one.
+      if (error instanceof CallError || error instanceof JobError) Object.assign(error, { idempotencyKey: made.idempotencyKey });
+      throw error;
+    }
   }
 
   /** Every check of `create` and the price, and nothing kept. What `create` would refuse is refused in the same way. */

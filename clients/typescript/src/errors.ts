@@ -36,25 +36,34 @@ export class TintypeError extends Error {
   override name = "TintypeError";
 }
 
+/** What a call was given cannot be sent, and nothing was. */
+export class ArgumentError extends TintypeError {
+  override name = "ArgumentError";
+}
+
 /** What is known of a call that did not succeed. */
 export interface CallFacts {
   readonly attempts: number;
   readonly idempotencyKey?: string | undefined;
+  readonly jobId?: string | undefined;
 }
 
 /**
  * A call that did not succeed. `attempts` is how often it was sent. `idempotencyKey` is the key that a generation call was sent
- * with: give it to `create` again to repeat the call later, and it will never be two jobs.
+ * with: give it to `create` or `createAndWait` again to repeat the call later, and it will never be two jobs. `jobId` is there
+ * once there is a job, which goes on whatever becomes of the calls that look at it: give it to `jobs.wait`.
  */
 export class CallError extends TintypeError {
   override name = "CallError";
   readonly attempts: number;
   readonly idempotencyKey: string | undefined;
+  readonly jobId: string | undefined;
 
   constructor(message: string, facts: CallFacts, options?: ErrorOptions) {
     super(message, options);
     this.attempts = facts.attempts;
     this.idempotencyKey = facts.idempotencyKey;
+    this.jobId = facts.jobId;
   }
 }
 
@@ -124,20 +133,28 @@ function told({ status, code, title, detail, errors, requestId }: Problem): stri
   return `${lead}: ${detail || title}${faults}${requestId === null ? "" : ` (request ${requestId})`}`;
 }
 
-/** Of a job, which is in `job` as it was last seen. */
+/**
+ * Of a job, which is in `job` as it was last seen; `null` where it was not seen at all. `idempotencyKey` is the key that it was made
+ * with, from `createAndWait`.
+ */
 export class JobError extends TintypeError {
   override name = "JobError";
-  readonly job: Job;
+  readonly jobId: string;
+  readonly job: Job | null;
+  readonly idempotencyKey: string | undefined;
 
-  constructor(message: string, job: Job) {
-    super(message);
+  constructor(message: string, jobId: string, job: Job | null, options?: ErrorOptions) {
+    super(message, options);
+    this.jobId = jobId;
     this.job = job;
+    this.idempotencyKey = undefined;
   }
 }
 
 /** The job has failed; `job.error` says why, and nothing was charged for it. */
 export class JobFailedError extends JobError {
   override name = "JobFailedError";
+  declare readonly job: Job;
 }
 
 /** The job has no picture yet. */
@@ -145,7 +162,10 @@ export class JobUnfinishedError extends JobError {
   override name = "JobUnfinishedError";
 }
 
-/** The job was not over when the time for waiting was. It goes on; wait for it again by its `job_id`. */
+/**
+ * The job was not over when the time for waiting was. It goes on; wait for it again by its `jobId`. What the last lookup ran into, if
+ * it did, is in `cause`.
+ */
 export class WaitTimeoutError extends JobUnfinishedError {
   override name = "WaitTimeoutError";
 }

@@ -2,7 +2,7 @@
 
 import { ApiConnectionError, UnexpectedAnswerError } from "./errors.js";
 import { errorOf, objectOf } from "./failures.js";
-import { pauseAfter, waitingRepeats } from "./retry.js";
+import { pauseWhileWaiting, WHILE_WAITING } from "./retry.js";
 import type { Outcome } from "./retry.js";
 import { isTimeout } from "./alarm.js";
 import { inWords } from "./transport.js";
@@ -11,6 +11,8 @@ import type { Job, JobEvent } from "./types.js";
 
 /** Silence after which a stream is taken for dead, in milliseconds. The service says something every 15 s. */
 const SILENCE = 45_000;
+/** After this long a stream that says anything, if only that it is there, has been a good one. */
+const PROVEN = 20_000;
 const DEFAULT_RETRY = 2_000;
 
 /** One event as it came. */
@@ -58,28 +60,37 @@ export class Reader {
   }
 }
 
-/** The states and the progress of a job, over as many streams as it takes. */
-export async function* follow(transport: Transport, call: Call): AsyncGenerator<JobEvent, void, undefined> {
-  const repeats = waitingRepeats(call.maxRetries ?? transport.maxRetries);
+/** The states, the place and the progress of a job, over as many streams as it takes. */
+export async function* follow(transport: Transport, call: Call, jobId: string): AsyncGenerator<JobEvent, void, undefined> {
+  const repeats = call.maxRetries ?? transport.maxRetries;
   let last = "";
   let retry = DEFAULT_RETRY;
+  let failures = 0;
+  let trouble = 0;
+  const isWell = (): void => {
+    failures = 0;
+    trouble = transport.now() + WHILE_WAITING;
+  };
   // The pause before the next stream, after one that ended early (as it does when the service restarts) or was not there.
   const pauseOf = (outcome: Outcome | null): number => {
+    const facts = { attempts: failures, jobId };
     if (outcome === null) {
-      if (failures <= repeats) return retry;
-      throw new ApiConnectionError("the stream of events ends before the job does", { attempts: failures });
+      if (repeats > 0 && transport.now() + retry < trouble) return retry;
+      throw new ApiConnectionError("the stream of events ends before the job does", facts);
     }
-    const span = pauseAfter(outcome, failures, repeats, Math.random());
-    if (span === null) throw errorOf(outcome, inWords(call), { attempts: failures });
+    const span = pauseWhileWaiting(outcome, failures, repeats, Math.random());
+    if (span === null || transport.now() + span >= trouble) throw errorOf(outcome, inWords(call), facts);
     return span;
   };
-  let failures = 0;
+  isWell();
   for (;;) {
     let outcome: Outcome | null = null;
+    const headers = { accept: "text/event-stream", ...(last === "" ? {} : { "last-event-id": last }) };
+    const request = transport.request({ ...call, headers });
+    const opened = transport.now();
     const alarm = transport.alarm(call);
     try {
-      const headers = { accept: "text/event-stream", ...(last === "" ? {} : { "last-event-id": last }) };
-      const response = await transport.open({ ...call, headers }, alarm);
+      const response = await transport.open(request, alarm);
       if (response.status === 204) return;
       if (response.ok && !response.headers.get("content-type")?.startsWith("text/event-stream")) {
         throw strange(`came as ${response.headers.get("content-type") ?? "no content type"}`, failures + 1);
@@ -93,11 +104,14 @@ export async function* follow(transport: Transport, call: Call): AsyncGenerator<
           alarm.set(SILENCE);
           const chunk = await stream?.read();
           if (chunk === undefined || chunk.done) break;
+          // A job that waits for long has no events; and much that stands in front of a service ends each answer after a minute or
+          // two.
+          if (transport.now() - opened >= PROVEN) isWell();
           for (const message of reader.feed(chunk.value)) {
             last = message.id || last;
             const event = eventOf(message, failures + 1);
             if (event === null) continue;
-            failures = 0;
+            isWell();
             yield event;
             if (event.type === "status" && (event.job.status === "done" || event.job.status === "failed")) return;
           }
@@ -117,10 +131,13 @@ export async function* follow(transport: Transport, call: Call): AsyncGenerator<
 }
 
 function eventOf(message: Message, attempts: number): JobEvent | null {
-  if (message.name !== "status" && message.name !== "progress") return null;
+  if (message.name !== "status" && message.name !== "queue" && message.name !== "progress") return null;
   const value = objectOf(message.data);
   if (value === null || !("job_id" in value)) throw strange("tells something that is no job", attempts);
   if (message.name === "status") return { type: "status", job: value as unknown as Job };
+  if (message.name === "queue") {
+    return { type: "queue", job_id: String(value["job_id"]), queue_position: Number(value["queue_position"]) };
+  }
   return { type: "progress", job_id: String(value["job_id"]), progress: Number(value["progress"]) };
 }
 

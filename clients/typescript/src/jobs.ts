@@ -1,20 +1,16 @@
 // Looks jobs up, waits for them, cancels them, fetches their pictures.
 
 import * as calls from "./calls.js";
-import { ApiError, JobFailedError, JobUnfinishedError, WaitTimeoutError } from "./errors.js";
-import { isTimeout } from "./alarm.js";
+import { ApiError, JobFailedError, JobUnfinishedError } from "./errors.js";
+import { isTimeout, untilRead } from "./alarm.js";
 import { errorOf } from "./failures.js";
 import { follow } from "./events.js";
-import { waitingRepeats } from "./retry.js";
+import { JOB, waitFor } from "./wait.js";
 import { inWords } from "./transport.js";
 import type { Transport } from "./transport.js";
 import type { CallOptions, Job, JobEvent, JobFilter, JobRef, ListedJob, Page, WaitOptions, Window } from "./types.js";
 
-const JOB = ["job_id", "status", "created_at"] as const;
 const PAGE = ["data", "next_cursor"] as const;
-/** Seconds of one waiting lookup. The service would wait for 60, but that is also when common proxies give up. */
-const LONGEST_LOOK = 30;
-const DEFAULT_WAIT = 600_000;
 /** What the service calls a job that was taken back. */
 const CANCELED = "canceled";
 
@@ -35,29 +31,16 @@ export class Jobs {
    * The job once it is over, `done` or `failed`. Outlives a restart of the service. Throws `WaitTimeoutError` when it is not over
    * after `waitTimeout` milliseconds.
    */
-  async wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
-    const { waitTimeout = DEFAULT_WAIT, ...rest } = options;
-    const repeats = waitingRepeats(options.maxRetries ?? this.#transport.maxRetries);
-    const end = waitTimeout === null ? Infinity : performance.now() + waitTimeout;
-    const left = (): number => Math.max(0, end - performance.now());
-    for (;;) {
-      const seconds = Math.ceil(Math.min(LONGEST_LOOK, left() / 1000));
-      const began = performance.now();
-      const found = await this.#transport.fetch<Job>(calls.lookup(job, rest, seconds), JOB, repeats, left);
-      if (found.status === "done" || found.status === "failed") return found;
-      if (left() === 0) {
-        throw new WaitTimeoutError(`job ${found.job_id} is still ${found.status} after ${waitTimeout} ms`, found);
-      }
-      if (performance.now() - began < seconds * 500) {
-        // Answered before its time: the service is about to stop, and asking at once would be asking for nothing.
-        await this.#transport.pause(Math.min(1000, left()), rest.signal);
-      }
-    }
+  wait(job: JobRef, options: WaitOptions = {}): Promise<Job> {
+    return waitFor(this.#transport, job, options);
   }
 
-  /** The job's states and its progress as they come, up to the last one. Comes back by itself when the stream breaks off. */
+  /**
+   * The job's states, its place in the queue and its progress as they come, up to the last state. Comes back by itself when the stream
+   * breaks off, and outlives a restart of the service.
+   */
   events(job: JobRef, options: CallOptions = {}): AsyncGenerator<JobEvent, void, undefined> {
-    return follow(this.#transport, calls.events(job, options));
+    return follow(this.#transport, calls.events(job, options), calls.idOf(job));
   }
 
   /** Takes a job back that is still queued. Throws an `ApiError` with the code `conflict` for one that has begun or is over. */
@@ -82,16 +65,17 @@ export class Jobs {
   async open(job: JobRef, options: CallOptions = {}): Promise<Response> {
     return this.#atItsUrl(job, options, async (url) => {
       const call = calls.picture(url, options);
+      const request = this.#transport.request(call);
       const alarm = this.#transport.alarm(call);
       try {
-        const response = await this.#transport.open(call, alarm);
+        const response = await this.#transport.open(request, alarm);
         if (!response.ok) {
           const body = new Uint8Array(await response.arrayBuffer());
           throw errorOf({ kind: "answer", response, body }, inWords(call), { attempts: 1 });
         }
         // From here on it takes as long as whoever reads it.
         alarm.calm();
-        return response;
+        return untilRead(response, () => alarm.end());
       } catch (cause) {
         alarm.end();
         options.signal?.throwIfAborted();
@@ -134,11 +118,12 @@ export async function* everyPage<T>(turn: (cursor?: string) => Promise<Page<T>>)
 
 /** Throws unless a job is done. */
 export function assertDone(job: Job): void {
-  if (job.status === "failed") throw new JobFailedError(`job ${job.job_id} has failed: ${job.error}`, job);
+  if (job.status === "failed") throw new JobFailedError(`job ${job.job_id} has failed: ${job.error}`, job.job_id, job);
 }
 
 function urlOf(job: Job): string {
   assertDone(job);
   if (job.result !== null) return job.result.image_url;
-  throw new JobUnfinishedError(`job ${job.job_id} is ${job.status}; wait for it before its picture is fetched`, job);
+  const text = `job ${job.job_id} is ${job.status}; wait for it before its picture is fetched`;
+  throw new JobUnfinishedError(text, job.job_id, job);
 }

@@ -5,8 +5,11 @@ const FIRST_PAUSE = 500;
 const LONGEST_PAUSE = 8_000;
 /** A service that asks for more patience than this gets none: the caller is told, and may have better to do. */
 const LONGEST_RETRY_AFTER = 60_000;
-/** Repeats while waiting for a job: enough to outlive a restart of the service. */
-const WHILE_WAITING = 8;
+/**
+ * Nothing but failures for so long is the end of waiting for a job, if its own time is not over before: enough for a service that
+ * finishes its pictures, stops and starts again. Not a number of repeats, for a port that refuses is quick.
+ */
+export const WHILE_WAITING = 600_000;
 /** Beside all of 5xx: the body came too slowly, too early, too many. */
 const REPEATABLE = [408, 425, 429];
 
@@ -38,7 +41,7 @@ export function pauseAfter(outcome: Outcome, attempt: number, repeats: number, c
   return Math.min(FIRST_PAUSE * 2 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4);
 }
 
-/** Repeats while waiting: more than for a single call, unless the caller wants none at all. */
-export function waitingRepeats(repeats: number): number {
-  return repeats > 0 ? Math.max(repeats, WHILE_WAITING) : 0;
+/** The same while waiting for a job, where time is the end and not a number, unless the caller wants no repeats at all. */
+export function pauseWhileWaiting(outcome: Outcome, attempt: number, repeats: number, chance: number): number | null {
+  return pauseAfter(outcome, attempt, repeats > 0 ? attempt : 0, chance);
 }

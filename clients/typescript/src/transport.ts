@@ -1,7 +1,7 @@
 // Sends calls, again where that is safe and worth it. Needs `fetch` and nothing else.
 
 import { Alarm, isTimeout } from "./alarm.js";
-import { TintypeError } from "./errors.js";
+import { ArgumentError, TintypeError } from "./errors.js";
 import { errorOf, typed } from "./failures.js";
 import { pauseAfter } from "./retry.js";
 import type { Outcome } from "./retry.js";
@@ -38,6 +38,14 @@ export interface Call extends CallOptions {
   readonly idempotencyKey?: string;
   /** What the service may take on purpose, beyond the time-out. */
   readonly patience?: number;
+  /** When an answer is of no more use, however long the time-out. */
+  readonly limit?: number;
+}
+
+/** A call as it is given to `fetch`. */
+export interface Sendable {
+  readonly url: string;
+  readonly init: RequestInit;
 }
 
 /** Answer and body, and how often it was asked for. */
@@ -56,12 +64,19 @@ export class Transport {
   readonly #fetch: typeof globalThis.fetch;
   /** Waits so many milliseconds. Tests put something quicker here. */
   pause: (span: number, signal?: AbortSignal) => Promise<void> = pause;
+  /** A clock that never goes back, in milliseconds. */
+  now: () => number = () => performance.now();
 
   constructor(options: ClientOptions) {
     this.#apiKey = (options.apiKey ?? variable("TINTYPE_KEY") ?? "").trim();
     if (this.#apiKey === "") throw new TintypeError("no API key: give apiKey, or set the environment variable TINTYPE_KEY");
     const url = (options.baseUrl ?? variable("TINTYPE_URL") ?? DEFAULT_URL).trim();
     if (!/^https?:\/\//.test(url)) throw new TintypeError(`baseUrl must begin with http:// or https://, unlike ${url}`);
+    if (!URL.canParse(url)) throw new TintypeError(`baseUrl ${url} is no address`);
+    if (!/^[ -~]+$/.test(this.#apiKey)) {
+      // Without the key: this goes into logs.
+      throw new TintypeError("the API key holds characters that no key has; has something been pasted along with it?");
+    }
     // With the version or without it.
     this.address = url.replace(/\/+$/, "").replace(/\/api\/v1$/, "").replace(/\/+$/, "");
     this.#timeout = options.timeout ?? DEFAULT_TIMEOUT;
@@ -70,48 +85,55 @@ export class Transport {
     this.#fetch = options.fetch ?? ((input, init) => globalThis.fetch(input, init));
   }
 
-  /** Sends a call until it succeeds, is refused for good, or has been sent often enough. `left` is the time that there is. */
-  async exchange(call: Call, repeats = call.maxRetries ?? this.maxRetries, left = () => Infinity): Promise<Answered> {
+  /** Sends a call until it succeeds, is refused for good, or has been sent often enough. */
+  async exchange(call: Call): Promise<Answered> {
+    const repeats = call.maxRetries ?? this.maxRetries;
     for (let attempt = 1; ; attempt += 1) {
-      const outcome = await this.#attempt(call);
+      const outcome = await this.attempt(call);
       if (outcome.kind === "answer" && outcome.response.ok) return { ...outcome, attempts: attempt };
       const span = pauseAfter(outcome, attempt, repeats, Math.random());
-      if (span === null || span >= left()) throw errorOf(outcome, inWords(call), { ...call, attempts: attempt });
+      if (span === null) throw errorOf(outcome, inWords(call), { ...call, attempts: attempt });
       await this.pause(span, call.signal);
     }
   }
 
   /** The typed answer of a call, which must have these members. */
-  async fetch<T extends object>(
-    call: Call,
-    names: readonly (keyof T & string)[],
-    repeats?: number,
-    left?: () => number,
-  ): Promise<T> {
-    const { response, body, attempts } = await this.exchange(call, repeats, left);
+  async fetch<T extends object>(call: Call, names: readonly (keyof T & string)[]): Promise<T> {
+    const { response, body, attempts } = await this.exchange(call);
     return typed<T>(response, body, names, inWords(call), { ...call, attempts });
   }
 
-  /** Sends a call once, and answers as soon as the head of the answer is there. The alarm is the caller's to end. */
-  open(call: Call, alarm: Alarm): Promise<Response> {
+  /** What `open` sends. Throws for what cannot be sent, which no repeat would mend and which is no fault of the network. */
+  request(call: Call): Sendable {
     const { method, body } = call;
-    const request: RequestInit = { method, headers: this.#headers(call), redirect: "manual", signal: alarm.signal };
-    if (body !== undefined) request.body = JSON.stringify(body);
-    return this.#fetch(this.#url(call), request);
+    try {
+      const init: RequestInit = { method, headers: this.#headers(call), redirect: "manual" };
+      if (body !== undefined) init.body = JSON.stringify(body, finite);
+      return { url: new URL(this.#url(call)).href, init };
+    } catch (cause) {
+      const reason = cause instanceof Error ? cause.message : String(cause);
+      throw new ArgumentError(`${inWords(call)} cannot be sent: ${reason}`, { cause });
+    }
+  }
+
+  /** Sends it once, and answers as soon as the head of the answer is there. The alarm is the caller's to end. */
+  open({ url, init }: Sendable, alarm: Alarm): Promise<Response> {
+    return this.#fetch(url, { ...init, signal: alarm.signal });
   }
 
   /** An alarm for a call: its time-out, and its caller's signal. */
   alarm(call: Call): Alarm {
-    return new Alarm((call.timeout ?? this.#timeout) + (call.patience ?? 0), call.signal);
+    const span = (call.timeout ?? this.#timeout) + (call.patience ?? 0);
+    return new Alarm(Math.min(span, call.limit ?? Infinity), call.signal);
   }
 
-  async #attempt(call: Call): Promise<Outcome> {
+  /** Sends a call once. */
+  async attempt(call: Call): Promise<Outcome> {
     call.signal?.throwIfAborted();
-    // Throws for a header that cannot be sent, which no repeat would mend.
-    this.#headers(call);
+    const request = this.request(call);
     const alarm = this.alarm(call);
     try {
-      const response = await this.open(call, alarm);
+      const response = await this.open(request, alarm);
       return { kind: "answer", response, body: new Uint8Array(await response.arrayBuffer()) };
     } catch (cause) {
       call.signal?.throwIfAborted();
@@ -135,6 +157,12 @@ export class Transport {
     if (!("document" in globalThis)) headers.set("user-agent", USER_AGENT);
     return headers;
   }
+}
+
+/** What JSON has no word for is refused here: written, it would be `null`. */
+function finite(name: string, value: unknown): unknown {
+  if (typeof value === "number" && !Number.isFinite(value)) throw new TypeError(`${name} is ${value}, which JSON has no word for`);
+  return value;
 }
 
 /** A call in words. The query of a signed URL is as good as the picture, and does not belong into a log. */

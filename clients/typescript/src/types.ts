@@ -110,9 +110,13 @@ export interface ListedJob extends Job {
 /** A job, by its id or as an earlier call returned it. */
 export type JobRef = string | { readonly job_id: string };
 
-/** A job has come to another state; or how far it is, from 0 to 1, where its back end tells. */
+/**
+ * A job has come to another state; its place in the queue has changed, where 1 is the next to be made; or how far it is, from 0 to 1,
+ * where its back end tells.
+ */
 export type JobEvent =
   | { readonly type: "status"; readonly job: Job }
+  | { readonly type: "queue"; readonly job_id: string; readonly queue_position: number }
   | { readonly type: "progress"; readonly job_id: string; readonly progress: number };
 
 /** An account's money: `reserved` is held for jobs that are not over, `available` is the rest of `balance`. */

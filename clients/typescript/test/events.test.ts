@@ -5,7 +5,7 @@ import { test } from "node:test";
 import { Reader } from "../src/events.js";
 import { ApiConnectionError, ApiError, UnexpectedAnswerError } from "../src/index.js";
 import type { JobEvent, Tintype } from "../src/index.js";
-import { calling, job, JOB_ID, Peer, problem } from "./peer.js";
+import { calling, job, JOB_ID, Peer, problem, sum } from "./peer.js";
 import type { Reply } from "./peer.js";
 
 const STREAM = new TextEncoder().encode(
@@ -31,6 +31,7 @@ test("events are the same however the bytes are cut", () => {
 /** A stream that ends where the parts do. */
 const stream = (...parts: string[]): Reply => ({ status: 200, body: parts.join(""), headers: { "content-type": "text/event-stream" } });
 const state = (number: number, status: string): string => `id: ${number}\nevent: status\ndata: ${JSON.stringify(job(status))}\n\n`;
+const PLACE = `event: queue\ndata: {"job_id":"${JOB_ID}","queue_position":36}\n\n`;
 const PROGRESS = `event: progress\ndata: {"job_id":"${JOB_ID}","progress":0.42}\n\n`;
 
 async function all(client: Tintype): Promise<JobEvent[]> {
@@ -44,10 +45,11 @@ const states = (heard: JobEvent[]): string[] => heard.flatMap((it) => (it.type =
 test("a job is followed to its end", async (t) => {
   const peer = await Peer.start(t);
   const strange = 'event: mood\ndata: {"new": true}\n\n';
-  peer.will(stream("retry: 2000\n\n", state(1, "queued"), state(2, "processing"), PROGRESS, strange, state(3, "done"), "data: more\n\n"));
+  peer.will(stream("retry: 2000\n\n", state(1, "queued"), PLACE, state(2, "processing"), PROGRESS, strange, state(3, "done"), "data: more\n\n"));
   const { client, pauses } = calling(peer.url);
   const heard = await all(client);
   assert.deepEqual(states(heard), ["queued", "processing", "done"]);
+  assert.deepEqual(heard.filter((it) => it.type === "queue"), [{ type: "queue", job_id: JOB_ID, queue_position: 36 }]);
   assert.deepEqual(heard.filter((it) => it.type === "progress"), [{ type: "progress", job_id: JOB_ID, progress: 0.42 }]);
   assert.deepEqual(pauses, []);
   assert.equal(peer.heard.length, 1);
@@ -85,9 +87,42 @@ test("an unknown job has no events", async (t) => {
 
 test("streams that never tell anything are not followed for ever", async (t) => {
   const peer = await Peer.start(t);
-  peer.will(stream(": hello\n\n"));
-  await assert.rejects(all(calling(peer.url).client), (error: ApiConnectionError) => error.attempts === 9);
-  assert.equal(peer.heard.length, 9);
+  peer.will(stream("retry: 8000\n\n"));
+  const { client, pauses } = calling(peer.url);
+  await assert.rejects(all(client), (error: ApiConnectionError) => {
+    return error.attempts === peer.heard.length && error.jobId === JOB_ID;
+  });
+  assert.ok(sum(pauses) > 580_000 && sum(pauses) <= 600_000);
+});
+
+test("streams that only ever say that they are there are followed for as long as it takes", async () => {
+  // As of a job that waits in a queue, behind something that ends each answer after a minute.
+  const { client } = calling("http://127.0.0.1");
+  let now = 0;
+  client.transport.now = () => now;
+  client.transport.pause = async (span) => void (now += span);
+  let opened = 0;
+  client.transport.open = async () => {
+    opened += 1;
+    const later = opened <= 100 ? [45_000, 15_000] : [0, 0];
+    const bytes = new TextEncoder().encode(": still here\n\n");
+    const parts = later.map((span) => ({ span, bytes }));
+    const body = new ReadableStream<Uint8Array<ArrayBuffer>>(
+      {
+        pull(controller) {
+          const part = parts.shift();
+          now += part?.span ?? 0;
+          if (part === undefined) controller.close();
+          else controller.enqueue(part.bytes);
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    return new Response(body, { headers: { "content-type": "text/event-stream" } });
+  };
+  // Streams that end at once are another matter.
+  await assert.rejects(all(client), /ends before the job does/);
+  assert.ok(opened > 300 && opened < 500);
 });
 
 test("a caller who wants no repeats gets none", async (t) => {

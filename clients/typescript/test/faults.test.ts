@@ -1,17 +1,21 @@
 // What a client makes of a service that fails, and of what stands in front of one.
 
 import assert from "node:assert/strict";
+import { getEventListeners } from "node:events";
 import { test } from "node:test";
 import {
   ApiConnectionError,
   ApiError,
   ApiTimeoutError,
+  ArgumentError,
   CallError,
   JobFailedError,
   JobUnfinishedError,
+  Tintype,
+  TintypeError,
   UnexpectedAnswerError,
-  WaitTimeoutError,
 } from "../src/index.js";
+import type { ClientOptions, GenerationParams } from "../src/index.js";
 import { Transport } from "../src/transport.js";
 import { calling, created, job, JOB_ID, Peer, problem, told } from "./peer.js";
 import type { Reply } from "./peer.js";
@@ -153,11 +157,71 @@ test("half an answer is none", async (t) => {
   assert.equal((await calling(peer.url).client.balance()).available, "1.00");
 });
 
-test("a header that cannot be sent is not tried", async (t) => {
+test("what cannot be sent is told as such, and not tried", async (t) => {
   const peer = await Peer.start(t);
   peer.will(created());
-  await assert.rejects(calling(peer.url).client.generations.create(FOX, { idempotencyKey: "a\nb" }), TypeError);
+  const { client } = calling(peer.url);
+  const endless = { prompt: "a fox", tier: "fast", aspect_ratio: "1:1", metadata: { n: 1n } } as unknown as GenerationParams;
+  const calls = [
+    () => client.generations.create(FOX, { idempotencyKey: "a\nb" }),
+    () => client.generations.create(FOX, { idempotencyKey: "Auftrag-№1" }),
+    () => client.generations.create(endless),
+    () => client.generations.create({ ...FOX, metadata: { deep: [{ n: NaN }] } }),
+    () => client.generations.create({ ...FOX, metadata: { n: Infinity } }),
+  ];
+  for (const call of calls) {
+    await assert.rejects(call, (error: ArgumentError) => {
+      assert.ok(error instanceof ArgumentError);
+      return error.message.startsWith("POST /api/v1/nb/text-generations cannot be sent: ");
+    });
+  }
   assert.equal(peer.heard.length, 0);
+});
+
+test("a client that cannot be is told so when it is made", () => {
+  const cases: [ClientOptions, RegExp][] = [
+    [{ baseUrl: "http://[::" }, /is no address/],
+    [{ baseUrl: "ftp://h" }, /must begin with http/],
+    [{ apiKey: "tt_é" }, /characters that no key has/],
+    [{ apiKey: "tt_a\nb" }, /characters that no key has/],
+  ];
+  for (const [options, text] of cases) {
+    assert.throws(() => new Tintype({ apiKey: "tt_k", baseUrl: "http://h", ...options }), (error: TintypeError) => {
+      assert.ok(error instanceof TintypeError && !error.message.includes("tt_"));
+      return text.test(error.message);
+    });
+  }
+});
+
+test("a picture that was passed on leaves nothing on the caller's signal", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  const { signal } = new AbortController();
+  const open = async (): Promise<Response> => {
+    peer.will(done(peer), PNG);
+    return client.jobs.open(JOB_ID, { signal });
+  };
+  assert.equal(await (await open()).text(), PNG.body);
+  await (await open()).body?.cancel();
+  const half = await open();
+  assert.equal(half.headers.get("content-type"), "image/png");
+  assert.match(half.url, /files\/results/);
+  assert.equal(getEventListeners(signal, "abort").length, 1);
+  await half.arrayBuffer();
+  assert.equal(getEventListeners(signal, "abort").length, 0);
+});
+
+test("a caller who goes away while a picture is passed on ends it", async (t) => {
+  const peer = await Peer.start(t);
+  const { client } = calling(peer.url);
+  const going = new AbortController();
+  // Its head is there, and the rest never comes.
+  peer.will(done(peer), { ...PNG, headers: { "content-length": "99" }, open: true });
+  const response = await client.jobs.open(JOB_ID, { signal: going.signal });
+  const reading = response.text();
+  going.abort(new Error("enough"));
+  await assert.rejects(reading, /enough/);
+  assert.equal(getEventListeners(going.signal, "abort").length, 0);
 });
 
 test("a caller who goes away is told so, and nothing is sent again", async (t) => {
@@ -217,46 +281,6 @@ test("a cancel that came too late is a conflict", async (t) => {
   assert.equal(peer.heard.length, 1);
   peer.will("cut", problem(409, "conflict"), told(job("failed", { error: "no picture" })));
   await assert.rejects(calling(peer.url).client.jobs.cancel(JOB_ID), withCode("conflict"));
-});
-
-test("waiting outlives a restart", async (t) => {
-  const peer = await Peer.start(t);
-  // Told to go, then refused, then answered by the one that took over.
-  const cuts = Array<"cut">(6).fill("cut");
-  const gone = problem(503, "overloaded", { "retry-after": "5" });
-  peer.will(told(job("queued")), gone, ...cuts, told(job("processing")), told(job()));
-  const { client, pauses } = calling(peer.url);
-  assert.equal((await client.jobs.wait(JOB_ID)).status, "done");
-  assert.deepEqual(new Set(peer.heard.map(({ path }) => path)), new Set([`/api/v1/jobs/${JOB_ID}?wait=30`]));
-  assert.deepEqual(pauses.slice(0, 2), [1000, 5000]);
-});
-
-test("waiting ends when its time is over", async (t) => {
-  const peer = await Peer.start(t);
-  peer.will(told(job("processing")));
-  await assert.rejects(calling(peer.url).client.jobs.wait(JOB_ID, { waitTimeout: 0 }), (error: WaitTimeoutError) => {
-    assert.ok(error instanceof WaitTimeoutError);
-    return error.job.job_id === JOB_ID && error.message.includes("still processing after 0 ms");
-  });
-  assert.deepEqual(peer.heard.map(({ path }) => path), [`/api/v1/jobs/${JOB_ID}?wait=0`]);
-});
-
-test("waiting does not sleep past its time", async (t) => {
-  const peer = await Peer.start(t);
-  peer.will(problem(503, "paused", { "retry-after": "30" }));
-  const { client, pauses } = calling(peer.url);
-  await assert.rejects(client.jobs.wait(JOB_ID, { waitTimeout: 20_000 }), withCode("paused"));
-  assert.deepEqual(pauses, []);
-});
-
-test("a failed job is an answer of wait, and an error of createAndWait", async (t) => {
-  const peer = await Peer.start(t);
-  const failed = told(job("failed", { error: "blocked for safety: the prompt" }));
-  peer.will(failed);
-  const { client } = calling(peer.url);
-  assert.equal((await client.jobs.wait(JOB_ID)).error, "blocked for safety: the prompt");
-  peer.will(created(), failed);
-  await assert.rejects(client.generations.createAndWait(FOX), (error: JobFailedError) => error.job.job_id === JOB_ID);
 });
 
 const PNG: Reply = { status: 200, body: "PNG whole", headers: { "content-type": "image/png" } };

@@ -16,12 +16,13 @@ export interface Heard {
   readonly body: string;
 }
 
-/** An answer; `cut` ends the connection after the body, which may be less than was promised. */
+/** An answer; `cut` ends the connection after the body, which may be less than was promised, and `open` leaves it open. */
 export interface Reply {
   readonly status: number;
   readonly body?: string | Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cut?: boolean;
+  readonly open?: boolean;
 }
 
 /** An answer; no answer, and the connection closed or left open; or what is made of the request. */
@@ -111,15 +112,21 @@ export class Peer {
     if (move === "silence") return;
     const body = move.body ?? "";
     response.writeHead(move.status, { connection: "close", "content-length": Buffer.byteLength(body), ...move.headers });
-    if (move.cut === true) response.write(body, () => response.destroy());
+    if (move.open === true) response.write(body);
+    else if (move.cut === true) response.write(body, () => response.destroy());
     else response.end(body);
   }
 }
 
-/** A client that does not sleep, but notes for how long it would. */
+/** A client that does not sleep, but notes for how long it would, and whose clock goes on by as much. */
 export function calling(url: string, options: ClientOptions = {}): { client: Tintype; pauses: number[] } {
   const client = new Tintype({ apiKey: "tt_k", baseUrl: url, ...options });
   const pauses: number[] = [];
   client.transport.pause = async (span) => void pauses.push(span);
+  client.transport.now = () => performance.now() + sum(pauses);
   return { client, pauses };
+}
+
+export function sum(spans: readonly number[]): number {
+  return spans.reduce((all, span) => all + span, 0);
 }

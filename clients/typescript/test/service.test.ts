@@ -85,7 +85,7 @@ test("a job is seen queued, processed and done", async () => {
         assert.equal(event.progress, 0.42);
         break;
       }
-      states.push(event.job.status);
+      if (event.type === "status") states.push(event.job.status);
     }
     const waiting = await client.jobs.get(second);
     assert.deepEqual([waiting.status, waiting.queue_position, waiting.started_at], ["queued", 1, null]);

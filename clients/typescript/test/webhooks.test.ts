@@ -51,7 +51,9 @@ for (const vector of vectors) {
   test(`each signature suffices: ${vector.name}`, async () => {
     for (const headers of kinds(vector)) {
       const lower = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), [value]]));
-      for (const form of [headers, new Headers(headers), lower]) assert.ok(await isGenuine(vector, form));
+      // Of another package, whose class is not the global one.
+      const foreign = { get: (name: string): string | null => new Headers(headers).get(name) };
+      for (const form of [headers, new Headers(headers), lower, foreign]) assert.ok(await isGenuine(vector, form));
       const bytes = new TextEncoder().encode(vector.body);
       for (const body of [bytes, bytes.buffer, Buffer.from(bytes)]) assert.ok(await isGenuine(vector, headers, { body }));
       assert.ok(await isGenuine(vector, headers, { secret: vector.secrets[0] ?? "" }));
@@ -100,6 +102,15 @@ test("there are vectors", () => {
   assert.ok(vectors.length > 20);
   assert.ok(vectors.some(({ secrets }) => secrets.length > 1));
   assert.ok(vectors.some(({ kind }) => kind === "test"));
+});
+
+test("a delivery id that nothing has signed is not told", async () => {
+  const vector = first;
+  const signed = { ...xHeaders(vector), ...standardHeaders(vector) };
+  for (const changed of [{ "Webhook-Id": "other" }, { "Webhook-Signature": "v1,AAAA" }, { "Webhook-Timestamp": "1" }]) {
+    const event = await verifyWebhook({ body: vector.body, headers: { ...signed, ...changed }, secret: vector.secrets, now: vector.timestamp });
+    assert.deepEqual([event.deliveryId, event.job_id], [null, vector.job_id]);
+  }
 });
 
 test("an empty secret is never used", async () => {

@@ -111,7 +111,7 @@ async fn webhooks(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
     let mut secrets = Vec::new();
     for account in operator.accounts(MAX_ACCOUNTS).await? {
         let path = format!("/accounts/{}/webhooks", account.account_id);
-        for webhook in operator.list(&path, &[], usize::MAX).await? {
+        for webhook in operator.whole(&path).await?.entries {
             let webhook: Webhook = read(webhook)?;
             secrets.push(Secret::parse(&webhook.secret)?);
         }

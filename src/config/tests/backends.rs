@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::super::{BackendKind, ImageField, ResponseFormat};
+use super::super::{BackendKind, Config, ImageField, ResponseFormat};
 use super::Given;
 
 const OPENAI: &str = "[backends.gpu]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:8000/v1/'\n";
@@ -210,6 +210,9 @@ fn a_key_from_the_environment_is_needed_once_a_tier_uses_the_back_end() {
         faults[0].contains("environment variable G_KEY, which is not set"),
         "{faults:?}"
     );
+    // Beside the service, whose variable it may be, it is none of anybody's business.
+    let beside = Given::file(&used);
+    assert!(Config::load_beside(&beside.sources).is_ok());
     assert!(
         !Given::file(&used).env("G_KEY", "").faults().is_empty(),
         "an empty one is none"

@@ -164,6 +164,12 @@ fn the_short_name_of_the_token_yields_to_the_long_one() {
 }
 
 #[test]
+fn an_empty_short_name_leaves_the_token_of_the_file_alone() {
+    let given = Given::file("[admin]\ntoken = \"of-the-file\"\n").env("TINTYPE_ADMIN_TOKEN", "");
+    assert_eq!(given.config().admin.token.unwrap().expose(), "of-the-file");
+}
+
+#[test]
 fn other_variables_are_none_of_ours() {
     let c = Given::nothing()
         .env("TINTYPE_KEY", "tt_x")

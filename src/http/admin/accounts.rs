@@ -4,6 +4,7 @@ use super::ledger;
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
+use crate::http::change::{Change, Turn};
 use crate::http::failures;
 use crate::http::idempotency;
 use crate::http::openapi::kinds;
@@ -17,6 +18,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::json;
 use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use tintype_actors::account::DepositMoney;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
@@ -24,7 +28,7 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, TransactionId};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::store::{Deposit, IdempotencyUse};
+use tintype_storage::store::{Deposit, IdempotencyRecord, IdempotencyUse, IdempotentCall, SERVICE};
 use tokio::sync::oneshot;
 
 /// Of a name for people.
@@ -107,31 +111,81 @@ pub async fn open(
     let balance = fields.optional_amount("balance").unwrap_or_default();
     let books = Books::default().deposit(balance);
     let books = fields.checked("balance", books);
+    let once = read_once(&mut fields, &request);
     fields.finish(OPENING).map_err(Problem::validation)?;
     let (Some(name), Some(books)) = (name, books) else {
         return Err(Problem::field("body", "is incomplete"));
     };
-    let account = create(&state, &operator.author, name, books, balance).await?;
+    let used = once.map(|once| IdempotencyUse {
+        fingerprint: fingerprint([&name, &balance.to_string()]),
+        name: once,
+    });
+    let turn = state.operator.take().await;
+    if let Some(account) = opened_before(&state, used.as_ref())? {
+        let mut answer = HttpResponse::Created();
+        answer.insert_header(REPLAYED);
+        return Ok(answer.json(AccountView::from(account)));
+    }
+    let opening = Opening { name, books, used };
+    let account = create(&state, turn, &operator.author, opening).await?;
     Ok(HttpResponse::Created().json(AccountView::from(account)))
+}
+
+/// Says that nothing was done anew: the answer is that of the first call with this idempotency key.
+const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
+
+fn read_once(fields: &mut Fields<'_>, request: &HttpRequest) -> Option<String> {
+    idempotency::key(request.headers()).unwrap_or_else(|fault| {
+        fields.fault(fault.field, fault.message);
+        None
+    })
+}
+
+/// The account that the first use of the key has opened, as it is now.
+fn opened_before(
+    state: &AppState,
+    used: Option<&IdempotencyUse>,
+) -> Result<Option<Account>, Problem> {
+    let Some(used) = used else { return Ok(None) };
+    let (call, now) = (IdempotentCall::Opening, state.now());
+    let first = state.store.idempotency(call, SERVICE, &used.name, now)?;
+    match first {
+        Some(first) if first.fingerprint != used.fingerprint => {
+            let detail = "the Idempotency-Key was used before for another account";
+            Err(Problem::new(Code::IdempotencyKeyReused, detail))
+        }
+        Some(first) => Ok(state.store.account(AccountId(first.made))?),
+        None => Ok(None),
+    }
+}
+
+/// An account to be opened.
+pub struct Opening {
+    /// A name for people.
+    pub name: String,
+    /// What it begins with.
+    pub books: Books,
+    /// The operator's name for the call.
+    pub used: Option<IdempotencyUse>,
 }
 
 /// Opens an account with its first ledger line, where it begins with money.
 pub async fn create(
     state: &AppState,
+    turn: Turn,
     author: &Author,
-    name: String,
-    books: Books,
-    balance: Amount,
+    opening: Opening,
 ) -> Result<Account, Problem> {
     let now = state.now();
     let ids = &state.system.accounts().context().ids;
+    let balance = opening.books.balance;
     let account = Account {
         id: AccountId(ids.next(now)),
-        name,
-        books,
+        name: opening.name,
+        books: opening.books,
         created_at: now,
     };
-    let opening = (!balance.is_zero()).then(|| LedgerEntry {
+    let entry = (!balance.is_zero()).then(|| LedgerEntry {
         id: TransactionId(ids.next(now)),
         kind: EntryKind::Deposit,
         amount: balance,
@@ -140,7 +194,17 @@ pub async fn create(
         reference: Some("opening balance".into()),
         created_at: now,
     });
-    let mut writes = state.store.open_account(&account, opening.as_ref());
+    let mut writes = state.store.open_account(&account, entry.as_ref());
+    if let Some(used) = opening.used {
+        let hours = state.config.idempotency.retention_hours;
+        let record = IdempotencyRecord {
+            made: account.id.0,
+            fingerprint: used.fingerprint,
+            expires_at: now.plus(Duration::from_secs(hours * 3_600)),
+        };
+        let call = IdempotentCall::Opening;
+        writes.extend(state.store.remember_use(call, SERVICE, &used.name, &record));
+    }
     let subject = Subject {
         account: Some(account.id),
         id: Some(account.id.0),
@@ -148,7 +212,7 @@ pub async fn create(
     let line = author.line(state, Action::AccountCreate, subject);
     let facts = json!({"name": account.name, "balance": balance.to_string()});
     writes.push(state.store.add_audit(&told(line, None, Some(facts))));
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     Ok(account)
 }
 
@@ -198,15 +262,15 @@ pub async fn deposit(
             format!("must have at most {MAX_REFERENCE_CHARS} characters"),
         );
     }
-    let name = idempotency::key(request.headers()).unwrap_or_else(|fault| {
-        fields.fault(fault.field, fault.message);
-        None
-    });
+    let name = read_once(&mut fields, &request);
     fields.finish(DEPOSIT).map_err(Problem::validation)?;
     let amount = amount.ok_or_else(|| Problem::field("amount", "is required"))?;
     let idempotency = name.map(|name| IdempotencyUse {
         name,
-        fingerprint: fingerprint(amount, reference.as_deref()),
+        fingerprint: fingerprint([
+            &amount.to_string(),
+            reference.as_deref().unwrap_or_default(),
+        ]),
     });
     let handle = state
         .system
@@ -219,8 +283,15 @@ pub async fn deposit(
         id: None,
     };
     let line = operator.author.line(&state, Action::DepositCreate, subject);
+    // Only what is done now has its line written.
+    let is_new = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&is_new);
+    let note = move |entry: &LedgerEntry| {
+        noted.store(true, Ordering::Relaxed);
+        deposited(line, entry)
+    };
     let command = DepositMoney {
-        note: Some(Box::new(move |entry| deposited(line, entry))),
+        note: Some(Box::new(note)),
         deposit: Deposit {
             amount,
             reference,
@@ -233,7 +304,11 @@ pub async fn deposit(
         .try_send(command)
         .map_err(|_| failures::busy())?;
     let entry = answer.await.map_err(|_| failures::busy())??;
-    Ok(HttpResponse::Created().json(EntryView::from(entry)))
+    let mut answer = HttpResponse::Created();
+    if !is_new.load(Ordering::Relaxed) {
+        answer.insert_header(REPLAYED);
+    }
+    Ok(answer.json(EntryView::from(entry)))
 }
 
 /// What the audit log says of a deposit: the balance before and after, and the ledger's new line.
@@ -253,11 +328,12 @@ fn deposited(line: AuditEntry, entry: &LedgerEntry) -> AuditEntry {
     told(line, before, Some(after))
 }
 
-fn fingerprint(amount: Amount, reference: Option<&str>) -> Fingerprint {
+fn fingerprint(parts: [&str; 2]) -> Fingerprint {
+    let [first, second] = parts;
     let digest = Sha256::new()
-        .chain_update(amount.to_string())
+        .chain_update(first)
         .chain_update([0])
-        .chain_update(reference.unwrap_or_default());
+        .chain_update(second);
     Fingerprint(digest.finalize().into())
 }
 
@@ -269,6 +345,6 @@ pub async fn transactions(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
-    let page = ledger::page(&request, &state, account.id)?;
+    let page = ledger::page(&request, &state, account.id).await?;
     Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
 }

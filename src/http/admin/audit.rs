@@ -10,10 +10,16 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::time::Duration;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, first_id_of, moment_of};
+use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Page;
+use uuid::Uuid;
+
+/// Ids sort by the moment of the change, but where the clock was set back meanwhile. It may have been by this much.
+const SET_BACK: Duration = Duration::from_secs(3_600);
 
 /// A line of the log on the wire.
 #[derive(Serialize, JsonSchema)]
@@ -76,6 +82,7 @@ impl From<AuditEntry> for EntryView {
 #[derive(Default)]
 struct Filter {
     account: Option<AccountId>,
+    person: Option<Uuid>,
     /// An action, or what stands before its dot, for all of that kind.
     action: Option<String>,
     from: Option<Timestamp>,
@@ -83,7 +90,7 @@ struct Filter {
 }
 
 impl Filter {
-    const NAMES: &'static [&'static str] = &["account_id", "action", "from", "to"];
+    const NAMES: &'static [&'static str] = &["account_id", "person_id", "action", "from", "to"];
 
     fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
         match name {
@@ -91,6 +98,12 @@ impl Filter {
                 self.account = value.parse().ok();
                 let fault = FieldFault::new(name, "must be an id");
                 self.account.is_none().then_some(fault)
+            }
+            "person_id" => {
+                let id: Option<PersonId> = value.parse().ok();
+                self.person = id.map(|id| id.0);
+                let fault = FieldFault::new(name, "must be an id");
+                self.person.is_none().then_some(fault)
             }
             "action" => {
                 let known = Action::ALL.iter().any(|it| matches(it.word(), value));
@@ -112,6 +125,9 @@ impl Filter {
     fn lets(&self, entry: &AuditEntry) -> bool {
         let action = self.action.as_deref();
         self.account.is_none_or(|it| entry.account == Some(it))
+            && self
+                .person
+                .is_none_or(|it| entry.actor.person() == Some(it))
             && action.is_none_or(|it| matches(entry.action.word(), it))
             && self.from.is_none_or(|from| from <= entry.at)
             && self.to.is_none_or(|to| entry.at <= to)
@@ -137,20 +153,42 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let page = page(&request, &state)?;
+    let page = page(&request, &state).await?;
     Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
 }
 
 /// The lines that a query asks for.
-pub fn page(request: &HttpRequest, state: &AppState) -> Result<Page<AuditEntry>, Problem> {
+pub async fn page(
+    request: &HttpRequest,
+    state: &web::Data<AppState>,
+) -> Result<Page<AuditEntry>, Problem> {
     let mut filter = Filter::default();
     let window = Window::filtered(request, Filter::NAMES, |name, value| {
         filter.take(name, value)
     })?;
+    let store = state.store.clone();
+    // Ids only ever rise, and tell a moment that may be later than the line's, but never earlier.
+    let end = filter
+        .to
+        .map(|to| first_id_of(to.plus(SET_BACK)).into_bytes());
+    let from = filter.from;
+    let read = move |limit, after: Option<[u8; 16]>| {
+        let below = match (after, end) {
+            (Some(after), Some(end)) => Some(after.min(end)),
+            (after, end) => after.or(end),
+        };
+        let mut page = store.audit_log(limit, below)?;
+        let last = page.items.last().and_then(|it| moment_of(&it.id.0));
+        if last.is_some_and(|at| from.is_some_and(|from| at < from)) {
+            page.next = None;
+        }
+        Ok(page)
+    };
     sifted(
-        &window,
-        |limit, after| state.store.audit_log(limit, after),
+        window,
+        read,
         |entry| entry.id.0.into_bytes(),
-        |entry| filter.lets(entry),
+        move |entry| filter.lets(entry),
     )
+    .await
 }

@@ -21,16 +21,17 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::Page;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::store::{Page, StoreError};
 use tokio::sync::oneshot;
+use uuid::Uuid;
 
-/// Deliveries sent again by one call, at the most.
-const MAX_REDELIVERED: usize = 10_000;
+/// Deliveries that one call for a webhook looks at, and sends again, at the most.
+const MAX_LOOKED_AT: usize = 10_000;
 /// Deliveries read, and sent again, at a time.
 const STEP: usize = 500;
-/// The fields of a range of time.
-pub const RANGE: &[&str] = &["from", "to"];
+/// The fields of a range of failed deliveries.
+pub const RANGE: &[&str] = &["from", "to", "cursor"];
 
 /// A delivery on the wire.
 #[derive(Serialize, JsonSchema)]
@@ -95,8 +96,10 @@ pub struct Redelivery {
     /// So many are pending again.
     #[schemars(with = "kinds::Count")]
     redelivered: usize,
-    /// Are some left for another call?
+    /// Is a part of the log left for another call?
     more: bool,
+    /// What goes on from here, as `cursor`; `null` once the whole log has been looked at.
+    next_cursor: Option<String>,
 }
 
 impl DeliveryView {
@@ -196,34 +199,38 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    listed(&request, &state, Filter::default(), Filter::NAMES)
+    listed(&request, &state, Filter::default(), Filter::NAMES).await
 }
 
 /// The same for one account, which no filter leads out of.
-pub fn list_of(
+pub async fn list_of(
     account: AccountId,
     request: &HttpRequest,
-    state: &AppState,
+    state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let filter = Filter {
         account: Some(account),
         ..Filter::default()
     };
-    listed(request, state, filter, &["job_id", "webhook_id", "status"])
+    listed(request, state, filter, &["job_id", "webhook_id", "status"]).await
 }
 
-fn listed(
+async fn listed(
     request: &HttpRequest,
-    state: &AppState,
+    state: &web::Data<AppState>,
     mut filter: Filter,
     names: &[&str],
 ) -> Result<HttpResponse, Problem> {
     let window = Window::filtered(request, names, |name, value| filter.take(name, value))?;
-    let page = filtered(state, &filter, &window)?;
+    let page = filtered(state, filter, window).await?;
     Ok(HttpResponse::Ok().json(Listing::try_new(page, |delivery| view(state, delivery))?))
 }
 
-fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<Delivery>, Problem> {
+async fn filtered(
+    state: &web::Data<AppState>,
+    filter: Filter,
+    window: Window,
+) -> Result<Page<Delivery>, Problem> {
     if let Some(job) = filter.job {
         // A delivery has the id of its job, so that no list has to be searched for it.
         let found = state.store.delivery(DeliveryId(job.0))?;
@@ -238,15 +245,17 @@ fn filtered(state: &AppState, filter: &Filter, window: &Window) -> Result<Page<D
             next: None,
         });
     }
+    let (store, account) = (state.store.clone(), filter.account);
     sifted(
         window,
-        |limit, after| match filter.account {
-            Some(account) => state.store.deliveries_of(account, limit, after),
-            None => state.store.deliveries(limit, after),
+        move |limit, after| match account {
+            Some(account) => store.deliveries_of(account, limit, after),
+            None => store.deliveries(limit, after),
         },
         |delivery| delivery.id.0.into_bytes(),
-        |delivery| filter.lets(delivery),
+        move |delivery| filter.lets(delivery),
     )
+    .await
 }
 
 /// `GET /deliveries/{delivery_id}`
@@ -271,8 +280,8 @@ pub async fn redeliver(
     Ok(HttpResponse::Accepted().json(view(&state, delivery)?))
 }
 
-/// `POST /webhooks/{webhook_id}/redeliver`: all failed ones of a webhook that were created in a range of time, newest first.
-/// `more` says that some are left for another call.
+/// `POST /webhooks/{webhook_id}/redeliver`: failed ones of a webhook that were created in a range of time, newest first. One
+/// call looks at a bounded part of the account's log; `next_cursor` goes on from there.
 pub async fn redeliver_failed(
     operator: Operator,
     path: web::Path<String>,
@@ -282,54 +291,94 @@ pub async fn redeliver_failed(
 ) -> Result<HttpResponse, Problem> {
     let webhook = find_webhook(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
-    let from = fields
-        .optional_time("from")
-        .unwrap_or(Timestamp::from_millis(0));
-    let to = fields
-        .optional_time("to")
-        .unwrap_or(Timestamp::from_millis(i64::MAX));
-    fields.finish(RANGE).map_err(Problem::validation)?;
-    let mut wanted = Vec::new();
-    let mut after = None;
-    loop {
-        let page = state.store.deliveries_of(webhook.account, STEP, after)?;
-        let within = |it: &&Delivery| {
-            it.webhook == webhook.id
-                && matches!(it.state, DeliveryState::Failed { .. })
-                && !it.is_kept_from(&webhook)
-                && (from..=to).contains(&it.created_at)
-        };
-        wanted.extend(page.items.iter().filter(within).map(|it| it.id));
-        after = page.next;
-        if after.is_none() || wanted.len() > MAX_REDELIVERED {
-            break;
-        }
-        // A log may be long, and this thread serves others.
-        tokio::task::yield_now().await;
-    }
-    let more = wanted.len() > MAX_REDELIVERED;
-    wanted.truncate(MAX_REDELIVERED);
+    let range = Range::read(&body)?;
+    let mut after = range.after;
+    let shared = state.clone();
+    let found = web::block(move || failed(&shared, &webhook, &range)).await;
+    let (wanted, mut next) = found.map_err(|_| failures::busy())??;
     let mut redelivered = 0;
     for step in wanted.chunks(STEP) {
         // Begun together, so that they share the disk's time.
-        let answers = join_all(
-            step.iter()
-                .map(|id| send_again(&state, &operator.author, *id)),
-        )
-        .await;
-        for answer in answers {
+        let send = |id: &DeliveryId| send_again(&state, &operator.author, *id);
+        let mut refused = None;
+        for answer in join_all(step.iter().map(send)).await {
             match answer {
                 Ok(_) => redelivered += 1,
                 // Removed for its age, or its webhook given another URL, meanwhile.
                 Err(Refusal::Delivery(DeliveryError::NotFound | DeliveryError::WebhookMoved)) => {}
                 // The webhook was removed meanwhile.
                 Err(Refusal::Delivery(DeliveryError::WebhookDeleted)) => return Err(no_webhook()),
-                Err(refusal) => return Err(refusal.into()),
+                Err(refusal) => refused = Some(refusal),
+            }
+        }
+        match refused {
+            None => after = step.last().map(|id| id.0.into_bytes()),
+            Some(refusal) if redelivered == 0 => return Err(refusal.into()),
+            // Too much at once. What has been done is told, and another call goes on with this step.
+            Some(_) => {
+                next = Some(after.unwrap_or([u8::MAX; 16]));
+                break;
             }
         }
     }
-    Ok(HttpResponse::Accepted().json(Redelivery { redelivered, more }))
+    Ok(HttpResponse::Accepted().json(Redelivery {
+        redelivered,
+        more: next.is_some(),
+        next_cursor: next.map(|id| Uuid::from_bytes(id).simple().to_string()),
+    }))
+}
+
+/// Which failed deliveries are to be sent again.
+struct Range {
+    from: Timestamp,
+    to: Timestamp,
+    after: Option<[u8; 16]>,
+}
+
+impl Range {
+    fn read(body: &[u8]) -> Result<Self, Problem> {
+        let mut fields = Fields::parse(body).map_err(Problem::validation)?;
+        let from = fields.optional_time("from");
+        let to = fields.optional_time("to");
+        let cursor = fields.optional_string("cursor");
+        let after = cursor.and_then(|text| {
+            let read = Uuid::try_parse(&text);
+            fields.checked(
+                "cursor",
+                read.map_err(|_| "must be a next_cursor of this call"),
+            )
+        });
+        fields.finish(RANGE).map_err(Problem::validation)?;
+        Ok(Self {
+            from: from.unwrap_or(Timestamp::from_millis(0)),
+            to: to.unwrap_or(Timestamp::from_millis(i64::MAX)),
+            after: after.map(Uuid::into_bytes),
+        })
+    }
+}
+
+/// Those of a bounded part of the log, and where the rest begins. Blocks for as long as that takes to read.
+fn failed(
+    state: &AppState,
+    webhook: &Webhook,
+    range: &Range,
+) -> Result<(Vec<DeliveryId>, Option<[u8; 16]>), StoreError> {
+    let (mut wanted, mut after, mut looked_at) = (Vec::new(), range.after, 0);
+    loop {
+        let page = state.store.deliveries_of(webhook.account, STEP, after)?;
+        looked_at += page.items.len();
+        let within = |it: &&Delivery| {
+            it.webhook == webhook.id
+                && matches!(it.state, DeliveryState::Failed { .. })
+                && !it.is_kept_from(webhook)
+                && (range.from..=range.to).contains(&it.created_at)
+        };
+        wanted.extend(page.items.iter().filter(within).map(|it| it.id));
+        after = page.next;
+        if after.is_none() || looked_at >= MAX_LOOKED_AT {
+            return Ok((wanted, after));
+        }
+    }
 }
 
 /// Why a delivery is not sent again.

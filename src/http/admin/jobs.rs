@@ -3,79 +3,42 @@
 use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::failures;
+use crate::http::history::{self, Filter};
 use crate::http::jobs::{cancel_job, not_found};
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{FieldFault, Problem};
+use crate::http::query;
 use crate::http::state::AppState;
-use crate::http::wire::job_record::{JobRecord, words_of};
+use crate::http::wire::job_record::JobRecord;
 use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::future::join_all;
 use serde_json::json;
+use std::cell::RefCell;
 use tintype_storage::domain::audit_log::Action;
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
 use tintype_storage::domain::job::Job;
-use tintype_storage::domain::tier::Tier;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{JobPage, JobWindow};
+use tokio::runtime::Handle;
 
 /// Jobs looked at for one page when a filter lets few through; the cursor then goes on from there.
 const MAX_LOOKED_AT: usize = 10_000;
+/// The same where their metadata counts, some of which has to be fetched from the object store.
+const MAX_METADATA_READ: usize = 500;
 
-/// Which jobs a list is to hold.
-#[derive(Default)]
-struct Filter {
-    account: Option<AccountId>,
-    status: Option<&'static str>,
-    tier: Option<Tier>,
-    key: Option<KeyId>,
-    from: Option<Timestamp>,
-    to: Option<Timestamp>,
-}
-
-impl Filter {
-    const NAMES: &'static [&'static str] =
-        &["account_id", "status", "tier", "key_id", "from", "to"];
-
-    /// Reads one parameter.
-    fn take(&mut self, name: &str, value: &str) -> Option<FieldFault> {
-        let wrong = |message: &str| Some(FieldFault::new(name, message));
-        match name {
-            "account_id" => match value.parse() {
-                Ok(id) => self.account = Some(id),
-                Err(_) => return wrong("must be an id"),
-            },
-            "key_id" => match value.parse() {
-                Ok(id) => self.key = Some(id),
-                Err(_) => return wrong("must be an id"),
-            },
-            "tier" => match value.parse() {
-                Ok(tier) => self.tier = Some(tier),
-                Err(_) => return wrong("must be fast, quality or pro"),
-            },
-            "from" | "to" => match Timestamp::parse(value) {
-                Some(moment) if name == "from" => self.from = Some(moment),
-                Some(moment) => self.to = Some(moment),
-                None => return wrong("must be a moment such as 2026-01-31T12:00:00Z"),
-            },
-            _ => {
-                self.status = ["queued", "processing", "done", "failed"]
-                    .into_iter()
-                    .find(|word| *word == value);
-                if self.status.is_none() {
-                    return wrong("must be queued, processing, done or failed");
-                }
-            }
-        }
-        None
-    }
-
-    fn lets(&self, job: &Job) -> bool {
-        self.status.is_none_or(|it| it == job.state.word())
-            && self.tier.is_none_or(|it| it == job.tier)
-            && self.key.is_none_or(|it| it == job.key)
-            && self.from.is_none_or(|it| job.created_at >= it)
-            && self.to.is_none_or(|it| job.created_at <= it)
-    }
-}
+/// Parameters of the list. Those of `GET /api/v1/jobs` are taken as well.
+const NAMES: &[&str] = &[
+    "account_id",
+    "status",
+    "tier",
+    "mode",
+    "key_id",
+    "from",
+    "to",
+    "key",
+    "created_after",
+    "created_before",
+    "metadata[]",
+];
 
 /// `GET /jobs`. Read on the blocking pool: a filter may look at many.
 pub async fn list(
@@ -83,43 +46,94 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let mut filter = Filter::default();
-    let window = Window::filtered(&request, Filter::NAMES, |name, value| {
-        filter.take(name, value)
+    let (mut account, mut filter) = (None, Filter::default());
+    let window = Window::filtered(&request, NAMES, |name, value| match name {
+        "account_id" => take_account(&mut account, value),
+        _ => filter.read(name, value).err(),
     })?;
+    let (since, below) = filter.moments();
     let window = JobWindow {
-        limit: window.limit,
         after: window.after,
-        since: filter.from,
-        most: MAX_LOOKED_AT,
+        part: filter.part(),
+        since,
+        below,
+        ..JobWindow::first(
+            window.limit,
+            match filter.metadata.is_empty() {
+                true => MAX_LOOKED_AT,
+                false => MAX_METADATA_READ,
+            },
+        )
     };
     let shared = state.clone();
-    let read = move || {
-        let store = &shared.store;
-        let lets = |job: &Job| filter.lets(job);
-        match filter.account {
-            Some(account) => store.sifted_jobs_of(account, window, lets),
-            None => store.all_jobs(window, lets),
-        }
-    };
-    let page: JobPage = web::block(read).await.map_err(|_| failures::busy())??;
-    let mut data = Vec::with_capacity(page.items.len());
-    for job in &page.items {
-        data.push(JobRecord::new(
-            job,
-            words_of(&state, job).await,
-            None,
-            state.system.queue_position(job),
-        ));
-    }
+    let read = move || sift(&shared, account, &filter, window);
+    let page = web::block(read).await.map_err(|_| failures::busy())??;
+    let told = page.items.iter().map(|job| JobRecord::listed(&state, job));
+    let data = join_all(told).await.into_iter().collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }
 
-/// The job of a path, of whichever account. Looked for on the blocking pool: there may be many accounts to ask.
-async fn find(id: &str, state: &web::Data<AppState>) -> Result<Job, Problem> {
+fn take_account(account: &mut Option<AccountId>, value: &str) -> Option<FieldFault> {
+    *account = value.parse().ok();
+    let fault = || FieldFault::new("account_id", "must be an id");
+    account.is_none().then(fault)
+}
+
+/// Blocks, also for what it fetches.
+fn sift(
+    state: &AppState,
+    account: Option<AccountId>,
+    filter: &Filter,
+    window: JobWindow,
+) -> Result<JobPage, Problem> {
+    let fault = RefCell::new(None);
+    let lets = |job: &Job| {
+        if !filter.takes(job) || filter.metadata.is_empty() {
+            return filter.takes(job);
+        }
+        let metadata = Handle::current().block_on(history::metadata_of(state, job));
+        let metadata = metadata.unwrap_or_else(|problem| {
+            fault.replace(Some(problem));
+            None
+        });
+        metadata.is_some_and(|text| filter.takes_metadata(&text))
+    };
+    let page = match account {
+        Some(account) => state.store.sifted_jobs_of(account, window, lets),
+        None => state.store.all_jobs(window, lets),
+    };
+    match fault.into_inner() {
+        Some(problem) => Err(problem),
+        None => Ok(page?),
+    }
+}
+
+/// The job of a path, of whichever account. Looked for on the blocking pool: unless the query names the account, there may be
+/// many to ask.
+async fn find(
+    id: &str,
+    request: &HttpRequest,
+    state: &web::Data<AppState>,
+) -> Result<Job, Problem> {
     let id: JobId = id.parse().map_err(|_| not_found())?;
+    // No job has an id that tells no moment.
+    moment_of(&id.0).ok_or_else(not_found)?;
+    let mut account = None;
+    let named = query::value(request, "account_id");
+    let fault = match named {
+        Ok(Some(named)) => take_account(&mut account, &named),
+        Ok(None) => None,
+        Err(fault) => Some(fault),
+    };
+    if let Some(fault) = fault {
+        return Err(Problem::validation(vec![fault]));
+    }
     let store = state.store.clone();
-    let found = web::block(move || store.find_job(id)).await;
+    let found = web::block(move || match account {
+        Some(account) => store.job(account, id),
+        None => store.find_job(id),
+    })
+    .await;
     found.map_err(|_| failures::busy())??.ok_or_else(not_found)
 }
 
@@ -127,16 +141,17 @@ async fn find(id: &str, state: &web::Data<AppState>) -> Result<Job, Problem> {
 pub async fn cancel(
     operator: Operator,
     path: web::Path<String>,
+    request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let Job { id, account, .. } = find(&path, &state).await?;
+    let Job { id, account, .. } = find(&path, &request, &state).await?;
     let job = cancel_noted(&state, &operator, account, id).await?;
-    Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
+    Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
 }
 
 /// Cancels a job, with a line in the audit log of who did.
 pub async fn cancel_noted(
-    state: &AppState,
+    state: &web::Data<AppState>,
     operator: &Operator,
     account: AccountId,
     id: JobId,
@@ -161,8 +176,9 @@ pub async fn cancel_noted(
 pub async fn show(
     _: Operator,
     path: web::Path<String>,
+    request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let job = find(&path, &state).await?;
-    Ok(HttpResponse::Ok().json(JobRecord::of(&state, &job).await?))
+    let job = find(&path, &request, &state).await?;
+    Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
 }

@@ -3,7 +3,7 @@
 use super::accounts::read_name;
 use crate::http::problem::Problem;
 use crate::http::wire::fields::{Fields, kind};
-use ipnet::IpNet;
+use ipnet::{IpNet, Ipv4Net};
 use std::net::IpAddr;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
@@ -25,6 +25,8 @@ pub const FIELDS: &[&str] = &[
 
 /// Ranges of addresses that a key may have.
 pub const MAX_RANGES: usize = 64;
+/// Of an IPv6 address that stands for an IPv4 one, those that come first.
+const MAPPED_BITS: u8 = 96;
 /// Calls a second, or at once, that a key may be given.
 pub const MAX_PER_SECOND: u32 = 1_000_000;
 
@@ -138,7 +140,7 @@ fn allowed_ips(fields: &mut Fields<'_>) -> Option<Vec<IpNet>> {
         let net = text.parse::<IpNet>().ok();
         let address = || text.parse::<IpAddr>().ok().map(IpNet::from);
         match net.or_else(address) {
-            Some(range) => ranges.push(range.trunc()),
+            Some(range) => ranges.push(plain(range.trunc())),
             None => fields.fault(
                 format!("allowed_ips[{at}]"),
                 "must be an address or a range such as \"192.0.2.0/24\"",
@@ -146,6 +148,22 @@ fn allowed_ips(fields: &mut Fields<'_>) -> Option<Vec<IpNet>> {
         }
     }
     Some(ranges)
+}
+
+/// IPv4 addresses that are written as IPv6 ones are compared as what they are: so are those of callers.
+fn plain(range: IpNet) -> IpNet {
+    let IpNet::V6(mapped) = range else {
+        return range;
+    };
+    let length = mapped.prefix_len().checked_sub(MAPPED_BITS);
+    let address = mapped.network().to_ipv4_mapped();
+    let plain = address
+        .zip(length)
+        .map(|(address, length)| Ipv4Net::new(address, length));
+    match plain {
+        Some(Ok(plain)) => IpNet::V4(plain),
+        _ => range,
+    }
 }
 
 fn rate_limit(fields: &mut Fields<'_>) -> Option<RateLimit> {
@@ -156,18 +174,19 @@ fn rate_limit(fields: &mut Fields<'_>) -> Option<RateLimit> {
         per_second: u32,
         burst: u32,
     }
-    match serde_json::from_str::<Wire>(raw.get()) {
-        Ok(Wire {
-            per_second: per_second @ 1..=MAX_PER_SECOND,
-            burst: burst @ 1..=MAX_PER_SECOND,
-        }) => Some(RateLimit { per_second, burst }),
-        _ => {
-            let message = format!(
-                "must be an object {{\"per_second\": 5, \"burst\": 10}} with numbers from 1 to 1,000,000, not {}",
-                kind(raw)
-            );
-            fields.fault("rate_limit", message);
-            None
+    let Ok(Wire { per_second, burst }) = serde_json::from_str(raw.get()) else {
+        let message = match kind(raw) {
+            "an object" => "must have per_second and burst, whole numbers from 1 to 1,000,000, and nothing else".to_owned(),
+            other => format!("must be an object {{\"per_second\": 5, \"burst\": 10}}, not {other}"),
+        };
+        fields.fault("rate_limit", message);
+        return None;
+    };
+    for (name, number) in [("per_second", per_second), ("burst", burst)] {
+        if !(1..=MAX_PER_SECOND).contains(&number) {
+            let message = "must be a whole number from 1 to 1,000,000";
+            fields.fault(format!("rate_limit.{name}"), message);
         }
     }
+    Some(RateLimit { per_second, burst })
 }

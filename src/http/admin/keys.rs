@@ -6,15 +6,18 @@ use super::key_view::{KeyView, facts};
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
+use crate::http::change::{Change, Turn};
 use crate::http::paging::{Listing, Window};
 use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
 use crate::http::wire::fields::Fields;
 use actix_web::{HttpRequest, HttpResponse, web};
+use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::api_key::{self, ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::store::Writes;
 
 /// Hours that the old text of a rotated key is valid, unless asked otherwise.
 pub const DEFAULT_OVERLAP_HOURS: u64 = 24;
@@ -37,16 +40,26 @@ pub async fn create(
     let body = body::read_json(&request, payload, &state).await?;
     let change = KeyChange::read(&body, true)?;
     let shape = |key| change.apply(key);
-    let (text, key) = issue(&state, &operator.author, account.id, shape).await?;
+    let turn = state.operator.take().await;
+    let author = &operator.author;
+    let (text, key) = issue(&state, turn, author, account.id, shape, nothing).await?;
     Ok(HttpResponse::Created().json(KeyView::new(&state, key, Some(text))?))
 }
 
-/// Makes a key with all rights and lets `shape` narrow it. Returns its text, which is kept nowhere.
+/// No more writes than those of the key.
+pub fn nothing(_: &ApiKey) -> Writes {
+    Writes::new()
+}
+
+/// Makes a key with all rights and lets `shape` narrow it; `also` are writes of the same commit. Returns its text, which is
+/// kept nowhere.
 pub async fn issue(
     state: &AppState,
+    turn: Turn,
     author: &Author,
     account: AccountId,
     shape: impl FnOnce(ApiKey) -> ApiKey,
+    also: impl FnOnce(&ApiKey) -> Writes,
 ) -> Result<(String, ApiKey), Problem> {
     let now = state.now();
     let text = api_key::text(&rand::random());
@@ -66,13 +79,14 @@ pub async fn issue(
         created_at: now,
     });
     let mut writes = state.store.put_key(&api_key::hash(&text), &key);
+    writes.extend(also(&key));
     let line = told(
         line(state, author, Action::KeyCreate, &key),
         None,
         Some(facts(&key, now)),
     );
     writes.push(state.store.add_audit(&line));
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     Ok((text, key))
 }
 
@@ -113,7 +127,7 @@ pub async fn change(
     find_key(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
     let change = KeyChange::read(&body, false)?;
-    let _changing = state.operator.lock().await;
+    let turn = state.operator.take().await;
     let (hash, before) = find_key(&state, &path)?;
     let key = change.apply(before.clone());
     if key != before {
@@ -125,8 +139,9 @@ pub async fn change(
         );
         let mut writes = state.store.put_key(&hash, &key);
         writes.push(state.store.add_audit(&line));
-        state.commit(writes).await?;
-        state.key_ring.forget(&hash, &before);
+        let ring = Arc::clone(&state.key_ring);
+        let change = Change::in_turn(turn, writes).then(move || ring.forget(&hash, &before));
+        state.commit(change).await?;
     }
     Ok(HttpResponse::Ok().json(KeyView::new(&state, key, None)?))
 }
@@ -141,7 +156,7 @@ pub async fn rotate(
 ) -> Result<HttpResponse, Problem> {
     find_key(&state, &path)?;
     let hours = read_overlap(&request, payload, &state).await?;
-    let _changing = state.operator.lock().await;
+    let turn = state.operator.take().await;
     let (old, before) = find_key(&state, &path)?;
     let now = state.now();
     let overlap = Duration::from_secs(hours * 3_600);
@@ -162,8 +177,9 @@ pub async fn rotate(
     let new = api_key::hash(&text);
     let mut writes = state.store.rotate_key(&old, &new, &key, &ended);
     writes.push(state.store.add_audit(&line));
-    state.commit(writes).await?;
-    state.key_ring.forget(&old, &before);
+    let ring = Arc::clone(&state.key_ring);
+    let change = Change::in_turn(turn, writes).then(move || ring.forget(&old, &before));
+    state.commit(change).await?;
     Ok(HttpResponse::Ok().json(KeyView::new(&state, key, Some(text))?))
 }
 
@@ -198,27 +214,33 @@ pub async fn remove(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _changing = state.operator.lock().await;
     let (_, key) = find_key(&state, &path)?;
-    withdraw(&state, &operator.author, &key).await?;
-    Ok(HttpResponse::NoContent().finish())
+    match withdraw(&state, &operator.author, key.id).await? {
+        true => Ok(HttpResponse::NoContent().finish()),
+        false => Err(no_key()),
+    }
 }
 
-/// Removes a key, if it is still there.
-pub async fn withdraw(state: &AppState, author: &Author, key: &ApiKey) -> Result<(), Problem> {
-    if let Some((hash, key)) = state.store.key(key.id)? {
-        let line = told(
-            line(state, author, Action::KeyDelete, &key),
-            Some(facts(&key, state.now())),
-            None,
-        );
-        let mut writes = state.store.remove_key(&hash, &key);
-        writes.push(state.store.add_audit(&line));
-        state.commit(writes).await?;
-        state.key_ring.forget(&hash, &key);
-        state.key_ring.forget_use(key.id);
-    }
-    Ok(())
+/// Removes a key; says whether it was still there.
+pub async fn withdraw(state: &AppState, author: &Author, id: KeyId) -> Result<bool, Problem> {
+    let turn = state.operator.take().await;
+    let Some((hash, key)) = state.store.key(id)? else {
+        return Ok(false);
+    };
+    let line = told(
+        line(state, author, Action::KeyDelete, &key),
+        Some(facts(&key, state.now())),
+        None,
+    );
+    let mut writes = state.store.remove_key(&hash, &key);
+    writes.push(state.store.add_audit(&line));
+    let ring = Arc::clone(&state.key_ring);
+    let change = Change::in_turn(turn, writes).then(move || {
+        ring.forget(&hash, &key);
+        ring.forget_use(id);
+    });
+    state.commit(change).await?;
+    Ok(true)
 }
 
 fn line(state: &AppState, author: &Author, action: Action, key: &ApiKey) -> AuditEntry {
@@ -231,7 +253,11 @@ fn line(state: &AppState, author: &Author, action: Action, key: &ApiKey) -> Audi
 
 /// The key of a path, with its hash.
 pub fn find_key(state: &AppState, id: &str) -> Result<(KeyHash, ApiKey), Problem> {
-    let missing = || Problem::new(Code::NotFound, "there is no such key");
-    let id: KeyId = id.parse().map_err(|_| missing())?;
-    state.store.key(id)?.ok_or_else(missing)
+    let id: KeyId = id.parse().map_err(|_| no_key())?;
+    state.store.key(id)?.ok_or_else(no_key)
+}
+
+/// One text for an unknown id and for no id at all.
+fn no_key() -> Problem {
+    Problem::new(Code::NotFound, "there is no such key")
 }

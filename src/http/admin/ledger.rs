@@ -4,7 +4,7 @@ use crate::http::paging::Window;
 use crate::http::problem::{FieldFault, Problem};
 use crate::http::sifted::sifted;
 use crate::http::state::AppState;
-use actix_web::HttpRequest;
+use actix_web::{HttpRequest, web};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, first_id_of, moment_of};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
@@ -86,16 +86,18 @@ impl Filter {
 }
 
 /// A page of what a filter lets through.
-pub fn page(
+pub async fn page(
     request: &HttpRequest,
-    state: &AppState,
+    state: &web::Data<AppState>,
     account: AccountId,
 ) -> Result<Page<LedgerEntry>, Problem> {
     let (window, filter) = Filter::of(request)?;
+    let (state, range) = (state.clone(), filter.clone());
     sifted(
-        &window,
-        |limit, after| filter.read(state, account, limit, after),
+        window,
+        move |limit, after| range.read(&state, account, limit, after),
         |entry| entry.id.0.into_bytes(),
-        |entry| filter.lets(entry),
+        move |entry| filter.lets(entry),
     )
+    .await
 }

@@ -3,21 +3,23 @@
 pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod deliveries;
+pub(crate) mod export;
 pub(crate) mod jobs;
 pub(crate) mod key_body;
 pub(crate) mod key_view;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod pause;
+pub(crate) mod people;
 pub(crate) mod stats;
 pub(crate) mod webhooks;
 
-pub use accounts::create as open_account;
-pub use keys::{issue as issue_key, withdraw as remove_key};
+pub use accounts::{Opening, create as open_account};
+pub use keys::{issue as issue_key, nothing as nothing_else, withdraw as remove_key};
 
 use super::described::{
-    accounts as of_accounts, deliveries as of_deliveries, keys as of_keys, operator_jobs, service,
-    watching, webhooks as of_webhooks,
+    accounts as of_accounts, deliveries as of_deliveries, keys as of_keys, operator_jobs,
+    people as of_people, service, watching, webhooks as of_webhooks,
 };
 use super::openapi;
 use super::surface::{Door, Place, Surface};
@@ -44,6 +46,17 @@ pub fn surface() -> Surface {
         at("/accounts/{account_id}/webhooks")
             .get(webhooks::list, of_webhooks::list)
             .post(webhooks::register, of_webhooks::register),
+        at("/accounts/{account_id}/people")
+            .get(people::list, of_people::list)
+            .post(people::invite, of_people::invite),
+        at("/accounts/{account_id}/people/{person_id}")
+            .get(people::show, of_people::show)
+            .patch(people::change, of_people::change)
+            .delete(people::remove, of_people::remove),
+        at("/accounts/{account_id}/people/{person_id}/invitation")
+            .post(people::invite_again, of_people::invite_again),
+        at("/accounts/{account_id}/people/{person_id}/sessions")
+            .delete(people::sign_out, of_people::sign_out),
         at("/webhooks/{webhook_id}")
             .get(webhooks::show, of_webhooks::show)
             .patch(webhooks::change, of_webhooks::change)
@@ -63,8 +76,10 @@ pub fn surface() -> Surface {
         at("/stats").get(stats::show, watching::stats),
         at("/pause")
             .get(pause::show, watching::show_pause)
-            .put(pause::set, watching::set_pause),
+            .put(pause::set, watching::set_pause)
+            .patch(pause::change, watching::change_pause),
         at("/audit").get(audit::list, watching::audit),
+        at("/export").get(export::show, watching::export),
         at("/openapi.json").get(openapi::operator, service::operator),
     ];
     Surface::new("/admin/v1", places.into())

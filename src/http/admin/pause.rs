@@ -3,6 +3,7 @@
 use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::body;
+use crate::http::change::Change;
 use crate::http::openapi::kinds;
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
@@ -13,6 +14,8 @@ use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
+use std::sync::Arc;
+use tintype_actors::dispatcher::PauseChanged;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::tier::Tier;
@@ -54,30 +57,60 @@ pub async fn set(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let body = body::read_json(&request, payload, &state).await?;
-    let wanted = Wanted::read(&body)?;
-    let _changing = state.operator.lock().await;
+    switch(Wanted::read(&body)?, Rest::Open, &operator, &state).await
+}
+
+/// `PATCH /pause`: what is left out stays as it is, whatever somebody else has made of it meanwhile.
+pub async fn change(
+    operator: Operator,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let body = body::read_json(&request, payload, &state).await?;
+    switch(Wanted::read(&body)?, Rest::AsItIs, &operator, &state).await
+}
+
+/// What becomes of the switches that a body does not name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Rest {
+    Open,
+    AsItIs,
+}
+
+async fn switch(
+    wanted: Wanted,
+    rest: Rest,
+    operator: &Operator,
+    state: &AppState,
+) -> Result<HttpResponse, Problem> {
+    let turn = state.operator.take().await;
     let before = state.pause.read().clone();
-    let pause = wanted.onto(&before);
+    let pause = wanted.onto(&before, rest);
     if pause != before {
         let subject = Subject {
             account: None,
             id: None,
         };
-        let line = operator.author.line(&state, Action::PauseChange, subject);
+        let line = operator.author.line(state, Action::PauseChange, subject);
         let line = told(line, Some(facts(&before)), Some(facts(&pause)));
         let mut writes = state.store.set_pause(&pause);
         writes.push(state.store.add_audit(&line));
-        state.commit(writes).await?;
-        *state.pause.write() = pause.clone();
-        state.system.pause_changed(pause.clone());
+        let (here, dispatcher) = (Arc::clone(&state.pause), state.system.hears_of_pauses());
+        let known = pause.clone();
+        let change = Change::in_turn(turn, writes).then(move || {
+            *here.write() = known.clone();
+            dispatcher.do_send(PauseChanged(known));
+        });
+        state.commit(change).await?;
     }
     Ok(HttpResponse::Ok().json(view(&pause)))
 }
 
 /// What a body asks for. Of a reason an outer `None` is one that was not sent, an inner one is `null`.
 struct Wanted {
-    project: bool,
-    tiers: [bool; 3],
+    project: Option<bool>,
+    tiers: [Option<bool>; 3],
     /// For all that is paused and has none of its own.
     reason: Option<Option<String>>,
     project_reason: Option<Option<String>>,
@@ -88,8 +121,8 @@ impl Wanted {
     fn read(body: &[u8]) -> Result<Self, Problem> {
         let mut fields = Fields::parse(body).map_err(Problem::validation)?;
         let mut wanted = Self {
-            project: fields.optional_bool("project").unwrap_or(false),
-            tiers: [false; 3],
+            project: fields.optional_bool("project"),
+            tiers: [None; 3],
             reason: reason(&mut fields, "reason"),
             project_reason: None,
             tier_reasons: Default::default(),
@@ -97,8 +130,7 @@ impl Wanted {
         if let Some(raw) = fields.optional("tiers") {
             inner(&mut fields, "tiers", raw, TIERS, |tiers| {
                 for tier in Tier::ALL {
-                    let on = tiers.optional_bool(tier.word()).unwrap_or(false);
-                    wanted.tiers[tier.index()] = on;
+                    wanted.tiers[tier.index()] = tiers.optional_bool(tier.word());
                 }
             });
         }
@@ -115,24 +147,30 @@ impl Wanted {
     }
 
     /// The switches as they will be. What stays paused keeps its reason unless it is given another.
-    fn onto(self, before: &Pause) -> Pause {
-        let given = |own: Option<Option<String>>, before: &Option<String>| {
-            own.or_else(|| self.reason.clone())
-                .unwrap_or_else(|| before.clone())
+    fn onto(self, before: &Pause, rest: Rest) -> Pause {
+        let switched = |named: Option<bool>, before: bool| match rest {
+            Rest::Open => named.unwrap_or(false),
+            Rest::AsItIs => named.unwrap_or(before),
+        };
+        // Where the rest stays as it is, so do its reasons.
+        let given = |named: Option<bool>, own: Option<Option<String>>, before: &Option<String>| {
+            let common = self.reason.clone();
+            let common = common.filter(|_| rest == Rest::Open || named.is_some());
+            own.or(common).unwrap_or_else(|| before.clone())
         };
         let [fast, quality, pro] = self.tier_reasons;
         let old = &before.reasons.tiers;
         let reasons = PauseReasons {
-            project: given(self.project_reason, &before.reasons.project),
+            project: given(self.project, self.project_reason, &before.reasons.project),
             tiers: [
-                given(fast, &old[0]),
-                given(quality, &old[1]),
-                given(pro, &old[2]),
+                given(self.tiers[0], fast, &old[0]),
+                given(self.tiers[1], quality, &old[1]),
+                given(self.tiers[2], pro, &old[2]),
             ],
         };
         Pause {
-            project: self.project,
-            tiers: self.tiers,
+            project: switched(self.project, before.project),
+            tiers: [0, 1, 2].map(|at| switched(self.tiers[at], before.tiers[at])),
             reasons,
         }
         .tidied()

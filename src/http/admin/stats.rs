@@ -9,18 +9,12 @@ use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::time::Duration;
+use tintype_actors::lately::SPAN;
 use tintype_actors::system::{BackendHealth, Health};
-use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::{JobWindow, StoreError};
+use tintype_storage::store::StoreError;
 
-/// The span that throughput is counted over.
-const WINDOW: Duration = Duration::from_secs(3_600);
-/// How long before that span a job may have been accepted and still count: the age that a queue seldom reaches.
-const LOOK_BACK: Duration = Duration::from_secs(6 * 3_600);
-/// Jobs looked at per account for throughput, and pending deliveries that are counted.
+/// Pending deliveries that are counted.
 const MOST: usize = 10_000;
 
 /// The figures of the whole service.
@@ -52,12 +46,15 @@ struct Throughput {
     /// The span that is counted over.
     #[schemars(with = "kinds::Count")]
     window_seconds: u64,
+    /// What ended before this moment is not counted: the span's beginning, or the service's start where that is later.
+    #[schemars(with = "kinds::Moment")]
+    since: String,
     /// Jobs that are done.
     #[schemars(with = "kinds::Count")]
-    done: usize,
+    done: u64,
     /// Jobs that failed.
     #[schemars(with = "kinds::Count")]
-    failed: usize,
+    failed: u64,
 }
 
 /// How a back end is.
@@ -93,43 +90,23 @@ pub async fn figures(state: web::Data<AppState>) -> Result<Figures, Problem> {
     let depths = state.system.depths().await;
     let tiers = Tier::ALL.iter();
     let queued = tiers.map(|tier| (tier.word(), depths.queued[tier.index()]));
-    let shared = state.clone();
-    let counted = web::block(move || counts(&shared));
-    let (done, failed, pending) = counted.await.map_err(|_| failures::busy())??;
+    let store = state.store.clone();
+    let due = web::block(move || Ok::<_, StoreError>(store.due(None, MOST)?.len()));
+    let pending = due.await.map_err(|_| failures::busy())??;
+    let ended = state.system.figures().jobs.lately.ended(state.now());
     Ok(Figures {
         queued: queued.collect(),
         running: depths.running,
         live_jobs: state.system.live_jobs(),
         throughput: Throughput {
-            window_seconds: WINDOW.as_secs(),
-            done,
-            failed,
+            window_seconds: SPAN.as_secs(),
+            since: ended.since.to_string(),
+            done: ended.done,
+            failed: ended.failed,
         },
         backends: state.system.backends().iter().map(backend).collect(),
         webhooks_pending: pending,
     })
-}
-
-fn counts(state: &AppState) -> Result<(usize, usize, usize), StoreError> {
-    let ago = state.now().millis() - WINDOW.as_millis() as i64;
-    let since = Timestamp::from_millis(ago);
-    let ended_lately = |job: &Job| match &job.state {
-        JobState::Done { finished_at, .. } | JobState::Failed { finished_at, .. } => {
-            *finished_at >= since
-        }
-        JobState::Queued | JobState::Processing { .. } => false,
-    };
-    let window = JobWindow {
-        limit: MOST,
-        after: None,
-        since: Some(Timestamp::from_millis(ago - LOOK_BACK.as_millis() as i64)),
-        most: MOST,
-    };
-    let page = state.store.all_jobs(window, ended_lately)?;
-    let is_done = |job: &&Job| matches!(job.state, JobState::Done { .. });
-    let done = page.items.iter().filter(is_done).count();
-    let pending = state.store.due(None, MOST)?.len();
-    Ok((done, page.items.len() - done, pending))
 }
 
 fn backend(backend: &BackendHealth) -> Backend {

@@ -6,6 +6,7 @@ use crate::egress::parse_url;
 use crate::http::auth::Operator;
 use crate::http::author::{Subject, told};
 use crate::http::body;
+use crate::http::change::Change;
 use crate::http::failures;
 use crate::http::openapi::kinds;
 use crate::http::paging::{Listing, Window};
@@ -111,7 +112,7 @@ pub async fn register(
     fields.finish(FIELDS).map_err(Problem::validation)?;
     let url = url.ok_or_else(|| Problem::field("url", "is required"))?;
     check_address(&state, &url).await?;
-    let _changing = state.operator.lock().await;
+    let turn = state.operator.take().await;
     let url = url.text;
     check_free(&state, account.id, None, &url)?;
     let now = state.now();
@@ -133,7 +134,7 @@ pub async fn register(
             .store
             .add_audit(&told(line, None, Some(facts(&webhook)))),
     );
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     Ok(HttpResponse::Created().json(view(&state, webhook)?))
 }
 
@@ -256,7 +257,7 @@ pub async fn change(
         check_address(&state, url).await?;
     }
     let url = url.map(|it| it.text);
-    let _changing = state.operator.lock().await;
+    let turn = state.operator.take().await;
     let webhook = find_webhook(&state, &path)?;
     if let Some(url) = &url {
         check_free(&state, webhook.account, Some(webhook.id), url)?;
@@ -276,7 +277,7 @@ pub async fn change(
                 .store
                 .add_audit(&told(line, Some(before), Some(after))),
         );
-        state.commit(writes).await?;
+        state.commit(Change::in_turn(turn, writes)).await?;
     }
     Ok(HttpResponse::Ok().json(view(&state, changed)?))
 }
@@ -287,7 +288,7 @@ pub async fn remove(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _changing = state.operator.lock().await;
+    let turn = state.operator.take().await;
     let webhook = find_webhook(&state, &path)?;
     let mut writes = state.store.remove_webhook(&webhook);
     let line = line(&state, &operator, Action::WebhookDelete, &webhook);
@@ -296,7 +297,7 @@ pub async fn remove(
             .store
             .add_audit(&told(line, Some(facts(&webhook)), None)),
     );
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
@@ -306,7 +307,7 @@ pub async fn rotate(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let _changing = state.operator.lock().await;
+    let turn = state.operator.take().await;
     let webhook = find_webhook(&state, &path)?;
     let secret = state
         .vault
@@ -320,7 +321,7 @@ pub async fn rotate(
             .store
             .add_audit(&told(line, Some(before), Some(after))),
     );
-    state.commit(writes).await?;
+    state.commit(Change::in_turn(turn, writes)).await?;
     Ok(HttpResponse::Ok().json(view(&state, rotated)?))
 }
 

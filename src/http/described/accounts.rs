@@ -6,7 +6,7 @@ use crate::http::admin::accounts::{
 };
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::kinds::{amount, or_null, words};
-use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::http::openapi::{Answer, Header, Operation, Sketch};
 use crate::http::paging::Listing;
 use crate::http::problem::Code;
 use crate::http::wire::ledger::EntryView;
@@ -39,6 +39,7 @@ pub fn open(sketch: &mut Sketch<'_>) -> Operation {
         _ => Value::Null,
     });
     Operation::new("openAccount", "Accounts", "Open an account")
+        .idempotent("Your name for this account: repeated under the same one it is opened once.")
         .body(
             body,
             &[(
@@ -53,6 +54,7 @@ pub fn open(sketch: &mut Sketch<'_>) -> Operation {
                 sketch.schema::<AccountView>(),
                 example(),
             )
+            .header(Header::REPLAYED)
             .link(
                 "show",
                 "showAccount",
@@ -145,12 +147,15 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
                 ),
             ],
         )
-        .answer(Answer::json(
-            201,
-            "The new line of the ledger.",
-            sketch.schema::<EntryView>(),
-            entry,
-        ))
+        .answer(
+            Answer::json(
+                201,
+                "The new line of the ledger.",
+                sketch.schema::<EntryView>(),
+                entry,
+            )
+            .header(Header::REPLAYED),
+        )
         .refuses([Code::NotFound])
 }
 

@@ -2,17 +2,26 @@
 
 use super::examples::done;
 use crate::http::openapi::kinds::{JOB, words};
+use crate::http::openapi::span;
 use serde_json::{Map, Value, json};
 
-/// The webhooks of the client document.
-pub fn events_to_webhooks() -> Value {
+/// The webhooks of the client document, with the pauses between attempts in seconds.
+pub fn events_to_webhooks(delays: &[u64]) -> Value {
+    let schedule = match delays.len() {
+        0 => "it is not tried again".to_owned(),
+        again => format!(
+            "everything else is tried again, {} times in all over about {}",
+            again + 1,
+            span(delays.iter().sum())
+        ),
+    };
     json!({"jobEnded": {"post": {
         "operationId": "jobEnded",
         "tags": ["Jobs"],
         "summary": "A job has ended",
-        "description": "Sent to a registered webhook when a job is `done` or `failed`. Any `2xx` ends the delivery; everything else is tried again, 7 times in all over about 53 minutes. \
+        "description": format!("Sent to a registered webhook when a job is `done` or `failed`. Any `2xx` ends the delivery; {schedule}. \
             A delivery may come twice: go by `job_id`. The body is byte for byte what is signed. `X-Signature` is `sha256=` and the hex HMAC-SHA256 of `X-Timestamp`, a point and the body, \
-            under the webhook's secret; refuse a delivery whose timestamp is more than 300 seconds off. The headers of Standard Webhooks are beside it, under the same secret.",
+            under the webhook's secret; refuse a delivery whose timestamp is more than 300 seconds off. The headers of Standard Webhooks are beside it, under the same secret."),
         "parameters": headers(),
         "requestBody": {
             "required": true,

@@ -64,7 +64,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
         .not_stored()
         .header(Header::PREFERENCE_APPLIED);
     Operation::new("showJob", "Jobs", "Look a job up")
-        .text("At once, or, with `wait` or `Prefer: wait=N`, as soon as the job is over and after that many seconds in any case. Give your client a time-out that is longer.")
+        .text("At once, or, with `wait` or `Prefer: wait=N`, as soon as the job is over and after that many seconds in any case. Give your client a time-out that is longer. Parameters that it does not know are ignored here, for pages that add one against caches.")
         .path_id("job_id", ID)
         .query("wait", "Seconds to wait for the end of the job.", json!({"type": "integer", "minimum": 0, "maximum": 60}))
         .header("Prefer", "`wait=N` does the same. What cannot be read is no preference.", json!({"type": "string", "examples": ["wait=30"]}))
@@ -97,7 +97,7 @@ pub fn follow(_: &mut Sketch<'_>) -> Operation {
         .not_stored()
         .header(Header::UNBUFFERED);
     Operation::new("followJob", "Jobs", "Listen to a job")
-        .text("The states of a job as server-sent events: the present one at once, each new one when it comes, and the end of the stream after the terminal one. `data` of an event `status` is the job as the lookup tells it. Where the back end tells how far it is there are events `progress` as well, such as `{\"job_id\":\"…\",\"progress\":0.42}`. States that pass quickly may be left out; the last one never is. When the stream breaks off, come back with `Last-Event-ID`.")
+        .text("The states of a job as server-sent events: the present one at once, each new one when it comes, and the end of the stream after the terminal one. `data` of an event `status` is the job as the lookup tells it. Each new place of a job that waits is told by an event `queue`, such as `{\"job_id\":\"…\",\"queue_position\":36}`, and where the back end tells how far it is there are events `progress`, such as `{\"job_id\":\"…\",\"progress\":0.42}`; neither more than once a second. States that pass quickly may be left out; the last one never is. When the stream breaks off, come back with `Last-Event-ID`.")
         .path_id("job_id", ID)
         .header("Last-Event-ID", "The id of the last event that was heard.", json!({"type": "string", "examples": ["1"]}))
         .answer(stream)
@@ -111,7 +111,7 @@ fn event() -> Value {
         "description": "The fields of each event.",
         "properties": {
             "id": {"type": "string", "description": "The number of the state: what `Last-Event-ID` takes."},
-            "event": {"type": "string", "enum": ["status", "progress"]},
+            "event": {"type": "string", "enum": ["status", "queue", "progress"]},
             "data": {"type": "string", "description": "JSON in one line."},
         },
     })
@@ -120,8 +120,9 @@ fn event() -> Value {
 fn stream() -> Value {
     let data = |job: Value| job.to_string();
     format!(
-        "retry: 2000\n\nid: 1\nevent: status\ndata: {}\n\nid: 3\nevent: status\ndata: {}\n\n",
+        "retry: 2000\n\nid: 1\nevent: status\ndata: {}\n\nevent: queue\ndata: {}\n\nid: 3\nevent: status\ndata: {}\n\n",
         data(queued()),
+        json!({"job_id": queued()["job_id"], "queue_position": 2}),
         data(done())
     )
     .into()

@@ -11,6 +11,7 @@ pub mod jobs;
 pub mod keys;
 pub mod money;
 pub mod operator_jobs;
+pub mod people;
 pub mod service;
 pub mod watching;
 pub mod webhooks;

@@ -8,6 +8,7 @@ use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::kinds::words;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::http::paging::Listing;
+use crate::http::problem::Code;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tintype_storage::domain::audit_log::Action;
@@ -18,7 +19,7 @@ pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
         "queued": {"fast": 3, "quality": 0, "pro": 12},
         "running": 2,
         "live_jobs": 17,
-        "throughput": {"window_seconds": 3600, "done": 840, "failed": 2},
+        "throughput": {"window_seconds": 3600, "since": "2026-11-20T19:11:00.000Z", "done": 840, "failed": 2},
         "backends": [{"name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "running": 2}],
         "webhooks_pending": 1,
     });
@@ -45,15 +46,14 @@ pub fn show_pause(sketch: &mut Sketch<'_>) -> Operation {
     ))
 }
 
-/// `PUT /pause`
-pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
+fn switches_asked() -> Value {
     let switch = || json!({"type": ["boolean", "null"]});
     let reason = || json!({"type": ["string", "null"], "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$"});
     let or_nothing = |mut schema: Value, text: &str| {
         schema["type"] = json!(["object", "null"]);
         told(schema, text)
     };
-    let body = object(BODY, &[], |field| match field {
+    object(BODY, &[], |field| match field {
         "project" => told(switch(), "Everything."),
         "tiers" => or_nothing(object(TIERS, &[], |_| switch()), "Single models."),
         "reason" => told(
@@ -65,12 +65,27 @@ pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
             "Reasons of single switches.",
         ),
         _ => Value::Null,
-    });
+    })
+}
+
+/// `PUT /pause`
+pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("setPause", "Service", "Pause, or take up again")
         .text("The switches as they are to be: what is left out is not paused. New calls are then `503` with the reason; what is queued stays queued, what runs goes on. What stays paused keeps its reason unless it is given another.")
-        .body(body, &[
+        .body(switches_asked(), &[
             ("A model paused", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
             ("Everything taken up again", json!({})),
+        ])
+        .answer(Answer::json(200, "The switches as they are now.", sketch.schema::<Switches>(), switches()))
+}
+
+/// `PATCH /pause`
+pub fn change_pause(sketch: &mut Sketch<'_>) -> Operation {
+    Operation::new("changePause", "Service", "Turn single switches")
+        .text("As `PUT`, but what is left out stays as it is, its reason included: so two who turn different switches at the same time do not undo each other. `reason` is for the switches that the call names.")
+        .body(switches_asked(), &[
+            ("One more model paused", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
+            ("A model taken up again", json!({"tiers": {"fast": false}})),
         ])
         .answer(Answer::json(200, "The switches as they are now.", sketch.schema::<Switches>(), switches()))
 }
@@ -106,6 +121,11 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
             json!({"type": "string", "format": "uuid"}),
         )
         .query(
+            "person_id",
+            "Only what this person has done, also one who has been removed since.",
+            json!({"type": "string", "format": "uuid"}),
+        )
+        .query(
             "action",
             "Only such changes; what stands before the dot means all of that kind.",
             words(actions),
@@ -113,4 +133,17 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
         .query("from", "Only from this moment on.", moment())
         .query("to", "Only up to this moment.", moment())
         .answer(Answer::json(200, "A page of the log.", schema, page(entry)))
+}
+
+/// `GET /export`
+pub fn export(_: &mut Sketch<'_>) -> Operation {
+    let example = "{\"tintype_export\":1,\"written_by\":\"tintype 0.1.0\"}\n{\"records\":0,\"sha256\":\"920595e106461e504f1ff9931c3f81c6f57578612c7a9f2c9cec6c455f8c86fe\"}\n";
+    let lines = Answer::new(200, "The records, a line of JSON for each.").content(
+        "application/x-ndjson",
+        json!({"schema": {"type": "string"}, "example": example}),
+    );
+    Operation::new("exportRecords", "Service", "All records, as of one moment")
+        .text("For `tintype backup` and `tintype export`, while the service goes on. The first line names the format, the last one has the number of records and their SHA-256; without it the answer was cut off. One at a time: `409` while another is read.")
+        .answer(lines.not_stored())
+        .refuses([Code::Conflict])
 }

@@ -184,6 +184,9 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
     let body = object(RANGE, &[], |field| match field {
         "from" => moment("Only deliveries of this moment or later."),
         "to" => moment("Only deliveries of this moment or earlier."),
+        "cursor" => {
+            json!({"type": ["string", "null"], "format": "uuid", "description": "`next_cursor` of the call before."})
+        }
         _ => Value::Null,
     });
     Operation::new(
@@ -191,7 +194,7 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
         "Webhooks",
         "Send all failed deliveries again",
     )
-    .text("Those of this webhook that were created in a range of time, newest first and 10,000 at most; `more` says that some are left for another call.")
+    .text("Those of this webhook that were created in a range of time, newest first. One call looks at 10,000 deliveries of the account, whichever webhook they are for; while `more` is true, another with `cursor` goes on from there.")
     .path_id("webhook_id", ID)
     .body(
         body,
@@ -204,7 +207,7 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
         202,
         "How many are pending again.",
         sketch.schema::<Redelivery>(),
-        json!({"redelivered": 12, "more": false}),
+        json!({"redelivered": 12, "more": false, "next_cursor": null}),
     ))
     .refuses([Code::NotFound])
 }

@@ -68,7 +68,8 @@ impl Asked {
 }
 
 impl Filter {
-    fn read(&mut self, name: &str, value: &str) -> Result<(), FieldFault> {
+    /// Reads one parameter, under its name in this list or in the operator's.
+    pub fn read(&mut self, name: &str, value: &str) -> Result<(), FieldFault> {
         let fault = |message: String| FieldFault::new(name, message);
         let one_of = |words: &[&str]| fault(format!("must be one of {}", words.join(", ")));
         let moment = || {
@@ -88,12 +89,14 @@ impl Filter {
                 let words = Mode::ALL.iter().map(|it| it.word()).collect::<Vec<_>>();
                 self.mode = Some(value.parse().map_err(|_| one_of(&words))?);
             }
-            "key" => {
+            "key" | "key_id" => {
                 let message = "must be the key_id of an API key";
                 self.key = Some(value.parse().map_err(|_| fault(message.into()))?);
             }
-            "created_after" => self.created_after = Some(moment()?),
+            "created_after" | "from" => self.created_after = Some(moment()?),
             "created_before" => self.created_before = Some(moment()?),
+            // The moment itself is meant as well.
+            "to" => self.created_before = Some(moment()?.plus(Duration::from_millis(1))),
             _ if self.metadata.len() == MOST_MEMBERS => {
                 return Err(fault(format!(
                     "is one too many; at most {MOST_MEMBERS} members of metadata can be asked for"
@@ -127,11 +130,14 @@ impl Filter {
 
     /// The ids that such jobs can have: from the first on, below the second.
     pub fn range(&self) -> (Option<JobId>, Option<JobId>) {
+        let (since, below) = self.moments();
+        (since.map(JobId::first_of), below)
+    }
+
+    /// The same with the moment that the first of them would tell.
+    pub fn moments(&self) -> (Option<Timestamp>, Option<JobId>) {
         let before = self.created_before.map(|moment| moment.plus(SET_BACK));
-        (
-            self.created_after.map(JobId::first_of),
-            before.map(JobId::first_of),
-        )
+        (self.created_after, before.map(JobId::first_of))
     }
 
     /// Is this one of them, as far as its record tells?

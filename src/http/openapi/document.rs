@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 pub fn native(state: &AppState) -> Value {
     let surfaces = [routes::native(), routes::open()];
     let mut sketch = Sketch::new(&state.config, &state.catalog);
-    let webhooks = events_to_webhooks();
+    let webhooks = events_to_webhooks(&state.config.webhooks.retry_delays_seconds);
     let mut document = assemble(state, surfaces, &mut sketch);
     document["info"] = json!({
         "title": "Tintype",

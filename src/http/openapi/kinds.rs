@@ -81,6 +81,10 @@ kinds!(
     ActorWord => words(["operator", "service", "person"]),
     /// What was changed.
     ActionWord => words(Action::ALL.iter().map(|it| it.word())),
+    /// What a person may do.
+    RoleWord => words(["owner", "viewer"]),
+    /// How it stands with a person's invitation.
+    PersonStatus => words(["active", "invited", "expired"]),
     /// Whether a back end is used.
     HealthWord => words(["up", "down", "probing"]),
     /// A JSON object of the caller's.

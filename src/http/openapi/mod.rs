@@ -16,5 +16,6 @@ mod sketch;
 
 pub use headers::Header;
 pub use operation::{Answer, Operation, named};
+pub use prose::span;
 pub use served::{Documents, native, operator};
 pub use sketch::Sketch;

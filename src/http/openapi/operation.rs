@@ -69,7 +69,8 @@ impl Operation {
     /// The parameters that every list has. Others that it does not know are refused.
     pub fn window(self) -> Self {
         let limit = json!({"type": "integer", "minimum": 1, "maximum": 100, "default": 20});
-        let cursor = json!({"type": "string", "format": "uuid"});
+        // Not `format: uuid`, which is written with hyphens.
+        let cursor = json!({"type": "string", "pattern": "^[0-9a-f]{32}$"});
         self.query("limit", "Entries on the page.", limit)
             .query("cursor", "`next_cursor` of the page before.", cursor)
             .refuses([Code::ValidationFailed])
@@ -153,10 +154,9 @@ impl Operation {
 
     /// The call as the document has it. Refusals are put into `responses`, the document's own, and referred to.
     pub fn write(self, call: &Call, responses: &mut Map<String, Value>) -> Value {
-        let client = call.door == Door::Client;
         let mut told: BTreeMap<u16, Value> = BTreeMap::new();
         for answer in self.answers {
-            told.insert(answer.status, answer.write(client));
+            told.insert(answer.status, answer.write(call.door));
         }
         let mut codes: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
         let common = refusals::behind(call.door).iter().copied();
@@ -237,10 +237,13 @@ impl Answer {
         self
     }
 
-    fn write(self, client: bool) -> Value {
-        let of_key = client.then_some([Header::RATE_LIMIT, Header::RATE_LIMIT_POLICY]);
+    fn write(self, door: Door) -> Value {
+        let of_key =
+            (door == Door::Client).then_some([Header::RATE_LIMIT, Header::RATE_LIMIT_POLICY]);
+        let of_operator = (door == Door::Operator).then_some(Header::CACHE_CONTROL);
         let headers = [Header::REQUEST_ID]
             .into_iter()
+            .chain(of_operator)
             .chain(self.headers)
             .chain(of_key.into_iter().flatten());
         let mut written = json!({

@@ -35,6 +35,10 @@ pub const OPERATORS: &[(&str, &str)] = &[
         "What clients call with. A key's text is told once, when it is made or rotated.",
     ),
     (
+        "People",
+        "Who signs in to the panel for an account. Each has an e-mail address, and chooses a password by a link that you hand on.",
+    ),
+    (
         "Webhooks",
         "Where an account hears of its jobs. Each has its own URL and its own secret.",
     ),
@@ -60,18 +64,18 @@ pub fn groups(groups: &[(&str, &str)]) -> Value {
 
 /// The beginning of the client document.
 pub fn native(state: &AppState) -> String {
-    let hours = state.config.results.url_lifetime_seconds / 3_600;
+    let lifetime = span(state.config.results.url_lifetime_seconds);
     let remembered = state.config.idempotency.retention_hours;
     let body = state.config.server.max_body_bytes;
     format!(
         "\
 Tintype turns a prompt, and input images if you have them, into a picture. A call makes a **job** and answers `202` within milliseconds; \
-the picture is fetched from `result.image_url` once the job is `done`, at a signed address that is valid for {hours} hours.
+the picture is fetched from `result.image_url` once the job is `done`, at a signed address that is valid for {lifetime}.
 
 ## Keys
 
-Send `Authorization: Bearer` and an API key with each call below `/api/v1`. Only this document, the health checks and the signed \
-addresses of pictures need none.
+Send `Authorization: Bearer` and an API key with each call below `/api/v1`. Only this document, the health checks, `/metrics` and the \
+signed addresses of pictures need none.
 
 ## Safe repeats
 
@@ -91,7 +95,7 @@ or `401` without a key. A request that is no well-formed HTTP is refused before 
 ## Forms
 
 Bodies are JSON in UTF-8, at most {body} bytes. Moments are RFC 3339 in UTC with milliseconds. Money is a decimal string, never a float. In \
-answers every field is always there, `null` where it has no value. Where there is `GET` there is `HEAD`.
+answers every field is always there, `null` where it has no value, but for what is described as being there only of some: the limits of a key, and why a model is paused. Where there is `GET` there is `HEAD`.
 
 ## Other interfaces
 
@@ -101,6 +105,22 @@ and `/v1/images/edits` it is [OpenAI's Images API](https://platform.openai.com/d
 those of their makers, so they are not described here a second time.
 "
     )
+}
+
+/// A span of time in words, exactly: the largest unit that it is a whole number of.
+pub fn span(seconds: u64) -> String {
+    // A unit, and the least that is told in it: of a day or two people speak in hours.
+    let units = [
+        (86_400, 259_200, "day"),
+        (3_600, 3_600, "hour"),
+        (60, 60, "minute"),
+    ];
+    let fits =
+        |(unit, least, _): &(u64, u64, &str)| seconds >= *least && seconds.is_multiple_of(*unit);
+    let (unit, _, name) = units.into_iter().find(fits).unwrap_or((1, 1, "second"));
+    let count = seconds / unit;
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {name}{plural}")
 }
 
 /// The beginning of the operator's document.
@@ -119,3 +139,26 @@ Bodies are JSON; unknown fields are refused by name. Lists have `limit` and `cur
 string. Errors are `application/problem+json` (RFC 9457), told apart by `code`. A change is written together with its line in the audit log. A method that a path does not have is `405` with \
 `Allow`; there is no `HEAD` here.
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::span;
+
+    #[test]
+    fn spans_are_told_exactly() {
+        for (seconds, text) in [
+            (0, "0 seconds"),
+            (1, "1 second"),
+            (90, "90 seconds"),
+            (60, "1 minute"),
+            (1_800, "30 minutes"),
+            (3_600, "1 hour"),
+            (86_400, "24 hours"),
+            (172_800, "48 hours"),
+            (604_800, "7 days"),
+            (3_180, "53 minutes"),
+        ] {
+            assert_eq!(span(seconds), text);
+        }
+    }
+}

@@ -2,9 +2,9 @@
 
 use super::job::JobView;
 use crate::http::openapi::kinds;
-use crate::http::problem::Problem;
+use crate::http::problem::{Code, Problem};
 use crate::http::state::AppState;
-use crate::words;
+use crate::words::{self, WordsError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -41,9 +41,9 @@ pub struct JobRecord<'a> {
     /// What it costs, fixed when it was accepted.
     #[schemars(with = "kinds::Money")]
     price: String,
-    /// `null` where it was too long for the record and has been cleared away.
+    /// `null` where it was too long for the record and its object is gone; in a list also where the object store does not answer.
     prompt: Option<String>,
-    /// As the caller sent it.
+    /// As the caller sent it; `null` where there was none, and with a `prompt` that is `null`.
     #[schemars(with = "Option<kinds::Metadata>")]
     metadata: Option<Box<RawValue>>,
     /// The webhook that the caller chose.
@@ -83,11 +83,18 @@ struct PictureView {
     height: u32,
 }
 
-/// The words of a job, from the record or from the object store; `None` once they are gone.
-pub async fn words_of(state: &AppState, job: &Job) -> Option<Words> {
+/// The words of a job, from the record or from the object store; `None` where they are gone.
+async fn words_of(state: &AppState, job: &Job) -> Result<Option<Words>, WordsError> {
     match &job.brief {
-        Brief::Inline(words) => Some(words.clone()),
-        Brief::Stored(key) => words::load(&state.images, key).await.ok(),
+        Brief::Inline(words) => Ok(Some(words.clone())),
+        Brief::Stored(key) => match words::load(&state.images, key).await {
+            Ok(words) => Ok(Some(words)),
+            Err(error) if error.is_gone() => {
+                tracing::warn!(job = %job.id, %key, "the words of a job are gone from the object store");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        },
     }
 }
 
@@ -100,8 +107,23 @@ pub fn picture_of(job: &Job) -> Option<&ResultImage> {
 }
 
 impl<'a> JobRecord<'a> {
+    /// A job of a list. One whose words cannot be had at the moment must not hide the others.
+    pub async fn listed(state: &AppState, job: &'a Job) -> Result<Self, Problem> {
+        let words = words_of(state, job).await.unwrap_or_else(|error| {
+            tracing::error!(job = %job.id, %error, "the words of a job could not be read");
+            None
+        });
+        let position = state.system.queue_position(job);
+        Ok(Self::new(
+            job,
+            words,
+            image_url(state, job).await?,
+            position,
+        ))
+    }
+
     /// A job with its words and the fresh download URL of its picture, where it has one.
-    pub fn new(
+    fn new(
         job: &'a Job,
         words: Option<Words>,
         image_url: Option<String>,
@@ -143,19 +165,22 @@ impl<'a> JobRecord<'a> {
         }
     }
 
-    /// The same as JSON, with everything looked up.
-    pub async fn of(state: &AppState, job: &Job) -> Result<serde_json::Value, Problem> {
-        let image_url = match picture_of(job) {
-            Some(image) => Some(crate::http::jobs::presign(state, &image.key).await?),
-            None => None,
-        };
-        let record = JobRecord::new(
-            job,
-            words_of(state, job).await,
-            image_url,
-            state.system.queue_position(job),
-        );
-        // A map with string keys always encodes.
-        Ok(serde_json::to_value(record).unwrap_or_default())
+    /// The same with everything looked up.
+    pub async fn looked_up(state: &AppState, job: &'a Job) -> Result<Self, Problem> {
+        let image_url = image_url(state, job).await?;
+        let words = words_of(state, job).await.map_err(|error| {
+            tracing::error!(job = %job.id, %error, "the words of a job could not be read");
+            let detail = "the prompt of the job could not be read from the object store; try again";
+            Problem::new(Code::StorageUnavailable, detail)
+        })?;
+        let position = state.system.queue_position(job);
+        Ok(Self::new(job, words, image_url, position))
+    }
+}
+
+async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Problem> {
+    match picture_of(job) {
+        Some(image) => Ok(Some(crate::http::jobs::presign(state, &image.key).await?)),
+        None => Ok(None),
     }
 }

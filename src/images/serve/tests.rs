@@ -9,6 +9,7 @@ use chrono::TimeDelta;
 use serde_json::Value;
 
 use super::*;
+use crate::http::problem::Problem;
 use crate::images::FileSigningKey;
 
 const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
@@ -59,7 +60,7 @@ impl Server {
             .to_http_request();
         let response = match answer(&request, &self.images, at).await {
             Ok(response) => response,
-            Err(error) => error.error_response(),
+            Err(error) => Problem::from(error).render("the-request"),
         };
         let status = response.status().as_u16();
         let headers = response.headers().clone();
@@ -90,7 +91,7 @@ impl Answer {
         let problem: Value = serde_json::from_slice(&self.body).unwrap();
         assert_eq!(problem["status"], self.status);
         assert!(problem["detail"].as_str().unwrap().len() > 10);
-        assert_eq!(problem["request_id"], Value::Null);
+        assert_eq!(problem["request_id"], "the-request");
         (self.status, problem["code"].as_str().unwrap().to_owned())
     }
 }

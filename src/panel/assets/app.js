@@ -1,9 +1,11 @@
-// Starts the panel: who has signed in, which page is asked for, and the stream of hints that keeps it fresh.
+// Starts the panel: who has signed in, and which page is asked for.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { setCurrency } from "./format.js";
-import { frame } from "./shell.js";
-import { notice } from "./dialogs.js";
+import { brand, frame } from "./shell.js";
+import { attempt, closeAll, notice } from "./dialogs.js";
+import { freshness } from "./fresh.js";
+import { listen } from "./live.js";
 import { signIn, invitation } from "./page_sign_in.js";
 import { overview } from "./page_overview.js";
 import { playground } from "./page_playground.js";
@@ -54,6 +56,7 @@ function place() {
 
 async function show() {
   leave();
+  closeAll();
   const { name, rest, search } = place();
   if (name === "invitation") {
     document.title = "Welcome · Tintype";
@@ -66,71 +69,40 @@ async function show() {
   const may = session.kind === "operator" || !OPERATORS.includes(name);
   const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
   const wanted = !account && !FREE.includes(known) ? "accounts" : known;
-  const main = frame(app, session, account, wanted);
   const stop = new AbortController();
+  const { node: stale, fresh, live } = freshness(stop.signal);
+  const main = frame(app, session, account, wanted, stale);
   const context = {
-    session, account, rest, search, signal: stop.signal,
+    session, account, rest, search, fresh, signal: stop.signal,
     base: account ? `/accounts/${account.id}` : "",
     canChange: session.kind === "operator" || session.role === "owner",
-    visit: async (id, hash) => {
+    visit: (id, hash) => attempt(async () => {
       const found = await get(`/accounts/${id}`, stop.signal);
       remember({ id, name: found.name });
       location.hash = hash;
-    },
+    }),
     choose: (chosen) => { remember(chosen); location.hash = "#/overview"; },
-    again: show,
   };
   leave = () => { stop.abort(); leave = () => {}; };
   document.title = `${TITLES[wanted] ?? wanted[0].toUpperCase() + wanted.slice(1)} · Tintype`;
   scrollTo(0, 0);
   const page = (rest[0] && SINGLE[wanted]) || PAGES[wanted];
-  const guarded = async (work) => {
-    try {
-      await work();
-    } catch (error) {
-      if (error.name === "AbortError" || stop.signal.aborted) return;
-      if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) remember(null);
-      fill(main, h("div", { class: "stack" }, h("h1", {}, "This did not work"), notice("bad", error.message),
-        h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
-    }
-  };
   let refresh = null;
-  await guarded(async () => { refresh = await page(main, context); });
-  if (refresh && !stop.signal.aborted) listen(context, refresh, stop.signal);
-}
-
-/**
- * One stream for each page that is in sight: a browser has six connections to a host, and tabs in the background would take
- * them all. Hints that come while the page is looking are taken together.
- */
-function listen(context, refresh, signal) {
-  let looking = false;
-  let due = false;
-  const look = async () => {
-    if (looking) { due = true; return; }
-    looking = true;
-    do {
-      due = false;
-      try { await refresh(); } catch (error) { if (error.name !== "AbortError") console.warn(error.message); }
-    } while (due && !signal.aborted);
-    looking = false;
-  };
-  let source = null;
-  let opened = false;
-  const turn = () => {
-    source?.close();
-    source = null;
-    if (document.hidden || signal.aborted) return;
-    source = new EventSource(`/panel/api${context.account ? context.base : ""}/events`);
-    source.addEventListener("changed", look);
-    // After a break something may have been missed.
-    source.addEventListener("ready", () => { if (opened) look(); opened = true; });
-  };
-  document.addEventListener("visibilitychange", turn, { signal });
+  try {
+    refresh = await page(main, context);
+  } catch (error) {
+    if (error.name === "AbortError" || stop.signal.aborted) return;
+    if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) remember(null);
+    fill(main, h("div", { class: "stack" }, h("h1", {}, "This did not work"), notice("bad", error.message),
+      h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
+    return;
+  }
+  if (stop.signal.aborted) return;
+  const look = refresh ?? (() => {});
+  // What is the operator's tells of all accounts, whichever is chosen.
+  listen(account && !OPERATORS.includes(wanted) ? `${context.base}/events` : "/events", look, live, stop.signal);
   // Charts are drawn for the screen that they are on.
-  for (const width of [640, 860]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal });
-  signal.addEventListener("abort", turn);
-  turn();
+  for (const width of [640, 860]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal: stop.signal });
 }
 
 async function enter(found) {
@@ -157,10 +129,15 @@ document.querySelector("[data-skip]").addEventListener("click", (event) => {
   document.getElementById("main")?.focus();
 });
 
-try {
-  if (place().name === "invitation") await show();
-  else await enter(await get("/session"));
-} catch (error) {
-  if (error.status === 401) await show();
-  else fill(app, h("div", { class: "door" }, h("div", { class: "door-card" }, notice("bad", error.message))));
+async function start() {
+  try {
+    if (place().name === "invitation") await show();
+    else await enter(await get("/session"));
+  } catch (error) {
+    if (error.status === 401) return show();
+    fill(app, h("main", { id: "main", class: "door", tabindex: "-1" }, h("div", { class: "door-card" }, brand("div"), notice("bad", error.message),
+      h("button", { class: "button", type: "button", onclick: start }, "Try again"))));
+  }
 }
+
+await start();

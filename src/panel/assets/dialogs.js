@@ -1,22 +1,26 @@
 // What is said and asked over a page.
 import { fill, form, h } from "./dom.js";
 import { icon } from "./icons.js";
+import { stand, standing } from "./standing.js";
 
-/** Says something for a moment. */
+/** Says something for a moment, in the foremost dialog where one is open: all else is out of reach then. */
 export function toast(text, bad = false) {
   const element = h("div", { class: `toast fade ${bad ? "bad" : ""}` }, text);
-  document.getElementById("toasts").append(element);
+  const places = document.querySelectorAll("#toasts, dialog[open] > .toasts");
+  places[places.length - 1].append(element);
   setTimeout(() => element.remove(), bad ? 8000 : 4000);
 }
 
-/** Does something and says so, or says why not. */
-export async function attempt(work, said) {
+/** Does something and says so, or says why not. `again` then looks at what has become of it. */
+export async function attempt(work, said, again) {
   try {
     const result = await work();
     if (said) toast(said);
+    await again?.();
     return result;
   } catch (error) {
-    toast(error.message, true);
+    // Whoever has left the page waits for nothing on it any more.
+    if (error.name !== "AbortError") toast(error.message, true);
     return undefined;
   }
 }
@@ -39,35 +43,57 @@ export const code = (text, long = false) => h("div", { class: long ? "code long"
   h("pre", { tabindex: "0" }, h("code", {}, text)),
   h("button", { class: "button slim", type: "button", onclick: () => copy(text) }, "Copy"));
 
-/** Opens a dialog with a form. `submit` gets the form's data; the dialog stays when it throws. */
+let opened = 0;
+
+/** Opens a box over the page: its title, a text, and what `content` makes of them. */
+function open(title, text, content, closed) {
+  const id = `dialog-title-${++opened}`;
+  const app = document.getElementById("app");
+  const stood = standing(app);
+  const said = h("div", { class: "toasts", role: "status" });
+  const box = h("dialog", { "aria-labelledby": id, onclose: () => {
+    document.getElementById("toasts").append(...said.childNodes);
+    box.remove();
+    // The browser goes back to what was pressed, unless that has been drawn anew since.
+    if (document.activeElement === document.body) stand(app, stood);
+    closed?.();
+  } });
+  fill(box, content(h("div", { class: "stack tight" }, h("h2", { id }, title), text ? h("p", { class: "muted" }, text) : null)), said);
+  document.body.append(box);
+  box.showModal();
+  return box;
+}
+
+/** Closes whatever is open: it belongs to a page that is left. */
+export function closeAll() {
+  for (const box of document.querySelectorAll("dialog[open]")) box.close();
+}
+
+/**
+ * Opens a dialog with a form. `submit` gets the form's data; the dialog stays when it throws. Gives what `submit` came to, once
+ * the dialog is closed; nothing where it was canceled.
+ */
 export function dialog({ title, text, fields = [], confirm = "Save", danger = false, submit }) {
   return new Promise((resolve) => {
     let outcome;
-    const close = () => box.close();
-    const box = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => { box.remove(); resolve(outcome); } });
-    box.append(form({}, async (data, element) => {
+    const send = h("button", { class: `button ${danger ? "danger" : "main"}`, type: "submit" }, confirm);
+    const box = open(title, text, (words) => form({}, async (data, element) => {
       outcome = (await submit(data, element)) ?? true;
-      close();
+      box.close();
     },
-    h("div", { class: "stack tight" }, h("h2", { id: "dialog-title" }, title), text ? h("p", { class: "muted" }, text) : null),
-    ...fields,
+    words, ...fields,
     h("div", { class: "actions" },
-      h("button", { class: "button quiet", type: "button", onclick: close }, "Cancel"),
-      h("button", { class: `button ${danger ? "danger" : "main"}`, type: "submit" }, confirm))));
-    document.body.append(box);
-    box.showModal();
+      h("button", { class: "button quiet", type: "button", onclick: () => { if (!send.disabled) box.close(); } }, "Cancel"), send)),
+    () => resolve(outcome));
+    // What is on its way is waited for: its answer may be shown this once.
+    box.addEventListener("cancel", (event) => { if (send.disabled) event.preventDefault(); });
   });
 }
 
 /** Shows something that is to be read, and taken away, before it is gone. */
 export function reveal({ title, text, value, more }) {
-  const box = h("dialog", { "aria-labelledby": "dialog-title", onclose: () => box.remove() });
-  fill(box, h("form", { method: "dialog" },
-    h("div", { class: "stack tight" }, h("h2", { id: "dialog-title" }, title), h("p", { class: "muted" }, text)),
-    secret(value), more ?? null,
+  open(title, text, (words) => h("form", { method: "dialog" }, words, secret(value), more ?? null,
     h("div", { class: "actions" }, h("button", { class: "button main" }, "Done"))));
-  document.body.append(box);
-  box.showModal();
 }
 
 export const notice = (kind, ...words) => h("div", { class: `notice ${kind}` },

@@ -1,4 +1,5 @@
 // Builds pages from data. Text only ever becomes text: nothing here reads markup.
+import { stand, standing } from "./standing.js";
 
 /** Makes an element. Properties that begin with "on" are listeners; `null` and `false` are left out. */
 export function h(tag, props = {}, ...children) {
@@ -28,19 +29,10 @@ function flat(children) {
 
 /** Replaces what an element holds. Whoever stands on something in it with the keyboard stands on its successor afterwards. */
 export function fill(element, ...children) {
-  const stood = element.contains(document.activeElement) && document.activeElement !== element ? place(element, document.activeElement) : null;
+  const stood = standing(element);
   element.replaceChildren(...flat(children));
-  if (stood) [...element.querySelectorAll(stood.path)].filter((it) => words(it) === stood.words)[stood.at]?.focus({ preventScroll: true });
+  stand(element, stood);
   return element;
-}
-
-const words = (element) => element.getAttribute("aria-label") ?? element.getAttribute("href") ?? element.name ?? element.textContent;
-
-/** What kind of thing stands there, what it is called, and which of those it is. */
-function place(root, element) {
-  const path = element.localName;
-  const alike = [...root.querySelectorAll(path)].filter((it) => words(it) === words(element));
-  return { path, words: words(element), at: alike.indexOf(element) };
 }
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -69,6 +61,11 @@ export function field(label, control, hint) {
     hint ? h("span", { class: "hint", id: `${id}-hint` }, hint) : null, fault);
 }
 
+/** A fault of a field that is found before anything is sent, in the form in which the service tells its own. */
+export function misfit(field, message) {
+  return Object.assign(new Error(message), { errors: [{ field, message }] });
+}
+
 /** Shows the faults of an answer beside their fields; returns what belongs to none of them. */
 export function showFaults(form, error) {
   for (const fault of form.querySelectorAll(".fault")) { fault.hidden = true; fault.textContent = ""; }
@@ -77,7 +74,7 @@ export function showFaults(form, error) {
   const rest = [];
   let first = null;
   for (const { field: name, message } of error.errors ?? []) {
-    const place = [...form.querySelectorAll("[data-field]")].find((it) => it.dataset.field === name.split(/[[.]/)[0]);
+    const place = [...form.querySelectorAll("[data-field]")].find((it) => it.dataset.field.split(" ").includes(name.split(/[[.]/)[0]));
     if (!place) { rest.push(`${name}: ${message}`); continue; }
     const fault = place.querySelector(".fault");
     // Of a list the one that is meant is named as people count.
@@ -93,6 +90,8 @@ export function showFaults(form, error) {
       first ??= control;
     }
   }
+  // One that is folded away is shown first.
+  first?.closest("details")?.setAttribute("open", "");
   first?.focus();
   return (error.errors ?? []).length ? rest.join("; ") : error.message;
 }

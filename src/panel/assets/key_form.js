@@ -1,5 +1,5 @@
 // What an API key may be limited to, as a form.
-import { field, h } from "./dom.js";
+import { field, h, misfit } from "./dom.js";
 import { call, post } from "./api.js";
 import { unit } from "./format.js";
 import { code, dialog, reveal } from "./dialogs.js";
@@ -63,44 +63,44 @@ function checked(data) {
   const wanted = asked(data);
   const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
   if (wanted.rate_limit && !(whole(wanted.rate_limit.per_second) && whole(wanted.rate_limit.burst))) {
-    const error = new Error("The limits do not fit.");
-    error.errors = [{ field: "rate_limit", message: "must be whole numbers from 1 to 1,000,000, the first of them in any case" }];
-    throw error;
+    throw misfit("rate_limit", "must be whole numbers from 1 to 1,000,000, the first of them in any case");
   }
   return wanted;
 }
 
 /** Makes a key and shows it, this once. */
-export const createKey = (path, context, done) => dialog({ title: "New API key", text: "It is shown once, right after it is made.", fields: fields(null), confirm: "Create key",
-  submit: async (data) => {
-    const key = await post(path, checked(data));
-    await done();
+export async function createKey(path, context, done) {
+  const key = await dialog({ title: "New API key", text: "It is shown once, right after it is made.", fields: fields(null), confirm: "Create key",
+    submit: (data) => post(path, checked(data)) });
+  if (key) {
     reveal({ title: "Your new key", text: "Copy it now: only a hash of it is kept, so it cannot be shown again.", value: key.api_key,
       more: code(snippet("curl", { tier: key.models[0], body: { prompt: "a red fox in the snow", aspect_ratio: "1:1" }, key: key.api_key }, context.session.public_url)) });
-  } });
+  }
+  await done();
+}
 
 /** Changes what the form was left with otherwise than it was opened with. */
-export function changeKey(path, key, done) {
+export async function changeKey(path, key, done) {
   let before = null;
   const shown = dialog({ title: "Change key", fields: fields(key),
     submit: async (data) => {
       const wanted = checked(data);
       const changed = Object.entries(wanted).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
       if (changed.length) await call("PATCH", `${path}/${key.key_id}`, Object.fromEntries(changed));
-      await done();
     } });
   before = asked(new FormData([...document.querySelectorAll("dialog form")].pop()));
-  return shown;
+  await shown;
+  await done();
 }
 
 /** Gives a key a new text; the old one is good for a while yet. */
-export const rotateKey = (path, key, done) => dialog({ title: `Rotate “${key.name}”?`, confirm: "Make a new text",
-  text: "It stays the same key, with its limits and what it has spent.",
-  fields: [field("The old text stays valid for", h("select", { name: "overlap_hours" },
-    [["0", "no longer: it has leaked"], ["1", "an hour"], ["24", "a day"], ["168", "a week"], ["720", "30 days"]].map(([value, words]) => h("option", { value, selected: value === "24" }, words))),
+export async function rotateKey(path, key, done) {
+  const rotated = await dialog({ title: `Rotate “${key.name}”?`, confirm: "Make a new text",
+    text: "It stays the same key, with its limits and what it has spent.",
+    fields: [field("The old text stays valid for", h("select", { name: "overlap_hours" },
+  [["0", "no longer: it has leaked"], ["1", "an hour"], ["24", "a day"], ["168", "a week"], ["720", "30 days"]].map(([value, words]) => h("option", { value, selected: value === "24" }, words))),
   "Until then both are accepted.")],
-  submit: async (data) => {
-    const rotated = await post(`${path}/${key.key_id}/rotate`, { overlap_hours: Number(data.get("overlap_hours")) });
-    await done();
-    reveal({ title: "The new text", text: "Copy it now: it cannot be shown again.", value: rotated.api_key });
-  } });
+    submit: (data) => post(`${path}/${key.key_id}/rotate`, { overlap_hours: Number(data.get("overlap_hours")) }) });
+  if (rotated) reveal({ title: "The new text", text: "Copy it now: it cannot be shown again.", value: rotated.api_key });
+  await done();
+}

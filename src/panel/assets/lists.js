@@ -1,58 +1,113 @@
 // Tables, and lists that go on.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
+import { notice } from "./dialogs.js";
 
-/** Columns are {title, cell, kind}; the first one leads on a narrow screen. */
-export function table(columns, rows, label, kind = "") {
+/** Columns are {title, cell, kind}; the first one leads on a narrow screen. `key` tells rows apart. */
+export function table(columns, rows, label, key, kind = "") {
   return h("table", { class: `folds ${kind}`, "aria-label": label },
     h("thead", {}, h("tr", {}, columns.map((it) => h("th", { scope: "col", class: it.kind ?? "" },
       it.title || h("span", { class: "sr" }, it.name ?? "Actions"))))),
-    h("tbody", {}, rows.map((row) => h("tr", {}, columns.map((it, at) =>
+    h("tbody", {}, rows.map((row) => h("tr", { "data-key": key(row) }, columns.map((it, at) =>
       h("td", { class: `${it.kind ?? ""} ${at === 0 ? "lead" : ""}`, "data-label": it.title }, it.cell(row)))))));
 }
 
-/** A choice of one. Options are [value, words]. */
-export const select = (name, options, value, change) => h("select", { name, onchange: change },
-  options.map(([key, text]) => h("option", { value: key, selected: key === value }, text)));
-
-/** The first and the last moment of a day as a date field has it, in local time; nothing for no day. */
-export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
-export const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
-
 export const empty = (title, text, action) => h("div", { class: "empty" }, h("b", {}, title), text, action ? h("div", {}, action) : null);
 
-/** A list behind a path. Looks again on a hint, as far as it has been read; goes on by a button. */
-export function listing({ path, show, none, signal, size = 50 }) {
+/**
+ * A list behind a path. `begin` reads it for the first time, `load` looks again, as far as it has been read, and `restart` reads
+ * it from the front when something else is asked for. One of them reads at a time, but nothing waits for answers to what is no
+ * longer asked. `ready` is given the rows before they are shown.
+ */
+export function listing({ path, show, none, context, ready, size = 50 }) {
   const node = h("div", { class: "sheet" }, h("div", { class: "empty" }, "Loading…"));
+  let question = new AbortController();
+  let turn = Promise.resolve();
   let shown = [];
   let next = null;
-  const address = (cursor, limit) => {
-    const base = typeof path === "function" ? path() : path;
-    const more = new URLSearchParams(cursor ? { limit, cursor } : { limit });
-    return `${base}${base.includes("?") ? "&" : "?"}${more}`;
+  /** How many pages are shown. */
+  let pages = 1;
+  let reading = false;
+
+  const inTurn = (work) => {
+    const done = turn.then(work);
+    turn = done.catch(() => {});
+    return done;
   };
-  const draw = () => fill(node,
-    shown.length ? h("div", { class: "scroll" }, show(shown)) : next ? null : none,
-    next ? h("div", { class: "more" }, h("button", { class: "button quiet", type: "button", onclick: more }, shown.length ? "Show more" : "Look further back")) : null);
-  async function more() {
-    const page = await get(address(next, size), signal);
-    shown = [...shown, ...page.data];
-    next = page.next_cursor;
-    draw();
+
+  async function page(cursor, asked) {
+    const base = typeof path === "function" ? path() : path;
+    const more = new URLSearchParams(cursor ? { limit: size, cursor } : { limit: size });
+    return get(`${base}${base.includes("?") ? "&" : "?"}${more}`, AbortSignal.any([context.signal, asked.signal]));
   }
-  async function load() {
-    const pages = Math.max(1, Math.ceil(shown.length / size));
-    const all = [];
+
+  function draw() {
+    node.removeAttribute("aria-busy");
+    const words = shown.length ? "Show more" : "Look further back";
+    fill(node,
+      shown.length ? h("div", { class: "scroll" }, show(shown)) : next ? null : none,
+      next ? h("div", { class: "more" }, h("button", { class: `button quiet ${reading ? "busy" : ""}`, type: "button", "aria-disabled": String(reading), onclick: more }, words)) : null);
+  }
+
+  /**
+   * The pages that were read before, and one more where they hold less than was shown: a page of a filtered list ends after so
+   * many records, and new ones in front push its last ones on.
+   */
+  async function read() {
+    const asked = question;
+    const rows = [];
     let cursor = null;
-    for (let at = 0; at < pages; at += 1) {
-      const page = await get(address(cursor, size), signal);
-      all.push(...page.data);
-      cursor = page.next_cursor;
-      if (!cursor) break;
-    }
-    shown = all;
-    next = cursor;
+    let count = 0;
+    do {
+      const found = await page(cursor, asked);
+      rows.push(...found.data);
+      cursor = found.next_cursor;
+      count += 1;
+    } while (cursor && (count < pages || (count === pages && rows.length < shown.length)));
+    await ready?.(rows);
+    asked.signal.throwIfAborted();
+    [shown, next] = [rows, cursor];
     draw();
   }
-  return { node, load, restart: () => { shown = []; return load(); } };
+
+  async function more() {
+    if (reading) return;
+    const asked = question;
+    reading = true;
+    draw();
+    try {
+      await inTurn(async () => {
+        if (!next || asked !== question) return;
+        const found = await page(next, asked);
+        await ready?.(found.data);
+        asked.signal.throwIfAborted();
+        shown = [...shown, ...found.data];
+        next = found.next_cursor;
+        pages += 1;
+      });
+      reading = false;
+      if (asked === question) draw();
+    } catch (error) {
+      reading = false;
+      if (error.name === "AbortError") return;
+      draw();
+      node.append(h("div", { class: "more", role: "alert" }, notice("bad", `Could not read on: ${error.message}`)));
+    }
+  }
+
+  function restart() {
+    question.abort();
+    const asked = question = new AbortController();
+    [shown, next, pages] = [[], null, 1];
+    node.setAttribute("aria-busy", "true");
+    return inTurn(() => (asked === question ? read() : null)).catch((error) => {
+      if (asked !== question || context.signal.aborted) return;
+      node.removeAttribute("aria-busy");
+      fill(node, h("div", { class: "empty", role: "alert" }, h("b", {}, "This did not work"), h("p", {}, error.message),
+        h("button", { class: "button", type: "button", onclick: restart }, "Try again")));
+    });
+  }
+
+  const begin = () => inTurn(read);
+  return { node, begin, load: context.fresh(begin), restart };
 }

@@ -2,23 +2,30 @@
 import { field, fill, h } from "./dom.js";
 import { post } from "./api.js";
 import { money, time, unit } from "./format.js";
+import { presses } from "./presses.js";
 import { head } from "./shell.js";
 import { dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 
 export async function accounts(main, context) {
+  // Money is booked once, however often a button is pressed while the network is away.
+  const [opening, booking] = [presses(), presses()];
   const open = () => dialog({ title: "New account", confirm: "Open account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
       field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" }))],
-    submit: async (data) => { await post("/accounts", { name: data.get("name"), balance: data.get("balance").trim() || null }); await list.load(); } });
+    submit: (data) => {
+      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null };
+      return opening(JSON.stringify(asked), (headers) => post("/accounts", asked, headers));
+    } }).then(list.load);
   const deposit = (account) => dialog({ title: `Deposit to ${account.name}`, text: `${money(account.balance)} now. A negative amount corrects one.`, confirm: "Book it",
     fields: [field(`Amount (${unit()})`, h("input", { name: "amount", inputmode: "decimal", required: true, placeholder: "25.00", autocomplete: "off" })),
       field("Reference", h("input", { name: "reference", placeholder: "invoice 17", autocomplete: "off" }), "Shown in the ledger.")],
     submit: async (data) => {
-      const entry = await post(`/accounts/${account.account_id}/deposits`, { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null });
+      const path = `/accounts/${account.account_id}/deposits`;
+      const asked = { amount: data.get("amount").trim(), reference: data.get("reference").trim() || null };
+      const entry = await booking(path + JSON.stringify(asked), (headers) => post(path, asked, headers));
       toast(`Booked; the balance is ${money(entry.balance_after)}`);
-      await list.load();
-    } });
+    } }).then(list.load);
   const choose = (account) => context.choose({ id: account.account_id, name: account.name });
   const columns = [
     { title: "Name", cell: (it) => h("button", { class: "link", type: "button", onclick: () => choose(it) }, h("b", { class: "clip" }, it.name)) },
@@ -29,8 +36,8 @@ export async function accounts(main, context) {
       h("button", { class: "button slim", type: "button", onclick: () => deposit(it) }, "Deposit"),
       h("button", { class: "button slim", type: "button", onclick: () => choose(it) }, "Open")) },
   ];
-  const list = listing({ path: "/accounts", signal: context.signal, show: (rows) => table(columns, rows, "Accounts"), none: empty("No accounts yet", "An account has the money, the keys and the pictures.") });
+  const list = listing({ path: "/accounts", context, show: (rows) => table(columns, rows, "Accounts", (it) => it.account_id), none: empty("No accounts yet", "An account has the money, the keys and the pictures.") });
   fill(main, head("Accounts", "Who pays. Open one to see and do everything on its behalf.", h("button", { class: "button main", type: "button", onclick: open }, "New account")), list.node);
-  await list.load();
+  await list.begin();
   return list.load;
 }

@@ -1,9 +1,10 @@
 // The audit log, for the operator: who changed what, from where, and how it was before and after.
 import { field, fill, h } from "./dom.js";
-import { get, query } from "./api.js";
+import { query } from "./api.js";
 import { moment, shortId } from "./format.js";
 import { head } from "./shell.js";
-import { empty, endOf, listing, select, startOf, table } from "./lists.js";
+import { endOf, options, select, startOf } from "./filters.js";
+import { empty, listing, table } from "./lists.js";
 
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
   ["job", "Jobs"], ["person", "People"], ["session", "Signing in and out"], ["pause", "Pausing"]];
@@ -12,7 +13,7 @@ const WORDS = {
   "account.create": "Account opened", "deposit.create": "Money booked",
   "key.create": "Key made", "key.change": "Key changed", "key.rotate": "Key rotated", "key.delete": "Key deleted",
   "webhook.create": "Webhook registered", "webhook.change": "Webhook changed", "webhook.rotate_secret": "New webhook secret", "webhook.delete": "Webhook deleted", "webhook.test": "Test delivery sent",
-  "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.cancel": "Job canceled",
+  "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.create": "Picture asked for", "job.cancel": "Job canceled",
   "person.invite": "Person invited", "person.invite_again": "New link for a person", "person.join": "Invitation taken up", "person.change": "Role changed",
   "person.change_password": "Password changed", "person.remove": "Person removed",
   "session.begin": "Signed in", "session.end": "Signed out", "session.end_all": "Signed out everywhere",
@@ -43,7 +44,9 @@ function changes(entry) {
     h("dd", {}, entry.before ? [h("s", {}, side(before.get(name))), entry.after ? " → " : null] : null, entry.after ? side(after.get(name)) : null))));
 }
 
-const who = (it) => h("div", { class: "wrap" }, h("b", {}, it.person_email ?? it.actor), it.address ? h("div", { class: "small muted" }, it.address) : null);
+/** Who it was; whoever has been removed since is told apart by the id. */
+const person = (it) => it.person_email ?? ["a person, ", shortId(it.person_id)];
+const who = (it) => h("div", { class: "wrap" }, h("b", {}, it.person_id ? h("a", { href: `#/audit?person_id=${it.person_id}`, title: "What this person did" }, person(it)) : it.actor), it.address ? h("div", { class: "small muted" }, it.address) : null);
 
 /** Where the subject can be seen, if it is still there. */
 const PLACES = { key: "keys", job: "jobs" };
@@ -56,23 +59,24 @@ function about(it, context) {
 }
 
 export async function audit(main, context) {
-  const accounts = await get("/accounts?limit=100", context.signal);
-  const wanted = { account_id: "", action: "", from: "", to: "" };
+  const wanted = { account_id: context.search.get("account_id") ?? "", person_id: context.search.get("person_id") ?? "", action: "", from: "", to: "" };
+  const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], wanted.account_id);
   const columns = [
     { title: "What", cell: (it) => h("div", {}, h("b", {}, WORDS[it.action] ?? it.action), h("div", { class: "small muted" }, h("time", { datetime: it.at, title: `${it.at}, request ${it.request_id ?? "unknown"}` }, moment(it.at)))) },
     { title: "Who", cell: who },
     { title: "About", cell: (it) => about(it, context) },
     { title: "Change", kind: "wide", cell: changes },
   ];
-  const list = listing({ path: () => `/audit${query(wanted)}`, signal: context.signal, show: (rows) => table(columns, rows, "Audit log", "tops"),
+  const list = listing({ path: () => `/audit${query(wanted)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
     none: empty("Nothing here", "Every change is written here in the moment in which it is made.") });
   const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
   const date = (name, of) => h("input", { type: "date", name, onchange: (event) => { wanted[name] = of(event.target.value); list.restart(); } });
   fill(main, head("Audit log", "Who changed what, newest first: over the panel, the command line and the operator interface. Lines are only ever added."),
     h("div", { class: "filters" },
-      field("Account", select("account_id", [["", "All"], ...accounts.data.map((it) => [it.account_id, it.name.slice(0, 40)])], "", change)),
+      field("Account", select("account_id", accounts, wanted.account_id, change)),
+      wanted.person_id ? field("Person", select("person_id", [["", "All"], [wanted.person_id, `…${wanted.person_id.slice(-8)}`]], wanted.person_id, change)) : null,
       field("Kind", select("action", KINDS, "", change)), field("From", date("from", startOf)), field("To", date("to", endOf))),
     list.node);
-  await list.load();
+  await list.begin();
   return list.load;
 }

@@ -4,8 +4,7 @@ import { get, remove } from "./api.js";
 import { badge, bytes, duration, moment, money } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
-import { delivery } from "./page_deliveries.js";
-import { draft } from "./page_playground.js";
+import { unfolding } from "./page_deliveries.js";
 import { develop } from "./progress.js";
 
 const step = (kind, title, at, note) => h("li", { class: kind }, h("b", {}, title),
@@ -39,16 +38,20 @@ function stage(job, context) {
     "This page shows the picture as soon as it is there.", develop(job)));
 }
 
+export const metadataOf = (job) => JSON.stringify(job.metadata, null, 2);
+
 export async function job(main, context) {
   const id = encodeURIComponent(context.rest[0]);
+  const again = context.fresh(() => draw());
+  const { ready, show } = unfolding(context, again, true);
   const draw = async () => {
     const [found, told] = await Promise.all([
       get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);
-    const again = () => draft({ tier: found.tier, ratio: found.aspect_ratio, resolution: found.resolution, prompt: found.prompt ?? "" });
-    const cancel = () => attempt(async () => { await remove(`${context.base}/jobs/${id}`); await draw(); }, "Canceled; the price is free again");
+    await ready(told.data);
+    const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled; the price is free again", again);
     fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
-      context.canChange ? h("a", { class: "button", href: "#/playground", onclick: again }, "Run again") : null),
+      context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
       h("div", { class: "stack" }, stage(found, context),
         h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "It was too long to keep, and has been cleared away."))),
@@ -60,11 +63,11 @@ export async function job(main, context) {
           ["Interface", found.origin], ["Price", money(found.price)], ["Key", h("a", { href: `#/keys/${found.key_id}` }, h("code", {}, found.key_id))],
           ["Callback", found.callback_url],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
-        found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(JSON.stringify(found.metadata, null, 2))) : null)),
+        found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),
     h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),
-      told.data.length ? h("div", { class: "sheet" }, told.data.map((it) => delivery(it, context, draw, true)))
+      told.data.length ? h("div", { class: "sheet" }, told.data.map(show))
         : h("p", { class: "muted" }, found.finished_at ? "Nobody was told: no webhook was registered when the job ended, or the caller waited for it." : "Told to a webhook once the job has ended.")));
   };
   await draw();
-  return draw;
+  return again;
 }

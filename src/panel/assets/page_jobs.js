@@ -1,9 +1,10 @@
 // All jobs of the account.
-import { field, fill, h } from "./dom.js";
-import { get, query } from "./api.js";
+import { field, fill, h, misfit, showFaults } from "./dom.js";
+import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { empty, endOf, listing, select, startOf, table } from "./lists.js";
+import { endOf, options, select, startOf } from "./filters.js";
+import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 
 const small = (job, context) => `/panel/api${context.base}/jobs/${job.job_id}/thumbnail`;
@@ -17,7 +18,7 @@ function picture(job, context, props) {
 /** A job in the gallery. */
 export function tile(job, context) {
   const words = job.prompt ?? "A long prompt";
-  return h("a", { href: `#/jobs/${job.job_id}`, "aria-label": `${job.status}: ${words.slice(0, 80)}` },
+  return h("a", { href: `#/jobs/${job.job_id}`, "data-key": job.job_id, "aria-label": `${job.status}: ${words.slice(0, 80)}` },
     job.status === "done" ? picture(job, context) : [h("span", { class: "words" }, words), badge(job.status)]);
 }
 
@@ -31,39 +32,45 @@ const columns = (context) => [
   { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
 ];
 
+/** As many as the service takes. */
+const MOST_MEMBERS = 10;
+
 /** Members that the metadata must have: typed as name=value, shown as words that can be taken away. */
 function metadata(members, changed) {
   const shown = h("span", { class: "row wraps" });
   const draw = () => fill(shown, members.map(([name, value], at) => h("span", { class: "badge plain" }, h("span", { class: "clip" }, `${name}=${value}`),
     h("button", { class: "away", type: "button", "aria-label": `Take away ${name}=${value}`, onclick: () => { members.splice(at, 1); draw(); changed(); } }, icon("close", 12)))));
-  const add = (control) => {
+  const refuse = (message) => showFaults(typed, message ? misfit("metadata", message) : null);
+  const add = () => {
     const text = control.value.trim();
     const at = text.indexOf("=");
-    if (text && at < 1) { control.setAttribute("aria-invalid", "true"); return; }
-    control.removeAttribute("aria-invalid");
+    refuse(null);
     if (!text) return;
     const name = text.slice(0, at).trim();
+    if (at < 1 || !name) { refuse("Write a name and a value, such as order=4711."); return; }
     const others = members.filter((it) => it[0] !== name);
+    if (others.length === MOST_MEMBERS) { refuse(`At most ${MOST_MEMBERS} can be asked for. Take one away first.`); return; }
     members.splice(0, members.length, ...others, [name, text.slice(at + 1).trim()]);
     control.value = "";
     draw();
     changed();
   };
   const control = h("input", { name: "metadata", placeholder: "order=4711", autocomplete: "off",
-    onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); add(control); } }, onchange: () => add(control) });
+    onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); add(); } }, onchange: add });
+  const typed = h("div", { class: "field" }, field("Metadata", control));
   draw();
-  return [field("Metadata", control), shown];
+  return [typed, shown];
 }
 
 export async function jobs(main, context) {
-  const known = await get(`${context.base}/keys?limit=100`, context.signal);
   const asked = (name) => context.search.get(name) ?? "";
+  const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], asked("key"));
   const wanted = { status: asked("status"), tier: asked("tier"), key: asked("key"), created_after: "", created_before: "" };
   const members = [];
   const list = listing({
     path: () => `${context.base}/jobs${query({ ...wanted, ...Object.fromEntries(members.map(([name, value]) => [`metadata[${name}]`, value])) })}`,
-    signal: context.signal,
-    show: (rows) => table(columns(context), rows, "Jobs"),
+    context,
+    show: (rows) => table(columns(context), rows, "Jobs", (it) => it.job_id),
     none: empty("No jobs here", "Nothing matches, or nothing has been asked for yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
   });
@@ -75,9 +82,9 @@ export async function jobs(main, context) {
     h("div", { class: "filters" },
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
-      field("Key", select("key", [["", "All"], ...known.data.map((it) => [it.key_id, it.name.slice(0, 40)])], wanted.key, change)),
+      field("Key", select("key", keys, wanted.key, change)),
       field("From", date("created_after")), field("To", date("created_before")), typed, chosen),
     list.node);
-  await list.load();
+  await list.begin();
   return list.load;
 }

@@ -19,16 +19,17 @@ export async function key(main, context) {
   const path = `${context.base}/keys`;
   const own = `${path}/${encodeURIComponent(context.rest[0])}`;
   let span = 30;
+  const again = context.fresh(() => draw());
   const draw = async () => {
     const found = await get(`${own}${query({ days: span })}`, context.signal);
-    const turn = () => attempt(async () => { await call("PATCH", own, { active: !found.active }); await draw(); }, found.active ? "Switched off" : "Switched on");
+    const turn = () => attempt(() => call("PATCH", own, { active: !found.active }), found.active ? "Switched off" : "Switched on", again);
     const drop = () => dialog({ title: `Delete “${found.name}”?`, text: "Whatever uses it is refused from now on. This cannot be undone; what it has spent stays on record.", confirm: "Delete", danger: true,
       submit: async () => { await remove(own); location.hash = "#/keys"; } });
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
     const rate = found.rate_limit;
     fill(main,
       head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found)), h("code", { class: "wrap" }, found.key_id),
-        ...(context.canChange ? [button("Change", () => changeKey(path, found, draw)), button("Rotate", () => rotateKey(path, found, draw)),
+        ...(context.canChange ? [button("Change", () => changeKey(path, found, again)), button("Rotate", () => rotateKey(path, found, again)),
           button(found.active ? "Switch off" : "Switch on", turn), button("Delete", drop, "danger")] : [])),
       h("div", { class: "stack" },
         found.previous_valid_until ? notice("info", `An earlier text of this key is accepted until ${moment(found.previous_valid_until)}.`) : null,
@@ -42,9 +43,9 @@ export async function key(main, context) {
             ["Until", found.expires_at ? moment(found.expires_at) : "no end"],
             ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
             ["Made", time(found.created_at)]))),
-        h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; draw(); })),
+        h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
           h("div", { class: "halves" }, spend(found.days), finished(found.days)))));
   };
   await draw();
-  return draw;
+  return again;
 }

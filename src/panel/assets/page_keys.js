@@ -23,7 +23,7 @@ function limits(key) {
 
 export async function keys(main, context) {
   const path = `${context.base}/keys`;
-  const turn = (key) => attempt(async () => { await call("PATCH", `${path}/${key.key_id}`, { active: !key.active }); await list.load(); }, key.active ? "Switched off" : "Switched on");
+  const turn = (key) => attempt(() => call("PATCH", `${path}/${key.key_id}`, { active: !key.active }), key.active ? "Switched off" : "Switched on", list.load);
   const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
   const columns = [
     { title: "Name", cell: (key) => h("div", { class: "wrap" }, h("a", { href: `#/keys/${key.key_id}` }, h("b", {}, key.name)),
@@ -36,8 +36,8 @@ export async function keys(main, context) {
       slim("Change", () => changeKey(path, key, list.load)), slim(key.active ? "Switch off" : "Switch on", () => turn(key))) }] : []),
   ];
   const button = context.canChange ? h("button", { class: "button main", type: "button", onclick: () => createKey(path, context, list.load) }, "New key") : null;
-  const list = listing({ path, signal: context.signal, show: (rows) => table(columns, rows, "API keys"), none: empty("No keys yet", "A key lets a program make pictures on this account.") });
+  const list = listing({ path, context, show: (rows) => table(columns, rows, "API keys", (it) => it.key_id), none: empty("No keys yet", "A key lets a program make pictures on this account.") });
   fill(main, head("API keys", "What programs sign in with. Keep each to what it needs: models, money, pace, place and time.", button), list.node);
-  await list.load();
+  await list.begin();
   return list.load;
 }

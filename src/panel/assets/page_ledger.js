@@ -3,7 +3,8 @@ import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
-import { empty, endOf, listing, select, startOf, table } from "./lists.js";
+import { endOf, select, startOf } from "./filters.js";
+import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
 
@@ -19,12 +20,12 @@ export async function ledger(main, context) {
   const funds = h("p", { class: "muted" });
   const file = h("a", { class: "button", download: true }, "Download CSV");
   const wanted = { kind: "", from: "", to: "" };
-  const list = listing({ path: () => `${context.base}/transactions${query(wanted)}`, signal: context.signal, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`),
+  const list = listing({ path: () => `${context.base}/transactions${query(wanted)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
     none: empty("Nothing here", "Deposits and charges of the chosen days appear here.") });
   const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(wanted)}`);
   const change = (name, value) => { wanted[name] = value; link(); list.restart(); };
-  const load = async () => {
-    const [account] = await Promise.all([get(context.base, context.signal), list.load()]);
+  const balance = async () => {
+    const account = await get(context.base, context.signal);
     fill(funds, `${money(account.balance)} balance, of which ${account.reserved} are reserved for jobs under way; ${account.available} can be spent.`);
   };
   link();
@@ -35,6 +36,7 @@ export async function ledger(main, context) {
         field("From", h("input", { type: "date", name: "from", onchange: (event) => change("from", startOf(event.target.value)) })),
         field("To", h("input", { type: "date", name: "to", onchange: (event) => change("to", endOf(event.target.value)) }))),
       list.node));
-  await load();
-  return load;
+  await Promise.all([balance(), list.begin()]);
+  const again = context.fresh(balance);
+  return () => { again(); list.load(); };
 }

@@ -13,6 +13,12 @@ const figure = (label, value, note) => h("div", { class: "card figure" },
 
 const because = (reason) => (reason ? ` (${reason})` : "");
 
+/** Counted among the newest deliveries only, where there are very many. */
+function failed({ failed: count, all }) {
+  if (all === false) return `${count} of the newest 1,000 deliveries ${count === 1 ? "has" : "have"} failed`;
+  return `${count} ${count === 1 ? "delivery has" : "deliveries have"} failed`;
+}
+
 function notices(view) {
   const { paused, money: funds, webhooks } = view;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
@@ -20,7 +26,7 @@ function notices(view) {
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503; queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503; queued jobs wait.`) : null,
     funds.low ? notice("warn", `The balance is low: ${money(funds.available)} is enough for fewer than ten of the dearest pictures.`) : null,
-    webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, `${webhooks.failed} ${webhooks.failed === 1 ? "delivery has" : "deliveries have"} failed`), " for good. Look at what the receiver answered, then send again.") : null,
+    webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " for good. Look at what the receiver answered, then send again.") : null,
   ];
 }
 
@@ -38,6 +44,7 @@ export const backends = (list) => h("ul", { class: "stack tight" }, list.map((it
 
 export async function overview(main, context) {
   let span = 14;
+  const again = context.fresh(() => draw());
   const draw = async () => {
     const [view, jobs] = await Promise.all([
       get(`${context.base}/overview${query({ days: span })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
@@ -50,8 +57,9 @@ export async function overview(main, context) {
         figure("Available", [funds.available, h("small", {}, ` ${unit()}`)], `${funds.balance} balance, ${funds.reserved} reserved`),
         figure("Waiting", String(live.queued), `${queue.waiting} in the whole queue`),
         figure("In the making", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
-        figure("Deliveries pending", String(webhooks.pending), webhooks.registered ? `${webhooks.retrying} being retried` : "no webhook is registered")),
-      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; draw(); })),
+        figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
+          webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook is registered")),
+      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
         h("div", { class: "halves" }, finished(days), spend(days))),
       service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,
       h("section", { class: "card" },
@@ -60,5 +68,5 @@ export async function overview(main, context) {
           : empty("No pictures yet", "Make one in the playground, or with an API key."))));
   };
   await draw();
-  return draw;
+  return again;
 }

@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { call, post, remove } from "./api.js";
 import { badge, time } from "./format.js";
 import { head } from "./shell.js";
-import { attempt, dialog, reveal } from "./dialogs.js";
+import { attempt, dialog, reveal, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 
 const link = (person) => reveal({ title: "Invitation", value: person.invitation_url,
@@ -18,23 +18,29 @@ export async function people(main, context) {
   const operator = context.session.kind === "operator";
   const invite = () => dialog({ title: `Invite to ${context.account.name}`, confirm: "Make the link",
     fields: [field("E-mail", h("input", { name: "email", type: "email", required: true, autocomplete: "off" })), role("owner")],
-    submit: async (data) => { const person = await post(path, Object.fromEntries(data)); await list.load(); link(person); } });
-  const again = (it) => attempt(async () => { link(await post(`${path}/${it.person_id}/invitation`)); await list.load(); });
-  const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: async (data) => { await call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)); await list.load(); } });
+    submit: (data) => post(path, Object.fromEntries(data)) }).then((person) => { if (person) link(person); return list.load(); });
+  const again = (it) => attempt(async () => link(await post(`${path}/${it.person_id}/invitation`)), null, list.load);
+  const reset = (it) => dialog({ title: "Reset the password?", text: `A link for ${it.email} to choose a new one with. It works once, for a week.`, confirm: "Make the link",
+    fields: [h("label", { class: "check" }, h("input", { type: "checkbox", name: "revoke" }), "End the old password and all sessions now")],
+    submit: (data) => post(`${path}/${it.person_id}/invitation`, { revoke: data.has("revoke") }) }).then((person) => { if (person) link(person); return list.load(); });
+  const out = (it) => dialog({ title: "Sign this person out?", text: `${it.email} is signed out everywhere at once, and may sign in again.`, confirm: "Sign out",
+    submit: async () => { await remove(`${path}/${it.person_id}/sessions`); toast("Signed out everywhere"); } });
+  const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
   const drop = (it) => dialog({ title: "Remove this person?", text: `${it.email} is signed out everywhere at once and cannot come back without a new invitation.`, confirm: "Remove", danger: true,
-    submit: async () => { await remove(`${path}/${it.person_id}`); await list.load(); } });
-  const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
+    submit: () => remove(`${path}/${it.person_id}`) }).then(list.load);
+  const slim = (text, work, kind = "", name = null) => h("button", { class: `button slim ${kind}`, type: "button", "aria-label": name, onclick: work }, text);
   const columns = [
     { title: "E-mail", cell: (it) => h("b", { class: "wrap" }, it.email) },
     { title: "State", kind: "fit", cell: (it) => badge(it.status, it.status === "expired" ? "invitation expired" : it.status) },
     { title: "Role", kind: "fit", cell: (it) => it.role },
     { title: "Since", kind: "fit", cell: (it) => time(it.created_at) },
     ...(operator ? [{ title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
-      slim(it.status === "active" ? "Reset password" : "New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
+      it.status === "active" ? [slim("Reset password", () => reset(it)), slim("Sign out", () => out(it), "", `Sign out ${it.email}`)] : slim("New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
   ];
-  const list = listing({ path, signal: context.signal, show: (rows) => table(columns, rows, "People"),
+  const list = listing({ path, context, show: (rows) => table(columns, rows, "People", (it) => it.person_id),
     none: empty("Nobody yet", operator ? "Invite the people who look after this account." : "") });
   fill(main, head("People", operator ? "They sign in with e-mail and password, and see this account only." : "Who else may sign in to this account. The operator invites people.",
     operator ? h("button", { class: "button main", type: "button", onclick: invite }, "Invite") : null), list.node);
-  await list.load();
+  await list.begin();
+  return list.load;
 }

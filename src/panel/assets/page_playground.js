@@ -1,16 +1,15 @@
 // The playground: a picture from a prompt, and the same call as a program.
-import { field, fill, form, h } from "./dom.js";
-import { get, upload } from "./api.js";
-import { bytes, duration, money } from "./format.js";
+import { field, fill, form, h, misfit } from "./dom.js";
+import { get, parse, upload } from "./api.js";
+import { duration, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
-import { icon } from "./icons.js";
+import { inputImages } from "./input_images.js";
+import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
+import { presses } from "./presses.js";
 import { develop } from "./progress.js";
-
-/** What the next visit begins with. */
-let begun = {};
-export const draft = (request) => { begun = request; };
+import { tabs } from "./tabs.js";
 
 /** A small drawing of a ratio. */
 function shape(ratio) {
@@ -30,41 +29,86 @@ function choices(name, label, options, chosen, change) {
     h("span", { class: "fault", hidden: true }));
 }
 
+/** The job that is to be run again; `null` where none is, or it is not there. */
+async function earlier(id, context) {
+  if (!id) return null;
+  try {
+    return await get(`${context.base}/jobs/${encodeURIComponent(id)}`, context.signal);
+  } catch (error) {
+    if (error.status === 404) return null;
+    throw error;
+  }
+}
+
 export async function playground(main, context) {
-  const models = await get(`${context.base}/models`, context.signal);
-  const asked = begun;
-  begun = {};
-  const first = models.data.find((it) => it.id === asked.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
-  const state = { tier: first.id, ratio: asked.ratio ?? "1:1", resolution: asked.resolution ?? "1K", inputs: [] };
+  if (!context.canChange) {
+    fill(main, head("Playground"), notice("warn", "You may look at this account but not make pictures on it. Ask one of its owners."));
+    return null;
+  }
+  const wanted = context.search.get("again");
+  const [models, asked] = await Promise.all([get(`${context.base}/models`, context.signal), earlier(wanted, context)]);
+  const first = models.data.find((it) => it.id === asked?.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
+  const state = { tier: first.id, ratio: asked?.aspect_ratio ?? "1:1", resolution: asked?.resolution ?? "1K", needsImages: Boolean(asked?.inputs.length) };
+  const press = presses();
   let running = null;
 
-  const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: asked.prompt ?? "",
-    placeholder: "A red fox in the snow at dusk, soft light", oninput: () => tell() });
+  const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: asked?.prompt ?? "",
+    placeholder: "A red fox in the snow at dusk, soft light", oninput: () => program.draw() });
+  const metadata = h("textarea", { name: "metadata", class: "mono short", rows: 2, spellcheck: "false", placeholder: "{\"order\": 4711}",
+    value: asked?.metadata ? metadataOf(asked) : "", oninput: () => program.draw() });
+  const callback = h("input", { name: "callback_url", type: "url", placeholder: "https://example.com/tintype", autocomplete: "off",
+    value: asked?.callback_url ?? "", oninput: () => program.draw() });
   const options = h("div", { class: "stack" });
-  const inputs = h("ul", { class: "inputs" });
+  const notes = h("div", { class: "stack" });
   const price = h("span", { class: "price" });
-  const stage = h("div", { class: "stage", "aria-live": "polite" });
-  const program = h("div", { class: "stack tight" });
-  let language = languages[0];
+  const stage = h("div", { class: "stage" });
+  // The stage is drawn anew with each percent; only what changes in words is read out.
+  const spoken = h("p", { class: "sr", role: "status" });
+  const images = inputImages(models, () => { if (images.count()) state.needsImages = false; draw(); });
+  const program = tabs("Language of the program", languages, (language) =>
+    code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url)));
 
-  const model = () => models.data.find((it) => it.id === state.tier);
-  const body = (files = false) => {
+  /** The metadata as an object; `undefined` where there is none, or none that is one. */
+  function members() {
+    try {
+      const read = parse(metadata.value);
+      return read && typeof read === "object" && !Array.isArray(read) ? read : undefined;
+    } catch { return undefined; }
+  }
+
+  function body(urls) {
     const made = { prompt: prompt.value || "a red fox in the snow", aspect_ratio: state.ratio };
     if (state.tier !== "fast" && state.resolution !== "1K") made.resolution = state.resolution;
-    const urls = state.inputs.filter((it) => it.url || !files).map((it) => it.url ?? `https://example.com/${encodeURIComponent(it.file.name)}`);
     if (urls.length) made.input_images_urls = urls;
+    if (callback.value.trim()) made.callback_url = callback.value.trim();
+    if (members()) made.metadata = members();
     return made;
-  };
+  }
 
-  function tell() {
-    const tab = (name) => h("button", { type: "button", role: "tab", "aria-selected": String(name === language), onclick: () => { language = name; tell(); } }, name);
-    fill(program, h("div", { class: "tabs", role: "tablist" }, languages.map(tab)),
-      code(snippet(language, { tier: state.tier, body: body() }, context.session.public_url)));
+  /** The request as it is sent. The metadata is sent as it was typed: its numbers may have more digits than can be kept here. */
+  function request() {
+    if (state.needsImages) throw misfit("input_images_urls", "Add the images, or choose to make it without them.");
+    const text = metadata.value.trim();
+    if (text && !members()) throw misfit("metadata", "must be a JSON object, such as {\"order\": 4711}");
+    const { metadata: _, ...made } = { ...body(images.addresses()), prompt: prompt.value };
+    const json = JSON.stringify(made);
+    return text ? `${json.slice(0, -1)},"metadata":${text}}` : json;
+  }
+
+  function tellOfEarlier() {
+    const count = asked?.inputs.length;
+    fill(notes,
+      wanted && !asked ? notice("warn", "The job that was to be run again is not there.") : null,
+      asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to keep, and has been cleared away.") : null,
+      asked && first.id !== asked.tier ? notice("warn", `The model ${asked.tier} of the job is not offered now.`) : null,
+      state.needsImages ? notice("warn", h("div", { class: "row wraps spread" },
+        h("span", {}, count === 1 ? "The job had an input image, which was deleted when it ended. Add it again." : `The job had ${count} input images, which were deleted when it ended. Add them again.`),
+        h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Make it without"))) : null);
   }
 
   function draw() {
-    const { aspect_ratios: ratios, resolutions, prices, paused, paused_reason: reason } = model();
-    const all = ratios.filter((it) => it !== "auto" || state.inputs.length);
+    const { aspect_ratios: ratios, resolutions, prices, paused, paused_reason: reason } = models.data.find((it) => it.id === state.tier);
+    const all = ratios.filter((it) => it !== "auto" || images.count() || state.needsImages);
     if (!all.includes(state.ratio)) state.ratio = all.includes("1:1") ? "1:1" : all[0];
     if (!resolutions.includes(state.resolution)) state.resolution = resolutions[0];
     const turn = (name) => (value) => {
@@ -78,77 +122,70 @@ export async function playground(main, context) {
       resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, turn("resolution")) : null,
       paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: a request is answered with 503.`) : null);
     fill(price, money(prices[state.resolution]));
-    fill(inputs, state.inputs.map((it, at) => h("li", {},
-      it.file ? h("img", { src: it.preview, alt: "" }) : null, h("span", { title: it.url ?? it.file.name }, it.url ?? `${it.file.name}, ${bytes(it.file.size)}`),
-      h("button", { class: "icon", type: "button", "aria-label": "Remove", onclick: () => { if (it.preview) URL.revokeObjectURL(it.preview); state.inputs.splice(at, 1); draw(); } }, icon("close", 15)))));
-    tell();
+    tellOfEarlier();
+    program.draw();
   }
 
-  function add(files) {
-    for (const file of files) {
-      if (state.inputs.length < models.max_inputs) state.inputs.push({ file, preview: URL.createObjectURL(file) });
-    }
-    draw();
-  }
-
-  const chooser = h("input", { class: "sr", type: "file", multiple: true, accept: "image/png,image/jpeg,image/webp,image/gif,image/heic,image/avif", onchange: () => { add(chooser.files); chooser.value = ""; } });
-  const drop = h("label", { class: "drop", ondragover: (event) => { event.preventDefault(); drop.classList.add("over"); }, ondragleave: () => drop.classList.remove("over"),
-    ondrop: (event) => { event.preventDefault(); drop.classList.remove("over"); add(event.dataTransfer.files); } },
-  chooser, h("b", {}, "Choose images"), h("span", { class: "small" }, `or drop them here, up to ${models.max_inputs}`));
-  const address = h("input", { type: "url", placeholder: "https://example.com/fox.png", "aria-label": "Address of an input image", autocomplete: "off",
-    onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); addAddress(); } } });
-  function addAddress() {
-    const url = address.value.trim();
-    if (url && state.inputs.length < models.max_inputs) { state.inputs.push({ url }); address.value = ""; draw(); }
-    address.focus();
-  }
-
-  const bench = form({ class: "card" }, async () => {
+  async function make() {
+    const text = request();
     const sent = new FormData();
-    const request = body(true);
-    request.prompt = prompt.value;
-    sent.append("request", JSON.stringify(request));
-    for (const it of state.inputs) if (it.file) sent.append("image", it.file);
+    sent.append("request", text);
+    for (const file of images.files()) sent.append("image", file);
     waiting("Sending", null);
     stage.scrollIntoView({ block: "nearest" });
     try {
-      const made = await upload(`${context.base}/generations/${state.tier}`, sent);
+      const made = await press(`${state.tier}\n${text}\n${images.mark()}`,
+        (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
       running = made.job_id;
-      await look();
+      waiting("Accepted", made);
     } catch (error) {
       rest();
       throw error;
     }
-  },
-  field("Prompt", prompt), options,
-  h("div", { class: "field", "data-field": "input_images_urls" }, h("span", { class: "legend" }, "Input images"), inputs, drop,
-    h("div", { class: "row" }, address, h("button", { class: "button", type: "button", onclick: addAddress }, "Add")), h("span", { class: "fault", hidden: true })),
-  h("div", { class: "actions row spread" }, h("div", {}, h("div", { class: "small muted" }, "Price"), price),
-    h("button", { class: "button main", type: "submit" }, "Make it")));
+    again();
+  }
 
-  const waiting = (title, job) => fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "The job") : "One moment.", develop(job)));
-  const rest = () => fill(stage, h("div", { class: "empty" }, h("b", {}, "Nothing here yet"), "Say what to show, and the picture develops here."));
+  const bench = form({ class: "card" }, make,
+    field("Prompt", prompt), options, images.node,
+    h("details", { class: "further", open: Boolean(metadata.value || callback.value) }, h("summary", {}, "Metadata and callback"), h("div", { class: "stack" },
+      field("Metadata", metadata, "A JSON object. It comes back with the job and to the webhook."),
+      field("Callback", callback, "Where its end is told, in place of the default webhook."))),
+    h("div", { class: "actions row spread" }, h("div", {}, h("div", { class: "small muted" }, "Price"), price),
+      h("button", { class: "button main", type: "submit" }, "Make it")));
+
+  function say(words) {
+    if (spoken.textContent !== words) spoken.textContent = words;
+  }
+  function waiting(title, job) {
+    say(title);
+    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "The job") : "One moment.", develop(job)));
+  }
+  function rest() {
+    fill(stage, h("div", { class: "empty" }, h("b", {}, "Nothing here yet"), "Say what to show, and the picture develops here."));
+  }
 
   async function look() {
     if (!running) return;
-    const job = await get(`${context.base}/jobs/${running}`, context.signal);
+    const of = running;
+    const job = await get(`${context.base}/jobs/${of}`, context.signal);
+    // Another has been asked for meanwhile.
+    if (of !== running) return;
     if (job.status === "queued") waiting("In the queue", job);
     else if (job.status === "processing") waiting("Developing", job);
     else {
       running = null;
+      say(job.status === "failed" ? "Failed" : "Done");
       fill(stage, job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
         : h("div", { class: "stack" }, h("img", { class: "fade", src: `/panel/api${context.base}/jobs/${job.job_id}/picture`, alt: `The picture of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height }),
           h("p", { class: "muted small" }, `made in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "details"))));
     }
   }
+  const again = context.fresh(look);
 
-  if (!context.canChange) {
-    fill(main, head("Playground"), notice("warn", "You may look at this account but not make pictures on it. Ask one of its owners."));
-    return null;
-  }
   rest();
   draw();
   fill(main, head("Playground", "Try a prompt. It is a real job: it is paid from the balance and told to the webhook."),
-    h("div", { class: "bench" }, bench, h("div", { class: "stack" }, stage, h("section", { class: "card" }, h("h2", {}, "The same as a program"), program))));
-  return look;
+    h("div", { class: "stack" }, notes, h("div", { class: "bench" }, bench,
+      h("div", { class: "stack" }, stage, spoken, h("section", { class: "card" }, h("h2", {}, "The same as a program"), program.node)))));
+  return again;
 }

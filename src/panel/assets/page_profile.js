@@ -2,7 +2,7 @@
 import { field, fill, form, h } from "./dom.js";
 import { post } from "./api.js";
 import { head, signOut } from "./shell.js";
-import { dialog, toast } from "./dialogs.js";
+import { attempt, dialog, toast } from "./dialogs.js";
 
 export async function profile(main, context) {
   const { session } = context;
@@ -22,7 +22,7 @@ export async function profile(main, context) {
     h("div", { class: "halves" }, person ? password : null,
       h("section", { class: "card stack" }, h("h2", {}, "Sessions"),
         h("p", { class: "muted" }, "A session ends after 12 hours without use, and after two weeks in any case."),
-        h("div", { class: "row wraps" }, h("button", { class: "button", type: "button", onclick: () => signOut() }, "Sign out"),
+        h("div", { class: "row wraps" }, h("button", { class: "button", type: "button", onclick: () => attempt(signOut) }, "Sign out"),
           h("button", { class: "button danger", type: "button", onclick: everywhere }, "Sign out everywhere")))),
     h("p", { class: "small muted" }, `Tintype ${session.version}`));
 }

@@ -20,13 +20,17 @@ function everybodys(context) {
     { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
     { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
   ];
-  return listing({ path: "/jobs", size: 10, signal: context.signal, show: (rows) => table(columns, rows, "Jobs of all accounts"), none: empty("No jobs yet", "Those of all accounts appear here.") });
+  return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id), none: empty("No jobs yet", "Those of all accounts appear here.") });
 }
+
+/** Has the service run for less than the hour that is told of? */
+const isYoung = (since) => Date.now() - new Date(since) < 3_590_000;
 
 export async function service(main, context) {
   const jobs = everybodys(context);
   const top = h("div", { class: "stack" });
   const settings = await get("/settings", context.signal);
+  const again = context.fresh(() => draw());
   const draw = async () => {
     const [stats, pause] = await Promise.all([get("/stats", context.signal), get("/pause", context.signal)]);
     const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
@@ -34,13 +38,12 @@ export async function service(main, context) {
       h("div", { class: "cards" },
         figure("Waiting", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
         figure("Running", stats.running, `${stats.live_jobs} jobs under way in all`),
-        figure("Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
+        figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
-      h("div", { class: "halves" }, switches(pause, draw), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
+      h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
   };
   fill(main, head("Service", "How everything is, and the switches that stop it."),
     h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Settings in effect"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));
-  const load = () => Promise.all([draw(), jobs.load()]);
-  await load();
-  return load;
+  await Promise.all([draw(), jobs.begin()]);
+  return () => { again(); jobs.load(); };
 }

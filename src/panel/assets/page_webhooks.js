@@ -5,6 +5,7 @@ import { time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, dialog, reveal, toast } from "./dialogs.js";
 import { empty } from "./lists.js";
+import { tabs } from "./tabs.js";
 import { recorded, vector, verifiers } from "./verifiers.js";
 
 const encoding = (chosen = "ascii") => field("Text in the body", h("select", { name: "encoding" },
@@ -15,10 +16,11 @@ const encoding = (chosen = "ascii") => field("Text in the body", h("select", { n
 export async function webhooks(main, context) {
   const path = `${context.base}/webhooks`;
   const list = h("div", { class: "stack" });
+  const again = context.fresh(() => load());
   const register = form({ class: "card hook" }, async (data, element) => {
     const webhook = await post(path, Object.fromEntries(data));
     element.reset();
-    await load();
+    again();
     reveal({ title: "Webhook registered", text: "Its secret signs every delivery to this address. You can see it here again at any time.", value: webhook.secret });
   },
   h("h2", {}, "Register a webhook"),
@@ -29,7 +31,7 @@ export async function webhooks(main, context) {
     const own = `${path}/${webhook.webhook_id}`;
     const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
     const rotate = () => dialog({ title: "New secret?", text: "X-Signature is signed with the new one at once; webhook-signature carries both for 24 hours.", confirm: "Make a new secret",
-      submit: async () => { const changed = await post(`${own}/rotate-secret`); reveal({ title: "The new secret", text: "Give it to your receiver now.", value: changed.secret }); } });
+      submit: () => post(`${own}/rotate-secret`) }).then((changed) => { if (changed) reveal({ title: "The new secret", text: "Give it to your receiver now.", value: changed.secret }); });
     const test = () => attempt(async () => {
       const sent = await post(`${own}/test`);
       toast("Test sent; see what came back");
@@ -37,18 +39,22 @@ export async function webhooks(main, context) {
     });
     const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
     const change = () => dialog({ title: "Change webhook", fields: [field("Address", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
-      submit: async (data) => { await call("PATCH", own, Object.fromEntries(data)); await load(); } });
-    const again = () => dialog({ title: "Send all failed deliveries again?", text: "Those to this webhook that were given up, with a fresh set of attempts each.", confirm: "Send again",
+      submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(again);
+    const resend = () => dialog({ title: "Send all failed deliveries again?", text: "Those to this webhook that were given up, with a fresh set of attempts each.", confirm: "Send again",
       submit: async () => {
-        let sent = 0, answer;
-        do sent += (answer = await post(`${own}/redeliver`, {})).redelivered; while (answer.more && answer.redelivered);
+        let sent = 0, cursor = null;
+        do {
+          const part = await post(`${own}/redeliver`, cursor ? { cursor } : {});
+          sent += part.redelivered;
+          cursor = part.next_cursor;
+        } while (cursor);
         toast(`${sent} sent again`);
       } });
     const drop = () => dialog({ title: "Delete this webhook?", text: "Nothing more is sent to it; what is pending fails. Past deliveries stay on record.", confirm: "Delete", danger: true,
-      submit: async () => { await remove(own); await load(); } });
-    return h("div", { class: "row wraps" }, slim("Send a test", test), slim("Show secret", show), slim("New secret", rotate), slim("Change", change), slim("Send failed again", again), slim("Delete", drop, "danger"));
+      submit: () => remove(own) }).then(again);
+    return h("div", { class: "row wraps" }, slim("Send a test", test), slim("Show secret", show), slim("New secret", rotate), slim("Change", change), slim("Send failed again", resend), slim("Delete", drop, "danger"));
   };
-  const card = (webhook, at) => h("section", { class: "card hook" },
+  const card = (webhook, at) => h("section", { class: "card hook", "data-key": webhook.webhook_id },
     h("div", { class: "row wraps spread" }, h("span", { class: "url" }, webhook.url),
       h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain", title: "Used where a request names no callback_url" }, "default") : null,
         h("span", { class: "badge plain" }, webhook.encoding))),
@@ -58,15 +64,12 @@ export async function webhooks(main, context) {
     const found = await get(`${path}?limit=100`, context.signal);
     fill(list, found.data.length ? found.data.map(card) : h("div", { class: "sheet" }, empty("No webhooks yet", "Without one, programs learn of the end of a job by asking.")));
   };
-  const box = h("div", {});
-  const tab = (name) => fill(box, h("div", { class: "stack tight" },
-    h("div", { class: "tabs", role: "tablist" }, Object.keys(verifiers).map((it) => h("button", { type: "button", role: "tab", "aria-selected": String(it === name), onclick: () => tab(it) }, it))),
-    code(verifiers[name])));
-  tab(Object.keys(verifiers)[0]);
+  const receivers = tabs("Language of the receiver", Object.keys(verifiers), (name) => code(verifiers[name]));
   fill(main, head("Webhooks", "Where the end of each job is told, signed with a secret that is the webhook's own."),
     h("div", { class: "stack" }, context.canChange ? register : null, list,
       h("section", { class: "card stack" }, h("h2", {}, "Check a delivery"),
-        h("p", { class: "muted small" }, "The bytes of the body are exactly what was signed: the HMAC-SHA256 of X-Timestamp, a point and the body, under the secret as it is shown. Compare in constant time, and refuse what is more than 300 seconds from your clock."), box,
+        h("p", { class: "muted small" }, "The bytes of the body are exactly what was signed: the HMAC-SHA256 of X-Timestamp, a point and the body, under the secret as it is shown. Compare in constant time, and refuse what is more than 300 seconds from your clock."), receivers.node,
         h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Yours must take it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
   await load();
+  return again;
 }

@@ -7,26 +7,27 @@ const TIERS = ["fast", "quality", "pro"];
 
 const isOn = (pause, name) => (name === "project" ? pause.project : pause.tiers[name]);
 
-/** The whole state with one switch turned: what is left out would be taken up again. */
-function turned(pause, name, on, reason) {
-  const body = name === "project" ? { project: on, tiers: pause.tiers } : { project: pause.project, tiers: { ...pause.tiers, [name]: on } };
+/** One switch alone: the others may have been turned since this page was read. */
+function turned(name, on, reason) {
+  const body = name === "project" ? { project: on } : { tiers: { [name]: on } };
   return on ? { ...body, reasons: { [name]: reason || null } } : body;
 }
 
 export function switches(pause, done) {
-  const send = async (name, on, reason) => { try { await call("PUT", "/pause", turned(pause, name, on, reason)); } finally { await done(); } };
+  const send = (name, on, reason) => call("PATCH", "/pause", turned(name, on, reason));
   const ask = (name, label) => {
     const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: pause.reasons?.[name] ?? "", placeholder: "new weights until 14:00" }),
       "Callers read it in the 503, and in the list of models. Empty for none.");
     // A fault is told under the name that the call has for it.
     reason.dataset.field = "reasons";
     return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are answered with 503. What is queued waits, what runs is finished.",
-      confirm: isOn(pause, name) ? "Save" : "Pause", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) });
+      confirm: isOn(pause, name) ? "Save" : "Pause", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) }).then(done);
   };
   const one = (name, label, note) => {
     const on = isOn(pause, name);
     const turn = async (event) => {
-      if (!event.target.checked) return attempt(() => send(name, false), "Taken up again");
+      // Where that fails, the switch goes back to where it is.
+      if (!event.target.checked) return attempt(() => send(name, false), "Taken up again").then(done);
       event.target.checked = false;
       return ask(name, label);
     };

@@ -39,15 +39,20 @@ export function themeSwitch() {
 export const brand = (tag = "a") => h(tag, { class: "brand", href: tag === "a" ? "#/overview" : null },
   h("img", { src: "/panel/assets/icon.svg", alt: "", width: 30, height: 30 }), "Tintype");
 
+/** Signs out; throws where that has failed, as the session lives on then. */
 export async function signOut(everywhere = false) {
-  await attempt(() => remove(everywhere ? "/sessions" : "/session"));
+  try {
+    await remove(everywhere ? "/sessions" : "/session");
+  } catch (error) {
+    if (error.status !== 401) throw new Error(`You are still signed in. ${error.message}`);
+  }
   // Whoever comes next begins at the front, not on the page of somebody else.
   history.replaceState(null, "", "#/");
   dispatchEvent(new CustomEvent("signed-out"));
 }
 
-/** Draws the frame and returns the element for the page. */
-export function frame(app, session, account, current) {
+/** Draws the frame, with a line above the page; returns the element for the page. */
+export function frame(app, session, account, current, line) {
   const operator = session.kind === "operator";
   const drawer = (open) => {
     box.classList.add("drawer-used");
@@ -56,7 +61,8 @@ export function frame(app, session, account, current) {
     if (open) box.querySelector(".nav a")?.focus();
   };
   const menu = h("button", { class: "icon", type: "button", "aria-label": "Menu", "aria-expanded": "false", onclick: () => drawer(!box.classList.contains("drawer-open")) }, icon("menu", 22));
-  const main = h("main", { id: "main", class: "content", tabindex: "-1" });
+  const page = h("div", {});
+  const main = h("main", { id: "main", class: "content", tabindex: "-1" }, line, page);
   const whose = [h("span", { class: "muted" }, "Account"), h("b", {}, account?.name ?? "none")];
   const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape" && box.classList.contains("drawer-open")) { drawer(false); menu.focus(); } } },
     h("div", { class: "bar" }, menu, brand(), themeSwitch()),
@@ -71,10 +77,10 @@ export function frame(app, session, account, current) {
         h("div", { class: "row" },
           h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
           h("span", { class: "row" }, themeSwitch(),
-            h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => signOut() }, icon("out"))))) ),
+            h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => attempt(signOut) }, icon("out"))))) ),
     main);
   fill(app, box);
-  return main;
+  return page;
 }
 
 /** A page's title, with what it is for and what can be done. */

@@ -6,8 +6,11 @@ const PATHS = { fast: "nb/", quality: "nb2/", pro: "" };
 export const endpoint = (tier, body) => `/api/v1/${PATHS[tier]}${body.input_images_urls ? "url" : "text"}-generations`;
 
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
-/** JSON that is also Python but for null, true and false, which no call here has. */
-const python = (body) => JSON.stringify(body, null, 4).replace(/[\u007f-\uffff]/g, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, "0")}`);
+const PYTHON = { true: "True", false: "False", null: "None" };
+/** JSON as Python writes it: other words for true, false and null, where they are not part of a text. */
+const python = (body) => JSON.stringify(body, null, 4)
+  .replace(/[\u007f-\uffff]/g, (it) => `\\u${it.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  .replace(/"(?:[^"\\]|\\.)*"|true|false|null/g, (it) => PYTHON[it] ?? it);
 
 const WRITERS = {
   curl: (url, key, body) => `curl -s ${shell(url)} \\

@@ -30,7 +30,8 @@ async function body(shown, answer, stop, held) {
   const type = answer.headers.get("content-type") ?? "";
   if (type.startsWith("image/")) {
     const url = URL.createObjectURL(await answer.blob());
-    shown.append(picture(url));
+    // Once it is drawn, the page holds it no longer a second time.
+    shown.append(picture(url, () => URL.revokeObjectURL(url)));
   } else if (type.startsWith("text/event-stream")) {
     await stream(shown, answer, stop);
   } else if (type.includes("json")) {
@@ -43,7 +44,7 @@ async function body(shown, answer, stop, held) {
   }
 }
 
-const picture = (url) => h("figure", { class: "picture" }, h("img", { src: url, alt: "The picture that came back" }));
+const picture = (url, loaded) => h("figure", { class: "picture" }, h("img", { src: url, alt: "The picture that came back", onload: loaded, onerror: loaded }));
 
 /** Events as they come. */
 async function stream(shown, answer, stop) {

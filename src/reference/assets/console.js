@@ -67,7 +67,8 @@ export function console(document, call, held) {
       chosen = language;
       dispatchEvent(new CustomEvent("language"));
     } }, language)));
-  addEventListener("language", draw);
+  // Asked for anew by each page: what is not shown any more must not be kept, and drawn, for its sake.
+  addEventListener("language", draw, { signal: held.leaving });
 
   const area = body ? h("textarea", { name: "body", rows: "9", spellcheck: "false", "aria-label": "Body", oninput: () => { form.body = area.value; draw(); } }) : null;
   const rewritten = () => { form.body = area.value; draw(); };

@@ -8,6 +8,8 @@ const app = document.getElementById("app");
 /** Keys and tokens that were typed in: in memory, and nowhere else. */
 const secrets = { clients: "", operator: "" };
 let shown = null;
+/** Ends what a page listens to when another one takes its place. */
+let leaving = new AbortController();
 
 const ICONS = {
   menu: "M4 6h16M4 12h16M4 18h16",
@@ -86,9 +88,12 @@ function watch() {
 }
 
 function draw(name, document) {
+  leaving.abort();
+  leaving = new AbortController();
   const list = groups(document);
   const held = {
     name,
+    leaving: leaving.signal,
     label: INTERFACES[name].secret,
     secret: () => secrets[name],
     ask: () => { app.firstChild.classList.add("open"); window.document.getElementById("secret").focus(); },
@@ -134,10 +139,11 @@ async function show(name) {
 /** Goes where the address says: an interface, and a call in it. */
 async function go() {
   const [word, call] = location.hash.slice(1).split("/");
-  const name = word in INTERFACES ? word : "clients";
+  const isOne = Object.hasOwn(INTERFACES, word);
+  const name = isOne ? word : "clients";
   if (shown !== name) await show(name);
   if (call) document.getElementById(call)?.scrollIntoView();
-  else if (word in INTERFACES) scrollTo(0, 0);
+  else if (isOne) scrollTo(0, 0);
 }
 
 addEventListener("hashchange", go);

@@ -25,7 +25,8 @@ const WRITERS = {
     const first = method === "GET" ? "curl -sS" : `curl -sS -X ${method}`;
     // On a line of its own where it is long.
     const lines = first.length + url.length > 50 ? [first, quoted(url)] : [`${first} ${quoted(url)}`];
-    for (const [name, value] of Object.entries(headers)) lines.push(`-H ${quoted(`${name}: ${value}`)}`);
+    // In double quotes where the shell is to put a variable in; what somebody has typed stands in single ones, where it reads nothing.
+    for (const [name, value] of Object.entries(headers)) lines.push(`-H ${name === "Authorization" ? quoted(`${name}: ${value}`) : shell(`${name}: ${value}`)}`);
     if (body !== undefined) lines.push(`-d ${shell(body)}`);
     return lines.join(" \\\n  ");
   },

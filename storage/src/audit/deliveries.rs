@@ -7,14 +7,8 @@ use super::Report;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::AccountId;
 use crate::domain::job::{JobState, Origin};
-use crate::domain::time::Timestamp;
 use crate::store::{DueDelivery, Store, StoreError};
 use std::collections::HashSet;
-use std::time::Duration;
-
-/// A delivery is forgotten by its own end. By a clock that was set back it may have ended before its job did, which is not
-/// taken for a loss within this time.
-const CLOCK_SLACK: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// Audits all deliveries. `accounts` are those that exist.
 pub(super) fn audit(
@@ -78,8 +72,7 @@ pub(super) fn audit(
 
 /// A job that named a callback has its delivery, as long as those of its time are kept.
 fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
-    let kept_since = store.deliveries_forgotten()?.plus(CLOCK_SLACK);
-    let any_forgotten = kept_since > Timestamp::from_millis(0).plus(CLOCK_SLACK);
+    let kept_since = store.deliveries_forgotten()?;
     store.each_ended_job(|job| {
         let ended = match job.state {
             JobState::Done { finished_at, .. } | JobState::Failed { finished_at, .. } => {
@@ -88,9 +81,8 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
             JobState::Queued | JobState::Processing { .. } => return Ok(()),
         };
         let owes = job.origin == Origin::Native && job.callback.is_some();
-        let kept = !any_forgotten || ended >= kept_since;
         if owes
-            && kept
+            && ended >= kept_since
             && store
                 .delivery_of(job.account, DeliveryId(job.id.0))?
                 .is_none()

@@ -87,6 +87,8 @@ words!(
         SessionEnd = "session.end",
         /// Somebody ended all of their sessions.
         SessionEndAll = "session.end_all",
+        /// A picture was asked for in the panel, at the account's cost.
+        JobCreate = "job.create",
     }
 );
 

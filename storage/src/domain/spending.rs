@@ -1,7 +1,8 @@
 //! What a key has spent, in all and in the day and month at hand, and whether one more price is within its limits.
 //!
-//! Days and months are those of UTC. A price counts for the day on which it is charged; what is held counts always, since it
-//! may be charged at any moment: so no day and no month is ever charged more than its limit, whenever jobs end.
+//! Days and months are those of UTC. A price counts for the day on which its job ends; what is held counts always, since it may
+//! be charged at any moment: so no day and no month is ever charged more than its limit, whenever jobs end. That holds under a
+//! clock that is set back as well, for no job ends before the day on which it was accepted.
 
 use super::amount::{Amount, AmountError};
 use super::time::Timestamp;
@@ -168,12 +169,12 @@ impl KeySpending {
         }
     }
 
-    /// The spending with one more charge.
-    pub fn charge(&self, price: Amount, now: Timestamp) -> Result<Self, AmountError> {
+    /// The spending with one more charge, of a job that ended at this moment.
+    pub fn charge(&self, price: Amount, ended: Timestamp) -> Result<Self, AmountError> {
         Ok(Self {
             total: self.total.plus(price)?,
-            month: self.month.charge(price, Period::Month.number(now))?,
-            day: self.day.charge(price, Period::Day.number(now))?,
+            month: self.month.charge(price, Period::Month.number(ended))?,
+            day: self.day.charge(price, Period::Day.number(ended))?,
         })
     }
 

@@ -1,5 +1,6 @@
 //! An engine around another one that fails at a chosen commit. For tests of what the rest does then.
 
+use super::cut::{Cut, CutError};
 use super::{Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,6 +53,10 @@ impl Engine for FaultyEngine {
             (self.on_failure)(&error);
         }
         (commit.done)(Err(error));
+    }
+
+    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
+        Arc::clone(&self.inner).cut()
     }
 
     fn stats(&self) -> EngineStats {

@@ -1,13 +1,17 @@
 //! An engine in memory: for tests, and for whoever wants a service that forgets.
 
+use super::cut::{Cut, CutError};
 use super::{Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, oversized};
 use parking_lot::Mutex;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map};
+use std::sync::Arc;
 
 /// Keeps everything in one ordered map. A commit is "on the disk" the moment it is submitted.
 #[derive(Default)]
 pub struct MemoryEngine {
     state: Mutex<State>,
+    /// Whoever reads a cut has a copy.
+    reading: Arc<()>,
 }
 
 #[derive(Default)]
@@ -35,6 +39,7 @@ impl MemoryEngine {
                 pairs,
                 ..State::default()
             }),
+            reading: Arc::default(),
         }
     }
 }
@@ -72,6 +77,17 @@ impl Engine for MemoryEngine {
         (commit.done)(outcome);
     }
 
+    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
+        let state = self.state.lock();
+        if Arc::strong_count(&self.reading) > 1 {
+            return Err(CutError::UnderWay);
+        }
+        Ok(Box::new(Image {
+            pairs: state.pairs.clone().into_iter(),
+            _reading: Arc::clone(&self.reading),
+        }))
+    }
+
     fn stats(&self) -> EngineStats {
         let commits = self.state.lock().commits;
         EngineStats {
@@ -83,6 +99,18 @@ impl Engine for MemoryEngine {
 
     fn close(&self) {
         self.state.lock().closed = true;
+    }
+}
+
+/// What was kept at one moment.
+struct Image {
+    pairs: btree_map::IntoIter<Key, Value>,
+    _reading: Arc<()>,
+}
+
+impl Cut for Image {
+    fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, CutError> {
+        Ok(self.pairs.by_ref().take(limit).collect())
     }
 }
 

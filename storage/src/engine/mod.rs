@@ -2,11 +2,13 @@
 
 use crate::tally::Reading;
 use crossbeam_channel::Receiver;
+pub use cut::{Cut, CutError};
 use std::fmt;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+pub mod cut;
 pub mod faults;
 pub mod journal;
 pub mod memory;
@@ -194,6 +196,13 @@ pub trait Engine: Send + Sync {
 
     /// Queues a commit. Never blocks and never fails by itself: `done` hears of both.
     fn submit(&self, commit: Commit);
+
+    /// All that is on the disk at this moment, to be read while others go on writing. One at a time.
+    ///
+    /// An engine of a test that passes its calls on need not be able to.
+    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
+        Err(CutError::Unable)
+    }
 
     /// Figures since opening.
     fn stats(&self) -> EngineStats;

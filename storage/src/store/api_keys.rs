@@ -1,11 +1,22 @@
 //! API keys: found by hash at each call, by id for the operator, by account for lists.
 
-use super::{Page, Store, StoreError, Writes, encode, keys};
+use super::{Mark, Page, Store, StoreError, Writes, encode, keys};
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::spending::KeySpending;
 use crate::domain::time::Timestamp;
-use crate::engine::Direction;
+use crate::engine::{Direction, Key};
+use uuid::Uuid;
+
+/// Says that the service has had a first key: an operator who removes all keys wants no other.
+pub(super) const FIRST_KEY: &str = "first key";
+
+/// What the settings begin with that name the key of the panel of an account.
+pub(super) const PANEL_KEY: &str = "panel key of ";
+
+fn panel_key(account: AccountId) -> Key {
+    keys::setting(&format!("{PANEL_KEY}{account}"))
+}
 
 impl Store {
     /// The key with this hash: the look-up of authentication.
@@ -40,10 +51,39 @@ impl Store {
 
     /// A key with its hash.
     pub fn key(&self, id: KeyId) -> Result<Option<(KeyHash, ApiKey)>, StoreError> {
-        let Some(hash) = self.read::<KeyHash>(&keys::key_by_id(id))? else {
-            return Ok(None);
-        };
-        Ok(self.key_by_hash(&hash)?.map(|key| (hash, key)))
+        // A key that is rotated between the two looks has another hash by then, and is looked for under that one.
+        for _ in 0..2 {
+            let Some(hash) = self.read::<KeyHash>(&keys::key_by_id(id))? else {
+                return Ok(None);
+            };
+            if let Some(key) = self.key_by_hash(&hash)? {
+                return Ok(Some((hash, key)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The hash under which an account's list has a key.
+    pub(crate) fn key_hash_of(
+        &self,
+        account: AccountId,
+        id: KeyId,
+    ) -> Result<Option<KeyHash>, StoreError> {
+        self.read(&keys::key_of_account(account, id))
+    }
+
+    /// Visits what each key has spent, those that were removed included.
+    pub(crate) fn each_spending(
+        &self,
+        mut visit: impl FnMut(KeyId, KeySpending) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        self.each(keys::all_spent(), |key, spending| {
+            let id = keys::last_id(&key).ok_or_else(|| StoreError::Damaged {
+                kind: "key spending",
+                reason: "its key holds no id".into(),
+            })?;
+            visit(KeyId(Uuid::from_bytes(id)), spending)
+        })
     }
 
     /// A page of an account's keys, oldest first.
@@ -53,20 +93,23 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<ApiKey>, StoreError> {
-        let page: Page<KeyHash> = self.page(
-            keys::keys_of_account(account),
-            Direction::Rising,
-            limit,
-            after,
-        )?;
-        let mut items = Vec::with_capacity(page.items.len());
-        for hash in &page.items {
-            items.extend(self.key_by_hash(hash)?);
+        let list = keys::keys_of_account(account);
+        let read = || {
+            let page: Page<KeyHash> = self.page(list.clone(), Direction::Rising, limit, after)?;
+            let mut items = Vec::with_capacity(page.items.len());
+            for hash in &page.items {
+                items.extend(self.key_by_hash(hash)?);
+            }
+            let whole = items.len() == page.items.len();
+            let next = page.next;
+            Ok::<_, StoreError>((Page { items, next }, whole))
+        };
+        // A key that is rotated or removed meanwhile is not found under the hash that the list had.
+        let (page, whole) = read()?;
+        match whole {
+            true => Ok(page),
+            false => Ok(read()?.0),
         }
-        Ok(Page {
-            items,
-            next: page.next,
-        })
     }
 
     /// What a key has spent: the charges of its jobs.
@@ -79,6 +122,26 @@ impl Store {
         self.read(&keys::key_last_use(id))
     }
 
+    /// The key that pictures of the panel are charged under, where one has been made.
+    pub fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
+        self.read(&panel_key(account))
+    }
+
+    /// The writes that make a key that one.
+    pub fn set_panel_key(&self, key: &ApiKey) -> Writes {
+        vec![(panel_key(key.account), Some(encode(&key.id)))]
+    }
+
+    /// Has the service had a first key?
+    pub fn had_first_key(&self) -> Result<bool, StoreError> {
+        Ok(self.read::<Mark>(&keys::setting(FIRST_KEY))?.is_some())
+    }
+
+    /// The writes that say so.
+    pub fn note_first_key(&self) -> Writes {
+        vec![(keys::setting(FIRST_KEY), Some(encode(&Mark)))]
+    }
+
     /// The writes that note when keys were last used.
     pub fn put_last_uses(&self, uses: &[(KeyId, Timestamp)]) -> Writes {
         let write = |(id, at): &(KeyId, Timestamp)| (keys::key_last_use(*id), Some(encode(at)));
@@ -86,7 +149,7 @@ impl Store {
     }
 
     /// Visits every key.
-    pub fn each_key(
+    pub(crate) fn each_key(
         &self,
         mut visit: impl FnMut(ApiKey) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {

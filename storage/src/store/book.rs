@@ -265,10 +265,10 @@ impl Batch<'_> {
             fingerprint: used.fingerprint,
             expires_at,
         };
-        self.put(
-            keys::idempotency_use(call, self.book.account.id, &used.name, expires_at),
-            Some(encode(&record)),
-        );
+        let account = self.book.account.id;
+        for (key, value) in self.store.remember_use(call, account, &used.name, &record) {
+            self.put(key, value);
+        }
         self.used.insert((call, used.name), record);
     }
 
@@ -307,10 +307,13 @@ impl Batch<'_> {
                 let books = books
                     .settle(job.price)
                     .map_err(|error| self.broken(error.to_string()))?;
+                // On the day of its end, as its tally has it: that is never before the day on which it was accepted, whatever
+                // the clock says now, and what was held then did not count for any day before.
+                let ended = step.job.state.finished_at().unwrap_or(now);
                 let spent = self
                     .book
                     .spent(self.store, job.key)?
-                    .charge(job.price, now)
+                    .charge(job.price, ended)
                     .map_err(|error| self.broken(error.to_string()))?;
                 let counted = self.counted(&step.job, now)?;
                 self.owe_delivery(&step.job, now)?;
@@ -341,7 +344,7 @@ impl Batch<'_> {
         let webhooks = self.store.webhooks(job.account)?;
         let url = job.callback.as_ref().map(|callback| callback.url.as_str());
         let id = DeliveryId(job.id.0);
-        let delivery = match (webhook::choose(&webhooks, url), &job.callback) {
+        let mut delivery = match (webhook::choose(&webhooks, url), &job.callback) {
             (Some(webhook), _) => Delivery::new(id, webhook, DeliveryKind::Event, job.id, now),
             (None, Some(callback)) => {
                 let moved = webhooks.iter().any(|it| it.id == callback.webhook);
@@ -354,6 +357,9 @@ impl Batch<'_> {
             }
             (None, None) => return Ok(()),
         };
+        // Of the same moment as the end, which under a clock that was set back may be one to come: so it is never forgotten
+        // as one from before its job ended.
+        delivery.created_at = job.state.finished_at().unwrap_or(now);
         for (key, value) in self.store.add_delivery(&delivery) {
             self.put(key, value);
         }

@@ -7,6 +7,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
 use crate::engine::{Direction, Key, KeyRange};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// What the due index says of a pending delivery, so that it can be scheduled without its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,7 +43,7 @@ const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
 
 /// The setting that holds up to which moment deliveries have been forgotten: whoever audits the store can tell by it one
 /// that was forgotten from one that was lost.
-const FORGOTTEN: &str = "deliveries forgotten before";
+pub(super) const FORGOTTEN: &str = "deliveries forgotten before";
 
 /// Deliveries to be removed.
 #[derive(Clone, Debug, Default)]
@@ -237,13 +238,13 @@ impl Store {
         writes
     }
 
-    /// Deliveries that ended before this moment may have been forgotten; no other ones have been.
+    /// Deliveries of jobs that ended before this moment may have been forgotten; no other ones have been.
     pub(crate) fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
         let mark = self.read(&keys::setting(FORGOTTEN))?;
         Ok(mark.unwrap_or(Timestamp::from_millis(0)))
     }
 
-    /// Finds deliveries that ended before `older_than` among the next `limit` from `cursor` on, but those to `keep`.
+    /// Finds deliveries that were made and ended before `older_than` among the next `limit` from `cursor` on, but those to `keep`.
     pub fn forget_deliveries(
         &self,
         older_than: Timestamp,
@@ -260,24 +261,24 @@ impl Store {
         let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
         let mut forgotten = Forgotten::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
-        let before = self.deliveries_forgotten()?;
-        let mark = (
-            keys::setting(FORGOTTEN),
-            Some(encode(&older_than.max(before))),
-        );
+        let (mark, mut newest) = (keys::setting(FORGOTTEN), self.deliveries_forgotten()?);
         for (key, value) in pairs {
             let delivery: Delivery = decode(&value)?;
-            let old = delivery.state.ended_at().is_some_and(|at| at < older_than);
-            if old && !keep(delivery.id) {
+            let over = delivery.state.ended_at();
+            let over = over.map(|at| at.max(delivery.created_at));
+            if let Some(over) = over.filter(|at| *at < older_than && !keep(delivery.id)) {
                 let removed = keys_of(&delivery);
                 bytes += removed.iter().map(Vec::len).sum::<usize>();
                 if forgotten.ids.is_empty() {
-                    bytes += mark.0.len();
-                    forgotten.writes.push(mark.clone());
+                    bytes += mark.len();
                 } else if bytes > MAX_FORGOTTEN_BYTES {
                     // The next step begins with this one.
+                    forgotten.writes.push((mark, Some(encode(&newest))));
                     return Ok(forgotten);
                 }
+                // By what is really removed, and not by what might have been: a sweep under a clock that is far ahead would
+                // keep whoever audits from missing anything for as long.
+                newest = newest.max(over.plus(Duration::from_millis(1)));
                 forgotten.ids.push(delivery.id);
                 forgotten
                     .writes
@@ -287,6 +288,9 @@ impl Store {
         }
         if at_end {
             forgotten.cursor.clear();
+        }
+        if !forgotten.ids.is_empty() {
+            forgotten.writes.push((mark, Some(encode(&newest))));
         }
         Ok(forgotten)
     }

@@ -1,6 +1,6 @@
 //! What idempotency keys were used for, for as long as they are remembered.
 
-use super::{Store, StoreError, Writes, decode, keys};
+use super::{Store, StoreError, Writes, decode, encode, keys};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::request::Fingerprint;
 use crate::domain::time::Timestamp;
@@ -15,12 +15,17 @@ pub enum IdempotentCall {
     Generation,
     /// A deposit by the operator.
     Deposit,
+    /// The opening of an account, which is remembered under [`SERVICE`].
+    Opening,
 }
+
+/// Stands for the account where a key is used on a call that is about none yet.
+pub const SERVICE: AccountId = AccountId(Uuid::nil());
 
 /// What an idempotency key was used for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
-    /// What the first use made: a job or a ledger entry.
+    /// What the first use made: a job, a ledger entry or an account.
     pub made: Uuid,
     /// The request that the key stands for.
     pub fingerprint: Fingerprint,
@@ -46,9 +51,21 @@ impl Store {
                 let job = self.job(account, JobId(record.made))?;
                 job.is_some_and(|job| job.came_to_nothing())
             }
-            IdempotentCall::Deposit => false,
+            IdempotentCall::Deposit | IdempotentCall::Opening => false,
         };
         Ok((!came_to_nothing).then_some(record))
+    }
+
+    /// The writes that remember what an idempotency key was used for.
+    pub fn remember_use(
+        &self,
+        call: IdempotentCall,
+        account: AccountId,
+        name: &str,
+        record: &IdempotencyRecord,
+    ) -> Writes {
+        let key = keys::idempotency_use(call, account, name, record.expires_at);
+        vec![(key, Some(encode(record)))]
     }
 
     /// The use of an idempotency key that has not expired at `now`, whatever came of it.

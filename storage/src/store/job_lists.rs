@@ -5,9 +5,10 @@ use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
+use std::collections::{BinaryHeap, VecDeque};
 use uuid::Uuid;
 
-/// Records read from the engine at a time.
+/// Accounts, or jobs of one account, that are read from the engine at a time.
 const STEP: usize = 200;
 
 /// A part of a list of jobs.
@@ -26,10 +27,52 @@ pub struct JobWindow {
     pub limit: usize,
     /// The last id of the part before.
     pub after: Option<[u8; 16]>,
+    /// Only those that lie there.
+    pub part: Part,
     /// None that were accepted before this moment; older ones are not even read.
     pub since: Option<Timestamp>,
-    /// Jobs of one account that are looked at, at the most.
+    /// None from this id on; newer ones are not even read.
+    pub below: Option<JobId>,
+    /// Jobs that are looked at, at the most, over all accounts.
     pub most: usize,
+}
+
+impl JobWindow {
+    /// The first of a list of all jobs.
+    pub fn first(limit: usize, most: usize) -> Self {
+        Self {
+            limit,
+            after: None,
+            part: Part::All,
+            since: None,
+            below: None,
+            most,
+        }
+    }
+}
+
+/// One account's jobs, newest first, read a few at a time.
+struct Lane {
+    account: AccountId,
+    read: VecDeque<Job>,
+    below: Option<JobId>,
+    /// Jobs to be read at the next time. Of most accounts a page shows none, so it begins with one.
+    step: usize,
+    ended: bool,
+}
+
+impl Lane {
+    fn newest(&mut self, store: &Store, window: &JobWindow) -> Result<Option<JobId>, StoreError> {
+        if self.read.is_empty() && !self.ended {
+            let from = window.since.map(JobId::first_of);
+            let jobs = store.jobs_of(self.account, window.part, self.below, from, self.step)?;
+            self.ended = jobs.len() < self.step;
+            self.step = (self.step * 4).min(STEP);
+            self.below = jobs.last().map(|job| job.id).or(self.below);
+            self.read = jobs.into();
+        }
+        Ok(self.read.front().map(|job| job.id))
+    }
 }
 
 impl Store {
@@ -40,32 +83,60 @@ impl Store {
         window: JobWindow,
         lets: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
-        let (mut page, mut after, mut looked_at) = (JobPage::default(), window.after, 0);
-        let step = STEP.min(window.most.max(1));
-        let from = window.since.map(JobId::first_of);
-        loop {
-            let below = after.map(|id| JobId(Uuid::from_bytes(id)));
-            let jobs = self.jobs_of(account, Part::All, below, from, step)?;
-            looked_at += jobs.len();
-            let ended = jobs.len() < step;
-            for job in jobs {
-                if page.items.len() == window.limit {
-                    page.next = page.items.last().map(|it| *it.id.as_bytes());
-                    return Ok(page);
-                }
-                after = Some(*job.id.as_bytes());
-                if lets(&job) {
-                    page.items.push(job);
-                }
-            }
-            if ended {
-                return Ok(page);
-            }
-            if looked_at >= window.most {
-                page.next = after;
-                return Ok(page);
-            }
+        self.sifted_jobs(vec![account], window, lets)
+    }
+
+    /// As [`Store::sifted_jobs_of`], over all accounts.
+    pub fn all_jobs(
+        &self,
+        window: JobWindow,
+        lets: impl Fn(&Job) -> bool,
+    ) -> Result<JobPage, StoreError> {
+        let mut accounts = Vec::new();
+        self.each_account(|account| {
+            accounts.push(account.id);
+            Ok(())
+        })?;
+        self.sifted_jobs(accounts, window, lets)
+    }
+
+    /// Each account's jobs lie in order; the newest of all is always that of one of the heads.
+    fn sifted_jobs(
+        &self,
+        accounts: Vec<AccountId>,
+        window: JobWindow,
+        lets: impl Fn(&Job) -> bool,
+    ) -> Result<JobPage, StoreError> {
+        let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
+        let below = match (after, window.below) {
+            (Some(after), Some(below)) => Some(after.min(below)),
+            (after, below) => after.or(below),
+        };
+        let lane = |account| Lane {
+            account,
+            read: VecDeque::new(),
+            below,
+            step: 1,
+            ended: false,
+        };
+        let mut lanes: Vec<Lane> = accounts.into_iter().map(lane).collect();
+        let mut heads = BinaryHeap::new();
+        for (at, lane) in lanes.iter_mut().enumerate() {
+            heads.extend(lane.newest(self, &window)?.map(|id| (id, at)));
         }
+        let (mut page, mut last, mut looked_at) = (JobPage::default(), None, 0);
+        while let Some((id, at)) = heads.pop() {
+            if page.items.len() == window.limit || looked_at == window.most.max(1) {
+                page.next = last;
+                break;
+            }
+            looked_at += 1;
+            last = Some(*id.as_bytes());
+            let lane = &mut lanes[at];
+            page.items.extend(lane.read.pop_front().filter(&lets));
+            heads.extend(lane.newest(self, &window)?.map(|id| (id, at)));
+        }
+        Ok(page)
     }
 
     /// A job of whichever account.
@@ -83,6 +154,10 @@ impl Store {
         loop {
             let page = self.accounts(STEP, after)?;
             for account in &page.items {
+                // Ids only ever rise, and accounts are listed as they do: no later one can have had this job.
+                if account.id.0 > id.0 {
+                    return Ok(None);
+                }
                 if let Some(job) = self.job(account.id, id)? {
                     return Ok(Some(job));
                 }
@@ -92,33 +167,5 @@ impl Store {
                 None => return Ok(None),
             }
         }
-    }
-
-    /// As [`Store::sifted_jobs_of`], over all accounts.
-    pub fn all_jobs(
-        &self,
-        window: JobWindow,
-        lets: impl Fn(&Job) -> bool,
-    ) -> Result<JobPage, StoreError> {
-        let limit = window.limit;
-        let mut items = Vec::new();
-        let mut more: Option<[u8; 16]> = None;
-        self.each_account(|account| {
-            let page = self.sifted_jobs_of(account.id, window, &lets)?;
-            // What any account has left lies below the last that was shown of it.
-            more = more.max(page.next);
-            items.extend(page.items);
-            items.sort_by_key(|job: &Job| std::cmp::Reverse(job.id));
-            if items.len() > limit {
-                items.truncate(limit);
-                more = more.max(items.last().map(|job| *job.id.as_bytes()));
-            }
-            Ok(())
-        })?;
-        // Nothing above where the next page begins may be shown twice, and nothing below it yet.
-        if let Some(next) = more {
-            items.retain(|job| *job.id.as_bytes() >= next);
-        }
-        Ok(JobPage { items, next: more })
     }
 }

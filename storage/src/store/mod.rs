@@ -8,11 +8,12 @@ mod codec;
 mod commands;
 mod deliveries;
 mod earlier;
+mod forms;
 mod idempotency;
 mod job_lists;
 mod job_v1;
 mod jobs;
-mod keys;
+pub(crate) mod keys;
 mod people;
 mod scan;
 mod tallies;
@@ -24,9 +25,11 @@ pub use commands::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
 };
 pub use deliveries::{DueDelivery, Forgotten};
-pub use idempotency::{IdempotencyRecord, IdempotentCall};
+pub use forms::Form;
+pub use idempotency::{IdempotencyRecord, IdempotentCall, SERVICE};
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
+pub(crate) use keys::Kind;
 pub use people::{Generation, PersonPlace};
 pub use scan::Page;
 pub use tallies::{Mark, TallyPlace};

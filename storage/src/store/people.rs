@@ -6,10 +6,9 @@ use crate::domain::person::{Digest32, Email, Person, PersonId, Session};
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, KeyRange};
 use serde::{Deserialize, Serialize};
-use sha2::{Digest, Sha256};
 
 /// The generation of the operator's sessions, which has no person to be kept with.
-const OPERATOR: &str = "operator sessions";
+pub(super) const OPERATOR: &str = "operator sessions";
 
 /// Where the person of an e-mail address is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,10 +23,6 @@ pub struct PersonPlace {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Generation(pub u32);
 
-fn digest(email: &Email) -> Digest32 {
-    Digest32(Sha256::digest(email.as_str().as_bytes()).into())
-}
-
 impl Store {
     /// A person of an account. One of another account is not found.
     pub fn person(&self, account: AccountId, id: PersonId) -> Result<Option<Person>, StoreError> {
@@ -36,7 +31,7 @@ impl Store {
 
     /// The person with this e-mail address, of whichever account.
     pub fn person_by_email(&self, email: &Email) -> Result<Option<Person>, StoreError> {
-        match self.read::<PersonPlace>(&keys::person_by_email(&digest(email)))? {
+        match self.read::<PersonPlace>(&keys::person_of(email))? {
             Some(place) => self.person(place.account, place.person),
             None => Ok(None),
         }
@@ -71,10 +66,7 @@ impl Store {
                 keys::person(person.account, person.id),
                 Some(encode(person)),
             ),
-            (
-                keys::person_by_email(&digest(&person.email)),
-                Some(encode(&place)),
-            ),
+            (keys::person_of(&person.email), Some(encode(&place))),
         ]
     }
 
@@ -82,7 +74,7 @@ impl Store {
     pub fn remove_person(&self, person: &Person) -> Writes {
         vec![
             (keys::person(person.account, person.id), None),
-            (keys::person_by_email(&digest(&person.email)), None),
+            (keys::person_of(&person.email), None),
         ]
     }
 

@@ -47,6 +47,24 @@ impl Store {
         }
     }
 
+    /// Visits every record of the store as it lies there.
+    pub(crate) fn each_record(
+        &self,
+        mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let mut range = KeyRange::prefix(&[]);
+        loop {
+            let pairs = self.engine().scan(&range, Direction::Rising, STEP)?;
+            let Some((last, _)) = pairs.last() else {
+                return Ok(());
+            };
+            range = range.above(last.clone());
+            for (key, value) in &pairs {
+                visit(key, value)?;
+            }
+        }
+    }
+
     /// One page of the records under a prefix whose keys end with an id; `after` is the last id of the page before.
     pub(crate) fn page<R: Record>(
         &self,

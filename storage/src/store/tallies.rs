@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 
 /// Says that every ended job of the store is counted.
-const COMPLETE: &str = "tallies";
+pub(super) const COMPLETE: &str = "tallies";
 
 /// A day's jobs of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]

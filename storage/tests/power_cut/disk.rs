@@ -4,7 +4,7 @@
 //! what a sync of their directory covers, and of the later changes the first few, as a journalling file system keeps them.
 
 use crate::record::{Entry, Record};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -129,7 +129,15 @@ fn kept_names(entries: &[Entry], chance: Option<&mut Random>) -> usize {
         return entries.len();
     };
     // A journalling file system that syncs one directory has synced what happened before in any of them.
-    let is_directory = |path: &Path| path.extension().is_none() && !path.ends_with("db");
+    let files: BTreeSet<&Path> = entries
+        .iter()
+        .filter_map(|entry| match entry {
+            Entry::Create(path) => Some(path.as_path()),
+            Entry::Rename { to, .. } => Some(to.as_path()),
+            _ => None,
+        })
+        .collect();
+    let is_directory = |path: &Path| !files.contains(path);
     let synced = entries.iter().filter_map(|entry| match entry {
         Entry::Sync { path, covered } if is_directory(path) => Some(*covered),
         _ => None,

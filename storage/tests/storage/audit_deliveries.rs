@@ -12,7 +12,7 @@ use tintype_storage::domain::job::{Callback, FailureKind, Job, JobState, Origin}
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, commit_and_wait};
-use tintype_storage::store::{DueDelivery, Record, Writes, encode};
+use tintype_storage::store::{DueDelivery, NewJob, Record, Writes, encode};
 
 const OTHER: AccountId = AccountId(uuid::Uuid::from_u128(0xdead));
 
@@ -195,7 +195,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         JobId(uuid(78)),
         at(5),
     );
-    let over = delivery::webhook_deleted(&last, at(6));
+    let over = delivery::webhook_deleted(&last, at(90_000_000));
     commit_and_wait(&**store.engine(), store.add_delivery(&over)).expect("commit");
     forget(at(90_000_001));
     finds(&sound, &[]);
@@ -360,4 +360,61 @@ fn an_attempt_that_cannot_be_read_ends_the_audit_with_its_kind() {
     sound.write(attempt(sound.delivered.id, 0), Some(vec![9]));
     let error = audit(&sound.till.store, |_| {}).expect_err("damaged");
     assert!(error.to_string().starts_with("a damaged attempt record: "));
+}
+
+/// A clock that ran two days ahead is set right between the end of a job and the end of its delivery, and later one that runs a
+/// year ahead sweeps. What was forgotten is no loss, and what is lost is noticed.
+#[test]
+fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_says() {
+    const DAY: i64 = 86_400_000;
+    let mut till = Till::with("5");
+    let store = till.store.clone();
+    let commit = |writes: Writes| commit_and_wait(&**store.engine(), writes).expect("commit");
+    commit(store.put_webhook(&webhook()));
+    let callback = Callback {
+        webhook: WebhookId(uuid(1)),
+        url: webhook().url,
+    };
+    let mut ended = |now: i64| {
+        till.now = now;
+        let new = NewJob {
+            callback: Some(callback.clone()),
+            ..new_job(amount("0.10"))
+        };
+        let job = till.accept(new).expect("accept").job;
+        till.apply(job, begin()).expect("begin");
+        till.apply(job, finish()).expect("finish");
+        job
+    };
+    let ahead = ended(12 * DAY);
+    let right = ended(10 * DAY);
+    for job in [ahead, right] {
+        let delivery = store.delivery(DeliveryId(job.0)).expect("read");
+        let delivery = delivery.expect("a delivery");
+        let attempt = Attempt::answered(0, at(10 * DAY), Duration::ZERO, 200, b"", None);
+        let after = delivery::record_attempt(&delivery, &attempt, &[]);
+        commit(store.record_attempt(&delivery, &after, &attempt));
+    }
+    let sweep = |before| {
+        let step = store.forget_deliveries(before, &[], 100, |_| false);
+        let step = step.expect("a step");
+        commit(step.writes);
+        step.ids
+    };
+    // By its job it is of the day after.
+    assert_eq!(sweep(at(11 * DAY)), [DeliveryId(right.0)]);
+    assert_eq!(audit(&store, |_| {}).expect("audit").faults, [""; 0]);
+    assert_eq!(sweep(at(365 * DAY)), [DeliveryId(ahead.0)]);
+    assert_eq!(audit(&store, |_| {}).expect("audit").faults, [""; 0]);
+    let lost = ended(13 * DAY);
+    let delivery = store.delivery(DeliveryId(lost.0)).expect("read");
+    for key in store.add_delivery(&delivery.expect("a delivery")) {
+        commit(vec![(key.0, None)]);
+    }
+    assert_eq!(
+        audit(&store, |_| {}).expect("audit").faults,
+        [format!(
+            "job {lost} has ended and named a callback, and no delivery tells of it"
+        )]
+    );
 }

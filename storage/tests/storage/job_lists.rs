@@ -1,6 +1,7 @@
 //! Lists of jobs: newest first, in parts without gaps or repeats, live and ended ones alike, over one account or all.
 
 use crate::support::{amount, at, key, uuid};
+use std::cell::Cell;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -10,7 +11,8 @@ use tintype_storage::domain::ledger::Books;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, commit_and_wait};
-use tintype_storage::store::{JobWindow, Store, encode};
+use tintype_storage::store::{JobWindow, Part, Store, encode};
+use uuid::Uuid;
 
 fn account(number: u128) -> AccountId {
     AccountId(uuid(number))
@@ -74,10 +76,8 @@ fn store(jobs: u64) -> Store {
 
 fn window(limit: usize, after: Option<[u8; 16]>) -> JobWindow {
     JobWindow {
-        limit,
         after,
-        since: None,
-        most: 10_000,
+        ..JobWindow::first(limit, 10_000)
     }
 }
 
@@ -129,6 +129,38 @@ fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
     let wanted: Vec<i64> = (1..=900).rev().filter(|it| it % 6 == 0).collect();
     assert_eq!(found, wanted);
     assert!(parts > 1);
+}
+
+#[test]
+fn over_all_accounts_no_more_are_looked_at_than_over_one() {
+    let store = store(900);
+    let looked_at = Cell::new(0);
+    let narrow = JobWindow {
+        most: 100,
+        ..window(20, None)
+    };
+    let none = |_: &Job| {
+        looked_at.set(looked_at.get() + 1);
+        false
+    };
+    let page = store.all_jobs(narrow, none).unwrap();
+    assert_eq!((page.items.len(), looked_at.get()), (0, 100));
+    // All newer ones of both accounts have been looked at, and none of the others.
+    let next = JobId(Uuid::from_bytes(page.next.unwrap()));
+    assert_eq!(next, job(account(1), 801).id);
+}
+
+#[test]
+fn live_ones_and_ended_ones_are_listed_apart_and_newer_ones_are_left_out() {
+    let store = store(60);
+    let live = JobWindow {
+        part: Part::Live,
+        below: Some(job(account(1), 50).id),
+        ..window(100, None)
+    };
+    let page = store.all_jobs(live, |_| true).unwrap();
+    let wanted: Vec<i64> = (1..50).rev().filter(|it| it % 3 != 0).collect();
+    assert_eq!(millis(&page.items), wanted);
 }
 
 #[test]

@@ -340,3 +340,38 @@ fn what_is_held_over_midnight_counts_for_the_new_day() {
     assert_eq!(until_refused(&mut till, &new), (1, Period::Day));
     till.check();
 }
+
+/// Accepted on one day, ended on the day before by a clock that was set back: what counts for the day before is what was within
+/// its limit.
+#[test]
+fn hostile_109_a_clock_that_is_set_back_lets_no_day_go_over_its_limit() {
+    const DAY: i64 = 86_400_000;
+    let mut till = Till::with("100");
+    let limits = SpendLimits {
+        daily: Some(amount("0.40")),
+        monthly: Some(amount("0.40")),
+        ..SpendLimits::default()
+    };
+    let new = NewJob {
+        spend_limits: limits,
+        ..new_job(amount("0.20"))
+    };
+    // The last day of January, and the first of February.
+    till.now = 31 * DAY - 1;
+    assert_eq!(until_refused(&mut till, &new).0, 2);
+    till.now = 31 * DAY;
+    let jobs = [0, 1].map(|_| till.accept(new.clone()).expect("a new day").job);
+    till.now = 31 * DAY - 1;
+    for job in jobs {
+        till.apply(job, begin()).expect("begin");
+        till.apply(job, finish()).expect("finish");
+    }
+    let spent = till.store.key_spending(key(1)).expect("read");
+    for period in [Period::Day, Period::Month] {
+        for now in [till.now, 31 * DAY] {
+            let spent = spent.within(period, at(now));
+            assert_eq!(spent, amount("0.40"), "{period} at {now}");
+        }
+    }
+    till.check();
+}

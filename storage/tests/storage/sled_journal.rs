@@ -3,9 +3,10 @@
 use crate::support::{Random, no_failure};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tintype_storage::engine::journal::Layout;
-use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
 use tintype_storage::engine::{
     Direction, Engine, EngineError, Key, KeyRange, Value, commit_and_wait,
 };
@@ -168,7 +169,7 @@ fn a_directory_from_before_there_was_a_journal_is_taken_over() {
     }
     for _ in 0..2 {
         let options = SledOptions {
-            lock_timeout: std::time::Duration::from_secs(60),
+            lock_timeout: Duration::from_secs(60),
             ..options()
         };
         let engine = SledEngine::open(directory.path(), options).expect("open");
@@ -176,4 +177,99 @@ fn a_directory_from_before_there_was_a_journal_is_taken_over() {
         commit_and_wait(&engine, vec![(b"b".to_vec(), Some(vec![]))]).expect("commit");
         engine.close();
     }
+}
+
+#[test]
+fn starts_that_commit_nothing_cost_no_file_of_later_ones() {
+    let directory = tempfile::tempdir().expect("directory");
+    let images = tempfile::tempdir().expect("directory");
+    let slow = SledOptions {
+        // What is behind the journal lags by several files.
+        rounds: Rounds {
+            bytes: 200 * 1024,
+            after: Duration::from_secs(600),
+        },
+        ..options()
+    };
+    for _ in 0..3 {
+        drop(open(directory.path()).expect("open"));
+    }
+    let engine = SledEngine::open(directory.path(), slow).expect("open");
+    let (mut random, mut model) = (Random(13), BTreeMap::new());
+    for round in 0..120 {
+        let writes = random_writes(&mut random);
+        commit_and_wait(&engine, writes.clone()).expect("commit");
+        apply(&mut model, &writes);
+        if round % 10 == 9 {
+            let image = images.path().join(format!("{round}"));
+            copy(directory.path(), &image);
+            assert_eq!(all(&open(&image).expect("open")), model, "after {round}");
+        }
+    }
+}
+
+#[test]
+fn a_journal_without_a_file_is_refused() {
+    let directory = tempfile::tempdir().expect("directory");
+    let engine = open(directory.path()).expect("open");
+    engine.close();
+    drop(engine);
+    let journal = directory.path().join("journal");
+    for entry in fs::read_dir(&journal).expect("list") {
+        fs::remove_file(entry.expect("entry").path()).expect("remove");
+    }
+    let refused = open(directory.path()).err().expect("refused").to_string();
+    assert!(
+        refused.contains("its journal: there is no file in it; restore a backup"),
+        "{refused}"
+    );
+    assert!(fs::read_dir(&journal).expect("list").next().is_none());
+}
+
+#[test]
+fn a_look_shows_what_only_the_journal_has_and_changes_nothing() {
+    let (directory, image) = (tempfile::tempdir(), tempfile::tempdir());
+    let (directory, image) = (directory.expect("directory"), image.expect("directory"));
+    let held_back = SledOptions {
+        rounds: Rounds {
+            bytes: usize::MAX,
+            after: Duration::from_secs(600),
+        },
+        ..options()
+    };
+    let engine = SledEngine::open(directory.path(), held_back).expect("open");
+    commit_and_wait(&engine, vec![(b"a".to_vec(), Some(b"1".to_vec()))]).expect("commit");
+    copy(directory.path(), image.path());
+    let before = contents(image.path());
+    for _ in 0..2 {
+        let looks = SledEngine::look(image.path(), options()).expect("a look");
+        assert_eq!(looks.get(b"a").expect("get"), Some(b"1".to_vec()));
+        // Nobody writes to it meanwhile.
+        let at_once = SledOptions {
+            lock_timeout: Duration::ZERO,
+            ..options()
+        };
+        let refused = SledEngine::open(image.path(), at_once.clone());
+        assert!(matches!(refused, Err(EngineError::Locked(path)) if path == image.path()));
+        let refused = SledEngine::look(image.path(), at_once);
+        assert!(matches!(refused, Err(EngineError::Locked(path)) if path == image.path()));
+        drop(looks);
+        assert!(contents(image.path()) == before, "something was changed");
+    }
+    let refused = SledEngine::look(&image.path().join("journal"), options());
+    let refused = refused.err().expect("refused").to_string();
+    assert!(refused.contains("/journal: No such file"), "{refused}");
+}
+
+fn contents(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).expect("list") {
+        let path = entry.expect("entry").path();
+        if path.is_dir() {
+            found.extend(contents(&path));
+        } else {
+            found.insert(path.clone(), fs::read(path).expect("read"));
+        }
+    }
+    found
 }

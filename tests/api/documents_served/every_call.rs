@@ -42,7 +42,7 @@ pub fn what_comes_first(tour: &mut Tour<'_>) {
             tour.gives(empty.text("[]"), "validation_failed");
         } else if lists(&call, "validation_failed") {
             let query = if call.template.ends_with("/{job_id}") {
-                "wait=x"
+                "wait=x&account_id=x"
             } else {
                 "limit=0"
             };

@@ -4,6 +4,7 @@ use super::tour::Tour;
 use crate::support::{fox_with, merge};
 use serde_json::json;
 use std::fs;
+use std::sync::Arc;
 
 /// The six generation calls: what they decide by the key, the money and the switches.
 pub fn generations(tour: &mut Tour<'_>) {
@@ -108,10 +109,12 @@ pub fn jobs(tour: &mut Tour<'_>) {
     server.job_once(&customer, &stored, "done");
     let words = server.objects().join("words");
     fs::rename(&words, words.with_extension("aside")).unwrap();
+    fs::write(&words, "in the way").unwrap();
     tour.gives(
         server.native(&customer, "GET", "/jobs?metadata%5Ba%5D=b"),
         "storage_unavailable",
     );
+    fs::remove_file(&words).unwrap();
     fs::rename(words.with_extension("aside"), &words).unwrap();
 
     let url = done["result"]["image_url"].as_str().unwrap().to_owned();
@@ -158,6 +161,15 @@ pub fn operations(tour: &mut Tour<'_>) {
     };
     tour.gives(deposit("1.00"), "201");
     tour.gives(deposit("2.00"), "idempotency_key_reused");
+    let open = |name: &str| {
+        let body = json!({"name": name});
+        server
+            .admin("POST", "/accounts")
+            .json(&body)
+            .idempotent("o")
+    };
+    tour.gives(open("one"), "201");
+    tour.gives(open("another"), "idempotency_key_reused");
 
     let key = server.another_key(&account, json!({})).key_id;
     for _ in 0..8 {
@@ -168,6 +180,17 @@ pub fn operations(tour: &mut Tour<'_>) {
         "conflict",
     );
     tour.gives(server.admin("DELETE", &format!("/keys/{key}")), "204");
+
+    let people = format!("/accounts/{account}/people");
+    let invite = || {
+        let body = json!({"email": "eve@example.com", "role": "owner"});
+        server.admin("POST", &people).json(&body)
+    };
+    let person = tour.gives(invite(), "201").json();
+    tour.gives(invite(), "conflict");
+    let person = format!("{people}/{}", person["person_id"].as_str().unwrap());
+    tour.gives(server.admin("DELETE", &format!("{person}/sessions")), "204");
+    tour.gives(server.admin("DELETE", &person), "204");
 
     let hooks = format!("/accounts/{account}/webhooks");
     let register = |url: &str| server.admin("POST", &hooks).json(&json!({"url": url}));
@@ -198,4 +221,9 @@ pub fn operations(tour: &mut Tour<'_>) {
         server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
         "conflict",
     );
+
+    let engine = Arc::clone(server.inside().store.engine());
+    let reading = engine.cut().unwrap();
+    tour.gives(server.admin("GET", "/export"), "conflict");
+    drop(reading);
 }

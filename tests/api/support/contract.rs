@@ -201,7 +201,7 @@ impl Contract {
         let Some(described) = content.get(media) else {
             return vec![format!("the media type {media:?}")];
         };
-        if !media.ends_with("json") {
+        if media != "application/json" && !media.ends_with("+json") {
             return Vec::new();
         }
         let name = format!("{} {} {status}", call.method, call.template);

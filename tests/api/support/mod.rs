@@ -4,6 +4,7 @@ pub mod books;
 pub mod clock;
 pub mod contract;
 pub mod customer;
+pub mod gate;
 pub mod generator;
 pub mod http;
 pub mod options;
@@ -17,12 +18,14 @@ pub mod server;
 
 pub use books::audited;
 pub use customer::Customer;
+pub use gate::Gate;
 pub use generator::Behaviour;
 pub use http::Answer;
 pub use options::Options;
 pub use origin::Origin;
 pub use panel::Browser;
 pub use poll::until;
+pub use raw::Wire;
 pub use server::Server;
 
 use serde_json::{Value, json};

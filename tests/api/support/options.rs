@@ -1,6 +1,7 @@
 //! How a test's server differs from the default one.
 
 use super::clock::TestClock;
+use super::gate::Gate;
 use super::generator::TestGenerator;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -21,6 +22,7 @@ pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
 pub struct Options {
     flags: Vec<(String, toml::Value)>,
     pub(super) sled: bool,
+    pub(super) gate: Option<Arc<Gate>>,
     pub(super) dir: Arc<TempDir>,
     pub(super) resolver: Arc<dyn Resolve>,
     /// Its clock.
@@ -49,6 +51,7 @@ impl Options {
         let options = Self {
             flags: Vec::new(),
             sled: false,
+            gate: None,
             resolver: Arc::new(Offline),
             clock: TestClock::default(),
             generator: TestGenerator::default(),
@@ -72,6 +75,12 @@ impl Options {
     /// Keeps records on the disk, so that they outlive the server.
     pub fn on_disk(mut self) -> Self {
         self.sled = true;
+        self
+    }
+
+    /// Keeps records in memory behind this gate.
+    pub fn behind(mut self, gate: &Arc<Gate>) -> Self {
+        self.gate = Some(Arc::clone(gate));
         self
     }
 

@@ -130,10 +130,10 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     let address = listener.local_addr().unwrap();
     let public_url = config.public_url_at(address);
     let generator: Arc<dyn Generator> = Arc::new(options.generator.clone());
-    let engine: Option<Arc<dyn Engine>> = if options.sled {
-        None
-    } else {
-        Some(Arc::new(MemoryEngine::new()))
+    let engine: Option<Arc<dyn Engine>> = match &options.gate {
+        Some(gate) => Some(Arc::clone(gate) as Arc<dyn Engine>),
+        None if options.sled => None,
+        None => Some(Arc::new(MemoryEngine::new())),
     };
     let state = app::start(Setup {
         clock: options.clock.clock(),

@@ -69,14 +69,15 @@ pub fn run(input: &[u8]) {
         assert_eq!(*changes, group(expected));
     }
     match outcome {
-        Ok(next) => {
-            assert_eq!(next, read.len() as GroupNumber + 1);
+        Ok(replayed) => {
+            assert_eq!(replayed.next, read.len() as GroupNumber + 1);
             assert!(files != *WRITTEN || read.len() as GroupNumber == GROUPS);
         }
         Err(Faults::Damaged { path, missing }) => {
             assert!((1..=GROUPS).contains(&missing), "{missing}");
             assert!(path.starts_with(PathBuf::from(directory.path())));
         }
+        Err(Faults::Head(path)) => assert!(path.starts_with(PathBuf::from(directory.path()))),
         Err(Faults::Gap { oldest, .. }) => assert!(oldest > 1),
         Err(Faults::Io(error)) => panic!("{error}"),
     }

@@ -29,15 +29,19 @@ pub struct Owed {
     is_test: bool,
     attempts: u32,
     round: u32,
+    created_at: i64,
+    /// By how much the clock had been set back in all when its moment was chosen.
+    set_back: i64,
     state: State,
     dues: BTreeSet<i64>,
 }
 
 /// All deliveries, and what happens to them in this life of the process.
-#[derive(Default)]
 pub struct Deliveries {
     owed: BTreeMap<DeliveryId, Owed>,
     under_way: BTreeSet<DeliveryId>,
+    /// By how much the clock had been set back when the last attempt began.
+    began: BTreeMap<DeliveryId, i64>,
     /// Attempts that have ended and are to be recorded.
     returned: BTreeMap<DeliveryId, Vec<Attempt>>,
     /// Attempts that panicked.
@@ -46,6 +50,9 @@ pub struct Deliveries {
     redeliveries_asked: BTreeMap<DeliveryId, u32>,
     /// Deliveries that ended before this moment may be forgotten.
     forget_before: i64,
+    /// The last moment of all that was forgotten, and what is said of it.
+    newest_forgotten: i64,
+    mark: Option<i64>,
 }
 
 /// The part of a commit that is about deliveries.
@@ -54,12 +61,31 @@ pub struct Step<'a> {
     pub accounts: BTreeMap<DeliveryId, Option<AccountId>>,
     pub dues: BTreeMap<(DeliveryId, i64), bool>,
     pub attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
+    /// What the commit says to have forgotten.
+    pub mark: Option<i64>,
     pub ended: Vec<Ended>,
     /// The webhooks when the commit was decided.
     pub hooks: &'a Hooks,
+    /// By how much the clock had been set back by then.
+    pub set_back: i64,
 }
 
 impl Deliveries {
+    pub fn none() -> Self {
+        Self {
+            owed: BTreeMap::new(),
+            under_way: BTreeSet::new(),
+            began: BTreeMap::new(),
+            returned: BTreeMap::new(),
+            panicked: BTreeMap::new(),
+            tests_asked: BTreeSet::new(),
+            redeliveries_asked: BTreeMap::new(),
+            forget_before: i64::MIN,
+            newest_forgotten: i64::MIN,
+            mark: None,
+        }
+    }
+
     pub fn life_begins(&mut self) {
         self.under_way.clear();
         self.returned.clear();
@@ -159,6 +185,7 @@ impl Model {
                 (None, None) => self.fault(format!("delivery {id} is removed, which never was")),
             }
         }
+        self.forgotten_before(step.mark);
         for ((id, due), _) in step.dues {
             self.fault(format!(
                 "the due index of delivery {id} was changed by itself, at {due}"
@@ -191,9 +218,16 @@ impl Model {
             (None, None) => None,
         };
         let found = written.as_ref().map(|it| {
-            let due = matches!(it.state, DeliveryState::Pending { due, failures: 0 } if due == it.created_at);
-            let nobody = matches!(it.state, DeliveryState::Failed { reason: FailReason::WebhookDeleted, .. });
-            (it.webhook, it.url.clone(), due && !nobody)
+            let due = matches!(it.state, DeliveryState::Pending { due, failures: 0 } if due.millis() <= self.clock_high);
+            let is_there = hooks.iter().any(|hook| hook.id == it.webhook);
+            let nobody = match it.state {
+                DeliveryState::Failed { reason, .. } => Some(reason),
+                _ => None,
+            };
+            // Nobody hears of it, and it says why.
+            let why = if is_there { FailReason::WebhookMoved } else { FailReason::WebhookDeleted };
+            let to_nobody = nobody.map_or(!due, |it| it != why);
+            (it.webhook, it.url.clone(), due || to_nobody)
         });
         if found != wanted {
             self.fault(format!(
@@ -206,6 +240,7 @@ impl Model {
                 && delivery.job == ended.job
                 && delivery.account == ended.account
                 && delivery.kind == DeliveryKind::Event
+                && delivery.created_at.millis() == ended.at
                 && delivery.attempts == 0
                 && delivery.round == 0;
             if !fits {
@@ -245,6 +280,8 @@ impl Model {
             is_test: delivery.kind == DeliveryKind::Test,
             attempts: 0,
             round: 0,
+            created_at: delivery.created_at.millis(),
+            set_back: step.set_back,
             state: read(delivery.state),
             dues: BTreeSet::new(),
         };
@@ -298,6 +335,10 @@ impl Model {
             self.name_of(before.job),
             before.state
         ));
+        let set_back = match &attempt {
+            Some(_) => self.deliveries.began.get(&id).copied(),
+            None => None,
+        };
         let same = delivery.account == before.account
             && delivery.webhook == before.webhook
             && delivery.job == before.job;
@@ -355,6 +396,7 @@ impl Model {
             owed.state = now;
             owed.attempts = delivery.attempts;
             owed.round = delivery.round;
+            owed.set_back = set_back.unwrap_or(step.set_back);
         }
         self.dues(id, step);
     }
@@ -396,11 +438,26 @@ impl Model {
         }
     }
 
+    /// The mark tells a forgotten delivery from a lost one: it rises with what is forgotten and no further.
+    fn forgotten_before(&mut self, mark: Option<i64>) {
+        let deliveries = &mut self.deliveries;
+        let newest = deliveries.newest_forgotten;
+        deliveries.mark = mark.or(deliveries.mark);
+        let said = deliveries.mark;
+        if said != (newest > i64::MIN).then_some(newest + 1) {
+            self.fault(format!(
+                "deliveries before {said:?} are said to be forgotten, the newest that was is of {newest}"
+            ));
+        }
+    }
+
     fn forgotten(&mut self, id: DeliveryId, before: &Owed, step: &mut Step<'_>) {
         let ended = match before.state {
             State::Pending { .. } => i64::MAX,
-            State::Delivered { at } | State::Failed { at, .. } => at,
+            // Of the moment of its job's end, should that be the later one.
+            State::Delivered { at } | State::Failed { at, .. } => at.max(before.created_at),
         };
+        self.deliveries.newest_forgotten = self.deliveries.newest_forgotten.max(ended);
         let mut whole = step.accounts.remove(&id) == Some(None);
         for number in 0..before.attempts {
             whole &= matches!(step.attempts.remove(&(id, number)), Some(None));
@@ -424,7 +481,8 @@ impl Model {
             Some(owed) => match owed.state {
                 // What was scheduled before the clock was set back has moved along with it.
                 State::Pending { due, .. }
-                    if now + self.set_back < due && due <= now + longest + SLACK =>
+                    if now + self.set_back - owed.set_back < due
+                        && due <= now + longest + SLACK =>
                 {
                     Some(format!("is due only at {due}, it is {now}"))
                 }
@@ -447,6 +505,7 @@ impl Model {
         if let Some(complaint) = complaint {
             self.fault(format!("delivery {id} is sent, which {complaint}"));
         }
+        self.deliveries.began.insert(id, self.set_back);
         if !self.deliveries.under_way.insert(id) {
             self.fault(format!("delivery {id} is sent twice at a time"));
         }

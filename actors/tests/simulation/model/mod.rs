@@ -59,6 +59,7 @@ pub type Hooks = BTreeMap<AccountId, Vec<Hook>>;
 #[derive(Clone)]
 pub struct Before {
     hooks: Arc<Hooks>,
+    set_back: i64,
 }
 
 /// What happened, for whoever wants to know whether the stories are worth telling.
@@ -74,8 +75,6 @@ pub struct Model {
     next_window: u64,
     purses: BTreeMap<AccountId, Purse>,
     keys: BTreeMap<KeyId, KeyMoney>,
-    /// The moments of charges of the commit at hand.
-    charged_at: BTreeMap<JobId, i64>,
     /// Pictures, failures and charges of an account's key on a day.
     tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
     pub jobs: BTreeMap<JobId, Known>,
@@ -92,8 +91,6 @@ pub struct Model {
     pub set_back: i64,
     /// The highest moment that was ever seen.
     clock_high: i64,
-    /// When a job's actor last died of a panic: the dispatcher notices it within half a minute.
-    pub actor_died: i64,
     /// Storage has failed in this life.
     pub storage_failed: bool,
     /// An orderly stop has been asked for in this life.
@@ -114,6 +111,8 @@ struct Changed {
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
     dues: BTreeMap<(DeliveryId, i64), bool>,
     attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
+    /// Deliveries that were over before this moment are said to be forgotten.
+    mark: Option<i64>,
 }
 
 /// What the jobs of one commit did to each account's money.
@@ -137,12 +136,11 @@ impl Model {
             next_window: 0,
             purses: BTreeMap::new(),
             keys: BTreeMap::new(),
-            charged_at: BTreeMap::new(),
             tallies: BTreeMap::new(),
             jobs: BTreeMap::new(),
             of_life: BTreeMap::new(),
             names: Names::default(),
-            deliveries: Deliveries::default(),
+            deliveries: Deliveries::none(),
             hooks: Arc::default(),
             hook_accounts: BTreeMap::new(),
             paused: [false; 3],
@@ -150,7 +148,6 @@ impl Model {
             uptime: 0,
             set_back: 0,
             clock_high: 0,
-            actor_died: i64::MIN / 2,
             storage_failed: false,
             stopping: false,
         }
@@ -168,6 +165,7 @@ impl Model {
     pub fn before(&self) -> Before {
         Before {
             hooks: Arc::clone(&self.hooks),
+            set_back: self.set_back,
         }
     }
 
@@ -219,8 +217,10 @@ impl Model {
             accounts: changed.delivery_accounts,
             dues: changed.dues,
             attempts: changed.attempts,
+            mark: changed.mark,
             ended,
             hooks: &before.hooks,
+            set_back: before.set_back,
         };
         self.deliveries_step(deliveries, &mut told);
         let new = self.faults[faults..].iter();
@@ -258,7 +258,7 @@ impl Model {
                 Change::Attempt(id, number, it) => drop(changed.attempts.insert((id, number), it)),
                 Change::Webhook(id, it) => self.hook_changed(id, it.map(|it| (it.account, it.url))),
                 Change::WebhookAccount(id, it) => drop(hook_accounts.insert(id, it)),
-                Change::ForgottenBefore => {}
+                Change::ForgottenBefore(mark) => changed.mark = Some(mark),
                 Change::Pause(it) => {
                     self.paused =
                         it.map_or([false; 3], |it| it.tiers.map(|tier| tier || it.project));
@@ -284,9 +284,11 @@ impl Model {
             Some((account, url)) => {
                 self.hook_accounts.insert(id, account);
                 let of_account = hooks.entry(account).or_default();
-                of_account.retain(|it| it.id != id);
-                // In the order of registration, whatever the ids say.
-                of_account.push(Hook { id, url });
+                // In the order of registration, whatever the ids say. One that is moved keeps its place.
+                match of_account.iter_mut().find(|it| it.id == id) {
+                    Some(known) => known.url = url,
+                    None => of_account.push(Hook { id, url }),
+                }
             }
             None => {
                 if let Some(account) = self.hook_accounts.get(&id) {

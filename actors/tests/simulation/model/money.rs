@@ -79,6 +79,12 @@ impl Model {
         self.keys.get(&key).map_or(0, |it| it.held + it.spent)
     }
 
+    /// The most that a key may be taken to have used on one day.
+    pub fn used_in_day(&self, key: KeyId) -> i64 {
+        let money = self.keys.get(&key);
+        money.map_or(0, |it| it.held + it.spent_in_day)
+    }
+
     pub(super) fn hold(&mut self, account: AccountId, key: KeyId, price: i64) {
         let purse = self.purses.entry(account).or_default();
         purse.reserved += price;
@@ -157,7 +163,6 @@ impl Model {
             ));
         }
         if let (EntryKind::Charge, Some(job)) = (line.kind, line.job) {
-            self.charged_at.insert(job, line.created_at.millis());
             let job = self.jobs.get_mut(&job);
             let fits = job.is_some_and(|job| {
                 job.charges += 1;
@@ -217,9 +222,7 @@ impl Model {
     pub(super) fn spending_step(&mut self, changed: &Changed, ended: &[Ended]) {
         for done in ended.iter().filter(|it| it.done) {
             let money = self.keys.entry(done.key).or_default();
-            // The day of the charge: a job never ends before it began, whatever the clock says, and so perhaps later.
-            let at = self.charged_at.remove(&done.job).unwrap_or(done.at);
-            let day = at.div_euclid(DAY);
+            let day = done.at.div_euclid(DAY);
             // A clock that is set back opens no day anew.
             money.spent_in_day = if money.day >= day {
                 money.spent_in_day
@@ -228,9 +231,7 @@ impl Model {
             } + done.price;
             money.day = money.day.max(day);
             let money = *money;
-            // What was held on one day may be charged on the day before it once the clock has been set back over midnight.
-            let in_time = self.set_back == 0;
-            if in_time && money.daily.is_some_and(|daily| money.spent_in_day > daily) {
+            if money.daily.is_some_and(|daily| money.spent_in_day > daily) {
                 self.fault(format!("a key has spent {} in a day", money.spent_in_day));
             }
             if !changed.spent.contains_key(&done.key) {
@@ -320,6 +321,11 @@ impl Model {
                 self.fault(format!(
                     "account {account}: money moved and its books did not"
                 ));
+            }
+            // With those that the same commit has ended taken off.
+            let live = self.live(*account);
+            if live > self.rules.max_live {
+                self.fault(format!("account {account} has {live} live jobs"));
             }
             self.widen(*account, moved.released + moved.deposited, moved.ended);
         }

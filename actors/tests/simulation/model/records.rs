@@ -34,7 +34,7 @@ pub enum Change {
     Attempt(DeliveryId, u32, Option<Attempt>),
     Pause(Option<Pause>),
     /// The mark that tells a forgotten delivery from a lost one.
-    ForgottenBefore,
+    ForgottenBefore(i64),
 }
 
 /// The key of a use of an idempotency key.
@@ -76,13 +76,25 @@ fn record<R: Record>(value: Option<&Value>) -> Option<Option<R>> {
         .map_or(Some(None), |it| it.map(Some))
 }
 
+/// A record that says itself whose it is and under which id, and lies there.
+fn at_its_place<R: Record>(value: Option<&Value>, is: impl Fn(&R) -> bool) -> Option<Option<R>> {
+    record::<R>(value).filter(|record| record.as_ref().is_none_or(is))
+}
+
 /// Reads a change; `None` for one that no actor of this story makes, or that cannot be read.
 pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
     let (kind, rest) = key.split_first()?;
     Some(match kind {
         b'a' => Change::Account(AccountId(id(rest)?), record(value)?),
-        b'l' => Change::LiveJob(JobId(id(rest.get(16..)?)?), record(value)?.map(Box::new)),
-        b'e' => Change::EndedJob(JobId(id(rest.get(16..)?)?), record(value)?.map(Box::new)),
+        b'l' | b'e' => {
+            let (account, job) = (AccountId(id(rest.get(..16)?)?), JobId(id(rest.get(16..)?)?));
+            let of = |it: &Job| (it.account, it.id) == (account, job);
+            let record = at_its_place(value, of)?.map(Box::new);
+            match kind {
+                b'l' => Change::LiveJob(job, record),
+                _ => Change::EndedJob(job, record),
+            }
+        }
         b't' => {
             let (account, line) = rest.split_at_checked(16)?;
             Change::Line(
@@ -117,9 +129,17 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             };
             Change::Name(used, record(value)?)
         }
-        b'w' => Change::Webhook(WebhookId(id(rest.get(16..)?)?), record(value)?),
+        b'w' => {
+            let (account, webhook) = (id(rest.get(..16)?)?, WebhookId(id(rest.get(16..)?)?));
+            let of = |it: &Webhook| (it.account.0, it.id) == (account, webhook);
+            Change::Webhook(webhook, at_its_place(value, of)?)
+        }
         b'W' => Change::WebhookAccount(WebhookId(id(rest)?), record(value)?),
-        b'v' => Change::Delivery(DeliveryId(id(rest.get(16..)?)?), record(value)?),
+        b'v' => {
+            let (account, delivery) = (id(rest.get(..16)?)?, DeliveryId(id(rest.get(16..)?)?));
+            let of = |it: &Delivery| (it.account.0, it.id) == (account, delivery);
+            Change::Delivery(delivery, at_its_place(value, of)?)
+        }
         b'V' => Change::DeliveryAccount(DeliveryId(id(rest)?), record(value)?),
         b'q' => {
             let (due, delivery) = rest.split_at_checked(8)?;
@@ -133,8 +153,7 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
         }
         b's' if rest == b"pause" => Change::Pause(record(value)?),
         b's' if rest == b"deliveries forgotten before" => {
-            record::<Timestamp>(value)??;
-            Change::ForgottenBefore
+            Change::ForgottenBefore(record::<Timestamp>(value)??.millis())
         }
         _ => return None,
     })

@@ -46,6 +46,7 @@ pub struct Window {
     pub least_available: i64,
     pub most_live: usize,
     pub most_used: i64,
+    pub most_used_in_day: i64,
     pub clock_low: i64,
 }
 
@@ -64,6 +65,7 @@ impl Model {
             least_available: self.available(account),
             most_live: self.live(account),
             most_used: self.used(key),
+            most_used_in_day: self.used_in_day(key),
             clock_low: now,
         };
         self.next_window += 1;
@@ -74,16 +76,17 @@ impl Model {
     /// The extremes after a commit that gave so much back to an account, and ended so many of its jobs.
     pub fn widen(&mut self, account: AccountId, given_back: i64, ended: usize) {
         let (available, live) = (self.available(account), self.live(account));
-        let used: Vec<(KeyId, i64)> = self
+        let used: Vec<(KeyId, i64, i64)> = self
             .keys
             .keys()
-            .map(|key| (*key, self.used(*key)))
+            .map(|key| (*key, self.used(*key), self.used_in_day(*key)))
             .collect();
         for window in self.windows.values_mut().filter(|it| it.account == account) {
             window.least_available = window.least_available.min(available - given_back);
             window.most_live = window.most_live.max(live + ended);
-            for (_, used) in used.iter().filter(|(key, _)| *key == window.key) {
+            for (_, used, in_day) in used.iter().filter(|it| it.0 == window.key) {
                 window.most_used = window.most_used.max(used + given_back);
+                window.most_used_in_day = window.most_used_in_day.max(in_day + given_back);
             }
         }
     }
@@ -156,14 +159,19 @@ impl Model {
             }
             Err(AcceptError::KeyLimit(limit)) => {
                 self.count("refused: key limit");
-                let total = self.keys.get(&request.key).and_then(|it| it.total);
-                let within = total.is_some_and(|total| window.most_used + request.price <= total);
-                (limit.period == Period::Total && within).then(|| {
-                    format!(
-                        "request {number}: {} used was over the key's limit",
-                        window.most_used
-                    )
-                })
+                let key = self.keys.get(&request.key);
+                let (most, used) = match limit.period {
+                    Period::Total => (key.and_then(|it| it.total), window.most_used),
+                    Period::Day => (key.and_then(|it| it.daily), window.most_used_in_day),
+                    Period::Month => (None, 0),
+                };
+                most.is_none_or(|most| used + request.price <= most)
+                    .then(|| {
+                        format!(
+                            "request {number}: {used} used was over the key's limit {:?}",
+                            limit.period
+                        )
+                    })
             }
             Err(AcceptError::Store(_)) if self.storage_failed => None,
             Err(error) => Some(format!("request {number} was refused: {error}")),

@@ -15,7 +15,7 @@ from ._calls import Call
 from ._events import SILENCE, Listening
 from ._flows import Clock, Flow, Send
 from ._retry import Outcome
-from ._settings import Settings, answer_of, fault_of, is_stream, taking_the_place_of
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, taking_the_place_of
 from .types import JobEvent
 
 T = TypeVar("T")
@@ -26,7 +26,7 @@ class AsyncLine:
 
     def __init__(self, settings: Settings, http: httpx.AsyncClient | None) -> None:
         self.settings = settings
-        self.http = http or httpx.AsyncClient()
+        self.http = http or httpx.AsyncClient(limits=CONNECTIONS)
         self.sleep: Callable[[float], Awaitable[None]] = anyio.sleep
         self.clock: Clock = time.monotonic
         self._owns_http = http is None

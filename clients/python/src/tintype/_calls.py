@@ -9,7 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Unpack
 from urllib.parse import quote
+from uuid import uuid4
 
+from .errors import ArgumentError
 from .types import CreatedJob, GenerationParams, Job, JobFilter
 
 PREFIX = "/api/v1"
@@ -31,6 +33,8 @@ class Call:
     idempotency_key: str | None = None
     # Seconds that the service may take on purpose, beyond the time-out.
     patience: float = 0.0
+    # Seconds after which an answer is of no more use, however long the time-out.
+    limit: float | None = None
     # Where the body of the answer goes, if not into memory.
     save_to: Path | None = None
 
@@ -44,7 +48,7 @@ def id_of(job: JobRef) -> str:
     """The id of a job, however it is named."""
     name = job if isinstance(job, str) else job.job_id
     if not name:
-        raise ValueError("the job_id is empty")
+        raise ArgumentError("the job_id is empty")
     return name
 
 
@@ -53,35 +57,46 @@ def job_path(job: JobRef) -> str:
     return f"{PREFIX}/jobs/{quote(id_of(job), safe='')}"
 
 
+def key_or_new(idempotency_key: str | None) -> str:
+    """The caller's name for a request, or a new one."""
+    # An empty one is sent, and refused: whose order has no number must hear of it.
+    return str(uuid4()) if idempotency_key is None else idempotency_key
+
+
 def generation(idempotency_key: str | None, **params: Unpack[GenerationParams]) -> Call:
     """A generation call; one that is only tried out where there is no key."""
-    if params["tier"] not in PATHS:
-        raise ValueError(f"tier must be one of {', '.join(PATHS)}, not {params['tier']!r}")
+    tier = params.get("tier")
+    if tier not in PATHS:
+        raise ArgumentError(f"tier must be one of {', '.join(PATHS)}, not {tier!r}")
     body = {name: value for name, value in params.items() if name != "tier" and value is not None}
     urls = params.get("input_images_urls")
     if urls is not None:
         if isinstance(urls, str):
-            raise TypeError("input_images_urls must be a list of URLs, not one")
+            raise ArgumentError("input_images_urls must be a list of URLs, not one")
         body["input_images_urls"] = list(urls)
     mode = "text" if urls is None else "url"
     headers = {"Content-Type": "application/json"}
     if idempotency_key is not None:
         headers["Idempotency-Key"] = idempotency_key
+    try:
+        # What JSON has no word for, such as NaN, is refused here rather than there.
+        text = json.dumps(body, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise ArgumentError(f"the request cannot be written as JSON: {error}") from None
     return Call(
         method="POST",
-        path=f"{PREFIX}{PATHS[params['tier']]}/{mode}-generations",
+        path=f"{PREFIX}{PATHS[tier]}/{mode}-generations",
         query=() if idempotency_key is not None else (("dry_run", "true"),),
-        # What JSON has no word for, such as NaN, is refused here rather than there.
-        body=json.dumps(body, allow_nan=False).encode(),
+        body=text.encode(),
         headers=headers,
         idempotency_key=idempotency_key,
     )
 
 
-def lookup(job: JobRef, wait: int | None = None) -> Call:
+def lookup(job: JobRef, wait: int | None = None, limit: float | None = None) -> Call:
     """A job, at once or once it is over."""
     query = () if wait is None else (("wait", str(wait)),)
-    return Call(method="GET", path=job_path(job), query=query, patience=float(wait or 0))
+    return Call(method="GET", path=job_path(job), query=query, patience=float(wait or 0), limit=limit)
 
 
 def cancel(job: JobRef) -> Call:
@@ -131,7 +146,7 @@ def filtered(**wanted: Unpack[JobFilter]) -> Query:
 
 def _utc(name: str, moment: datetime) -> str:
     if moment.tzinfo is None:
-        raise ValueError(f"{name} needs a time zone, such as datetime.now(timezone.utc)")
+        raise ArgumentError(f"{name} needs a time zone, such as datetime.now(timezone.utc)")
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
 
 

@@ -10,15 +10,17 @@ from dataclasses import dataclass, field
 from . import _calls, _retry, _wire
 from ._calls import Call
 from ._failures import error_of
-from ._flows import waiting_repeats
+from ._flows import Clock, Until
 from ._retry import Answer, Outcome
-from .errors import ApiConnectionError, UnexpectedAnswerError
+from .errors import ApiConnectionError, CallError, UnexpectedAnswerError
 from .types import JobEvent, StatusEvent
 
 # The ends of lines (HTML, section 9.2.5). Not `str.splitlines`, which knows more of them than the format does.
 END_OF_LINE = re.compile(r"\r\n|\n|\r")
 # Seconds of silence after which a stream is taken for dead. The service says something every 15.
 SILENCE = 45.0
+# Seconds after which a stream that says anything, if only that it is there, has been a good one.
+PROVEN = 20.0
 
 
 @dataclass(slots=True)
@@ -77,28 +79,35 @@ class Reader:
 class Listening:
     """Follows one job over as many streams as it takes."""
 
-    def __init__(self, job: _calls.JobRef, repeats: int) -> None:
+    def __init__(self, job: _calls.JobRef, repeats: int, clock: Clock) -> None:
         self._job = _calls.id_of(job)
-        self._repeats = waiting_repeats(repeats)
+        self._repeats = repeats
+        self._clock = clock
         self._reader = Reader()
         self._last_id: str | None = None
-        self._failures = 0
         self._retry = 2.0
+        self._opened = clock()
+        self._is_well()
         self.is_over = False
 
     def call(self) -> Call:
         """The call that opens the next stream."""
         self._reader = Reader()
+        self._opened = self._clock()
         return _calls.events(self._job, self._last_id)
 
     def hear(self, chunk: bytes) -> list[JobEvent]:
         """The events that are whole with this chunk."""
+        if self._clock() - self._opened >= PROVEN:
+            # A job that waits for long has no events; and much that stands in front of a service ends each answer after a
+            # minute or two.
+            self._is_well()
         heard: list[JobEvent] = []
         for message in self._reader.feed(chunk):
             event = self._event(message)
             self._last_id = message.id or self._last_id
             if event is not None:
-                self._failures = 0
+                self._is_well()
                 heard.append(event)
                 if isinstance(event, StatusEvent) and event.job.is_over:
                     self.is_over = True
@@ -113,25 +122,38 @@ class Listening:
         The outcome `None` is a stream that ended before the job did, as one does when the service restarts.
         """
         self._failures += 1
-        if outcome is None:
-            if self._failures > self._repeats:
-                raise ApiConnectionError("the stream of events ends before the job does", attempts=self._failures)
-            return self._retry
         if isinstance(outcome, Answer) and outcome.status == 204:
             return None
+        try:
+            return self._pause(outcome)
+        except CallError as error:
+            error.job_id = self._job
+            raise
+
+    def _pause(self, outcome: Outcome | None) -> float:
+        if outcome is None:
+            if self._repeats == 0 or self._retry >= self._trouble.left():
+                raise ApiConnectionError("the stream of events ends before the job does", attempts=self._failures)
+            return self._retry
         if isinstance(outcome, Answer) and outcome.is_success:
             kind = outcome.headers.get("content-type", "no content type")
             raise UnexpectedAnswerError(f"the stream of events came as {kind}", attempts=self._failures)
-        pause = _retry.pause(outcome, self._failures, self._repeats, random.random())  # noqa: S311
-        if pause is None:
+        pause = _retry.while_waiting(outcome, self._failures, self._repeats, random.random())  # noqa: S311
+        if pause is None or pause >= self._trouble.left():
             raise error_of(outcome, _calls.events(self._job, None), self._failures)
         return pause
+
+    def _is_well(self) -> None:
+        self._failures = 0
+        self._trouble = Until.within(_retry.WHILE_WAITING, self._clock)
 
     def _event(self, message: Message) -> JobEvent | None:
         try:
             match message.name:
                 case "status":
                     return StatusEvent(job=_wire.parse(message.data, _wire.job))
+                case "queue":
+                    return _wire.parse(message.data, _wire.place)
                 case "progress":
                     return _wire.parse(message.data, _wire.progress)
         except _wire.MalformedError as error:

@@ -19,7 +19,9 @@ from ._calls import Call, JobRef
 from ._failures import error_of
 from ._retry import Answer, Outcome
 from .errors import (
+    CallError,
     ConflictError,
+    JobError,
     JobFailedError,
     JobUnfinishedError,
     UnexpectedAnswerError,
@@ -32,6 +34,8 @@ log = logging.getLogger("tintype")
 T = TypeVar("T")
 # Seconds of one waiting lookup. The service would wait for 60, but that is also when common proxies give up.
 LONGEST_LOOK = 30
+# Seconds that the last lookup of a wait may take beyond the time for waiting.
+GRACE = 5.0
 # What the service calls a job that was taken back.
 CANCELED = "canceled"
 
@@ -62,12 +66,17 @@ class Until:
     clock: Clock
     moment: float | None
 
+    @classmethod
+    def within(cls, seconds: float | None, clock: Clock) -> Until:
+        """So many seconds from now."""
+        return cls(clock=clock, moment=None if seconds is None else clock() + seconds)
+
     def left(self) -> float:
         """Seconds until then."""
         return math.inf if self.moment is None else max(0.0, self.moment - self.clock())
 
 
-def exchange(call: Call, repeats: int, until: Until | None = None) -> Flow[Answer]:
+def exchange(call: Call, repeats: int) -> Flow[Answer]:
     """Sends a call until it succeeds, is refused for good, or has been sent often enough."""
     attempt = 0
     while True:
@@ -77,15 +86,19 @@ def exchange(call: Call, repeats: int, until: Until | None = None) -> Flow[Answe
             return outcome
         pause = _retry.pause(outcome, attempt, repeats, random.random())  # noqa: S311
         error = error_of(outcome, call, attempt)
-        if pause is None or (until is not None and pause >= until.left()):
+        if pause is None:
             raise error
-        log.info("attempt %d failed (%s); the next one comes in %.1f s", attempt, error, pause)
-        yield Pause(pause)
+        yield _before_the_next(attempt, error, pause)
 
 
-def fetch(call: Call, repeats: int, read: Callable[[_wire.Json], T], until: Until | None = None) -> Flow[T]:
+def _before_the_next(attempt: int, error: CallError, pause: float) -> Pause:
+    log.info("attempt %d failed (%s); the next one comes in %.1f s", attempt, error, pause)
+    return Pause(pause)
+
+
+def fetch(call: Call, repeats: int, read: Callable[[_wire.Json], T]) -> Flow[T]:
     """The typed answer of a call."""
-    answer = yield from exchange(call, repeats, until)
+    answer = yield from exchange(call, repeats)
     return typed(answer, call, read)
 
 
@@ -122,34 +135,59 @@ def cancel(job: JobRef, repeats: int) -> Flow[Job]:
         raise
 
 
-def waiting_repeats(repeats: int) -> int:
-    """Repeats while waiting: more than for a single call, unless the caller wants none at all."""
-    return max(repeats, _retry.WHILE_WAITING) if repeats > 0 else 0
-
-
 def wait(job: JobRef, timeout: float | None, repeats: int, clock: Clock) -> Flow[Job]:
     """The job once it is over."""
-    until = Until(clock=clock, moment=None if timeout is None else clock() + timeout)
+    until = Until.within(timeout, clock)
+    job_id = _calls.id_of(job)
+    trouble = Until.within(_retry.WHILE_WAITING, clock)
+    seen: Job | None = None
+    attempt = 0
     while True:
         seconds = math.ceil(min(LONGEST_LOOK, until.left()))
+        call = _calls.lookup(job, wait=seconds, limit=until.left() + GRACE)
+        attempt += 1
         began = clock()
-        found = yield from fetch(_calls.lookup(job, wait=seconds), waiting_repeats(repeats), _wire.job, until)
-        if found.is_over:
-            return found
+        outcome: Outcome = yield Send(call)
+        if not (isinstance(outcome, Answer) and outcome.is_success):
+            error = error_of(outcome, call, attempt)
+            error.job_id = job_id
+            pause = _retry.while_waiting(outcome, attempt, repeats, random.random())  # noqa: S311
+            if pause is not None and pause >= until.left():
+                state = f"was {seen.status} when last seen" if seen else "was not seen"
+                text = f"job {job_id} {state}, and was not to be had within {timeout:g} s; the last lookup: {error}"
+                raise WaitTimeoutError(text, job_id, seen) from error
+            if pause is None or pause >= trouble.left():
+                raise error
+            yield _before_the_next(attempt, error, pause)
+            continue
+        try:
+            seen = typed(outcome, call, _wire.job)
+        except CallError as error:
+            error.job_id = job_id
+            raise
+        if seen.is_over:
+            return seen
         left = until.left()
         if left <= 0:
-            raise WaitTimeoutError(f"job {found.job_id} is still {found.status} after {timeout:g} s", found)
+            raise WaitTimeoutError(f"job {seen.job_id} is still {seen.status} after {timeout:g} s", job_id, seen)
         if clock() - began < seconds / 2:
             # Answered before its time: the service is about to stop, and asking at once would be asking for nothing.
             yield Pause(min(1.0, left))
+        attempt, trouble = 0, Until.within(_retry.WHILE_WAITING, clock)
 
 
 def create_and_wait(call: Call, timeout: float | None, repeats: int, clock: Clock) -> Flow[Job]:
     """Makes a job, and waits until it is done."""
     made = yield from create(call, repeats)
-    ended = yield from wait(made, timeout, repeats, clock)
-    if ended.status != "done":
-        raise _failed(ended)
+    try:
+        ended = yield from wait(made, timeout, repeats, clock)
+        if ended.status != "done":
+            raise _failed(ended)
+    except (CallError, JobError) as error:
+        # The job is there and may be paid for: whoever only knew that something failed would make a second one.
+        error.idempotency_key = call.idempotency_key
+        error.add_note(f"the job is {made.job_id}, made with the idempotency_key {call.idempotency_key!r}")
+        raise
     return ended
 
 
@@ -168,9 +206,10 @@ def _picture(job: Job, save_to: Path | None, repeats: int) -> Flow[Answer]:
     if job.status == "failed":
         raise _failed(job)
     if job.result is None:
-        raise JobUnfinishedError(f"job {job.job_id} is {job.status}; wait for it before its picture is fetched", job)
+        text = f"job {job.job_id} is {job.status}; wait for it before its picture is fetched"
+        raise JobUnfinishedError(text, job.job_id, job)
     return (yield from exchange(_calls.picture(job.result.image_url, save_to), repeats))
 
 
 def _failed(job: Job) -> JobFailedError:
-    return JobFailedError(f"job {job.job_id} has failed: {job.error}", job)
+    return JobFailedError(f"job {job.job_id} has failed: {job.error}", job.job_id, job)

@@ -13,7 +13,7 @@ from ._calls import Call
 from ._events import SILENCE, Listening
 from ._flows import Clock, Flow, Send
 from ._retry import Outcome
-from ._settings import Settings, answer_of, fault_of, is_stream, taking_the_place_of
+from ._settings import CONNECTIONS, Settings, answer_of, fault_of, is_stream, taking_the_place_of
 from .types import JobEvent
 
 T = TypeVar("T")
@@ -24,7 +24,7 @@ class Line:
 
     def __init__(self, settings: Settings, http: httpx.Client | None) -> None:
         self.settings = settings
-        self.http = http or httpx.Client()
+        self.http = http or httpx.Client(limits=CONNECTIONS)
         self.sleep: Callable[[float], None] = time.sleep
         self.clock: Clock = time.monotonic
         self._owns_http = http is None

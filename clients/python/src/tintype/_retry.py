@@ -13,8 +13,9 @@ FIRST_PAUSE = 0.5
 LONGEST_PAUSE = 8.0
 # A service that asks for more patience than this gets none: the caller is told, and may have better to do.
 LONGEST_RETRY_AFTER = 60.0
-# Repeats while waiting for a job: enough to outlive a restart of the service.
-WHILE_WAITING = 8
+# Seconds of nothing but failures after which waiting for a job is given up, if its own time is not over before: enough for a
+# service that finishes its pictures, stops and starts again. Not a number of repeats, for a port that refuses is quick.
+WHILE_WAITING = 600.0
 # Beside all of 5xx: the body came too slowly, too early, too many.
 REPEATABLE = (408, 425, 429)
 
@@ -70,6 +71,11 @@ def pause(outcome: Outcome, attempt: int, repeats: int, chance: float) -> float 
             return asked if asked <= LONGEST_RETRY_AFTER else None
     # Up to a quarter less, so that clients that failed together do not come back together.
     return min(FIRST_PAUSE * 2.0 ** (attempt - 1), LONGEST_PAUSE) * (1 - chance / 4)
+
+
+def while_waiting(outcome: Outcome, attempt: int, repeats: int, chance: float) -> float | None:
+    """The same while waiting for a job, where time is the end and not a number, unless the caller wants no repeats at all."""
+    return pause(outcome, attempt, attempt if repeats > 0 else 0, chance)
 
 
 def _is_worth_a_repeat(outcome: Outcome) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import secrets
 from collections.abc import Iterator
@@ -16,12 +17,14 @@ import httpx
 from ._calls import PREFIX, Call
 from ._retry import Answer, Fault
 from ._version import __version__
-from .errors import TintypeError
+from .errors import ArgumentError, TintypeError
 
 DEFAULT_URL = "http://127.0.0.1:8080"
 DEFAULT_TIMEOUT = 60.0
 DEFAULT_MAX_RETRIES = 2
 USER_AGENT = f"tintype-python/{__version__}"
+# As many as there are waiting calls, each of which has one. The most that are kept open are those of httpx itself.
+CONNECTIONS = httpx.Limits(max_connections=None, max_keepalive_connections=20)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,6 +47,13 @@ class Settings:
         address = url.rstrip("/").removesuffix(PREFIX).rstrip("/")
         if not address.startswith(("http://", "https://")):
             raise TintypeError(f"base_url must begin with http:// or https://, unlike {url!r}")
+        try:
+            httpx.URL(address)
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise TintypeError(f"base_url {url!r} is no address: {error}") from None
+        if not (key.isascii() and key.isprintable()):
+            # Without the key: this goes into logs.
+            raise TintypeError("the API key holds characters that no key has; has something been pasted along with it?")
         if max_retries < 0:
             raise TintypeError("max_retries must be 0 or more")
         return cls(address=address, api_key=key, timeout=timeout, max_retries=max_retries)
@@ -58,8 +68,14 @@ class Settings:
         if call.query:
             url = f"{url}?{urlencode(call.query)}"
         read = self.timeout + call.patience if silence is None else silence
-        timeout = httpx.Timeout(self.timeout, read=read)
-        return http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
+        limit = math.inf if call.limit is None else call.limit
+        # Not for a place among the connections, which is nothing that the service could give: whoever waits for many jobs
+        # at once would be told that it does not answer.
+        timeout = httpx.Timeout(min(self.timeout, limit), read=min(read, limit), pool=None)
+        try:
+            return http.build_request(call.method, url, content=call.body, headers=headers, timeout=timeout)
+        except (httpx.InvalidURL, UnicodeError) as error:
+            raise ArgumentError(f"{call.method} {call.path.partition('?')[0]} cannot be sent: {error}") from None
 
 
 def fault_of(error: httpx.RequestError) -> Fault:

@@ -18,6 +18,7 @@ from .types import (
     Model,
     Page,
     ProgressEvent,
+    QueueEvent,
     RateLimit,
     Result,
     Transaction,
@@ -104,6 +105,11 @@ def listed_job(value: Json) -> ListedJob:
         price=Decimal(value["price"]),
         key_id=value["key_id"],
     )
+
+
+def place(value: Json) -> QueueEvent:
+    """Where in the queue a job is."""
+    return QueueEvent(job_id=value["job_id"], queue_position=int(value["queue_position"]))
 
 
 def progress(value: Json) -> ProgressEvent:

@@ -7,7 +7,6 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
-from uuid import uuid4
 
 import httpx
 
@@ -116,7 +115,7 @@ class AsyncGenerations:
         The same `idempotency_key` with the same parameters is the same job, for 24 hours. Left out, one is made up and is in
         the answer, and in the exception if there is one (`CallError.idempotency_key`).
         """
-        call = _calls.generation(idempotency_key or str(uuid4()), **params)
+        call = _calls.generation(_calls.key_or_new(idempotency_key), **params)
         return await self._line.run(_flows.create(call, self._line.repeats))
 
     async def create_and_wait(
@@ -126,8 +125,13 @@ class AsyncGenerations:
         wait_timeout: float | None = 600.0,
         **params: Unpack[GenerationParams],
     ) -> Job:
-        """Makes a job and waits until it is done. Raises `JobFailedError` or `WaitTimeoutError`, both with the job."""
-        call = _calls.generation(idempotency_key or str(uuid4()), **params)
+        """Makes a job and waits until it is done. Raises `JobFailedError`, or `WaitTimeoutError` after `wait_timeout` seconds.
+
+        The job goes on where waiting for it fails. Every exception from there on has its `job_id`, for `jobs.wait`, and the
+        `idempotency_key`, with which this call finds the same job again. An interrupt or a cancellation from outside has
+        neither: name a key of your own where that may happen.
+        """
+        call = _calls.generation(_calls.key_or_new(idempotency_key), **params)
         return await self._line.run(_flows.create_and_wait(call, wait_timeout, self._line.repeats, self._line.clock))
 
     async def dry_run(self, **params: Unpack[GenerationParams]) -> Estimate:
@@ -154,8 +158,11 @@ class AsyncJobs:
         return await self._line.run(_flows.wait(job, timeout, self._line.repeats, self._line.clock))
 
     def events(self, job: JobRef) -> AsyncIterator[JobEvent]:
-        """The job's states and its progress as they come, up to the last. Comes back by itself when the stream breaks off."""
-        return self._line.listen(Listening(job, self._line.repeats))
+        """The job's states, its place in the queue and its progress as they come, up to the last state.
+
+        Comes back by itself when the stream breaks off, and outlives a restart of the service.
+        """
+        return self._line.listen(Listening(job, self._line.repeats, self._line.clock))
 
     async def cancel(self, job: JobRef) -> Job:
         """Takes a job back that is still queued. Raises `ConflictError` for one that has begun or is over."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .types import Job
@@ -13,18 +13,35 @@ if TYPE_CHECKING:
 class TintypeError(Exception):
     """Everything that this package raises of its own."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Survives the way from one process to another, with all that it holds but its cause."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(kind: type[TintypeError], args: tuple[object, ...], held: dict[str, object]) -> TintypeError:
+    # Not by calling the class, as `Exception` has it: what these are made from is more than their text.
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(held)
+    return error
+
+
+class ArgumentError(TintypeError, ValueError):
+    """What a call was given cannot be sent, and nothing was."""
+
 
 class CallError(TintypeError):
     """A call that did not succeed.
 
     `attempts` is how often it was sent. `idempotency_key` is the key that a generation call was sent with: give it to
-    `create` again to repeat the call later, and it will never be two jobs.
+    `create` or `create_and_wait` again to repeat the call later, and it will never be two jobs. `job_id` is there once there
+    is a job, which goes on whatever becomes of the calls that look at it: give it to `jobs.wait`.
     """
 
     def __init__(self, message: str, *, attempts: int = 1, idempotency_key: str | None = None) -> None:
         super().__init__(message)
         self.attempts = attempts
         self.idempotency_key = idempotency_key
+        self.job_id: str | None = None
 
 
 class ApiConnectionError(CallError):
@@ -230,15 +247,22 @@ BY_CODE: Mapping[str, type[ApiError]] = {
 
 
 class JobError(TintypeError):
-    """Of a job, which is in `job` as it was last seen."""
+    """Of a job, which is in `job` as it was last seen; `None` where it was not seen at all.
 
-    def __init__(self, message: str, job: Job) -> None:
+    `idempotency_key` is the key that it was made with, from `create_and_wait`.
+    """
+
+    def __init__(self, message: str, job_id: str, job: Job | None) -> None:
         super().__init__(message)
+        self.job_id = job_id
         self.job = job
+        self.idempotency_key: str | None = None
 
 
 class JobFailedError(JobError):
     """The job has failed; `job.error` says why, and nothing was charged for it."""
+
+    job: Job
 
 
 class JobUnfinishedError(JobError):
@@ -246,7 +270,10 @@ class JobUnfinishedError(JobError):
 
 
 class WaitTimeoutError(JobUnfinishedError):
-    """The job was not over when the time for waiting was. It goes on; wait for it again by its `job_id`."""
+    """The job was not over when the time for waiting was. It goes on; wait for it again by its `job_id`.
+
+    What the last lookup ran into, if it did, is in `__cause__`.
+    """
 
 
 class WebhookVerificationError(TintypeError):

@@ -119,6 +119,14 @@ class StatusEvent:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class QueueEvent:
+    """The place of a queued job has changed; 1 is the next to be made."""
+
+    job_id: str
+    queue_position: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProgressEvent:
     """How far a job is, from 0 to 1, where its back end tells."""
 
@@ -126,7 +134,7 @@ class ProgressEvent:
     progress: float
 
 
-JobEvent: TypeAlias = StatusEvent | ProgressEvent
+JobEvent: TypeAlias = StatusEvent | QueueEvent | ProgressEvent
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,7 +39,8 @@ class WebhookEvent:
     result: Result | None
     error: str | None
     metadata: Mapping[str, Any] | None
-    # The same over all attempts of one delivery; `None` where only the other signature's headers came.
+    # The same over all attempts of one delivery; `None` where only `X-Signature` verified, which does not cover it: whoever
+    # repeats a delivery could put anything there.
     delivery_id: str | None
     sent_at: datetime
 
@@ -63,7 +64,7 @@ def verify(
     in Unix seconds, the clock's if left out. Where a framework hands out the parsed body only, pass `json.dumps(payload)`:
     it is written again as it was signed, which succeeds for webhooks of encoding `ascii`.
     """
-    raw = body.encode() if isinstance(body, str) else bytes(body)
+    raw = _bytes(body) if isinstance(body, str) else bytes(body)
     given = {name.lower(): value for name, value in headers.items()}
     texts = (it.strip() for it in ([secret] if isinstance(secret, str) else secret))
     # Anybody can sign with an empty key, and a variable that is not set makes one.
@@ -71,13 +72,13 @@ def verify(
     if not secrets:
         raise WebhookVerificationError("no secret was given")
     clock = time.time() if now is None else now
-    refusals = []
-    for check in (_x_signature, _standard_signature):
-        outcome = check(raw, given, secrets, clock, tolerance)
-        if isinstance(outcome, int):
-            return _event(raw, given, outcome)
-        refusals.append(outcome)
-    raise WebhookVerificationError("; ".join(refusals))
+    standard = _standard_signature(raw, given, secrets, clock, tolerance)
+    if isinstance(standard, int):
+        return _event(raw, given["webhook-id"], standard)
+    own = _x_signature(raw, given, secrets, clock, tolerance)
+    if isinstance(own, int):
+        return _event(raw, None, own)
+    raise WebhookVerificationError(f"{own}; {standard}")
 
 
 def _x_signature(raw: bytes, headers: Mapping[str, str], secrets: Iterable[str], now: float, tolerance: float) -> int | str:
@@ -85,13 +86,13 @@ def _x_signature(raw: bytes, headers: Mapping[str, str], secrets: Iterable[str],
     moment = _moment("X-Timestamp", headers, now, tolerance)
     if isinstance(moment, str):
         return moment
-    given = headers.get("x-signature", "").encode()
+    given = _bytes(headers.get("x-signature", ""))
     if not given:
         return "X-Signature is missing"
     # The bytes as they came are what was signed. Something on the way may have written them again, so that is tried as well.
     for text in (raw, *_rewritten(raw)):
         for secret in secrets:
-            code = hmac.new(secret.encode(), b"%d." % moment + text, hashlib.sha256).hexdigest()
+            code = hmac.new(_bytes(secret), b"%d." % moment + text, hashlib.sha256).hexdigest()
             if hmac.compare_digest(f"sha256={code}".encode(), given):
                 return moment
     return "X-Signature does not match: another secret, or a changed body"
@@ -105,11 +106,11 @@ def _standard_signature(
     if isinstance(moment, str):
         return moment
     delivery = headers.get("webhook-id", "")
-    entries = headers.get("webhook-signature", "").encode().split()
+    entries = _bytes(headers.get("webhook-signature", "")).split()
     if not delivery or not entries:
         return "webhook-id or webhook-signature is missing"
     for key in _keys(secrets):
-        code = hmac.new(key, f"{delivery}.{moment}.".encode() + raw, hashlib.sha256).digest()
+        code = hmac.new(key, _bytes(f"{delivery}.{moment}.") + raw, hashlib.sha256).digest()
         expected = b"v1," + base64.b64encode(code)
         if any(hmac.compare_digest(expected, entry) for entry in entries):
             return moment
@@ -148,7 +149,12 @@ def _keys(secrets: Iterable[str]) -> Iterable[bytes]:
             continue
 
 
-def _event(raw: bytes, headers: Mapping[str, str], sent: int) -> WebhookEvent:
+def _bytes(text: str) -> bytes:
+    # What is no UTF-8 comes from some frameworks as lone surrogates. They are in nothing that is genuine, and must not raise.
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _event(raw: bytes, delivery_id: str | None, sent: int) -> WebhookEvent:
     def read(value: _wire.Json) -> WebhookEvent:
         result = value["result"]
         return WebhookEvent(
@@ -157,7 +163,7 @@ def _event(raw: bytes, headers: Mapping[str, str], sent: int) -> WebhookEvent:
             result=None if result is None else Result(image_url=result["image_url"]),
             error=value["error"],
             metadata=value["metadata"],
-            delivery_id=headers.get("webhook-id"),
+            delivery_id=delivery_id,
             sent_at=datetime.fromtimestamp(sent, UTC),
         )
 

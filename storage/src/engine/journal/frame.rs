@@ -15,6 +15,7 @@
 use super::GroupNumber;
 use crate::engine::{Key, Value};
 use crc32fast::Hasher;
+use std::ops::RangeInclusive;
 
 const MAGIC: [u8; 4] = *b"TTJ1";
 /// Bytes before the changes of a group.
@@ -73,26 +74,59 @@ impl Frame<'_> {
     }
 }
 
-/// The group that begins with `bytes`, if a whole one does.
-pub fn read(bytes: &[u8], salt: u64) -> Option<Frame<'_>> {
-    let frame = bytes.get(..FRAME_BYTES)?;
-    if frame[..4] != MAGIC {
-        return None;
-    }
-    let length = u32::from_le_bytes(frame[4..8].try_into().ok()?);
-    let number = u64::from_le_bytes(frame[8..16].try_into().ok()?);
-    let expected = u32::from_le_bytes(frame[16..20].try_into().ok()?);
-    let changes = bytes[FRAME_BYTES..].get(..length as usize)?;
-    (checksum(changes, length, number, salt) == expected).then_some(Frame { number, changes })
+/// What a frame says before its checksum is looked at.
+///
+/// In what an earlier use of a file has left behind there may stand any number of beginnings that a caller has written into a
+/// text, each with a length of megabytes: to form the checksum of each would take minutes. The numbers and the zeros cannot be
+/// written there, for texts hold no zero bytes.
+pub struct Head {
+    length: u32,
+    number: GroupNumber,
+    checksum: u32,
 }
 
-/// The next place at or after `from` where a whole group with a number of at least `least` begins.
-pub fn find(bytes: &[u8], from: usize, least: GroupNumber, salt: u64) -> Option<usize> {
+impl Head {
+    /// What `bytes` begin with, if it may be a group whose number is among `numbers`.
+    pub fn read(bytes: &[u8], numbers: &RangeInclusive<GroupNumber>) -> Option<Self> {
+        let frame = bytes.get(..FRAME_BYTES)?;
+        if frame[..4] != MAGIC || frame[20..] != [0; 4] {
+            return None;
+        }
+        let head = Self {
+            length: u32::from_le_bytes(frame[4..8].try_into().ok()?),
+            number: u64::from_le_bytes(frame[8..16].try_into().ok()?),
+            checksum: u32::from_le_bytes(frame[16..20].try_into().ok()?),
+        };
+        numbers.contains(&head.number).then_some(head)
+    }
+}
+
+/// The group that begins with `bytes`, if a whole one does whose number is among `numbers`.
+pub fn read(bytes: &[u8], numbers: RangeInclusive<GroupNumber>, salt: u64) -> Option<Frame<'_>> {
+    let head = Head::read(bytes, &numbers)?;
+    let changes = bytes[FRAME_BYTES..].get(..head.length as usize)?;
+    let is_whole = checksum(changes, head.length, head.number, salt) == head.checksum;
+    is_whole.then_some(Frame {
+        number: head.number,
+        changes,
+    })
+}
+
+/// The next whole group at or after `from` with a number of at least `least`, and where it begins.
+pub fn find(
+    bytes: &[u8],
+    from: usize,
+    least: GroupNumber,
+    salt: u64,
+) -> Option<(usize, Frame<'_>)> {
+    // No more groups than there is room for can have come in between.
+    let room = (bytes.len() - from.min(bytes.len())) / FRAME_BYTES;
+    let most = least.saturating_add(room as GroupNumber);
     let mut at = from;
     while let Some(found) = memchr::memmem::find(bytes.get(at..)?, &MAGIC) {
         at += found;
-        if read(&bytes[at..], salt).is_some_and(|frame| frame.number >= least) {
-            return Some(at);
+        if let Some(frame) = read(&bytes[at..], least..=most, salt) {
+            return Some((at, frame));
         }
         at += 1;
     }

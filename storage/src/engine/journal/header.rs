@@ -34,9 +34,12 @@ impl Header {
         bytes
     }
 
-    /// The head of a file that begins with `bytes`, from whichever copy is whole.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let copy = |at: usize| bytes.get(at..at + COPY_BYTES).and_then(Self::decode_copy);
+    /// The head of a file that begins with `bytes` and whose first group is `first`, from whichever copy is whole.
+    pub fn decode(bytes: &[u8], first: GroupNumber) -> Option<Self> {
+        let copy = |at: usize| {
+            let copy = bytes.get(at..at + COPY_BYTES).and_then(Self::decode_copy);
+            copy.filter(|header| header.first == first)
+        };
         copy(0).or_else(|| copy(SECOND))
     }
 

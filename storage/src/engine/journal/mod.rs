@@ -10,8 +10,8 @@ mod replay;
 mod segments;
 mod writer;
 
-pub use replay::{Faults, replay};
-pub use segments::Segments;
+pub use replay::{Faults, Replayed, replay};
+pub use segments::{Segments, is_empty};
 pub use writer::Journal;
 
 #[cfg(test)]
@@ -28,8 +28,19 @@ pub struct Layout {
     /// A file grows by so many zeros at a time.
     pub step_bytes: u64,
     /// Files that are kept although all that they hold has been applied: what is behind the journal may turn out to have lost
-    /// its end.
+    /// its end. They are more where together they would be smaller than one full file.
     pub kept: usize,
+}
+
+impl Layout {
+    /// The least that is kept of what has been applied.
+    fn kept_bytes(&self) -> u64 {
+        if self.kept == 0 {
+            0
+        } else {
+            self.segment_bytes
+        }
+    }
 }
 
 impl Default for Layout {

@@ -3,12 +3,14 @@
 //! Groups are written one after the other, each durable before the next one is begun. So only the very last one may be torn,
 //! and a whole group behind one that cannot be read proves that the unreadable one was durable once: that is damage, and not
 //! what a crash leaves. Damage of groups that have been applied already does no harm, and is passed over.
+//!
+//! A file gets its name only once its head is durable, so a head that cannot be read is damage in the last file too.
 
 use super::header::{HEADER_BYTES, Header};
 use super::segments::{self, Segments};
 use super::{GroupNumber, frame};
 use crate::engine::{Key, Value};
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -26,6 +28,9 @@ pub enum Faults {
         /// The first unreadable group.
         missing: GroupNumber,
     },
+    /// Nothing of the last file can be read.
+    #[error("the journal is damaged: neither copy of the head of {} can be read, and so none of its changes", .0.display())]
+    Head(PathBuf),
     /// What is behind the journal lacks changes that the journal has let go of.
     #[error(
         "the store ends with change {applied}, but the journal begins only with change {oldest}"
@@ -38,8 +43,17 @@ pub enum Faults {
     },
 }
 
-/// Hands every group after `applied` to `each`, in order. Returns the number that the next group gets, and notes the files that
-/// can be kept.
+/// What a journal holds besides its groups.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Replayed {
+    /// The number that the next group gets.
+    pub next: GroupNumber,
+    /// Files that hold nothing which the next group could continue: to be removed once that has a file, so that there is one at
+    /// any moment.
+    pub stale: Vec<PathBuf>,
+}
+
+/// Hands every group after `applied` to `each`, in order, and notes the files that are kept.
 ///
 /// # Errors
 /// See [`Faults`], and those of `each`.
@@ -48,40 +62,48 @@ pub fn replay<E: From<Faults>>(
     applied: GroupNumber,
     segments: &Segments,
     mut each: impl FnMut(GroupNumber, Vec<(Key, Option<Value>)>) -> Result<(), E>,
-) -> Result<GroupNumber, E> {
+) -> Result<Replayed, E> {
     let files = segments::list(directory).map_err(Faults::from)?;
     let mut reader = Reader {
         applied,
         expected: None,
     };
     let mut read = Vec::new();
+    if let Some((_, last)) = files.last() {
+        // A process that was killed may have written a group and not synced it. Whoever applies it now must not come to know
+        // more than the journal does after a power cut.
+        File::open(last)
+            .and_then(|file| file.sync_data())
+            .map_err(Faults::from)?;
+    }
     for (index, (first, path)) in files.iter().enumerate() {
         let bytes = fs::read(path).map_err(Faults::from)?;
-        let header = Header::decode(&bytes).filter(|header| header.first == *first);
+        let header = Header::decode(&bytes, *first);
         match (header, files.get(index + 1)) {
             (Some(header), _) => reader.file(path, &bytes, header, &mut each)?,
             (None, Some((next, _))) => {
                 reader.missing(path, *first, *next)?;
                 reader.expected = Some(*next);
             }
-            // A crash came between its making and its first use.
-            (None, None) => {}
+            (None, None) => return Err(E::from(Faults::Head(path.clone()))),
         }
         let last = reader.expected.map_or(applied, |expected| expected - 1);
-        read.push((path.clone(), last, header.is_some()));
+        read.push((*first, path.clone(), last, bytes.len() as u64));
     }
     segments.find_spare(directory);
     let found = reader.expected.unwrap_or(1);
     let next = found.max(applied + 1);
-    for (path, last, is_whole) in read {
-        // Kept only where the next file will continue it without a gap.
-        if is_whole && found == next {
-            segments.add(path, last);
-        } else {
-            fs::remove_file(path).map_err(Faults::from)?;
+    let mut stale = Vec::new();
+    for (first, path, last, bytes) in read {
+        if found != next {
+            // The next file would not continue it.
+            stale.push(path);
+        } else if first != next {
+            segments.add(path, last, bytes);
         }
+        // One that has no group yet is the very file that is written next. Noted as full, it would be let go of in use.
     }
-    Ok(next)
+    Ok(Replayed { next, stale })
 }
 
 struct Reader {
@@ -115,16 +137,13 @@ impl Reader {
         loop {
             let frame = bytes
                 .get(at..)
-                .and_then(|rest| frame::read(rest, header.salt))
-                .filter(|frame| frame.number == expected);
+                .and_then(|rest| frame::read(rest, expected..=expected, header.salt));
             let Some(frame) = frame else {
-                let Some(later) = frame::find(bytes, at, expected + 1, header.salt) else {
+                let Some((later, frame)) = frame::find(bytes, at, expected + 1, header.salt) else {
                     break;
                 };
-                let number = frame::read(&bytes[later..], header.salt).map(|it| it.number);
-                let number = number.unwrap_or(GroupNumber::MAX);
-                self.missing(path, expected, number)?;
-                (at, expected) = (later, number);
+                self.missing(path, expected, frame.number)?;
+                (at, expected) = (later, frame.number);
                 continue;
             };
             if frame.number > self.applied {

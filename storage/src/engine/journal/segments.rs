@@ -11,6 +11,8 @@ use std::sync::Arc;
 const EXTENSION: &str = "journal";
 /// A file to write over. It has left the row of the others, so that no gap seems to be in it.
 const SPARE: &str = "spare";
+/// What a file is called until its head is on the disk.
+const UNNAMED: &str = "next";
 
 /// The name of the file whose first group is `first`.
 pub fn path(directory: &Path, first: GroupNumber) -> PathBuf {
@@ -32,6 +34,11 @@ pub fn list(directory: &Path) -> io::Result<Vec<(GroupNumber, PathBuf)>> {
     Ok(found)
 }
 
+/// Is there no file at all? Once a journal was begun there is one at any moment.
+pub fn is_empty(directory: &Path) -> io::Result<bool> {
+    Ok(list(directory)?.is_empty())
+}
+
 /// Makes names durable.
 pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
@@ -42,13 +49,14 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
 struct Full {
     path: PathBuf,
     last: GroupNumber,
+    bytes: u64,
 }
 
 /// The files behind the one that is being written. Shared by whoever writes and whoever applies.
 #[derive(Clone, Debug)]
 pub struct Segments {
     state: Arc<Mutex<State>>,
-    kept: usize,
+    layout: Layout,
 }
 
 #[derive(Debug, Default)]
@@ -62,21 +70,30 @@ impl Segments {
     pub fn new(layout: Layout) -> Self {
         Self {
             state: Arc::default(),
-            kept: layout.kept,
+            layout,
         }
     }
 
-    /// Notes a file whose last group is `last`. Older ones are noted first.
-    pub fn add(&self, path: PathBuf, last: GroupNumber) {
-        self.state.lock().full.push_back(Full { path, last });
+    /// Notes a file of so many bytes whose last group is `last`. Older ones are noted first, and none twice: a file that was
+    /// let go of for what it once held would be gone with what it holds now.
+    pub fn add(&self, path: PathBuf, last: GroupNumber, bytes: u64) {
+        let full = &mut self.state.lock().full;
+        assert!(
+            full.iter().all(|it| it.path != path) && full.back().is_none_or(|it| it.last <= last),
+            "{} is noted out of turn",
+            path.display()
+        );
+        full.push_back(Full { path, last, bytes });
     }
 
-    /// All groups up to `applied` are durable elsewhere: lets go of the files that hold no other, but for the youngest.
+    /// All groups up to `applied` are durable elsewhere: lets go of the files that hold no other, but for the youngest. Of short
+    /// files, which a life of a second leaves, so many are kept as make up one that is full.
     pub fn release(&self, applied: GroupNumber) -> io::Result<()> {
         loop {
             let mut state = self.state.lock();
             let oldest = state.full.front().is_some_and(|it| it.last <= applied);
-            if !oldest || state.full.len() <= self.kept {
+            let left: u64 = state.full.iter().skip(1).map(|it| it.bytes).sum();
+            if !oldest || state.full.len() <= self.layout.kept || left < self.layout.kept_bytes() {
                 return Ok(());
             }
             let Some(full) = state.full.pop_front() else {
@@ -99,16 +116,17 @@ impl Segments {
         self.state.lock().spare = spare.is_file().then_some(spare);
     }
 
-    /// Gives the file to write over this name, if there is one.
+    /// Where the next file is made: there lies the one to write over, if there is one, or what a crash has left of another.
     ///
     /// Under the lock: a file that is let go of meanwhile takes the spare's name, and would be given away in its place, and
     /// the spare that is then still noted would not be there.
-    pub fn rename_spare(&self, to: &Path) -> io::Result<()> {
+    pub fn unnamed(&self, directory: &Path) -> io::Result<PathBuf> {
+        let unnamed = directory.join(UNNAMED);
         let mut state = self.state.lock();
         if let Some(spare) = &state.spare {
-            fs::rename(spare, to)?;
+            fs::rename(spare, &unnamed)?;
             state.spare = None;
         }
-        Ok(())
+        Ok(unnamed)
     }
 }

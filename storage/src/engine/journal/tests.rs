@@ -1,7 +1,7 @@
 //! What was written is read again, a torn end is no fault, and damage of what was durable is one.
 
 use super::segments::{self, list};
-use super::{Faults, GroupNumber, Journal, Layout, Segments, frame, replay};
+use super::{Faults, GroupNumber, Journal, Layout, Replayed, Segments, frame, replay};
 use crate::engine::{Key, Value};
 use std::fs::{self, OpenOptions};
 use std::path::{Path, PathBuf};
@@ -52,11 +52,11 @@ fn read(
 ) -> Result<(Vec<(GroupNumber, Group)>, GroupNumber), Faults> {
     let segments = Segments::new(LAYOUT);
     let mut found = Vec::new();
-    let next = replay(directory, applied, &segments, |number, changes| {
+    let replayed = replay(directory, applied, &segments, |number, changes| {
         found.push((number, changes));
         Ok::<_, Faults>(())
     })?;
-    Ok((found, next))
+    Ok((found, replayed.next))
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
@@ -123,8 +123,9 @@ fn what_follows_a_torn_group_continues_in_the_next_file() {
         bytes[start + 40] ^= 1;
     });
     let segments = Segments::new(LAYOUT);
-    let next = replay(directory.path(), 0, &segments, |_, _| Ok::<_, Faults>(())).expect("read");
-    assert_eq!(next, 3);
+    let replayed = replay(directory.path(), 0, &segments, |_, _| Ok::<_, Faults>(()));
+    let Replayed { next, stale } = replayed.expect("read");
+    assert_eq!((next, stale), (3, vec![]));
     let mut journal = Journal::begin(directory.path(), LAYOUT, next, segments).expect("begin");
     groups.truncate(2);
     groups.extend(write(&mut journal, 5));
@@ -168,17 +169,46 @@ fn one_head_of_a_file_may_be_damaged_and_both_may_not() {
     assert_eq!(read(directory.path(), 11).expect("read").0, groups[11..]);
 }
 
+/// A file is named once its head is durable, so a crash leaves none whose head cannot be read.
 #[test]
-fn a_last_file_that_was_never_begun_is_removed() {
-    let (directory, groups) = written(3);
-    let path = segments::path(directory.path(), 4);
-    for content in [vec![], vec![0; 20_000]] {
-        fs::write(&path, content).expect("write");
-        assert_eq!(
-            read(directory.path(), 0).expect("read"),
-            (groups.clone(), 4)
-        );
-        assert!(!path.exists());
+fn a_last_file_whose_head_cannot_be_read_is_damage() {
+    let (directory, _) = written(12);
+    let last = files(directory.path()).pop().expect("a file");
+    let whole = fs::read(&last).expect("read");
+    let damages: [fn(&mut Vec<u8>); 4] = [
+        |bytes| bytes.clear(),
+        |bytes| bytes.truncate(20),
+        |bytes| bytes[..8_192].fill(0),
+        |bytes| bytes.fill(0),
+    ];
+    for damage in damages {
+        alter(&last, damage);
+        for applied in [0, 11] {
+            let fault = read(directory.path(), applied).expect_err("a fault");
+            assert!(
+                matches!(&fault, Faults::Head(path) if *path == last),
+                "{fault}"
+            );
+        }
+        assert!(last.exists());
+        fs::write(&last, &whole).expect("write");
+    }
+    assert_eq!(read(directory.path(), 0).expect("read").1, 13);
+}
+
+#[test]
+fn a_file_that_a_crash_left_without_a_name_is_made_anew() {
+    let (directory, mut groups) = written(3);
+    for content in [
+        vec![],
+        vec![0x55; 20_000],
+        fs::read(&files(directory.path())[0]).expect("read"),
+    ] {
+        fs::write(directory.path().join("next"), content).expect("write");
+        let (found, mut journal, _) = open(directory.path(), 0);
+        assert_eq!(found, groups);
+        groups.extend(write(&mut journal, 7));
+        assert_eq!(read(directory.path(), 0).expect("read").0, groups);
     }
 }
 
@@ -214,11 +244,21 @@ fn a_store_that_has_lost_more_than_the_journal_holds_is_a_fault() {
 #[test]
 fn a_journal_behind_the_store_begins_anew() {
     let (directory, _) = written(20);
-    assert_eq!(read(directory.path(), 30).expect("read"), (vec![], 31));
-    assert!(files(directory.path()).is_empty());
+    let old = files(directory.path());
     let segments = Segments::new(LAYOUT);
+    let replayed = replay(directory.path(), 30, &segments, |_, _| Ok::<_, Faults>(()));
+    let Replayed { next, stale } = replayed.expect("read");
+    assert_eq!((next, &stale), (31, &old));
     let mut journal = Journal::begin(directory.path(), LAYOUT, 31, segments).expect("begin");
     let groups = write(&mut journal, 3);
+    // Wherever the removal of the old ones was cut off.
+    for path in stale {
+        assert_eq!(
+            read(directory.path(), 30).expect("read"),
+            (groups.clone(), 34)
+        );
+        fs::remove_file(path).expect("remove");
+    }
     assert_eq!(read(directory.path(), 30).expect("read"), (groups, 34));
 }
 
@@ -335,4 +375,117 @@ fn files_are_let_go_of_while_others_are_begun() {
         }
         over.store(true, Ordering::Relaxed);
     });
+}
+
+/// Opens as the service does: replays, begins, and returns what was found with the journal and its files.
+fn open(directory: &Path, applied: GroupNumber) -> (Vec<(GroupNumber, Group)>, Journal, Segments) {
+    let segments = Segments::new(LAYOUT);
+    let mut found = Vec::new();
+    let replayed = replay(directory, applied, &segments, |number, changes| {
+        found.push((number, changes));
+        Ok::<_, Faults>(())
+    });
+    let Replayed { next, stale } = replayed.expect("replay");
+    assert_eq!(stale, Vec::<PathBuf>::new());
+    let journal = Journal::begin(directory, LAYOUT, next, segments.clone()).expect("begin");
+    (found, journal, segments)
+}
+
+/// Fills several files after the last open, lets go of what is applied at each step, and finds all the rest again.
+fn goes_on_for_several_files(directory: &Path, mut journal: Journal, segments: &Segments) {
+    // What is behind the journal lags by more than a file all the time.
+    const LAG: usize = 12;
+    let mut written = Vec::new();
+    for _ in 0..60 {
+        written.extend(write(&mut journal, 1));
+        let applied = written.len().saturating_sub(LAG);
+        let last = match applied {
+            0 => written[0].0 - 1,
+            applied => written[applied - 1].0,
+        };
+        segments.release(last).expect("release");
+        let files_before = files(directory);
+        let (found, next) = read(directory, last).expect("nothing that is needed was let go of");
+        assert_eq!(found, written[applied..]);
+        assert_eq!(next, written[written.len() - 1].0 + 1);
+        assert_eq!(files(directory), files_before);
+    }
+}
+
+#[test]
+fn a_file_without_a_group_is_taken_up_again_and_never_counted_as_full() {
+    let (directory, groups) = written(3);
+    for _ in 0..3 {
+        let (found, journal, _) = open(directory.path(), 0);
+        assert_eq!(found, groups);
+        drop(journal);
+    }
+    let (_, journal, segments) = open(directory.path(), 3);
+    goes_on_for_several_files(directory.path(), journal, &segments);
+}
+
+#[test]
+fn a_file_whose_first_group_is_torn_is_taken_up_again_and_never_counted_as_full() {
+    let (directory, groups) = written(3);
+    let (_, mut journal, _) = open(directory.path(), 3);
+    write(&mut journal, 1);
+    drop(journal);
+    let last = files(directory.path()).pop().expect("a file");
+    alter(&last, |bytes| {
+        let start = start_of(bytes, 0);
+        bytes[start + 60] ^= 1;
+    });
+    let (found, journal, segments) = open(directory.path(), 0);
+    assert_eq!(found, groups);
+    goes_on_for_several_files(directory.path(), journal, &segments);
+}
+
+/// Each life commits a little and dies: what is behind the journal may have lost more than two of these lives.
+#[test]
+fn of_short_files_as_many_are_kept_as_make_up_a_full_one() {
+    let directory = tempfile::tempdir().expect("directory");
+    let layout = Layout {
+        segment_bytes: 40 * 1_024,
+        ..LAYOUT
+    };
+    let bytes = |path: &PathBuf| fs::metadata(path).expect("a file").len();
+    for life in 0..30 {
+        let segments = Segments::new(layout);
+        let replayed = replay(
+            directory.path(),
+            life,
+            &segments,
+            |_, _| Ok::<_, Faults>(()),
+        );
+        let next = replayed.expect("replay").next;
+        assert_eq!(next, life + 1);
+        let mut journal =
+            Journal::begin(directory.path(), layout, next, segments.clone()).expect("begin");
+        segments.release(life).expect("release");
+        write(&mut journal, 1);
+        let mut full = files(directory.path());
+        full.pop();
+        let kept: u64 = full.iter().map(bytes).sum();
+        assert!(kept < 2 * layout.segment_bytes, "{kept} bytes are kept");
+        if life > 10 {
+            assert!(kept >= layout.segment_bytes, "{kept} bytes are kept");
+        }
+    }
+}
+
+/// What an earlier use of a file has left holds callers' texts. Any number of them may look like the beginning of a group of
+/// megabytes: none is worth a look at all that it says it has.
+#[test]
+fn no_text_passes_for_the_head_of_a_group() {
+    let begins = |bytes: &[u8]| frame::Head::read(bytes, &(1..=u64::MAX)).is_some();
+    let mut group = Vec::new();
+    frame::begin(&mut group);
+    frame::push(&mut group, b"k", Some(b"v"));
+    frame::seal(&mut group, 3, 7);
+    assert!(begins(&group));
+    // A text ends with a zero byte at the most, and what follows it in a record has few.
+    let text = b"TTJ1   \0a prompt that goes on for a while\0\0".repeat(100);
+    for at in 0..text.len() {
+        assert!(!begins(&text[at..]));
+    }
 }

@@ -4,7 +4,7 @@ use super::header::{HEADER_BYTES, Header};
 use super::segments::{self, Segments};
 use super::{GroupNumber, Layout, frame};
 use crate::engine::{Key, Value};
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use uuid::Uuid;
@@ -39,7 +39,7 @@ impl Journal {
         next: GroupNumber,
         segments: Segments,
     ) -> io::Result<Self> {
-        let current = Current::begin(directory, layout, next, None)?;
+        let current = Current::begin(directory, layout, next, &segments)?;
         let mut buffer = Vec::new();
         frame::begin(&mut buffer);
         Ok(Self {
@@ -68,10 +68,9 @@ impl Journal {
         let bytes = self.buffer.len() as u64;
         let empty = self.current.end == HEADER_BYTES as u64;
         if self.current.end + bytes > self.layout.segment_bytes && !empty {
-            let spare = Some(&self.segments);
-            let next = Current::begin(&self.directory, self.layout, number, spare)?;
+            let next = Current::begin(&self.directory, self.layout, number, &self.segments)?;
             let full = std::mem::replace(&mut self.current, next);
-            self.segments.add(full.path, number - 1);
+            self.segments.add(full.path, number - 1, full.length);
         }
         frame::seal(&mut self.buffer, number, self.current.salt);
         self.current.append(&self.buffer, self.layout.step_bytes)?;
@@ -93,17 +92,23 @@ impl Journal {
 }
 
 impl Current {
-    /// Makes a file, or takes the one again that `spare` has. Name and head are on the disk before any group is.
+    /// Makes a file, or takes the spare one again. Its head is on the disk before it gets its name, and both are before any
+    /// group is: so a file of that name whose head cannot be read has been damaged.
+    ///
+    /// One of that name that is there already has no group. It is written over in place: its head stands in two blocks, so
+    /// one of them is whole at any moment, the old one or the new.
     fn begin(
         directory: &Path,
         layout: Layout,
         first: GroupNumber,
-        spare: Option<&Segments>,
+        segments: &Segments,
     ) -> io::Result<Self> {
-        let path = segments::path(directory, first);
-        if let Some(spare) = spare {
-            spare.rename_spare(&path)?;
-        }
+        let name = segments::path(directory, first);
+        let path = if name.exists() {
+            name.clone()
+        } else {
+            segments.unnamed(directory)?
+        };
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -115,12 +120,15 @@ impl Current {
         let mut current = Self {
             length: file.metadata()?.len(),
             file,
-            path,
+            path: name,
             salt,
             end,
         };
         current.reach(end + 1, layout.step_bytes)?;
         current.file.sync_all()?;
+        if path != current.path {
+            fs::rename(path, &current.path)?;
+        }
         segments::sync_directory(directory)?;
         Ok(current)
     }

@@ -1,8 +1,8 @@
 //! The thread that gives sled what the journal holds, behind everybody's back.
 //!
-//! It waits until there is something worth a round, so that most of what changes quickly never reaches sled. Each step is one
-//! batch, one flush and one sync; the last one also says up to which group sled is complete, and nothing says so before it is
-//! on the disk. A crash in between is made good by applying the same groups again.
+//! It waits until there is something worth a round, so that most of what changes quickly never reaches sled. Each step ends with
+//! one flush and one sync; the last one says up to which group sled is complete, and nothing says so before it is on the disk.
+//! A crash in between is made good by applying the same groups again.
 
 use super::super::journal::{GroupNumber, Segments};
 use super::super::{EngineError, Key, Value};
@@ -17,9 +17,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes of one batch. sled writes about four times as much to its log (pages are rewritten as they grow), so a batch stays
-/// within one of its segments of 512 KiB: after a power cut sled notices a hole only in the last two segments.
-const MAX_BATCH_BYTES: usize = 96 * 1024;
+/// Bytes that sled is given before its log is synced. It writes about four times as much to that (pages are rewritten as they
+/// grow), so this stays within one of its segments of 512 KiB: after a power cut sled notices a hole only in the last two.
+const MAX_UNSYNCED_BYTES: usize = 96 * 1024;
 /// With so many bytes waiting, whoever writes has to wait as well.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
@@ -52,32 +52,43 @@ pub struct Applier {
 
 impl Applier {
     /// Returns once sled durably holds `changes`, and knows that it is complete up to `last`.
+    ///
+    /// The changes go in one by one, in the order of their keys, so that neighbours find their page in the processor's cache. A
+    /// batch of sled's would make them visible at once, which nobody needs (until all are in, readers find them in the overlay,
+    /// and after a crash the journal gives them again), would take them in the order of a hash table, and would keep readers
+    /// out for as long as it takes.
+    ///
+    /// `each_step` hears of each part that sled has, how many bytes it was.
     pub fn apply(
         &self,
         changes: &Changes,
         last: GroupNumber,
-        each_step: impl Fn(),
+        each_step: impl Fn(usize),
     ) -> Result<(), EngineError> {
-        let mut batch = ::sled::Batch::default();
-        let mut bytes = 0;
+        let mut unsynced = 0;
         for (key, value) in changes {
-            if bytes > MAX_BATCH_BYTES {
-                self.commit(std::mem::take(&mut batch))?;
-                each_step();
-                bytes = 0;
+            if unsynced > MAX_UNSYNCED_BYTES {
+                self.sync()?;
+                each_step(unsynced);
+                unsynced = 0;
             }
-            bytes += size(key, value.as_ref());
+            unsynced += size(key, value.as_ref());
             match value {
-                Some(value) => batch.insert(key.as_slice(), value.as_slice()),
-                None => batch.remove(key.as_slice()),
+                Some(value) => self.tree.insert(key, value.as_slice()),
+                None => self.tree.remove(key),
             }
+            .map_err(failed)?;
         }
-        batch.insert(APPLIED, &last.to_be_bytes());
-        self.commit(batch)
+        // Said only when it is true, whatever of an unsynced log a power cut leaves.
+        self.sync()?;
+        each_step(unsynced);
+        self.tree
+            .insert(APPLIED, &last.to_be_bytes())
+            .map_err(failed)?;
+        self.sync()
     }
 
-    fn commit(&self, batch: ::sled::Batch) -> Result<(), EngineError> {
-        self.tree.apply_batch(batch).map_err(failed)?;
+    fn sync(&self) -> Result<(), EngineError> {
         // sled's own flush hands the log to the kernel and no further.
         self.db.flush().map_err(failed)?;
         self.log_file
@@ -103,7 +114,7 @@ struct State {
     /// Bytes that the next round will take, and when the first of them came.
     waiting: usize,
     since: Option<Instant>,
-    /// Bytes of the round that is on its way.
+    /// Bytes of the round that is on its way and that sled does not hold yet.
     applying: usize,
     /// Nothing more comes.
     closing: bool,
@@ -176,6 +187,14 @@ impl Backlog {
         }
     }
 
+    /// sled holds so many bytes more of the round: whoever waits for room goes on at sled's pace, and not by leaps of a round.
+    fn step_ended(&self, bytes: usize) {
+        let mut state = self.state.lock();
+        state.applying = state.applying.saturating_sub(bytes);
+        drop(state);
+        self.changed.notify_all();
+    }
+
     fn round_ended(&self) {
         self.state.lock().applying = 0;
         self.changed.notify_all();
@@ -223,15 +242,42 @@ impl Work {
         while self.backlog.wait_for_round() && !self.failure.happened() {
             let (changes, last) = self.overlay.begin_apply();
             self.watchdog.begin();
-            let step = || self.watchdog.begin();
+            let step = |bytes| {
+                self.watchdog.begin();
+                self.backlog.step_ended(bytes);
+            };
             self.applier.apply(&changes, last, step)?;
-            self.watchdog.end();
             self.overlay.applied();
             self.backlog.round_ended();
+            // Letting go of files can hang as any other call can.
+            self.watchdog.begin();
             self.segments.release(last).map_err(|error| {
                 EngineError::Failed(format!("the journal: {}", explain(&error)))
             })?;
+            self.watchdog.end();
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round of tens of megabytes takes a slow disk many seconds. Commits go on with each part of it that sled has.
+    #[test]
+    fn who_waits_for_room_goes_on_when_sled_has_a_part_of_the_round() {
+        let backlog = Backlog::new(Rounds::default());
+        backlog.add(MAX_WAITING_BYTES);
+        assert!(backlog.wait_for_round());
+        backlog.add(1);
+        std::thread::scope(|scope| {
+            let waits = scope.spawn(|| backlog.wait_for_room());
+            backlog.step_ended(1);
+            waits.join().expect("there is room");
+        });
+        assert_eq!(backlog.bytes(), MAX_WAITING_BYTES);
+        backlog.round_ended();
+        assert_eq!(backlog.bytes(), 1);
     }
 }

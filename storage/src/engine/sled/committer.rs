@@ -4,6 +4,7 @@
 use super::super::journal::Journal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, wakes};
 use super::applier::{Backlog, size};
+use super::cuts::Cuts;
 use super::explain::explain;
 use super::failure::{Failure, Latch, OpensLatch};
 use super::overlay::Overlay;
@@ -59,6 +60,7 @@ impl Committer {
     pub fn start(
         journal: Journal,
         overlay: Arc<Overlay>,
+        cuts: Arc<Cuts>,
         backlog: Arc<Backlog>,
         failure: Arc<Failure>,
         options: &SledOptions,
@@ -78,6 +80,7 @@ impl Committer {
             journal,
             sync,
             overlay,
+            cuts,
             backlog,
             watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
             failure: Arc::clone(&failure),
@@ -171,6 +174,7 @@ struct Writer {
     journal: Journal,
     sync: SyncStep,
     overlay: Arc<Overlay>,
+    cuts: Arc<Cuts>,
     backlog: Arc<Backlog>,
     watchdog: Watchdog,
     failure: Arc<Failure>,
@@ -227,10 +231,13 @@ impl Writer {
         counters.syncs.fetch_add(1, Ordering::Relaxed);
         counters.commits_per_sync.add(commits.len() as u64);
         counters.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        let keys = commits.iter().flat_map(|commit| &commit.writes);
+        let kept = self.cuts.keep(keys.map(|(key, _)| key), &self.overlay);
         let changes = commits
             .iter_mut()
             .flat_map(|commit| std::mem::take(&mut commit.writes));
         self.overlay.show(group, changes);
+        drop(kept);
         self.backlog.add(bytes);
         Ok(())
     }

@@ -10,13 +10,16 @@
 
 mod applier;
 mod committer;
+mod cuts;
 mod explain;
 mod failure;
+mod looking;
 mod open;
 mod opening;
 mod overlay;
 mod watchdog;
 
+use super::cut::{Cut, CutError};
 use super::journal::Layout;
 use super::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value, oversized,
@@ -24,8 +27,10 @@ use super::{
 pub use applier::Rounds;
 use applier::{Backlog, Work};
 use committer::Committer;
+use cuts::{Cuts, SledCut};
 use explain::explain;
 use failure::{Failure, Latch, OpensLatch};
+use looking::Looked;
 use open::Opened;
 use overlay::{Overlay, merge};
 use std::fs::File;
@@ -38,6 +43,10 @@ use watchdog::Watchdog;
 
 /// Where sled's tree says up to which group of the journal it is complete. No record's key begins with a zero byte.
 const APPLIED: &[u8] = b"\0applied";
+/// The file of sled's log, which is also what a process locks.
+const LOG: &str = "db";
+/// How long to wait before the lock is tried once more.
+const LOCK_RETRY: Duration = Duration::from_millis(100);
 
 /// How an engine is opened.
 #[derive(Clone)]
@@ -78,14 +87,28 @@ pub struct SledEngine {
     /// There until the engine is dropped.
     tree: Option<::sled::Tree>,
     overlay: Arc<Overlay>,
+    cuts: Arc<Cuts>,
     committer: Committer,
     backlog: Arc<Backlog>,
     failure: Arc<Failure>,
     /// Open once the thread that gives sled its changes has ended, or hangs.
     applied: Arc<Latch>,
+    /// What is removed when the engine is dropped, where it is one that only looks.
+    looked: Option<Looked>,
 }
 
 impl SledEngine {
+    /// Opens a copy of what a directory holds, which nobody else may have meanwhile. Nothing in the directory is changed, and no
+    /// file in it gets another owner; what is committed goes the way of the copy. It is made in the system's directory for
+    /// temporary files, and takes as much room there as the store.
+    pub fn look(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
+        let looked = Looked::at(directory, options.lock_timeout)?;
+        let mut engine = Self::open(looked.path(), options)
+            .map_err(|error| looking::of_original(error, directory))?;
+        engine.looked = Some(looked);
+        Ok(engine)
+    }
+
     /// Opens or makes the directory. Blocks for as long as sled reads its log.
     pub fn open(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
         Self::open_with_sync(directory, options, Box::new(File::sync_data))
@@ -109,6 +132,7 @@ impl SledEngine {
         };
         let tree = applier.tree.clone();
         let overlay = Arc::new(Overlay::default());
+        let cuts = Arc::new(Cuts::default());
         let backlog = Arc::new(Backlog::new(options.rounds));
         let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
         let applied = Arc::new(Latch::default());
@@ -142,6 +166,7 @@ impl SledEngine {
         let committer = Committer::start(
             journal,
             Arc::clone(&overlay),
+            Arc::clone(&cuts),
             Arc::clone(&backlog),
             Arc::clone(&failure),
             &options,
@@ -150,10 +175,12 @@ impl SledEngine {
         Ok(Self {
             tree: Some(tree),
             overlay,
+            cuts,
             committer,
             backlog,
             failure,
             applied,
+            looked: None,
         })
     }
 
@@ -217,6 +244,12 @@ impl Engine for SledEngine {
             Some(error) => (commit.done)(Err(error)),
             None => self.committer.submit(commit),
         }
+    }
+
+    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
+        let tree = self.tree.clone().ok_or(EngineError::Stopped)?;
+        self.cuts.begin(tree)?;
+        Ok(Box::new(SledCut::new(self)))
     }
 
     fn stats(&self) -> EngineStats {

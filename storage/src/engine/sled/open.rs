@@ -1,24 +1,23 @@
 //! Opening a directory: one process, one format, nothing half-written in the way, and sled brought up to where the journal ends.
 
 use super::super::EngineError;
-use super::super::journal::{self, GroupNumber, Journal, Segments};
+use super::super::journal::{self, GroupNumber, Journal, Replayed, Segments};
 use super::applier::{Applier, size};
 use super::explain::explain;
 use super::opening::Steps;
 use super::overlay::Changes;
-use super::{APPLIED, SledOptions};
+use super::{APPLIED, LOCK_RETRY, LOG, SledOptions};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// What stands under [`FORMAT_KEY`]: what this version reads and writes.
 const FORMAT: &str = "tintype 2";
 /// The format before there was a journal. Its records are the same.
 const WITHOUT_JOURNAL: &str = "tintype 1";
 const FORMAT_KEY: &[u8] = b"format";
-const LOCK_RETRY: Duration = Duration::from_millis(100);
 
 /// The journal's files lie below sled's.
 const JOURNAL: &str = "journal";
@@ -56,6 +55,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
                 .map_err(|error| wrong(explain(&error)))?;
             fs::create_dir_all(&journal_directory)
                 .and_then(|()| File::open(directory)?.sync_all())
+                .and_then(|()| begin_first(&journal_directory, options))
                 .map_err(|error| wrong(explain(&error)))?;
             db.insert(FORMAT_KEY, FORMAT).map_err(super::failed)?;
         }
@@ -64,17 +64,23 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
         let log_file = OpenOptions::new()
             .read(true)
             .write(true)
-            .open(directory.join("db"))
+            .open(directory.join(LOG))
             .map_err(|error| wrong(explain(&error)))?;
         steps.begin();
         sync_directory(directory, outermost_new.as_deref())
             .map_err(|error| wrong(explain(&error)))?;
         let applier = Applier { db, tree, log_file };
         let segments = Segments::new(options.journal);
-        let next = catch_up(&applier, &journal_directory, &segments, directory, steps)?;
+        let of_journal = |error: io::Error| wrong(format!("its journal: {}", explain(&error)));
+        let Replayed { next, stale } =
+            catch_up(&applier, &journal_directory, &segments, directory, steps)?;
         steps.begin();
         let journal = Journal::begin(&journal_directory, options.journal, next, segments.clone())
-            .map_err(|error| wrong(format!("its journal: {}", explain(&error))))?;
+            .map_err(of_journal)?;
+        for path in stale {
+            fs::remove_file(path).map_err(of_journal)?;
+        }
+        segments.release(next - 1).map_err(of_journal)?;
         Ok(Opened {
             applier,
             journal,
@@ -84,25 +90,39 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
     opened.unwrap_or_else(|_| Err(wrong(damaged())))
 }
 
-/// Gives sled what only the journal has. Returns the number of the next group.
+/// Makes the journal's first file, unless an earlier first start has got so far.
+fn begin_first(journal: &Path, options: &SledOptions) -> io::Result<()> {
+    if journal::is_empty(journal)? {
+        Journal::begin(journal, options.journal, 1, Segments::new(options.journal))?;
+    }
+    Ok(())
+}
+
+/// Gives sled what only the journal has.
 fn catch_up(
     applier: &Applier,
     journal: &Path,
     segments: &Segments,
     directory: &Path,
     steps: &Steps,
-) -> Result<GroupNumber, EngineError> {
+) -> Result<Replayed, EngineError> {
     let applied = applier.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
         Some(Ok(number)) => GroupNumber::from_be_bytes(number),
         Some(Err(_)) => return Err(wrong(directory, damaged())),
         None => 0,
     };
+    if journal::is_empty(journal)
+        .map_err(|error| wrong(directory, format!("its journal: {}", explain(&error))))?
+    {
+        let gone = "its journal: there is no file in it; restore a backup";
+        return Err(wrong(directory, gone.into()));
+    }
     let (mut changes, mut bytes, mut last) = (Changes::new(), 0, applied);
     // A file of it is read as a whole.
     let read = |steps: &Steps| steps.begin_to_read(journal_bytes(journal));
     read(steps);
-    let next = journal::replay(journal, applied, segments, |group, writes| {
+    let replayed = journal::replay(journal, applied, segments, |group, writes| {
         bytes += writes
             .iter()
             .map(|(key, value)| size(key, value.as_ref()))
@@ -111,7 +131,7 @@ fn catch_up(
         last = group;
         if bytes > REPLAY_BYTES {
             applier
-                .apply(&std::mem::take(&mut changes), last, || steps.begin())
+                .apply(&std::mem::take(&mut changes), last, |_| steps.begin())
                 .map_err(Stopped::Engine)?;
             bytes = 0;
             read(steps);
@@ -127,9 +147,9 @@ fn catch_up(
     })?;
     if !changes.is_empty() {
         steps.begin();
-        applier.apply(&changes, last, || steps.begin())?;
+        applier.apply(&changes, last, |_| steps.begin())?;
     }
-    Ok(next)
+    Ok(replayed)
 }
 
 fn journal_bytes(journal: &Path) -> u64 {
@@ -177,7 +197,7 @@ fn open_sled(
         .use_compression(false)
         .mode(::sled::Mode::HighThroughput);
     loop {
-        let log = fs::metadata(directory.join("db")).map_or(0, |it| it.len());
+        let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
         steps.begin_to_read(log);
         let ours = remove_half_snapshots(directory).map_err(|error| wrong(explain(&error)))?;
         if ours {
@@ -245,7 +265,7 @@ fn remove_half_snapshots(directory: &Path) -> io::Result<bool> {
         .create(true)
         .truncate(false)
         .write(true)
-        .open(directory.join("db"))?;
+        .open(directory.join(LOG))?;
     match log.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(false),
@@ -299,7 +319,7 @@ fn sync_directory(directory: &Path, outermost_new: Option<&Path>) -> io::Result<
 /// Without a journal no start has ever got through, so nothing was ever answered from here. A log of some size speaks
 /// against that: then the journal was taken away.
 fn damaged_at(directory: &Path) -> String {
-    let log = fs::metadata(directory.join("db")).map_or(0, |it| it.len());
+    let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
     if directory.join(JOURNAL).exists() || log > FIRST_START_BYTES {
         return damaged();
     }

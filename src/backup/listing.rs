@@ -1,0 +1,165 @@
+//! Which objects a record names, and the list of them that a backup keeps, in the order of the records.
+
+use crate::images::Written;
+use anyhow::{Context as _, bail};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufRead as _, BufReader, Read as _};
+use tintype_storage::domain::job::{Brief, Job, JobState};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::export::Entry;
+use tintype_storage::store::{StoreError, decode};
+
+const MAX_LINE_BYTES: u64 = 64 * 1024;
+
+/// A line of the list.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Listed {
+    /// The key of the record that names it, in hexadecimal.
+    pub record: String,
+    /// Its key in the object store.
+    pub key: String,
+    /// Its length.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Its SHA-256, in hexadecimal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sha256: Option<String>,
+    /// Why it is not part of the backup.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_out: Option<LeftOut>,
+}
+
+/// Why an object is not part of a backup.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeftOut {
+    /// Its time was over, and retention has removed it.
+    Expired,
+    /// It was not there, though it should have been.
+    Missing,
+}
+
+impl Listed {
+    /// What is to be found, where it is part of the backup.
+    pub fn written(&self) -> Option<Written> {
+        Some(Written {
+            bytes: self.bytes?,
+            sha256: self.sha256.clone()?,
+        })
+    }
+}
+
+/// An object that a record names.
+#[derive(Clone, Debug)]
+pub struct Named {
+    /// The key of the record, in hexadecimal.
+    pub record: String,
+    /// Its key in the object store.
+    pub key: String,
+    /// When the job ended, if it has: what ended long ago may have been removed.
+    pub ended: Option<Timestamp>,
+}
+
+/// The objects that a record names. Inputs are needed by live jobs only: they are removed when a job ends.
+///
+/// # Errors
+/// The record is damaged.
+pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
+    if !matches!(entry.kind, "live_job" | "ended_job") {
+        return Ok(Vec::new());
+    }
+    let job: Job = decode(&entry.value)?;
+    let mut keys = Vec::new();
+    if let Brief::Stored(key) = &job.brief {
+        keys.push(key.clone());
+    }
+    match &job.state {
+        JobState::Queued | JobState::Processing { .. } => {
+            keys.extend(job.inputs.iter().map(|input| input.key.clone()));
+        }
+        JobState::Done { image, .. } => keys.push(image.key.clone()),
+        JobState::Failed { .. } => {}
+    }
+    let named = |key| Named {
+        record: hex::encode(&entry.key),
+        key,
+        ended: job.state.finished_at(),
+    };
+    Ok(keys.into_iter().map(named).collect())
+}
+
+/// Reads a list, asked for in the order of the records.
+pub struct List {
+    lines: BufReader<File>,
+    number: u64,
+    /// Lines of the record that was asked for last, and the one behind them.
+    ahead: VecDeque<Listed>,
+}
+
+impl List {
+    /// A list from its beginning.
+    pub fn new(file: File) -> Self {
+        Self {
+            lines: BufReader::new(file),
+            number: 0,
+            ahead: VecDeque::new(),
+        }
+    }
+
+    /// The next line.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(&mut self) -> anyhow::Result<Option<Listed>> {
+        if let Some(listed) = self.ahead.pop_front() {
+            return Ok(Some(listed));
+        }
+        let mut line = Vec::new();
+        let read = (&mut self.lines)
+            .take(MAX_LINE_BYTES)
+            .read_until(b'\n', &mut line)?;
+        if read == 0 {
+            return Ok(None);
+        }
+        self.number += 1;
+        let listed = serde_json::from_slice(&line);
+        Ok(Some(listed.with_context(|| {
+            format!("line {} of the list of pictures", self.number)
+        })?))
+    }
+
+    /// The line of an object, if there is one. Records are asked for in their order; those before are passed over.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn find(&mut self, object: &Named) -> anyhow::Result<Option<Listed>> {
+        loop {
+            let Some(listed) = self.read()? else {
+                return Ok(None);
+            };
+            if listed.record > object.record {
+                self.ahead.push_front(listed);
+                return Ok(None);
+            }
+            if listed.record == object.record && listed.key == object.key {
+                return Ok(Some(listed));
+            }
+        }
+    }
+
+    /// The next line, which is to be that of this object.
+    ///
+    /// # Errors
+    /// It is that of another one: the list does not belong to these records.
+    pub fn expect(&mut self, object: &Named) -> anyhow::Result<()> {
+        match self.read()? {
+            Some(listed) if listed.record == object.record && listed.key == object.key => Ok(()),
+            _ => bail!(
+                "{} is named by a record, but not in the list of pictures",
+                object.key
+            ),
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Makes a backup out of records that were read as of one moment.
+
+use super::depot::{Depot, path, picture_path};
+use super::keys;
+use super::listing::{LeftOut, List, Listed, Named, named};
+use super::manifest::{Manifest, Part, Pictures};
+use crate::images::{Images, ImagesError, media_type};
+use anyhow::Context as _;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, TryStreamExt as _, stream};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::export::Reader;
+
+/// Objects that are copied side by side.
+const AT_A_TIME: usize = 4;
+
+/// What is to be backed up.
+pub struct Order<'a> {
+    /// Where the key files are; `None` leaves them out.
+    pub data_dir: Option<&'a Path>,
+    /// The service's objects; `None` leaves them out.
+    pub images: Option<&'a Images>,
+    /// Results of jobs that ended before this may have been removed.
+    pub kept_since: Timestamp,
+    /// An export, whole.
+    pub records: &'a File,
+    /// The moment that it shows.
+    pub taken_at: Timestamp,
+    /// Was the service running?
+    pub running: bool,
+    /// Hears how far it is.
+    pub say: &'a dyn Fn(String),
+}
+
+/// Writes a backup. When this returns, it is complete and durable; what fails before leaves nothing that counts as one.
+///
+/// # Errors
+/// Something cannot be read or written.
+pub async fn take(order: &Order<'_>, depot: &Depot) -> anyhow::Result<Manifest> {
+    let id = format!(
+        "{}-{:08x}",
+        order.taken_at.to_datetime().format("%Y%m%dT%H%M%S%3fZ"),
+        rand::random::<u32>()
+    );
+    let outcome = write(order, depot, &id).await;
+    if outcome.is_err() {
+        depot.forget(&id).await;
+    }
+    outcome.context("the backup was given up, and counts for nothing")
+}
+
+async fn write(order: &Order<'_>, depot: &Depot, id: &str) -> anyhow::Result<Manifest> {
+    let (pictures, record_count) = pictures(order, depot, id).await?;
+    (order.say)("writing the records".into());
+    let written = depot.put_file(id, "records.jsonl", order.records).await?;
+    let records = Part::new("records.jsonl", written);
+    let taken_at = order.taken_at.to_string();
+    let mut manifest = Manifest::new(id.to_owned(), taken_at, records, record_count);
+    manifest.running = order.running;
+    manifest.pictures = pictures;
+    if let Some(data_dir) = order.data_dir {
+        manifest.keys = Some(keys::copy_in(data_dir, depot, id).await?);
+    }
+    let text = serde_json::to_vec_pretty(&manifest)?;
+    let key = path(id, "manifest.json");
+    depot
+        .images
+        .put(&key, Bytes::from(text), "application/json")
+        .await?;
+    Ok(manifest)
+}
+
+/// Copies the objects that the records name, and writes the list of them. Says how many records there are.
+async fn pictures(
+    order: &Order<'_>,
+    depot: &Depot,
+    id: &str,
+) -> anyhow::Result<(Option<Pictures>, u64)> {
+    let mut file = order.records.try_clone()?;
+    file.seek(SeekFrom::Start(0))?;
+    let mut reader = Reader::new(BufReader::new(file))?;
+    let Some(images) = order.images else {
+        while reader.read()?.is_some() {}
+        return Ok((None, reader.summary().map_or(0, |it| it.records)));
+    };
+    let mut earlier = earlier(depot).await?;
+    let mut waiting: VecDeque<(Named, Option<Listed>)> = VecDeque::new();
+    // Each object with what the backup before says of it, in the order of the records.
+    let mut next = || -> anyhow::Result<Option<(Named, Option<Listed>)>> {
+        while waiting.is_empty() {
+            let Some(entry) = reader.read()? else {
+                return Ok(None);
+            };
+            for object in named(&entry)? {
+                let known = match &mut earlier {
+                    Some(list) => list.find(&object)?,
+                    None => None,
+                };
+                waiting.push_back((object, known));
+            }
+        }
+        Ok(waiting.pop_front())
+    };
+    let mut list = tempfile::tempfile_in(passing(depot))?;
+    let mut lines = BufWriter::new(list.try_clone()?);
+    let mut totals = Totals::default();
+    let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
+        .map(|object| async {
+            let (object, known) = object?;
+            copy(images, depot, order.kept_since, object, known).await
+        })
+        .buffered(AT_A_TIME);
+    while let Some((listed, copied)) = copies.try_next().await? {
+        totals.add(&listed, copied);
+        if copied {
+            (order.say)(format!("{} pictures copied", totals.copied));
+        }
+        serde_json::to_writer(&mut lines, &listed)?;
+        lines.write_all(b"\n")?;
+    }
+    drop(copies);
+    lines.flush()?;
+    list.seek(SeekFrom::Start(0))?;
+    let written = depot.put_file(id, "pictures.jsonl", &list).await?;
+    let records = reader.summary().map_or(0, |it| it.records);
+    let pictures = Pictures {
+        list: Part::new("pictures.jsonl", written),
+        count: totals.count,
+        bytes: totals.bytes,
+        copied: totals.copied,
+        expired: totals.expired,
+        missing: totals.missing,
+    };
+    Ok((Some(pictures), records))
+}
+
+#[derive(Default)]
+struct Totals {
+    count: u64,
+    bytes: u64,
+    copied: u64,
+    expired: u64,
+    missing: u64,
+}
+
+impl Totals {
+    fn add(&mut self, listed: &Listed, copied: bool) {
+        self.copied += u64::from(copied);
+        match listed.left_out {
+            None => {
+                self.count += 1;
+                self.bytes += listed.bytes.unwrap_or(0);
+            }
+            Some(LeftOut::Expired) => self.expired += 1,
+            Some(LeftOut::Missing) => self.missing += 1,
+        }
+    }
+}
+
+/// The list of the newest backup that is there, if it has one.
+async fn earlier(depot: &Depot) -> anyhow::Result<Option<List>> {
+    if depot.ids().await?.is_empty() {
+        return Ok(None);
+    }
+    let newest = depot.manifest(None).await?;
+    let Some(pictures) = newest.pictures else {
+        return Ok(None);
+    };
+    let mut file = tempfile::tempfile_in(passing(depot))?;
+    let part = &pictures.list;
+    depot
+        .fetch(&newest.id, &part.name, &part.written(), &mut file)
+        .await?;
+    Ok(Some(List::new(file)))
+}
+
+/// Where files lie that have no name, and are gone when the program ends.
+fn passing(depot: &Depot) -> PathBuf {
+    depot
+        .directory()
+        .map_or_else(std::env::temp_dir, Path::to_owned)
+}
+
+/// Copies one object, unless it is there already. Says whether it was copied.
+async fn copy(
+    images: &Images,
+    depot: &Depot,
+    kept_since: Timestamp,
+    object: Named,
+    known: Option<Listed>,
+) -> anyhow::Result<(Listed, bool)> {
+    let to = picture_path(&object.key);
+    if let Some(known) = known
+        && let Some(written) = known.written()
+        && depot
+            .images
+            .head(&to)
+            .await
+            .is_ok_and(|it| it.size == written.bytes)
+    {
+        return Ok((known, false));
+    }
+    let mut listed = Listed {
+        record: object.record,
+        key: object.key,
+        bytes: None,
+        sha256: None,
+        left_out: None,
+    };
+    let chunks = match images.chunks(&listed.key).await {
+        Ok(chunks) => chunks.map_err(anyhow::Error::new),
+        Err(ImagesError::NotFound { .. }) => {
+            let expired = object.ended.is_some_and(|at| at < kept_since);
+            listed.left_out = Some(match expired {
+                true => LeftOut::Expired,
+                false => LeftOut::Missing,
+            });
+            return Ok((listed, false));
+        }
+        Err(error) => return Err(error.into()),
+    };
+    let kind = media_type(&listed.key);
+    let written = depot.images.put_stream(&to, kind, chunks).await?;
+    listed.bytes = Some(written.bytes);
+    listed.sha256 = Some(written.sha256);
+    Ok((listed, true))
+}

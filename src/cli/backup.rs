@@ -1,0 +1,107 @@
+//! `tintype backup`: a consistent copy of the service, running or not.
+
+use super::operator_access::Access;
+use super::output::print_json;
+use super::{private, progress, records, verify};
+use crate::app;
+use crate::backup::{Depot, Manifest, Order, take};
+use clap::Args;
+use serde_json::to_value;
+use std::path::Path;
+use std::process::ExitCode;
+
+/// Options of `backup`.
+#[derive(Args)]
+pub struct Arguments {
+    /// Where backups are kept: a directory, or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix.
+    #[arg(value_name = "PLACE")]
+    place: String,
+    /// Leave the pictures out, as for a bucket that is kept safe by itself.
+    #[arg(long)]
+    without_pictures: bool,
+    /// Leave the key files of the data directory out, to be kept apart.
+    #[arg(long)]
+    without_keys: bool,
+    /// Print the manifest of the backup as JSON.
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    access: Access,
+}
+
+/// Makes a backup and says what is in it.
+pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
+    private::make_private();
+    let config = arguments.access.config()?;
+    let data_dir = &config.storage.data_dir;
+    let progress = progress::line("reading the records");
+    let say = |words: String| progress.set_message(words);
+    let manifest = actix_web::rt::System::new().block_on(async {
+        let depot = Depot::open(&arguments.place)?;
+        let passing = depot
+            .directory()
+            .map_or_else(std::env::temp_dir, Path::to_owned);
+        let records = records::of_data_dir(&config, &arguments.access, &passing, &say).await?;
+        let images = match arguments.without_pictures {
+            true => None,
+            false => Some(app::open_images(&config, &config.public_url())?),
+        };
+        let order = Order {
+            data_dir: (!arguments.without_keys).then_some(data_dir.as_path()),
+            images: images.as_ref(),
+            kept_since: verify::kept_since(config.results.retention_days),
+            records: &records.file,
+            taken_at: records.taken_at,
+            running: records.running,
+            say: &say,
+        };
+        take(&order, &depot).await
+    })?;
+    progress.finish_and_clear();
+    if arguments.json {
+        print_json(&to_value(&manifest)?)?;
+    } else {
+        tell(&manifest, &arguments.place);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn tell(manifest: &Manifest, place: &str) {
+    println!(
+        "backup {} is complete in {place}: {} records as of {}",
+        manifest.id, manifest.record_count, manifest.taken_at
+    );
+    match &manifest.pictures {
+        Some(it) => {
+            println!(
+                "pictures: {} ({} bytes), of which {} were copied now",
+                it.count, it.bytes, it.copied
+            );
+            if it.expired > 0 {
+                println!(
+                    "left out: {} pictures that retention had removed",
+                    it.expired
+                );
+            }
+            if it.missing > 0 {
+                println!(
+                    "MISSING: {} pictures that the records name are not in the object store; `tintype verify` of the stopped service names them",
+                    it.missing
+                );
+            }
+        }
+        None => println!("left out: the pictures"),
+    }
+    match &manifest.keys {
+        Some(keys) => println!(
+            "key files: {}; whoever has this backup can act as the service and its operator",
+            keys.iter()
+                .map(|it| it.name.as_str())
+                .collect::<Vec<_>>()
+                .join(", ")
+        ),
+        None => println!(
+            "left out: the key files; without secrets-key no webhook can be signed after a restore"
+        ),
+    }
+}

@@ -1,0 +1,192 @@
+//! `tintype person ...`: who signs in to the panel of a running server for an account.
+
+use super::common::{Common, block_on, or_dash};
+use super::operator::{Operator, read};
+use super::output::{facts, print, print_json};
+use clap::{Args, Subcommand};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use std::process::ExitCode;
+use tintype_storage::domain::person::PersonId;
+
+/// What to do with people.
+#[derive(Subcommand)]
+pub enum Command {
+    /// List the people of an account, oldest first.
+    List(List),
+    /// Invite somebody; prints the link with which they choose a password, once.
+    Invite(Invite),
+    /// Show a person.
+    Show(One),
+    /// Change what a person may do.
+    Change(Change),
+    /// Give a person a new link, for a password that was forgotten or is known to others.
+    Link(Link),
+    /// Sign a person out wherever they are.
+    SignOut(One),
+    /// Remove a person; they are signed out at once.
+    Rm(One),
+}
+
+/// Options of `person list`.
+#[derive(Args)]
+pub struct List {
+    /// Whose people, by id or name [default: the only account].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `person invite`.
+#[derive(Args)]
+pub struct Invite {
+    /// What they sign in with.
+    email: String,
+    /// An owner may change things, a viewer looks.
+    #[arg(long, value_parser = ["owner", "viewer"])]
+    role: String,
+    /// For which account, by id or name [default: the only one].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of what is done with one person.
+#[derive(Args)]
+pub struct One {
+    /// The person's id.
+    id: PersonId,
+    /// Of which account, by id or name [default: the only one].
+    #[arg(long, value_name = "ID_OR_NAME")]
+    account: Option<String>,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `person change`.
+#[derive(Args)]
+pub struct Change {
+    #[command(flatten)]
+    one: One,
+    /// An owner may change things, a viewer looks.
+    #[arg(long, value_parser = ["owner", "viewer"])]
+    role: String,
+}
+
+/// Options of `person link`.
+#[derive(Args)]
+pub struct Link {
+    #[command(flatten)]
+    one: One,
+    /// End the password that they have, and all of their sessions, at once.
+    #[arg(long)]
+    revoke: bool,
+}
+
+#[derive(Deserialize)]
+struct Person {
+    person_id: String,
+    account_id: String,
+    email: String,
+    role: String,
+    status: String,
+    invitation_expires_at: Option<String>,
+    invitation_url: Option<String>,
+    created_at: String,
+}
+
+/// Does it.
+pub fn run(command: Command) -> anyhow::Result<ExitCode> {
+    block_on(async {
+        match command {
+            Command::List(arguments) => list(arguments).await,
+            Command::Invite(arguments) => invite(arguments).await,
+            Command::Show(one) => {
+                let (operator, path) = one.open().await?;
+                one.common.show(operator.get(&path).await?, shown)
+            }
+            Command::Change(Change { one, role }) => {
+                let (operator, path) = one.open().await?;
+                let answer = operator.patch(&path, json!({"role": role})).await?;
+                one.common.show(answer, shown)
+            }
+            Command::Link(Link { one, revoke }) => {
+                let (operator, path) = one.open().await?;
+                let path = format!("{path}/invitation");
+                let body = json!({"revoke": revoke});
+                let answer = operator.post(&path, Some(body)).await?;
+                one.common.show(answer, shown)
+            }
+            Command::SignOut(one) => {
+                let (operator, path) = one.open().await?;
+                let answer = operator.delete(&format!("{path}/sessions")).await?;
+                one.done(&answer, "signed out")
+            }
+            Command::Rm(one) => {
+                let (operator, path) = one.open().await?;
+                let answer = operator.delete(&path).await?;
+                one.done(&answer, "removed")
+            }
+        }
+    })
+}
+
+impl One {
+    /// The server, and the person's path.
+    async fn open(&self) -> anyhow::Result<(Operator, String)> {
+        let operator = self.common.operator()?;
+        let account = operator.account(self.account.as_deref()).await?.account_id;
+        let path = format!("/accounts/{account}/people/{}", self.id);
+        Ok((operator, path))
+    }
+
+    fn done(&self, answer: &Value, what: &str) -> anyhow::Result<()> {
+        if self.common.json {
+            return print_json(answer);
+        }
+        print(&format!("{what} {}\n", self.id))
+    }
+}
+
+async fn list(List { account, common }: List) -> anyhow::Result<()> {
+    let operator = common.operator()?;
+    let account = operator.account(account.as_deref()).await?.account_id;
+    let path = format!("/accounts/{account}/people");
+    let heads = ["PERSON", "CREATED", "ROLE", "STATUS", "LINK UNTIL", "EMAIL"];
+    common.show_list(operator.whole(&path).await?, &heads, |value| {
+        let it: Person = read(value)?;
+        Ok(vec![
+            it.person_id,
+            it.created_at,
+            it.role,
+            it.status,
+            or_dash(it.invitation_expires_at),
+            it.email,
+        ])
+    })
+}
+
+async fn invite(arguments: Invite) -> anyhow::Result<()> {
+    let operator = arguments.common.operator()?;
+    let account = operator.account(arguments.account.as_deref()).await?;
+    let path = format!("/accounts/{}/people", account.account_id);
+    let body = json!({"email": arguments.email, "role": arguments.role});
+    let answer = operator.post(&path, Some(body)).await?;
+    arguments.common.show(answer, shown)
+}
+
+fn shown(answer: Value) -> anyhow::Result<String> {
+    let it: Person = read(answer)?;
+    Ok(facts(&[
+        ("person", Some(&it.person_id)),
+        ("account", Some(&it.account_id)),
+        ("email", Some(&it.email)),
+        ("role", Some(&it.role)),
+        ("status", Some(&it.status)),
+        ("link", it.invitation_url.as_deref()),
+        ("link until", it.invitation_expires_at.as_deref()),
+        ("created", Some(&it.created_at)),
+    ]))
+}

@@ -1,0 +1,9 @@
+//! What backups, exports and what is made of them hold is for the owner alone.
+
+use rustix::fs::Mode;
+use rustix::process::umask;
+
+/// From here on every file that this process makes is readable by its owner alone, and every directory too.
+pub fn make_private() {
+    umask(Mode::from_raw_mode(0o077));
+}

@@ -1,0 +1,51 @@
+//! `tintype verify --backup`: everything of a backup is read, compared and audited, as a restore does.
+
+use super::{private, progress};
+use crate::app;
+use crate::backup::{Depot, unpack};
+use std::process::ExitCode;
+
+/// Prints what was checked and what is wrong; exit 1 when something is.
+pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
+    private::make_private();
+    let progress = progress::line("reading the manifest");
+    let say = |words: String| progress.set_message(words);
+    let passing = tempfile::tempdir()?;
+    let (manifest, unpacked) = actix_web::rt::System::new().block_on(async {
+        let depot = Depot::open_existing(place)?;
+        let manifest = depot.manifest(id).await?;
+        let engine = app::open_passing_engine(&passing.path().join("store"))?;
+        let unpacked = unpack(
+            &depot,
+            &manifest,
+            engine.clone(),
+            passing.path(),
+            None,
+            &say,
+        )
+        .await;
+        engine.close();
+        anyhow::Ok((manifest, unpacked?))
+    })?;
+    progress.finish_and_clear();
+    println!(
+        "backup {} of {}: {} records, {} pictures, {} key files",
+        manifest.id,
+        manifest.taken_at,
+        unpacked.loaded.summary.records,
+        unpacked.pictures,
+        manifest.keys.iter().flatten().count()
+    );
+    let missing = unpacked
+        .missing
+        .iter()
+        .map(|key| format!("{key} is named by a job and was not there when the backup was made"));
+    let faults: Vec<String> = unpacked.report.faults.into_iter().chain(missing).collect();
+    if faults.is_empty() {
+        println!("it is whole, and all invariants hold");
+        return Ok(ExitCode::SUCCESS);
+    }
+    faults.iter().for_each(|fault| println!("FAULT {fault}"));
+    println!("{} faults", faults.len());
+    Ok(ExitCode::FAILURE)
+}

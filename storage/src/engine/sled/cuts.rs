@@ -1,0 +1,205 @@
+//! A cut through a store that is being written to: what a commit is about to change is put aside first, for as long as the
+//! reader has not passed it.
+//!
+//! Neither sled nor the overlay keeps earlier values. Holding sled's changes back instead would have stopped the writers where
+//! the reader is slow. Here they go on at their speed, and what is put aside is the few keys that change ahead of the reader;
+//! should these ever be too many, it is the cut that is given up.
+
+use super::super::cut::{Cut, CutError};
+use super::super::{Direction, Engine as _, Key, KeyRange, Value};
+use super::SledEngine;
+use super::applier::size;
+use super::overlay::{Changes, Overlay, merge};
+use parking_lot::{Mutex, MutexGuard};
+use std::convert::Infallible;
+use std::ops::Bound;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+/// Bytes that are put aside at the most.
+const MAX_KEPT_BYTES: usize = 128 << 20;
+/// What an entry takes beside its key and its value, roughly.
+const ENTRY_BYTES: usize = 64;
+
+/// The cut that is being read, if one is.
+#[derive(Default)]
+pub struct Cuts {
+    state: Mutex<Option<Kept>>,
+}
+
+/// What a cut still needs.
+pub struct Kept {
+    tree: ::sled::Tree,
+    /// The reader has all keys up to this one.
+    passed: Option<Key>,
+    /// What stood under keys above it before they were changed.
+    before: Changes,
+    bytes: usize,
+    /// The reader has all.
+    done: bool,
+    /// It cannot be read to its end any more.
+    fault: Option<CutError>,
+}
+
+impl Cuts {
+    /// From here on nothing that is on the disk gets lost.
+    pub fn begin(&self, tree: ::sled::Tree) -> Result<(), CutError> {
+        let mut state = self.state.lock();
+        if state.is_some() {
+            return Err(CutError::UnderWay);
+        }
+        *state = Some(Kept {
+            tree,
+            passed: None,
+            before: Changes::new(),
+            bytes: 0,
+            done: false,
+            fault: None,
+        });
+        Ok(())
+    }
+
+    /// Puts aside what stands under these keys. No cut begins, and none goes on, before the changes are shown: what is
+    /// returned is to be held until then.
+    pub fn keep<'a>(
+        &self,
+        keys: impl Iterator<Item = &'a Key>,
+        overlay: &Overlay,
+    ) -> MutexGuard<'_, Option<Kept>> {
+        let mut state = self.state.lock();
+        if let Some(kept) = &mut *state {
+            keys.for_each(|key| kept.keep(key, overlay));
+        }
+        state
+    }
+
+    /// The reader has read up to and including `last`, or to the end. Gives what was put aside of that part.
+    fn pass(&self, last: Option<&Key>) -> Result<Changes, CutError> {
+        let mut state = self.state.lock();
+        let Some(kept) = &mut *state else {
+            return Err(CutError::Unable);
+        };
+        if let Some(fault) = &kept.fault {
+            return Err(fault.clone());
+        }
+        let Some(last) = last else {
+            kept.done = true;
+            return Ok(std::mem::take(&mut kept.before));
+        };
+        let above = (Bound::Excluded(last.clone()), Bound::Unbounded);
+        let above = above_of(&mut kept.before, above);
+        let passed = std::mem::replace(&mut kept.before, above);
+        let freed: usize = passed.iter().map(weight).sum();
+        kept.bytes = kept.bytes.saturating_sub(freed);
+        kept.passed = Some(last.clone());
+        Ok(passed)
+    }
+
+    fn end(&self) {
+        let ended = self.state.lock().take();
+        // Freed without the lock: it may be large.
+        drop(ended);
+    }
+}
+
+fn above_of(changes: &mut Changes, range: (Bound<Key>, Bound<Key>)) -> Changes {
+    match changes.range(range).next() {
+        Some((first, _)) => {
+            let first = first.clone();
+            changes.split_off(&first)
+        }
+        None => Changes::new(),
+    }
+}
+
+fn weight((key, value): (&Key, &Option<Value>)) -> usize {
+    size(key, value.as_ref()) + ENTRY_BYTES
+}
+
+impl Kept {
+    fn keep(&mut self, key: &Key, overlay: &Overlay) {
+        let is_passed = self.passed.as_ref().is_some_and(|passed| key <= passed);
+        let is_needed = !self.done && self.fault.is_none() && !is_passed;
+        if !is_needed || self.before.contains_key(key) {
+            return;
+        }
+        // The overlay first, as it demands. A read that fails ends the cut and not the engine: the next reader will tell.
+        let value = overlay.get(key).map_or_else(|| self.stored(key), Ok);
+        match value {
+            Ok(value) => {
+                self.bytes += weight((key, &value));
+                self.before.insert(key.clone(), value);
+            }
+            Err(fault) => self.give_up(fault),
+        }
+        if self.bytes > MAX_KEPT_BYTES {
+            self.give_up(CutError::Overrun(MAX_KEPT_BYTES));
+        }
+    }
+
+    fn stored(&self, key: &Key) -> Result<Option<Value>, CutError> {
+        let read = catch_unwind(AssertUnwindSafe(|| self.tree.get(key)));
+        let read = read.unwrap_or_else(|_| {
+            Err(::sled::Error::Unsupported(
+                "a record cannot be read: the store is damaged".into(),
+            ))
+        });
+        let value = read.map_err(super::failed)?;
+        Ok(value.map(|value| value.to_vec()))
+    }
+
+    fn give_up(&mut self, fault: CutError) {
+        self.fault.get_or_insert(fault);
+        self.before = Changes::new();
+        self.bytes = 0;
+    }
+}
+
+/// The reader of a cut.
+pub struct SledCut {
+    engine: Arc<SledEngine>,
+    passed: Option<Key>,
+    ended: bool,
+}
+
+impl SledCut {
+    /// Reads the cut that the engine has just begun.
+    pub fn new(engine: Arc<SledEngine>) -> Self {
+        Self {
+            engine,
+            passed: None,
+            ended: false,
+        }
+    }
+}
+
+impl Cut for SledCut {
+    fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, CutError> {
+        while !self.ended {
+            let range = KeyRange::prefix(b"");
+            let range = match &self.passed {
+                Some(passed) => range.above(passed.clone()),
+                None => range,
+            };
+            let pairs = self.engine.scan(&range, Direction::Rising, limit)?;
+            // What is put aside within this part lies over what stands there by now; it may also add to it.
+            let last = pairs.last().map(|(key, _)| key.clone());
+            self.ended = pairs.len() < limit;
+            let last = last.filter(|_| !self.ended);
+            let before = self.engine.cuts.pass(last.as_ref())?;
+            self.passed = last;
+            let pairs = pairs.into_iter().map(Ok::<_, Infallible>);
+            let Ok(found) = merge(pairs, before, Direction::Rising, usize::MAX);
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        Ok(Vec::new())
+    }
+}
+
+impl Drop for SledCut {
+    fn drop(&mut self) {
+        self.engine.cuts.end();
+    }
+}

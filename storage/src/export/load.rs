@@ -1,0 +1,62 @@
+//! Takes an export into an empty store.
+
+use super::ReadError;
+use super::read::{Entry, Reader, Summary};
+use crate::engine::{Direction, Engine, KeyRange, commit_and_wait};
+use std::io::BufRead;
+
+/// Bytes of one commit.
+const COMMIT_BYTES: usize = 256 * 1024;
+
+/// What was taken in.
+#[derive(Clone, Copy, Debug)]
+pub struct Loaded {
+    /// Of the export.
+    pub summary: Summary,
+    /// Jobs that will be run.
+    pub live_jobs: u64,
+    /// Deliveries that will be attempted.
+    pub pending_deliveries: u64,
+}
+
+/// Reads an export to its end and commits its records, `each` of which is shown before.
+///
+/// What is found wrong late leaves the records before it in the store: whoever calls sees to it that nobody takes such a store
+/// for a whole one.
+///
+/// # Errors
+/// See [`ReadError`].
+pub fn load(
+    engine: &dyn Engine,
+    source: impl BufRead,
+    mut each: impl FnMut(&Entry),
+) -> Result<Loaded, ReadError> {
+    let held = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1)?;
+    if !held.is_empty() {
+        return Err(ReadError::NotEmpty);
+    }
+    let mut reader = Reader::new(source)?;
+    let (mut writes, mut bytes) = (Vec::new(), 0);
+    let (mut live_jobs, mut pending_deliveries) = (0, 0);
+    while let Some(entry) = reader.read()? {
+        each(&entry);
+        live_jobs += u64::from(entry.kind == "live_job");
+        pending_deliveries += u64::from(entry.kind == "delivery_due");
+        bytes += entry.key.len() + entry.value.len();
+        writes.push((entry.key, Some(entry.value)));
+        if bytes > COMMIT_BYTES {
+            commit_and_wait(engine, std::mem::take(&mut writes))?;
+            bytes = 0;
+        }
+    }
+    commit_and_wait(engine, writes)?;
+    let summary = reader.summary().ok_or_else(|| ReadError::Line {
+        line: reader.line(),
+        reason: "it was not read to its end".into(),
+    })?;
+    Ok(Loaded {
+        summary,
+        live_jobs,
+        pending_deliveries,
+    })
+}

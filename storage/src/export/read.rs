@@ -1,0 +1,204 @@
+//! From lines to records, one after the other; nothing is trusted that has not been checked, and the last line is checked too.
+
+use super::line::{GivenUp, Header, Line, MAX_LINE_BYTES, Trailer};
+use super::{ReadError, VERSION};
+use crate::engine::{Key, MAX_VALUE_BYTES, Value};
+use crate::store::Form;
+use sha2::{Digest, Sha256};
+use std::io::{BufRead, Read as _};
+
+/// A record of an export.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The name of its kind.
+    pub kind: &'static str,
+    /// Where it stands.
+    pub key: Key,
+    /// As it is stored.
+    pub value: Value,
+}
+
+/// What a whole export holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Summary {
+    /// Its records.
+    pub records: u64,
+    /// Its length in bytes.
+    pub bytes: u64,
+}
+
+/// Reads an export.
+pub struct Reader<R> {
+    source: R,
+    buffer: Vec<u8>,
+    line: u64,
+    bytes: u64,
+    digest: Sha256,
+    records: u64,
+    last: Option<Key>,
+    whole: bool,
+}
+
+impl<R: BufRead> Reader<R> {
+    /// Reads the first line.
+    ///
+    /// # Errors
+    /// It is none of an export, or of one that this version does not read.
+    pub fn new(source: R) -> Result<Self, ReadError> {
+        let mut reader = Self {
+            source,
+            buffer: Vec::new(),
+            line: 0,
+            bytes: 0,
+            digest: Sha256::new(),
+            records: 0,
+            last: None,
+            whole: false,
+        };
+        if !reader.advance()? {
+            return Err(reader.wrong("it is empty"));
+        }
+        let Ok(header) = serde_json::from_slice::<Header>(&reader.buffer) else {
+            return Err(reader.wrong("this is no export of Tintype"));
+        };
+        if header.tintype_export != VERSION {
+            return Err(reader.wrong(format!(
+                "it has format {}, written by {}; this version reads format {VERSION}, so use a newer one",
+                header.tintype_export,
+                header.written_by.escape_debug(),
+            )));
+        }
+        reader.digest.update(&reader.buffer);
+        Ok(reader)
+    }
+
+    /// The next record; `None` at the end, once the count and the checksum have been found right.
+    ///
+    /// # Errors
+    /// See [`ReadError`]; each fault of the content names its line.
+    pub fn read(&mut self) -> Result<Option<Entry>, ReadError> {
+        if self.whole {
+            return Ok(None);
+        }
+        if !self.advance()? {
+            return Err(self.wrong("it ends here, before its last line: it was cut off"));
+        }
+        // The reader's own copy while the line is taken apart.
+        let buffer = std::mem::take(&mut self.buffer);
+        let outcome = self.take_apart(&buffer);
+        self.buffer = buffer;
+        outcome
+    }
+
+    /// What it held; `None` before its end was read.
+    pub fn summary(&self) -> Option<Summary> {
+        self.whole.then_some(Summary {
+            records: self.records,
+            bytes: self.bytes,
+        })
+    }
+
+    /// The line that was read last.
+    pub fn line(&self) -> u64 {
+        self.line
+    }
+
+    fn take_apart(&mut self, buffer: &[u8]) -> Result<Option<Entry>, ReadError> {
+        let Ok(line) = serde_json::from_slice::<Line<'_>>(buffer) else {
+            return self.ended(buffer).map(|()| None);
+        };
+        let entry = self.entry(&line)?;
+        self.digest.update(buffer);
+        self.records += 1;
+        self.last = Some(entry.key.clone());
+        Ok(Some(entry))
+    }
+
+    fn entry(&self, line: &Line<'_>) -> Result<Entry, ReadError> {
+        let key = hex::decode(line.key.as_bytes())
+            .map_err(|_| self.wrong("its key is no hexadecimal"))?;
+        let kind = Form::of(&key)
+            .filter(|kind| kind.name == line.kind)
+            .ok_or_else(|| {
+                let kind = line.kind.escape_debug();
+                self.wrong(format!("no record of the kind {kind} has such a key"))
+            })?;
+        match &self.last {
+            Some(last) if *last == key => {
+                return Err(self.wrong("it repeats the key of the line before"));
+            }
+            Some(last) if *last > key => {
+                return Err(self.wrong(
+                    "its key comes before that of the line before: lines were moved or repeated",
+                ));
+            }
+            _ => {}
+        }
+        let value = kind
+            .from_json(line.record.get())
+            .map_err(|error| self.wrong(format!("its record is no {}: {error}", kind.name)))?;
+        if value.len() > MAX_VALUE_BYTES {
+            return Err(self.wrong(format!(
+                "its record is over the {MAX_VALUE_BYTES} bytes that a store takes"
+            )));
+        }
+        Ok(Entry {
+            kind: kind.name,
+            key,
+            value,
+        })
+    }
+
+    /// The last line, and that nothing follows it.
+    fn ended(&mut self, buffer: &[u8]) -> Result<(), ReadError> {
+        if let Ok(given_up) = serde_json::from_slice::<GivenUp>(buffer) {
+            let reason = given_up.given_up;
+            return Err(self.wrong(format!("the writing of it was given up: {reason}")));
+        }
+        let trailer: Trailer = serde_json::from_slice(buffer)
+            .map_err(|_| self.wrong("this is neither a record nor the last line: it is damaged"))?;
+        if trailer.records != self.records {
+            return Err(self.wrong(format!(
+                "it says {} records, but {} stand before it",
+                trailer.records, self.records
+            )));
+        }
+        let found = hex::encode(std::mem::take(&mut self.digest).finalize());
+        if trailer.sha256 != found {
+            return Err(self.wrong("the checksum is another one than that of the lines before: one of them was changed"));
+        }
+        if !self.source.fill_buf()?.is_empty() {
+            return Err(self.wrong("something follows after what says that it is the last line"));
+        }
+        self.whole = true;
+        Ok(())
+    }
+
+    /// Reads a line with its line feed. `false` at the end of the source.
+    fn advance(&mut self) -> Result<bool, ReadError> {
+        self.buffer.clear();
+        let most = MAX_LINE_BYTES as u64;
+        let read = (&mut self.source)
+            .take(most)
+            .read_until(b'\n', &mut self.buffer)?;
+        self.line += 1;
+        if read == 0 {
+            return Ok(false);
+        }
+        self.bytes += read as u64;
+        if self.buffer.last() == Some(&b'\n') {
+            return Ok(true);
+        }
+        Err(match read as u64 == most {
+            true => self.wrong(format!("it is longer than {MAX_LINE_BYTES} bytes")),
+            false => self.wrong("it ends in the middle of this line: it was cut off"),
+        })
+    }
+
+    fn wrong(&self, reason: impl Into<String>) -> ReadError {
+        ReadError::Line {
+            line: self.line,
+            reason: reason.into(),
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! From a cut to lines, a bounded number at a time.
+
+use super::line::{GivenUp, Header, Line, Trailer};
+use super::{VERSION, WriteError};
+use crate::engine::{Cut, Key, Value};
+use crate::store::Form;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use sha2::{Digest, Sha256};
+use std::borrow::Cow;
+use std::fmt::Display;
+
+/// Records that are read at a time. Their lines are given away together.
+const STEP: usize = 256;
+
+/// Writes all records of a cut, in blocks of whole lines. Returns how many records there were.
+///
+/// Where the store cannot be read to its end, the last line says so instead of what it says usually.
+///
+/// # Errors
+/// See [`WriteError`].
+pub fn write<E: Display>(
+    mut cut: Box<dyn Cut>,
+    mut sink: impl FnMut(Vec<u8>) -> Result<(), E>,
+) -> Result<u64, WriteError<E>> {
+    let mut digest = Sha256::new();
+    let outcome = lines(&mut *cut, |block| {
+        digest.update(&block);
+        sink(block).map_err(WriteError::Sink)
+    });
+    // Nothing needs to be put aside for it any more, however slowly the last lines are taken.
+    drop(cut);
+    let last = match &outcome {
+        Ok(records) => line(&Trailer {
+            records: *records,
+            sha256: hex::encode(digest.finalize()),
+        }),
+        Err(WriteError::Sink(_)) => return outcome,
+        Err(error) => line(&GivenUp {
+            given_up: error.to_string(),
+        }),
+    };
+    sink(last).map_err(WriteError::Sink)?;
+    outcome
+}
+
+fn lines<E>(
+    cut: &mut dyn Cut,
+    mut sink: impl FnMut(Vec<u8>) -> Result<(), WriteError<E>>,
+) -> Result<u64, WriteError<E>> {
+    sink(line(&Header {
+        tintype_export: VERSION,
+        written_by: concat!("tintype ", env!("CARGO_PKG_VERSION")).into(),
+    }))?;
+    let mut records = 0;
+    loop {
+        let pairs = cut.next(STEP)?;
+        if pairs.is_empty() {
+            return Ok(records);
+        }
+        records += pairs.len() as u64;
+        let mut block = Vec::new();
+        for (key, value) in pairs {
+            block.extend_from_slice(&record(&key, &value)?);
+        }
+        sink(block)?;
+    }
+}
+
+fn record<E>(key: &Key, value: &Value) -> Result<Vec<u8>, WriteError<E>> {
+    let key_text = hex::encode(key);
+    let Some(kind) = Form::of(key) else {
+        return Err(WriteError::UnknownKind(key_text));
+    };
+    let json = kind.to_json(value)?;
+    // What a serializer wrote is JSON.
+    let json = RawValue::from_string(json).unwrap_or_default();
+    Ok(line(&Line {
+        kind: Cow::Borrowed(kind.name),
+        key: Cow::Borrowed(&key_text),
+        record: &json,
+    }))
+}
+
+fn line(content: &impl Serialize) -> Vec<u8> {
+    // Texts, numbers and JSON: nothing of it can be refused.
+    let mut line = serde_json::to_vec(content).unwrap_or_default();
+    line.push(b'\n');
+    line
+}

@@ -1,0 +1,150 @@
+//! Callers who leave while what they have asked for is on its way to the disk: it becomes true all the same, and from then on
+//! everybody sees it.
+
+use crate::support::http::Request;
+use crate::support::{Customer, Gate, Options, Server, Wire, fox, until};
+use futures_util::FutureExt as _;
+use serde_json::{Value, json};
+use std::sync::Arc;
+
+struct World {
+    gate: Arc<Gate>,
+    server: Server,
+    customer: Customer,
+}
+
+impl World {
+    fn new() -> Self {
+        let gate = Gate::new();
+        let options = Options::new().behind(&gate);
+        let server = Server::with(options.set("backends.builtin.concurrency", 1));
+        let customer = server.customer("9.00");
+        let world = Self {
+            gate,
+            server,
+            customer,
+        };
+        assert_eq!(world.status_of(&world.customer.key), 200);
+        world
+    }
+
+    /// What somebody who shows this key is answered.
+    fn status_of(&self, key: &str) -> u16 {
+        self.server.get("/api/v1/balance").bearer(key).send().status
+    }
+
+    /// Makes a call and leaves once its commit is on the way; when this returns, the server has noticed.
+    fn leave(&self, request: &Request) {
+        self.gate.close();
+        let held = self.gate.held();
+        let mut wire = Wire::open(self.server.address);
+        wire.send(&request.wire());
+        until("the commit is on its way", || self.gate.held() > held);
+        wire.finish();
+        assert!(wire.is_closed(), "the call was answered");
+    }
+
+    fn key_path(&self) -> String {
+        format!("/keys/{}", self.customer.key_id)
+    }
+
+    fn opens_nothing(&self) {
+        until("the key opens nothing", || {
+            self.status_of(&self.customer.key) == 401
+        });
+    }
+}
+
+#[test]
+fn a_key_that_they_have_removed_opens_nothing() {
+    let world = World::new();
+    world.leave(&world.server.admin("DELETE", &world.key_path()));
+    world.gate.open();
+    world.opens_nothing();
+    world.server.assert_well();
+}
+
+#[test]
+fn a_key_that_they_have_switched_off_opens_nothing() {
+    let world = World::new();
+    let change = world.server.admin("PATCH", &world.key_path());
+    world.leave(&change.json(&json!({"active": false})));
+    world.gate.open();
+    world.opens_nothing();
+}
+
+#[test]
+fn a_text_that_they_have_replaced_opens_nothing() {
+    let world = World::new();
+    let path = format!("{}/rotate", world.key_path());
+    let rotate = world.server.admin("POST", &path);
+    world.leave(&rotate.json(&json!({"overlap_hours": 0})));
+    world.gate.open();
+    world.opens_nothing();
+}
+
+#[test]
+fn what_they_have_paused_is_paused() {
+    let world = World::new();
+    let pause = world.server.admin("PUT", "/pause");
+    world.leave(&pause.json(&json!({"project": true})));
+    assert_eq!(paused(&world), false);
+    world.gate.open();
+    until("the project is paused", || paused(&world) == true);
+    let call = world
+        .server
+        .native(&world.customer, "POST", "/text-generations");
+    call.json(&fox()).refused(503, "paused");
+}
+
+fn paused(world: &World) -> Value {
+    let switches = world.server.admin("GET", "/pause").expect(200).json();
+    switches["project"].clone()
+}
+
+#[test]
+fn the_next_change_waits_for_theirs() {
+    let world = World::new();
+    let change = |body: Value| world.server.admin("PATCH", &world.key_path()).json(&body);
+    let turns = &world.server.inside().operator;
+    assert!(turns.take().now_or_never().is_some());
+    world.leave(&change(json!({"active": false})));
+    assert!(turns.take().now_or_never().is_none());
+    world.gate.open();
+    let key = change(json!({"name": "another name"})).expect(200).json();
+    let changed = (&key["active"], &key["name"]);
+    assert_eq!(changed, (&json!(false), &json!("another name")));
+}
+
+#[test]
+fn a_job_that_they_have_canceled_leaves_the_queue_and_its_inputs_are_removed() {
+    let world = World::new();
+    let server = &world.server;
+    server.generator.hold();
+    let running = server.create(&world.customer);
+    server.job_once(&world.customer, &running, "processing");
+    let queued = server.create(&world.customer);
+    let waiting = || server.admin("GET", "/stats").expect(200).json()["queued"]["pro"].clone();
+    assert_eq!(waiting(), 1);
+    let path = format!("/jobs/{queued}");
+    world.leave(&server.native(&world.customer, "DELETE", &path));
+    world.gate.open();
+    until("nothing waits", || waiting() == 0);
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn a_person_whom_they_have_removed_is_signed_out() {
+    let world = World::new();
+    let account = &world.customer.account;
+    let browser = world.server.person(account, "ada@shop.example", "owner");
+    let people = format!("/accounts/{account}/people");
+    let list = world.server.admin("GET", &people).expect(200).json();
+    let person = list["data"][0]["person_id"].as_str().unwrap().to_owned();
+    world.leave(&world.server.admin("DELETE", &format!("{people}/{person}")));
+    world.gate.open();
+    until("the person is signed out", || {
+        browser.call(&world.server, "GET", "/session").send().status == 401
+    });
+}

@@ -1,0 +1,98 @@
+//! What the package installs fits together: its configuration, its unit, and the commands that look for both.
+
+use crate::support::{run, tintype};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+const DATA_DIR: &str = "/var/lib/tintype";
+const CONFIG: &str = "/etc/tintype/config.toml";
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(path: impl AsRef<Path>) -> String {
+    let path = root().join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_installed_configuration_is_sound_and_puts_data_where_the_unit_lets_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = root().join("deploy/debian/config.toml");
+    let config = config.to_str().unwrap();
+    let printed = run(
+        tintype(directory.path(), &["check-config", "--config", config]),
+        b"",
+    )
+    .good();
+    let data_dir = format!("data_dir = \"{DATA_DIR}\"");
+    assert!(printed.contains(&data_dir), "{printed}");
+    let unit = text("deploy/tintype.service");
+    let starts: Vec<&str> = unit
+        .lines()
+        .filter_map(|it| it.strip_prefix("ExecStart="))
+        .collect();
+    // A flag would overrule the file without a word, for the service and not for the commands.
+    assert_eq!(
+        starts,
+        [format!("/usr/bin/tintype serve --config {CONFIG}")]
+    );
+    assert!(unit.contains("\nStateDirectory=tintype\n"), "{DATA_DIR}");
+}
+
+#[test]
+fn every_file_of_the_package_is_there_and_secrets_are_for_root_alone() {
+    let manifest: toml::Value = toml::from_str(&text("Cargo.toml")).unwrap();
+    let package = &manifest["package"]["metadata"]["deb"];
+    let assets = package["assets"].as_array().unwrap();
+    let mut modes = Vec::new();
+    for asset in assets {
+        let part = |at: usize| asset[at].as_str().unwrap().to_owned();
+        let from = part(0);
+        modes.push((part(1), part(2)));
+        let place = root().join(from.split('*').next().unwrap());
+        // What is built is not there before it is.
+        assert!(from.starts_with("target/") || place.exists(), "{from}");
+    }
+    let mode = |name: &str| {
+        modes
+            .iter()
+            .find(|(to, _)| to == name)
+            .map(|(_, mode)| mode.as_str())
+    };
+    assert_eq!(mode("etc/tintype/environment"), Some("600"));
+    assert_eq!(mode("etc/tintype/config.toml"), Some("640"));
+    for name in package["conf-files"].as_array().unwrap() {
+        let name = name.as_str().unwrap();
+        assert!(mode(name.trim_start_matches('/')).is_some(), "{name}");
+    }
+}
+
+#[test]
+fn a_key_that_only_the_service_has_keeps_no_command_from_its_work() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = directory.path().join("config.toml");
+    let listen = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listen.local_addr().unwrap();
+    drop(listen);
+    let settings = format!(
+        "[server]\nlisten = \"{address}\"\n[admin]\ntoken = \"the-token\"\n\
+         [backends.google]\nkind = \"gemini\"\nbase_url = \"http://{address}\"\napi_key_env = \"A_KEY_OF_THE_SERVICE\"\n\
+         [tiers.fast]\nbackends = [{{ name = \"google\", model = \"gemini-2.5-flash-image\" }}]\n"
+    );
+    fs::write(&config, settings).unwrap();
+    let said = |words: &[&str]| run(tintype(directory.path(), words), b"").bad();
+    assert!(said(&["check-config"]).contains("A_KEY_OF_THE_SERVICE"));
+    let unreachable = said(&["stats"]);
+    assert!(
+        !unreachable.contains("A_KEY_OF_THE_SERVICE"),
+        "{unreachable}"
+    );
+    assert!(unreachable.contains(&address.to_string()), "{unreachable}");
+    let nothing_there = said(&["verify"]);
+    assert!(
+        nothing_there.contains("no data directory"),
+        "{nothing_there}"
+    );
+}

@@ -1,0 +1,77 @@
+//! Backups in a bucket, by the real binary, against the server that checks every signature.
+
+use super::s3::S3;
+use super::{ACCESS_KEY, SECRET_KEY};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+/// Runs the binary on a data directory beside a server on this very thread's runtime.
+async fn run(s3: &S3, dir: &Path, arguments: &[&str]) -> (bool, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tintype"));
+    for (name, _) in std::env::vars_os() {
+        let name = name.to_string_lossy().into_owned();
+        if name.starts_with("TINTYPE") || name.starts_with("AWS") {
+            command.env_remove(name);
+        }
+    }
+    command
+        .args(arguments)
+        .current_dir(dir)
+        .env("AWS_ACCESS_KEY_ID", ACCESS_KEY)
+        .env("AWS_SECRET_ACCESS_KEY", SECRET_KEY)
+        .env("AWS_ENDPOINT_URL", &s3.endpoint)
+        .env("AWS_ALLOW_HTTP", "true")
+        .stdin(Stdio::null());
+    let ended = tokio::task::spawn_blocking(move || command.output());
+    let Output {
+        status,
+        stdout,
+        stderr,
+    } = ended.await.unwrap().unwrap();
+    let said = [stdout, stderr].concat();
+    (status.success(), String::from_utf8(said).unwrap())
+}
+
+#[tokio::test]
+async fn a_backup_in_a_bucket_is_checked_restored_and_added_to() {
+    let (s3, dir) = (S3::start().await, tempfile::tempdir().unwrap());
+    let bucket = "s3://pictures/kept/here";
+    let well = async |arguments: &[&str]| {
+        let (well, said) = run(&s3, dir.path(), arguments).await;
+        assert!(well, "{arguments:?}: {said}");
+        said
+    };
+    let generate = ["generate", "a fox", "--tier", "fast", "--data-dir", "data"];
+    well(&generate).await;
+    let first = well(&["backup", bucket, "--data-dir", "data"]).await;
+    assert!(first.contains("of which 1 were copied"), "{first}");
+    assert!(!first.contains(SECRET_KEY));
+    well(&generate).await;
+    let second = well(&["backup", bucket, "--data-dir", "data"]).await;
+    assert!(
+        second.contains("pictures: 2 (") && second.contains("of which 1 were copied"),
+        "{second}"
+    );
+    let checked = well(&["verify", "--backup", bucket]).await;
+    assert!(checked.contains("2 pictures") && checked.contains("all invariants hold"));
+    well(&["restore", bucket, "--data-dir", "there"]).await;
+    let verified = well(&["verify", "--data-dir", "there"]).await;
+    assert!(verified.contains("2 pictures"), "{verified}");
+
+    let picture = std::fs::read_dir(s3.dir.path().join("pictures/kept/here/pictures/results"));
+    let picture = picture.unwrap().next().unwrap().unwrap().path();
+    std::fs::write(&picture, b"something else").unwrap();
+    let (well, said) = run(&s3, dir.path(), &["verify", "--backup", bucket]).await;
+    let name = picture.file_name().unwrap().to_str().unwrap();
+    assert!(!well && said.contains(name), "{said}");
+}
+
+#[tokio::test]
+async fn a_bucket_that_is_not_there_is_named() {
+    let (s3, dir) = (S3::start().await, tempfile::tempdir().unwrap());
+    let generate = ["generate", "a fox", "--tier", "fast", "--data-dir", "data"];
+    assert!(run(&s3, dir.path(), &generate).await.0);
+    let backup = ["backup", "s3://elsewhere", "--data-dir", "data"];
+    let (well, said) = run(&s3, dir.path(), &backup).await;
+    assert!(!well && said.contains("s3://elsewhere"), "{said}");
+}

@@ -1,0 +1,63 @@
+//! Deliveries as they are looked at: what each attempt sent, also of those made since, and the one that a link leads to.
+
+use crate::calls::calls;
+use crate::{browse, receiver};
+use serde_json::json;
+
+#[test]
+fn what_was_sent_is_shown_of_attempts_that_were_made_since() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("500 Oops", "{}");
+        browser.sign_in_as_operator().await;
+        browser.go("#/webhooks", "Webhooks").await;
+        browser.fill("url", &hook).await;
+        browser.press("Register").await;
+        browser.press("Done").await;
+        browser.press("Send a test").await;
+        browser.see("h1", "Deliveries").await;
+        browser.see("b", "HTTP 500").await;
+        // The same delivery stands in the list below, folded.
+        browser
+            .press_in("(//button[.='Show what was sent'])[1]")
+            .await;
+        browser.see("code", "X-Signature").await;
+        browser.press_in("(//button[.='Send again'])[1]").await;
+        let first = "(//details)[1]//ol[@class='timeline']/li";
+        browser
+            .find(&format!("{first}[2]//code[contains(., 'X-Signature')]"))
+            .await;
+        let untrue = "return document.body.innerText.includes('came to no request');";
+        assert_eq!(browser.run(untrue, vec![]).await, json!(false));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_link_leads_to_its_delivery_however_old_it_is() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "const hook = await send('POST', base + '/webhooks', {{ url: '{hook}' }});
+             let first; for (let at = 0; at < 52; at += 1) {{ const sent = await send('POST', base + '/webhooks/' + hook.webhook_id + '/test'); first ??= sent; }}
+             return {{ first: first.delivery_id }};"
+        );
+        let sent = calls(&browser, &script).await;
+        let first = sent["first"].as_str().unwrap();
+        browser
+            .go(&format!("#/deliveries?open={first}"), "Deliveries")
+            .await;
+        browser
+            .find(&format!("//details[@open]//code[.='{first}']"))
+            .await;
+        browser.see("h2", "All deliveries").await;
+        let gone = "01a1ee56-5e00-72ec-8969-d19c626e9021";
+        browser
+            .go(&format!("#/deliveries?open={gone}"), "Deliveries")
+            .await;
+        browser.see("div", "is no longer there").await;
+        browser.leave().await;
+        drop(service);
+    });
+}

@@ -1,0 +1,151 @@
+//! Lists that are narrowed: by state, key, metadata and kind; more keys than one page has; and the ledger as a file.
+
+use crate::browse;
+use crate::browser::Browser;
+use crate::calls::calls;
+use serde_json::json;
+
+/// Chooses in a select, as a person does.
+async fn choose(browser: &Browser, name: &str, value: &str) {
+    let script = "const it = document.querySelector(`main select[name=${arguments[0]}]`); it.value = arguments[1];
+        it.dispatchEvent(new Event('change', { bubbles: true })); return it.value;";
+    let chosen = browser.run(script, vec![json!(name), json!(value)]).await;
+    assert_eq!(chosen, json!(value));
+}
+
+/// Waits until a list shows exactly so many rows.
+async fn rows(browser: &Browser, count: usize) {
+    let path =
+        format!("//main//div[@class='sheet' and not(@aria-busy) and count(.//tbody/tr)={count}]");
+    browser.find(&path).await;
+}
+
+#[test]
+fn jobs_are_filtered_by_metadata_and_by_a_key_that_is_gone() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let filled = calls(
+            &browser,
+            "for (const order of [4711, 4712]) await make(base, { prompt: `order ${order}`, aspect_ratio: '1:1', metadata: { order } });
+             const all = await send('GET', base + '/keys');
+             const key = all.data.find((it) => it.name === 'panel');
+             await send('DELETE', base + '/keys/' + key.key_id);
+             return { key: key.key_id };",
+        )
+        .await;
+        browser.go("#/jobs", "Jobs").await;
+        rows(&browser, 2).await;
+        browser.fill("metadata", "nonsense\u{e007}").await;
+        browser.see("span", "Write a name and a value").await;
+        browser.fill("metadata", "order=4711\u{e007}").await;
+        rows(&browser, 1).await;
+        browser.see("a", "order 4711").await;
+        browser.press("Take away order=4711").await;
+        rows(&browser, 2).await;
+        choose(&browser, "tier", "pro").await;
+        browser.see("b", "No jobs here").await;
+        let key = filled["key"].as_str().unwrap();
+        browser.go(&format!("#/jobs?key={key}"), "Jobs").await;
+        rows(&browser, 2).await;
+        let chosen =
+            "return document.querySelector('select[name=key]').selectedOptions[0].textContent;";
+        let chosen = browser.run(chosen, vec![]).await;
+        assert!(chosen.as_str().unwrap().ends_with("(deleted)"), "{chosen}");
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let made = calls(
+            &browser,
+            "let first; for (let at = 1; at <= 101; at += 1) { const key = await send('POST', base + '/keys', { name: `key ${at}` }); first ??= key; }
+             return { id: first.key_id, text: first.api_key };",
+        )
+        .await;
+        browser.go("#/jobs", "Jobs").await;
+        let there = "return [...document.querySelectorAll('select[name=key] option')].filter((it) => it.textContent === arguments[0]).length;";
+        for name in ["key 1", "key 101"] {
+            let found = browser.run(there, vec![json!(name)]).await;
+            assert_eq!(found, json!(1), "{name}");
+        }
+        browser.go("#/keys", "API keys").await;
+        rows(&browser, 50).await;
+        browser.press("Show more").await;
+        rows(&browser, 100).await;
+        // A change of a row far down leaves all of them in their place, and whoever pressed where they stood.
+        let press =
+            "const row = [...document.querySelectorAll('tbody tr')].at(-1); row.dataset.old = '1';
+            const it = [...row.querySelectorAll('button')].at(-1); it.focus(); it.click();
+            return [row.dataset.key, it.textContent];";
+        let pressed = browser.run(press, vec![]).await;
+        assert_eq!(pressed[1], json!("Switch off"));
+        browser
+            .find("//tbody[not(tr[@data-old])]/tr[last()]//button[.='Switch on']")
+            .await;
+        rows(&browser, 100).await;
+        let stands = "const it = document.activeElement; return [it.closest('tr')?.dataset.key, it.textContent];";
+        let stands = browser.run(stands, vec![]).await;
+        assert_eq!(stands, json!([pressed[0], "Switch on"]));
+
+        let id = made["id"].as_str().unwrap();
+        browser.go(&format!("#/keys/{id}"), "key 1").await;
+        browser.press("Rotate").await;
+        browser.see("h2", "Rotate").await;
+        browser.press("Make a new text").await;
+        browser.see("h2", "The new text").await;
+        let titles = "return [...document.querySelectorAll('dialog')].map((it) => document.getElementById(it.getAttribute('aria-labelledby')).textContent);";
+        let titles = browser.run(titles, vec![]).await;
+        assert_eq!(titles, json!(["The new text"]));
+        let text = browser.find("//dialog//div[@class='secret']/code").await;
+        let text = text.text().await.unwrap();
+        assert!(text.starts_with("tt_"), "{text}");
+        assert_ne!(Some(text.as_str()), made["text"].as_str());
+        // What is said while a dialog is open is said in it: all else is out of reach.
+        browser.press_in("//dialog//button[.='Copy']").await;
+        browser.find("//dialog/div[@role='status']/div").await;
+        browser.press("Done").await;
+        browser
+            .see("div", "An earlier text of this key is accepted until")
+            .await;
+        let back = "return document.activeElement.textContent;";
+        assert_eq!(browser.run(back, vec![]).await, json!("Rotate"));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_ledger_is_filtered_and_its_file_holds_what_the_page_shows() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "for (let at = 1; at <= 60; at += 1) await send('POST', base + '/deposits', { amount: '1', reference: `invoice ${at}` });
+             await send('POST', base + '/deposits', { amount: '-2', reference: 'a slip' });
+             return {};",
+        )
+        .await;
+        browser.go("#/ledger", "Ledger").await;
+        rows(&browser, 50).await;
+        browser.press("Show more").await;
+        browser.see("div", "invoice 1").await;
+        choose(&browser, "kind", "adjustment").await;
+        rows(&browser, 1).await;
+        browser.see("div", "a slip").await;
+        let file = "const done = arguments[arguments.length - 1], link = [...document.querySelectorAll('a')].find((it) => it.textContent === 'Download CSV');
+            fetch(link.href).then(async (it) => done([link.hasAttribute('download'), it.headers.get('content-type'), await it.text()]));";
+        let file = browser.client.execute_async(file, vec![]).await.unwrap();
+        assert_eq!(file[0], json!(true));
+        assert_eq!(file[1], json!("text/csv; charset=utf-8"));
+        let lines: Vec<&str> = file[2].as_str().unwrap().lines().collect();
+        assert!(lines[0].starts_with("created_at,kind,amount"), "{lines:?}");
+        assert!(lines[1].contains("a slip"), "{lines:?}");
+        assert_eq!(lines.len(), 2, "{lines:?}");
+        browser.leave().await;
+        drop(service);
+    });
+}

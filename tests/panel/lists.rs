@@ -1,0 +1,175 @@
+//! Lists that are longer than a page: what is read, in which order, and what is shown of it. The service's answers are written
+//! here, so that each test says when they come.
+
+use crate::browse;
+use crate::browser::Browser;
+use serde_json::json;
+
+/// Puts a list on the page whose calls wait in `calls` until they are answered: `answer(call, rows, cursor)`.
+const LIST: &str = "
+const done = arguments[arguments.length - 1];
+const build = async () => {
+    const { listing, empty } = await import('/panel/assets/lists.js');
+    const { freshness } = await import('/panel/assets/fresh.js');
+    window.calls = [];
+    window.question = 'a';
+    window.fetch = (url, { signal }) => new Promise((resolve, reject) => {
+        const call = { url, resolve, reject, open: true };
+        signal.addEventListener('abort', () => { call.open = false; reject(new DOMException('aborted', 'AbortError')); });
+        calls.push(call);
+    });
+    window.answer = (call, rows, cursor) => { call.open = false; call.resolve(new Response(JSON.stringify({ data: rows, next_cursor: cursor ?? null }))); };
+    window.refuse = (call, detail) => { call.open = false; call.resolve(new Response(JSON.stringify({ detail }), { status: 422 })); };
+    const stop = new AbortController();
+    const { node, fresh } = freshness(stop.signal);
+    window.list = listing({
+        path: () => `/things?question=${question}`, context: { signal: stop.signal, fresh }, size: 2, none: empty('Nothing here', ''),
+        show: (rows) => { const shown = document.createElement('ol'); for (const row of rows) { const it = document.createElement('li'); it.textContent = row; shown.append(it); } return shown; },
+    });
+    document.getElementById('app').replaceChildren(node, list.node);
+    window.rows = () => [...list.node.querySelectorAll('li')].map((it) => it.textContent).join(' ');
+};
+build().then(() => done(null), (error) => done(String(error)));";
+
+async fn build(browser: &Browser) {
+    browser.open("").await;
+    browser.see("h1", "Sign in").await;
+    let failed = browser.client.execute_async(LIST, vec![]).await.unwrap();
+    assert_eq!(failed, json!(null));
+}
+
+/// Runs a piece of the test in the page, which waits for calls (`asked`), for buttons to press, and for what is shown (`until`).
+async fn steps(browser: &Browser, script: &str) -> serde_json::Value {
+    let script = format!(
+        "const done = arguments[arguments.length - 1];
+         const tick = () => new Promise((wake) => setTimeout(wake, 0));
+         const asked = async (count) => {{ while (calls.length < count) await tick(); return calls[count - 1]; }};
+         const until = async (holds) => {{ let found; while (!(found = holds())) await tick(); return found; }};
+         const button = (words) => [...document.querySelectorAll('button')].find((it) => it.textContent === words && it.ariaDisabled !== 'true');
+         const press = async (words) => (await until(() => button(words))).click();
+         const run = async () => {{ {script} }};
+         run().then(done, (error) => done('failed: ' + error));"
+    );
+    browser.client.execute_async(&script, vec![]).await.unwrap()
+}
+
+#[test]
+fn what_was_found_far_back_is_still_there_when_a_list_looks_again() {
+    browse(|service, browser| async move {
+        build(&browser).await;
+        let found = steps(
+            &browser,
+            "list.begin();
+             answer(await asked(1), [], 'p2');
+             await press('Look further back');
+             answer(await asked(2), [], 'p3');
+             await press('Look further back');
+             answer(await asked(3), ['found'], 'p4');
+             const before = await until(rows);
+             const again = list.load();
+             answer(await asked(4), [], 'p2');
+             answer(await asked(5), [], 'p3');
+             answer(await asked(6), ['found'], 'p4');
+             await again;
+             // Newer ones have pushed it to the page after.
+             const pushed = list.load();
+             answer(await asked(7), [], 'p2');
+             answer(await asked(8), [], 'p3');
+             answer(await asked(9), [], 'p4');
+             answer(await asked(10), ['found'], null);
+             await pushed;
+             return [before, rows(), calls.map((it) => new URL(it.url, location).searchParams.get('cursor'))];",
+        )
+        .await;
+        let cursors = json!([null, "p2", "p3", null, "p2", "p3", null, "p2", "p3", "p4"]);
+        assert_eq!(found, json!(["found", "found", cursors]));
+        drop(service);
+    });
+}
+
+#[test]
+fn the_answer_to_what_is_no_longer_asked_is_not_shown() {
+    browse(|service, browser| async move {
+        build(&browser).await;
+        let found = steps(
+            &browser,
+            "list.begin();
+             answer(await asked(1), ['a1']); await until(rows);
+             question = 'b'; const second = list.restart();
+             const late = await asked(2);
+             question = 'c'; const third = list.restart();
+             answer(await asked(3), ['c1']);
+             await third;
+             const was_open = late.open;
+             answer(late, ['b1']); await second;
+             return [rows(), was_open, calls.length];",
+        )
+        .await;
+        assert_eq!(found, json!(["c1", false, 3]));
+        drop(service);
+    });
+}
+
+#[test]
+fn reading_on_twice_shows_no_row_twice_and_a_hint_takes_none_away() {
+    browse(|service, browser| async move {
+        build(&browser).await;
+        let found = steps(
+            &browser,
+            "list.begin();
+             answer(await asked(1), ['1', '2'], 'p2');
+             const pressed = await until(() => button('Show more'));
+             pressed.click(); pressed.click(); document.querySelector('.more button').click();
+             const more = await asked(2);
+             const hint = list.load();
+             const waited = calls.length;
+             answer(more, ['3', '4'], 'p3');
+             answer(await asked(3), ['1', '2'], 'p2');
+             answer(await asked(4), ['3', '4'], 'p3');
+             await hint;
+             return [waited, rows(), calls.map((it) => new URL(it.url, location).searchParams.get('cursor'))];",
+        )
+        .await;
+        assert_eq!(found, json!([2, "1 2 3 4", [null, "p2", null, "p2"]]));
+        drop(service);
+    });
+}
+
+#[test]
+fn a_look_that_fails_is_said_and_can_be_tried_again() {
+    browse(|service, browser| async move {
+        build(&browser).await;
+        let found = steps(
+            &browser,
+            "const said = () => document.getElementById('app').innerText;
+             list.begin();
+             answer(await asked(1), ['1', '2'], 'p2'); await until(rows);
+             const hint = list.load();
+             (await asked(2)).reject(new TypeError('no network')); await hint;
+             const stale = [rows(), said().includes('Could not look again: The service did not answer')];
+             await press('Try again');
+             answer(await asked(3), ['1', '2'], 'p2'); await until(() => !said().includes('Could not'));
+             const fresh = [rows(), said().includes('Could not')];
+             await press('Show more');
+             (await asked(4)).reject(new TypeError('no network')); await until(() => said().includes('Could not'));
+             const further = [rows(), said().includes('Could not read on')];
+             // The rows of another question would be taken for its answer.
+             question = 'b'; const other = list.restart();
+             refuse(await asked(5), 'at most 10 members can be asked for'); await other;
+             const refused = [rows(), said().includes('at most 10 members')];
+             await press('Try again');
+             answer(await asked(6), ['b1']); await until(rows);
+             return [stale, fresh, further, refused, rows()];",
+        )
+        .await;
+        let wanted = json!([
+            ["1 2", true],
+            ["1 2", false],
+            ["1 2", true],
+            ["", true],
+            "b1"
+        ]);
+        assert_eq!(found, wanted);
+        drop(service);
+    });
+}

@@ -1,0 +1,148 @@
+//! Pages that know when they are out of date: the end of a session, of the stream and of the service, and whose changes are told.
+
+use crate::browse;
+use crate::browser::Browser;
+use crate::calls::calls;
+use serde_json::json;
+
+/// Ends the session behind the page's back, as another browser's "Sign out everywhere" does.
+const END: &str = "const done = arguments[arguments.length - 1];
+    fetch('/panel/api/sessions', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then((it) => done(it.status));";
+
+#[test]
+fn whoever_is_signed_out_elsewhere_is_shown_the_door() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        // A dialog goes with its page.
+        browser.go("#/keys", "API keys").await;
+        browser.press("New key").await;
+        browser.see("h2", "New API key").await;
+        let ended = browser.client.execute_async(END, vec![]).await.unwrap();
+        assert_eq!(ended, json!(204));
+        browser.see("h1", "Sign in").await;
+        let open = "return document.querySelectorAll('dialog').length;";
+        assert_eq!(browser.run(open, vec![]).await, json!(0));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_service_that_is_gone_is_said_above_the_page_and_signing_out_does_not_seem_done() {
+    browse(|mut service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.see("b", "Deposit").await;
+        service.end();
+        browser.see("div", "Not live").await;
+        browser.press("Sign out").await;
+        browser.see("div", "You are still signed in").await;
+        browser.see("h1", "Ledger").await;
+        // Nothing can be loaded from it, nor can the page be left in order.
+        drop(browser);
+    });
+}
+
+/// Notes which streams are opened from now on.
+const NOTE: &str = "window.streams = []; const Real = window.EventSource;
+    window.EventSource = class extends Real { constructor(url) { super(url); streams.push(url); } };";
+
+async fn stream_of(browser: &Browser, page: &str, title: &str) -> String {
+    browser.run("streams.length = 0", vec![]).await;
+    browser.go(page, title).await;
+    let opened = "const done = arguments[arguments.length - 1];
+        const look = () => (streams.length ? done(streams.at(-1)) : setTimeout(look, 20)); look();";
+    let url = browser.client.execute_async(opened, vec![]).await.unwrap();
+    url.as_str().unwrap().to_owned()
+}
+
+#[test]
+fn the_operators_pages_hear_of_all_accounts_and_an_accounts_pages_of_it_alone() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(NOTE, vec![]).await;
+        for (page, title) in [
+            ("#/service", "Service"),
+            ("#/accounts", "Accounts"),
+            ("#/audit", "Audit log"),
+        ] {
+            let url = stream_of(&browser, page, title).await;
+            assert_eq!(url, "/panel/api/events", "{page}");
+        }
+        let url = stream_of(&browser, "#/ledger", "Ledger").await;
+        assert!(url.starts_with("/panel/api/accounts/"), "{url}");
+        browser.go("#/accounts", "Accounts").await;
+        let deposit = "await send('POST', base + '/deposits', { amount: '7' }); return {};";
+        browser.see("td", "100.00").await;
+        calls(&browser, deposit).await;
+        browser.see("td", "107.00").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// The first stream that is opened from now on is answered with 404, as by a proxy whose service is away.
+const REFUSE: &str = "let opened = 0; const Real = window.EventSource;
+    window.EventSource = class extends Real { constructor(url) { super(opened++ ? url : '/panel/api/nothing'); } };";
+
+#[test]
+fn a_stream_that_was_refused_is_opened_again() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(REFUSE, vec![]).await;
+        browser.go("#/ledger", "Ledger").await;
+        let deposit = "await send('POST', base + '/deposits', { amount: '7', reference: 'unheard of' }); return {};";
+        calls(&browser, deposit).await;
+        browser.see("div", "unheard of").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// From now on pages hear of nothing: they show what they were opened with.
+const DEAFEN: &str = "window.EventSource = class { addEventListener() {} close() {} };";
+
+#[test]
+fn a_switch_that_is_turned_on_an_old_page_turns_no_other() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(DEAFEN, vec![]).await;
+        browser.go("#/service", "Service").await;
+        calls(
+            &browser,
+            "await send('PUT', '/pause', { tiers: { fast: true } }); return {};",
+        )
+        .await;
+        browser.press_in("//label[contains(., 'Pause pro')]").await;
+        browser.see("h2", "Pause pro?").await;
+        browser.press("Pause").await;
+        browser.see("div", "no reason given").await;
+        let pause = calls(&browser, "return await send('GET', '/pause');").await;
+        assert_eq!(pause["tiers"]["fast"], json!(true), "{pause}");
+        assert_eq!(pause["tiers"]["pro"], json!(true), "{pause}");
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// Lists of keys are never answered from now on.
+const STALL: &str = "const real = window.fetch; window.fetch = (url, options) => (options.method === 'GET' && url.includes('/keys?')
+    ? new Promise((_, reject) => options.signal.addEventListener('abort', () => reject(new DOMException('gone', 'AbortError'))))
+    : real(url, options));";
+
+#[test]
+fn what_was_done_is_not_told_as_failed_to_whoever_leaves_the_page() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/keys", "API keys").await;
+        browser.run(STALL, vec![]).await;
+        browser.press("Switch off").await;
+        browser.see("div", "Switched off").await;
+        browser.go("#/ledger", "Ledger").await;
+        let bad =
+            "return [...document.querySelectorAll('.toast.bad')].map((it) => it.textContent);";
+        assert_eq!(browser.run(bad, vec![]).await, json!([]));
+        browser.leave().await;
+        drop(service);
+    });
+}

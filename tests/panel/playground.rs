@@ -1,0 +1,172 @@
+//! The playground by hand: input images, running a job again, and answers that are lost on the way. And jobs that are called off.
+
+use crate::browser::Browser;
+use crate::receiver::PIXEL;
+use crate::{browse, browse_with, receiver};
+use serde_json::{Value, json};
+use std::io::Write as _;
+
+/// The path of the job that the stage leads to.
+async fn job_on_stage(browser: &Browser) -> String {
+    let link = browser.find("//p[contains(., 'made in')]/a").await;
+    link.attr("href").await.unwrap().unwrap()
+}
+
+#[test]
+fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
+    browse(|service, browser| async move {
+        let picture = receiver::serving("image/png", PIXEL);
+        let mut file = tempfile::Builder::new().suffix(".png").tempfile().unwrap();
+        file.write_all(PIXEL).unwrap();
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        browser.fill("prompt", "the same in blue").await;
+        let chooser = browser.find("//input[@type='file']").await;
+        chooser
+            .send_keys(file.path().to_str().unwrap())
+            .await
+            .unwrap();
+        browser.find("//ul[@class='inputs']/li[1]").await;
+        let address = browser
+            .find("//input[@placeholder='https://example.com/fox.png']")
+            .await;
+        address.send_keys("fox.png\u{e007}").await.unwrap();
+        browser.see("span", "Write the whole address").await;
+        address.clear().await.unwrap();
+        address
+            .send_keys(&format!("{picture}\u{e007}"))
+            .await
+            .unwrap();
+        browser.find("//ul[@class='inputs']/li[2]").await;
+        browser
+            .press_in("//summary[.='Metadata and callback']")
+            .await;
+        browser.fill("metadata", "[1]").await;
+        browser.press("Make it").await;
+        browser.see("span", "must be a JSON object").await;
+        browser
+            .fill("metadata", "{\"order\": 12345678901234567890123}")
+            .await;
+        browser.press("Make it").await;
+        let job = job_on_stage(&browser).await;
+
+        browser.go(&job, "Job").await;
+        browser.see("dd", "1 × 1 (").await;
+        browser
+            .see("code", "\"order\": 12345678901234567890123")
+            .await;
+        browser.press("Run again").await;
+        browser.see("div", "The job had 2 input images").await;
+        let taken = "const value = (name) => document.querySelector(`[name=${name}]`).value; return [value('prompt'), value('metadata').match(/\\d+/)[0]];";
+        let taken = browser.run(taken, vec![]).await;
+        assert_eq!(
+            taken,
+            json!(["the same in blue", "12345678901234567890123"])
+        );
+        // Without the images it is another job, at the full price: not by one press alone.
+        browser.press("Make it").await;
+        browser.see("span", "Add the images").await;
+        browser.press("Make it without").await;
+        browser.press("Make it").await;
+        let again = job_on_stage(&browser).await;
+        assert_ne!(again, job);
+        browser.go(&again, "Job").await;
+        browser
+            .see("code", "\"order\": 12345678901234567890123")
+            .await;
+        // By its address, too: in a tab of its own there is nothing to remember.
+        let id = job.rsplit('/').next().unwrap();
+        browser.client.goto("about:blank").await.unwrap();
+        browser.open(&format!("#/playground?again={id}")).await;
+        browser.see("div", "The job had 2 input images").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+/// Loses the answers to calls that `lost` names, after the service has had them; and notes what was sent.
+const LOSE: &str = "window.sent = []; const real = window.fetch;
+    window.fetch = async (url, options) => {
+        const answer = await real(url, options);
+        if (options.method === 'POST') sent.push([url, options.headers['Idempotency-Key']]);
+        if (!window.lost?.(url, options.method)) return answer;
+        window.lost = null;
+        throw new TypeError('lost');
+    };";
+
+async fn sent(browser: &Browser) -> Vec<Value> {
+    let sent = browser.run("return sent;", vec![]).await;
+    sent.as_array().cloned().unwrap_or_default()
+}
+
+#[test]
+fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        browser.run(LOSE, vec![]).await;
+        browser.fill("prompt", "a fox").await;
+        // The look after the acceptance: the job goes on, and is paid.
+        browser
+            .run(
+                "window.lost = (url, method) => method === 'GET' && url.includes('/jobs/');",
+                vec![],
+            )
+            .await;
+        browser.press("Make it").await;
+        browser.see("p", "made in").await;
+        let wrong = "return !document.querySelector('form .notice.bad').hidden;";
+        assert_eq!(browser.run(wrong, vec![]).await, json!(false));
+        // The acceptance itself.
+        browser
+            .run("window.lost = (url, method) => method === 'POST';", vec![])
+            .await;
+        browser.press("Make it").await;
+        browser.see("p", "It may be done all the same").await;
+        browser.press("Make it").await;
+        browser.see("p", "made in").await;
+        let sent = sent(&browser).await;
+        let names: Vec<&str> = sent.iter().map(|it| it[1].as_str().unwrap()).collect();
+        assert_eq!(names.len(), 3, "{sent:?}");
+        assert_ne!(names[0], names[1]);
+        assert_eq!(
+            names[1], names[2],
+            "a name for each press that was answered"
+        );
+        // Of three presses two were the same wish: the second of them was answered with the job of the first.
+        browser.go("#/jobs", "Jobs").await;
+        browser.find("//main//tbody[count(tr)=2]").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_job_that_waits_is_called_off() {
+    let silent = format!("{}/v1", receiver::silent());
+    let settings = [
+        ("TINTYPE__BACKENDS__SLOW__KIND", "openai"),
+        ("TINTYPE__BACKENDS__SLOW__BASE_URL", silent.as_str()),
+        ("TINTYPE__BACKENDS__SLOW__CONCURRENCY", "1"),
+        ("TINTYPE__TIERS__FAST__BACKENDS", "[{ name = \"slow\" }]"),
+    ];
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        for stage in ["Developing", "In the queue"] {
+            browser.go("#/overview", "Overview").await;
+            browser.go("#/playground", "Playground").await;
+            browser.fill("prompt", stage).await;
+            browser.press("Make it").await;
+            browser.see("b", stage).await;
+        }
+        browser.press("The job").await;
+        browser.see("h1", "queued").await;
+        browser.press("Cancel").await;
+        browser.see("h1", "failed").await;
+        browser.see("div", "released, nothing charged").await;
+        browser.go("#/jobs?status=queued", "Jobs").await;
+        browser.see("b", "No jobs here").await;
+        browser.leave().await;
+        drop(service);
+    });
+}

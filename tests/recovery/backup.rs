@@ -1,0 +1,276 @@
+//! Backups of a service that is running and busy, and what comes of them.
+
+use crate::kill_load::{
+    Memory, acknowledged, all_done, all_told, configure, create_until_cut, register, settle_doubts,
+};
+use crate::peer::Peer;
+use crate::place::{Ended, Place, Service, until};
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+use uuid::Uuid;
+
+const CALLERS: usize = 3;
+
+/// Backs a running service up.
+fn backup(place: &Place, service: &Service, to: &Path) -> Value {
+    let server = format!("http://{}", service.address());
+    let to = to.to_str().expect("a path");
+    let ended = place.run(&["backup", to, "--json", "--server", &server]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    serde_json::from_str(&ended.out).expect("a manifest")
+}
+
+/// Ids of the jobs that a stopped data directory holds.
+fn jobs_of(place: &Place) -> BTreeSet<String> {
+    let exported = place.run(&["export"]);
+    assert_eq!(exported.code, Some(0), "{exported:?}");
+    let lines = exported.out.lines();
+    let lines = lines.map(|line| serde_json::from_str::<Value>(line).expect("JSON"));
+    lines
+        .filter(|line| line["kind"] == "live_job" || line["kind"] == "ended_job")
+        .map(|line| {
+            let key = line["key"].as_str().expect("a key").to_owned();
+            let id = Uuid::try_parse(&key[key.len() - 32..]).expect("an id");
+            id.hyphenated().to_string()
+        })
+        .collect()
+}
+
+pub fn files_below(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                directories.push(path);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+fn only_the_owner_reads(directory: &Path) {
+    for path in files_below(directory) {
+        let mode = fs::metadata(&path).expect("it").permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{} has {mode:o}", path.display());
+    }
+}
+
+fn restored(from: &Place, peer: &Peer, arguments: &[&str]) -> (Place, Ended) {
+    let place = Place::new();
+    configure(&place, peer);
+    let backups = from.path("backups");
+    let backups = backups.to_str().expect("a path");
+    let ended = place.run(&[&["restore", backups], arguments].concat());
+    (place, ended)
+}
+
+#[test]
+fn a_backup_taken_under_load_restores_to_all_that_was_acknowledged_before() {
+    let (peer, place, memory) = (Peer::start(), Place::new(), Mutex::new(Memory::default()));
+    configure(&place, &peer);
+    let mut service = place.serve();
+    let key = service.printed_key().expect("a key");
+    register(&place, &service, &peer);
+    let client = service.client(&key);
+    let ids = || -> BTreeSet<String> {
+        let memory = memory.lock().expect("memory");
+        memory.acknowledged.values().cloned().collect()
+    };
+    let more = |count: usize| {
+        let wanted = acknowledged(&memory) + count;
+        until("enough is acknowledged", || {
+            (acknowledged(&memory) >= wanted).then_some(())
+        });
+    };
+    let (mut known, mut manifests) = (Vec::new(), Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..CALLERS {
+            scope.spawn(|| create_until_cut(&client, &memory));
+        }
+        for _ in 0..3 {
+            more(30);
+            known.push(ids());
+            manifests.push(backup(&place, &service, &place.path("backups")));
+        }
+        // The service went on all the while.
+        more(1);
+        service.kill();
+    });
+    let count = |manifest: &Value, of: &str| manifest["pictures"][of].as_u64().expect("a count");
+    for pair in manifests.windows(2) {
+        assert_eq!(
+            count(&pair[1], "copied"),
+            count(&pair[1], "count") - count(&pair[0], "count"),
+            "pictures that were there are not copied again: {pair:?}"
+        );
+        assert_eq!(pair[1]["running"], true);
+    }
+    only_the_owner_reads(&place.path("backups"));
+    let checked = place.run_without_data(&[
+        "verify",
+        "--backup",
+        place.path("backups").to_str().expect("a path"),
+    ]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+
+    for (known, manifest) in known.iter().zip(&manifests) {
+        let id = manifest["id"].as_str().expect("an id");
+        let (there, ended) = restored(&place, &peer, &["--id", id]);
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        only_the_owner_reads(&there.data());
+        let verified = there.run(&["verify"]);
+        assert_eq!(verified.code, Some(0), "{verified:?}");
+        let held = jobs_of(&there);
+        let lost: Vec<&String> = known.difference(&held).collect();
+        assert!(lost.is_empty(), "acknowledged before the backup: {lost:?}");
+        assert_eq!(there.token(), place.token());
+    }
+
+    // The newest goes on where it stood: live jobs are run, and pending deliveries sent.
+    let (there, ended) = restored(&place, &peer, &[]);
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let held = jobs_of(&there);
+    let service = there.serve();
+    let held = held.into_iter().map(|id| (id.clone(), id)).collect();
+    all_done(&service.client(&key), &held);
+    let told = peer.clone();
+    until("every end is told", || {
+        let told = told.told();
+        held.keys().all(|id| told.contains_key(id)).then_some(())
+    });
+    service.stop();
+    let verified = there.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    // What was acknowledged after the backup is still in the old directory, and told from there.
+    let service = place.serve();
+    let client = service.client(&key);
+    settle_doubts(&client, &memory);
+    let jobs = memory.lock().expect("memory").acknowledged.clone();
+    all_done(&client, &jobs);
+    all_told(&peer, &jobs);
+    service.stop();
+}
+
+/// A data directory with one picture, and a backup of it while nothing runs.
+pub fn small() -> Place {
+    let place = Place::new();
+    let made = place.run(&["generate", "a fox", "--tier", "fast"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    place
+}
+
+fn backed_up() -> Place {
+    let place = small();
+    let made = place.run(&["backup", "backups"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    for words in [
+        "pictures: 1 (",
+        "of which 1 were copied",
+        "secrets-key",
+        "admin-token",
+    ] {
+        assert!(made.out.contains(words), "{words}: {made:?}");
+    }
+    place
+}
+
+#[test]
+fn a_backup_with_any_damaged_file_is_refused_and_leaves_nothing_that_opens() {
+    let place = backed_up();
+    let files = files_below(&place.path("backups"));
+    // Manifest, records, list, three keys, one picture.
+    assert_eq!(files.len(), 7, "{files:?}");
+    for file in files {
+        let whole = fs::read(&file).expect("it");
+        let mut damaged = whole.clone();
+        let middle = damaged.len() / 2;
+        damaged[middle] ^= 1;
+        for content in [Some(&damaged[..]), Some(&whole[..whole.len() - 1]), None] {
+            match content {
+                Some(bytes) => fs::write(&file, bytes).expect("damage"),
+                None => fs::remove_file(&file).expect("gone"),
+            }
+            let checked = place.run_without_data(&["verify", "--backup", "backups"]);
+            assert_eq!(checked.code, Some(1), "{}: {checked:?}", file.display());
+            let there = Place::new();
+            let backups = place.path("backups");
+            let refused = there.run(&["restore", backups.to_str().expect("a path")]);
+            refused.assert_fault(&[]);
+            there.run(&["verify"]).assert_fault(&[]);
+        }
+        fs::write(&file, &whole).expect("whole again");
+    }
+    let checked = place.run_without_data(&["verify", "--backup", "backups"]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+}
+
+#[test]
+fn a_restore_goes_into_an_empty_directory_alone() {
+    let place = backed_up();
+    let refused = place.run(&["restore", "backups"]);
+    refused.assert_fault(&["is not empty", "--data-dir"]);
+    let verified = place.run(&["verify"]);
+    assert_eq!(verified.code, Some(0), "{verified:?}");
+    let there = Place::new();
+    fs::create_dir_all(there.data().join("lost+found")).expect("a fresh volume");
+    let backups = place.path("backups");
+    let restored = there.run(&["restore", backups.to_str().expect("a path")]);
+    assert_eq!(restored.code, Some(0), "{restored:?}");
+    let verified = there.run(&["verify"]);
+    assert!(
+        verified.code == Some(0) && verified.out.contains("1 pictures"),
+        "{verified:?}"
+    );
+    there
+        .run(&["restore", "nowhere"])
+        .assert_fault(&["no directory nowhere"]);
+    let unknown = Place::new();
+    fs::create_dir_all(unknown.path("empty")).expect("a directory");
+    unknown
+        .run(&["restore", "empty"])
+        .assert_fault(&["holds no complete backup"]);
+    assert!(!unknown.data().exists());
+}
+
+#[test]
+fn what_is_left_out_of_a_backup_is_named() {
+    let place = small();
+    let made = place.run(&["backup", "backups", "--without-pictures", "--without-keys"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    for words in ["left out: the pictures", "left out: the key files"] {
+        assert!(made.out.contains(words), "{words}: {made:?}");
+    }
+    let there = Place::new();
+    let backups = place.path("backups");
+    let restored = there.run(&["restore", backups.to_str().expect("a path")]);
+    assert_eq!(restored.code, Some(0), "{restored:?}");
+    for words in [
+        "pictures are not part of this backup",
+        "secrets-key is not part",
+    ] {
+        assert!(restored.out.contains(words), "{words}: {restored:?}");
+    }
+
+    let picture = place.objects("results").remove(0);
+    fs::remove_file(&picture).expect("gone");
+    let made = place.run(&["backup", "backups"]);
+    assert_eq!(made.code, Some(0), "{made:?}");
+    assert!(made.out.contains("MISSING: 1 pictures"), "{made:?}");
+    let checked = place.run_without_data(&["verify", "--backup", "backups"]);
+    let name = picture.file_name().expect("a name").to_string_lossy();
+    assert_eq!(checked.code, Some(1), "{checked:?}");
+    assert!(checked.out.contains(&*name), "{checked:?}");
+    let there = Place::new();
+    let restored = there.run(&["restore", backups.to_str().expect("a path")]);
+    assert_eq!(restored.code, Some(0), "{restored:?}");
+    assert!(restored.out.contains("MISSING: results/"), "{restored:?}");
+}
