@@ -20,7 +20,14 @@ pub const STORE: &str = "store";
 const LAST_WORDS: Duration = Duration::from_millis(300);
 const DIRECTORY: &str = "TINTYPE_CRASHES_DIRECTORY";
 
-/// Small files and short rounds, so that a short story recycles files and gives sled much to do.
+/// The process only opens the store, and closes it.
+const OPENS_ONLY: &str = "TINTYPE_CRASHES_OPENS_ONLY";
+/// Bytes that are worth a round.
+const ROUND_BYTES: usize = 3 * 1024;
+
+/// Small files and short rounds, so that a short story recycles files and gives sled much to do. A round comes when there is so
+/// much for it and never by the clock: so the calls of a story are the same each time, but for a few that two threads make side
+/// by side.
 pub fn options() -> SledOptions {
     SledOptions {
         journal: Layout {
@@ -29,10 +36,11 @@ pub fn options() -> SledOptions {
             kept: 1,
         },
         rounds: Rounds {
-            bytes: 3 * 1024,
-            after: Duration::from_millis(3),
+            bytes: ROUND_BYTES,
+            after: Duration::from_secs(3_600),
         },
-        commit_timeout: Duration::from_millis(700),
+        // Whoever looks at what a child left waits for a busy machine.
+        commit_timeout: Duration::from_secs(60),
         ..SledOptions::new(Arc::new(|error| say(&format!("failed: {error}"))))
     }
 }
@@ -48,6 +56,7 @@ fn options_of_child() -> SledOptions {
         });
     };
     SledOptions {
+        commit_timeout: Duration::from_millis(700),
         on_failure: Arc::new(on_failure),
         ..options()
     }
@@ -65,6 +74,20 @@ pub fn command(directory: &Path) -> std::process::Command {
         .args(["--test-threads", "1"])
         .env(DIRECTORY, directory);
     command
+}
+
+/// The command that opens the store in a directory and closes it again.
+pub fn restart(directory: &Path) -> std::process::Command {
+    let mut command = command(directory);
+    command.env(OPENS_ONLY, "1");
+    command
+}
+
+/// Waits until what is worth a round has had it.
+fn wait_for_rounds(engine: &SledEngine) {
+    while engine.stats().backlog_bytes >= ROUND_BYTES as u64 && !FAILED.load(Ordering::SeqCst) {
+        std::thread::yield_now();
+    }
 }
 
 /// One line to whoever started this child, at once and in one write.
@@ -102,7 +125,17 @@ fn plays_the_story_as_a_child() {
     // The test harness has begun a line of its own.
     say("");
     let mut number = 0;
-    for round in 0..script::ROUNDS {
+    let rounds = match env::var_os(OPENS_ONLY) {
+        Some(_) => 0,
+        None => script::ROUNDS,
+    };
+    if rounds == 0 {
+        match SledEngine::open(&directory.join(STORE), options_of_child()) {
+            Ok(engine) => engine.close(),
+            Err(error) => say(&format!("not opened: {error}")),
+        }
+    }
+    for round in 0..rounds {
         let engine = match SledEngine::open(&directory.join(STORE), options_of_child()) {
             Ok(engine) => Arc::new(engine),
             Err(error) => {
@@ -115,7 +148,10 @@ fn plays_the_story_as_a_child() {
             number += 1;
             say(&format!("begun {number}"));
             match commit_and_wait(&*engine, writes) {
-                Ok(()) => say(&format!("answered {number}")),
+                Ok(()) => {
+                    say(&format!("answered {number}"));
+                    wait_for_rounds(&engine);
+                }
                 Err(error) => refused(&error),
             }
         });

@@ -7,15 +7,19 @@
  * INTRUDER_LOG        a file that gets a line for each call that counts, and one for the deed
  * INTRUDER_DEED       what is done:
  *
- *   die-before   the process is killed instead of the call      every call
- *   die-after    it is killed after it                          every call
+ *   die-before   the process is killed instead of the call      every call but reads, which change nothing
+ *   die-after    it is killed after it                          the same
  *   die-half     half of the data is written, then it is killed writes
  *   EIO          the call fails                                 every call
  *   ENOSPC       it fails                                       writes, and what makes or lengthens a file or a name
  *   EMFILE       it fails                                       opening
- *   EINTR        it fails                                       writes and syncs
- *   short        half of the data is written                    writes
- *   hang         it never returns                               syncs
+ *   EINTR        it fails                                       reads, writes and syncs
+ *   short        half of the data is read or written            reads and writes
+ *   hang         it never returns                               syncs, writes, and what makes, moves or removes a name
+ *
+ * Reads are those of data and of lists of names. Not among the calls: those that ask for the length of a file or for a lock, and
+ * reads of sled's log: one that fails while sled is opened makes it write over what it could not read, which is known, and
+ * told in docs/reliability.md. A call that the program does not make, and that would pass by unseen, ends it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -27,20 +31,28 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <dirent.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum { WRITES = 1, SYNCS = 2, OPENS = 4, MAKES = 8, NAMES = 16 };
+enum { WRITES = 1, SYNCS = 2, OPENS = 4, MAKES = 8, NAMES = 16, READS = 32 };
 
 static const struct deed {
     const char *name;
     int kinds, error;
 } deeds[] = {
-    {"die-before", ~0, 0},   {"die-after", ~0, 0},          {"die-half", WRITES, 0},
-    {"EIO", ~0, EIO},        {"ENOSPC", WRITES | MAKES, ENOSPC}, {"EMFILE", OPENS, EMFILE},
-    {"EINTR", WRITES | SYNCS, EINTR}, {"short", WRITES, 0}, {"hang", SYNCS, 0},
+    {"die-before", ~READS, 0},
+    {"die-after", ~READS, 0},
+    {"die-half", WRITES, 0},
+    {"EIO", ~0, EIO},
+    {"ENOSPC", WRITES | MAKES, ENOSPC},
+    {"EMFILE", OPENS, EMFILE},
+    {"EINTR", READS | WRITES | SYNCS, EINTR},
+    {"short", READS | WRITES, 0},
+    {"hang", SYNCS | WRITES | NAMES, 0},
 };
 
 static const struct deed *deed;
@@ -174,6 +186,48 @@ ssize_t writev(int fd, const struct iovec *parts, int count) {
     WRITE("writev", path, count, next(fd, parts, count), next(fd, parts, 1));
 }
 
+#define READ(call, path, length, all, half) \
+    do { \
+        int mine = turn(READS, call, path); \
+        if (mine && deed->error) return -1; \
+        return mine && length > 1 ? half : all; \
+    } while (0)
+
+ssize_t read(int fd, void *data, size_t length) {
+    NEXT(read);
+    char path[4096];
+    if (!name_of(fd, path, sizeof path)) return next(fd, data, length);
+    READ("read", path, length, next(fd, data, length), next(fd, data, length / 2));
+}
+
+static int is_log(const char *path) { return strcmp(path + root_length, "/db") == 0; }
+
+#define PREAD(name, offset) \
+    ssize_t name(int fd, void *data, size_t length, offset place) { \
+        NEXT(name); \
+        char path[4096]; \
+        if (!name_of(fd, path, sizeof path) || is_log(path)) return next(fd, data, length, place); \
+        READ("pread", path, length, next(fd, data, length, place), next(fd, data, length / 2, place)); \
+    }
+PREAD(pread, off_t)
+PREAD(pread64, off64_t)
+
+DIR *opendir(const char *path) {
+    NEXT(opendir);
+    if (!is_below(path)) return next(path);
+    int mine = turn(OPENS, "opendir", path);
+    return mine && deed->error ? NULL : next(path);
+}
+
+struct dirent64 *readdir64(DIR *directory) {
+    NEXT(readdir64);
+    char path[4096];
+    if (!name_of(dirfd(directory), path, sizeof path)) return next(directory);
+    int mine = turn(READS, "readdir", path);
+    /* It is no call of the system's own, and is neither interrupted nor cut short. */
+    return mine && deed->error == EIO ? NULL : next(directory);
+}
+
 #define TRUNCATE(name, offset) \
     int name(int fd, offset length) { \
         NEXT(name); \
@@ -207,10 +261,10 @@ int rename(const char *from, const char *to) {
     INT(NAMES | MAKES, "rename", from, next(from, to));
 }
 
-int link(const char *from, const char *to) {
-    NEXT(link);
-    if (!is_below(to)) return next(from, to);
-    INT(NAMES | MAKES, "link", to, next(from, to));
+int linkat(int in, const char *from, int at_place, const char *to, int flags) {
+    NEXT(linkat);
+    if (!is_below(to)) return next(in, from, at_place, to, flags);
+    INT(NAMES | MAKES, "linkat", to, next(in, from, at_place, to, flags));
 }
 
 int unlink(const char *path) {
@@ -224,4 +278,60 @@ int mkdir(const char *path, mode_t mode) {
     /* One that is there already takes no room, and fails in its own way. */
     if (!is_below(path) || access(path, F_OK) == 0) return next(path, mode);
     INT(NAMES | MAKES, "mkdir", path, next(path, mode));
+}
+
+/* Ways around that the program does not take; one that it should come to take is to be stood in front of too. */
+static void stop(const char *call) {
+    fprintf(stderr, "intruder: %s is not stood in front of\n", call);
+    abort();
+}
+
+#define UNSEEN_PATH(name, result, declared, path, ...) \
+    result name declared { \
+        NEXT(name); \
+        if (is_below(path)) stop(#name); \
+        return next(__VA_ARGS__); \
+    }
+UNSEEN_PATH(link, int, (const char *from, const char *to), to, from, to)
+UNSEEN_PATH(symlink, int, (const char *from, const char *to), to, from, to)
+UNSEEN_PATH(truncate, int, (const char *path, off_t length), path, path, length)
+UNSEEN_PATH(truncate64, int, (const char *path, off64_t length), path, path, length)
+UNSEEN_PATH(creat, int, (const char *path, mode_t mode), path, path, mode)
+UNSEEN_PATH(unlinkat, int, (int in, const char *path, int flags), path, in, path, flags)
+UNSEEN_PATH(mkdirat, int, (int in, const char *path, mode_t mode), path, in, path, mode)
+UNSEEN_PATH(renameat, int, (int in, const char *from, int to_in, const char *to), from, in, from, to_in, to)
+UNSEEN_PATH(renameat2, int, (int in, const char *from, int to_in, const char *to, unsigned flags), from, in, from, to_in, to,
+            flags)
+
+#define UNSEEN_FILE(name, result, declared, fd, ...) \
+    result name declared { \
+        NEXT(name); \
+        char path[4096]; \
+        if (name_of(fd, path, sizeof path)) stop(#name); \
+        return next(__VA_ARGS__); \
+    }
+UNSEEN_FILE(readv, ssize_t, (int fd, const struct iovec *parts, int count), fd, fd, parts, count)
+UNSEEN_FILE(pwritev, ssize_t, (int fd, const struct iovec *parts, int count, off_t at_place), fd, fd, parts, count, at_place)
+UNSEEN_FILE(pwritev64, ssize_t, (int fd, const struct iovec *parts, int count, off64_t at_place), fd, fd, parts, count, at_place)
+UNSEEN_FILE(pwritev2, ssize_t, (int fd, const struct iovec *parts, int count, off_t at_place, int flags), fd, fd, parts, count,
+            at_place, flags)
+UNSEEN_FILE(fallocate, int, (int fd, int mode, off_t from, off_t length), fd, fd, mode, from, length)
+UNSEEN_FILE(fallocate64, int, (int fd, int mode, off64_t from, off64_t length), fd, fd, mode, from, length)
+UNSEEN_FILE(posix_fallocate, int, (int fd, off_t from, off_t length), fd, fd, from, length)
+UNSEEN_FILE(posix_fallocate64, int, (int fd, off64_t from, off64_t length), fd, fd, from, length)
+UNSEEN_FILE(syncfs, int, (int fd), fd, fd)
+UNSEEN_FILE(sendfile, ssize_t, (int fd, int from, off_t *at_place, size_t length), fd, fd, from, at_place, length)
+UNSEEN_FILE(sendfile64, ssize_t, (int fd, int from, off64_t *at_place, size_t length), fd, fd, from, at_place, length)
+UNSEEN_FILE(copy_file_range, ssize_t,
+            (int from, off64_t *from_place, int fd, off64_t *at_place, size_t length, unsigned flags), fd, from, from_place, fd,
+            at_place, length, flags)
+
+int openat(int in, const char *path, int flags, ...) {
+    NEXT(openat);
+    va_list rest;
+    va_start(rest, flags);
+    mode_t mode = (flags & (O_CREAT | O_TMPFILE)) ? va_arg(rest, mode_t) : 0;
+    va_end(rest);
+    if (is_below(path)) stop("openat");
+    return next(in, path, flags, mode);
 }

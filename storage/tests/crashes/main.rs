@@ -2,8 +2,8 @@
 //! that it makes on its files, and at that call the process dies or the call goes wrong. Then the store is opened as after any
 //! restart: all that was answered is there, nothing is half, every invariant holds, and it goes on.
 //!
-//! Nothing is sampled: the number of the call rises until the story comes through untouched. `TINTYPE_CRASHES` names the deeds
-//! to try; without it all are tried.
+//! Nothing is sampled: the calls are counted, and each is tried. What dies does so once more while it recovers. `TINTYPE_CRASHES`
+//! names the deeds to try; without it all are tried.
 
 mod child;
 mod matrix;
@@ -71,7 +71,7 @@ fn hostile_076_no_descriptor_is_left_at_any_opening() {
 }
 
 #[test]
-fn hostile_076_any_write_is_short() {
+fn hostile_076_any_read_or_write_is_short() {
     at_every_call("short", false);
 }
 
@@ -81,6 +81,6 @@ fn hostile_076_any_call_is_interrupted() {
 }
 
 #[test]
-fn hostile_077_any_sync_hangs() {
+fn hostile_077_any_sync_write_or_change_of_a_name_hangs() {
     at_every_call("hang", false);
 }

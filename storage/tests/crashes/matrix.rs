@@ -5,19 +5,27 @@ use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 use tempfile::TempDir;
 use tintype_storage::audit::audit;
 use tintype_storage::engine::sled::SledEngine;
-use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value, commit_and_wait};
+use tintype_storage::engine::{
+    Direction, Engine, EngineError, Key, KeyRange, Value, commit_and_wait,
+};
 use tintype_storage::store::Store;
 
 const FIRST_START: &str = "its first start was cut off, and it holds nothing yet; remove it";
-/// Far more calls than the story makes.
-const MOST_CALLS: u64 = 20_000;
+/// Stories that are counted before.
+const COUNTED: usize = 2;
+/// By so many calls stories may differ.
+const MARGIN: u64 = 12;
+/// About as many calls does an opening make.
+const CALLS_OF_A_START: u64 = 60;
+/// Commits of each life after the restart: four files of the journal.
+const GOES_ON: u8 = 20;
 /// How long a child may take from the deed to its end: the watchdog's time here and much for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -87,23 +95,45 @@ impl Matrix {
         }
     }
 
-    /// Does the deed at each call until there is none left.
+    /// Does the deed at each call. How many there are is counted before, more than once, for two threads may share one more or
+    /// less; past the most of them some further ones are tried, that no call is left out.
     pub fn run(&self, deed: &str, lasting: bool) -> Figures {
-        let (next, over) = (AtomicU64::new(1), AtomicBool::new(false));
+        // A machine that is busy enough makes the child take its disk for one that hangs.
+        let counted = || (0..5).find_map(|_| self.count(deed).ok());
+        let counts = [(); COUNTED].map(|()| counted().expect("an undisturbed story"));
+        let (least, most) = (
+            counts.iter().copied().min().unwrap_or(0),
+            counts.iter().copied().max().unwrap_or(0),
+        );
+        assert!(
+            most - least <= MARGIN,
+            "the story differs: {counts:?} calls"
+        );
+        let next = AtomicU64::new(1);
         let outcome = Mutex::new((Figures::default(), Vec::new()));
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
+        let mut threads = std::thread::available_parallelism().map_or(1, usize::from);
+        if deed == "hang" {
+            // These wait for most of the time.
+            threads *= 8;
+        }
         std::thread::scope(|scope| {
             for _ in 0..threads {
                 scope.spawn(|| {
-                    while !over.load(Ordering::Relaxed) {
+                    loop {
                         let at = next.fetch_add(1, Ordering::Relaxed);
-                        assert!(at < MOST_CALLS, "the story does not end");
+                        if at > most + MARGIN {
+                            return;
+                        }
                         let ran = self.once(deed, at, lasting);
                         let (figures, faults) = &mut *outcome.lock().expect("figures");
                         match ran {
-                            Ok(None) => over.store(true, Ordering::Relaxed),
+                            Ok(None) => {}
                             Ok(Some(of_run)) => figures.add(&of_run),
-                            Err(fault) => faults.push(format!("{deed} at call {at}: {fault}")),
+                            Err(fault) => {
+                                let fault = format!("{deed} at call {at}: {fault}");
+                                println!("{fault}");
+                                faults.push(fault);
+                            }
                         }
                         if faults.len() >= 10 {
                             return;
@@ -114,20 +144,32 @@ impl Matrix {
         });
         let (figures, faults) = outcome.into_inner().expect("figures");
         assert!(faults.is_empty(), "{}", faults.join("\n\n"));
+        assert!(
+            figures.calls + MARGIN >= least,
+            "{} of {least} calls",
+            figures.calls
+        );
         figures
+    }
+
+    /// The calls to which the deed applies in a story that nothing disturbs.
+    fn count(&self, deed: &str) -> Result<u64, String> {
+        let place = place();
+        let log = place.path().join("log");
+        let command = disturbed(child::command(place.path()), place.path(), deed, 0);
+        let (said, _) = run(command, place.path())?;
+        let calls = fs::read_to_string(&log).unwrap_or_default();
+        match said.through {
+            true => Ok(calls.lines().count() as u64),
+            false => Err(format!("it did not come through: {:?}", said.lines)),
+        }
     }
 
     /// Plays the story with the deed at one call; `None` when it has not so many.
     fn once(&self, deed: &str, at: u64, lasting: bool) -> Result<Option<Figures>, String> {
         let place = place();
         let log = place.path().join("log");
-        let mut command = child::command(place.path());
-        command
-            .env("LD_PRELOAD", intruder())
-            .env("INTRUDER_DIRECTORY", place.path().join(child::STORE))
-            .env("INTRUDER_AT", at.to_string())
-            .env("INTRUDER_DEED", deed)
-            .env("INTRUDER_LOG", &log);
+        let mut command = disturbed(child::command(place.path()), place.path(), deed, at);
         if lasting {
             command.env("INTRUDER_LASTING", "1");
         }
@@ -142,8 +184,17 @@ impl Matrix {
         let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
         let died = deed.starts_with("die");
         self.check_end(&said, code, died).map_err(told)?;
+        if died {
+            // And once more while it recovers from that, each time at another call.
+            let command = child::restart(place.path());
+            let again = 1 + at % CALLS_OF_A_START;
+            run(disturbed(command, place.path(), deed, again), place.path())?;
+        }
         let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
-        let opened = self.check_restart(&said, place.path()).map_err(told)?;
+        let lives = if at % 3 == 0 { 3 } else { 1 };
+        let opened = self
+            .check_restart(&said, place.path(), lives)
+            .map_err(told)?;
         Ok(Some(Figures {
             calls: 1,
             ended: u64::from(!said.through),
@@ -173,7 +224,7 @@ impl Matrix {
     }
 
     /// All that was answered is there, nothing is half, and it goes on.
-    fn check_restart(&self, said: &Said, place: &Path) -> Result<bool, String> {
+    fn check_restart(&self, said: &Said, place: &Path, lives: u8) -> Result<bool, String> {
         let store = place.join(child::STORE);
         let engine = match SledEngine::open(&store, child::options()) {
             Ok(engine) => engine,
@@ -199,11 +250,42 @@ impl Matrix {
                 found.len()
             ));
         }
-        commit_and_wait(&*engine, vec![(b"z".to_vec(), Some(vec![1]))])
-            .map_err(|error| format!("it does not go on: {error}"))?;
-        engine.close();
+        drop(engine);
+        go_on(&store, found, lives).map_err(|error| format!("it does not go on: {error}"))?;
         Ok(true)
     }
+}
+
+/// Writes enough for several files of the journal in each life, and finds all of it again in the next.
+fn go_on(store: &Path, mut expected: Image, lives: u8) -> Result<(), String> {
+    let told = |error: EngineError| error.to_string();
+    for life in 0..lives {
+        let engine = SledEngine::open(store, child::options()).map_err(told)?;
+        let found = engine.scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX);
+        if found.map_err(told)?.into_iter().collect::<Image>() != expected {
+            return Err(format!(
+                "life {life} after the restart finds something else"
+            ));
+        }
+        for number in 0..GOES_ON {
+            let (key, value) = (vec![b'~', number], vec![life; 700]);
+            commit_and_wait(&engine, vec![(key.clone(), Some(value.clone()))]).map_err(told)?;
+            expected.insert(key, value);
+        }
+        engine.close();
+    }
+    Ok(())
+}
+
+/// A command whose process has the intruder in front of its calls.
+fn disturbed(mut command: Command, place: &Path, deed: &str, at: u64) -> Command {
+    command
+        .env("LD_PRELOAD", intruder())
+        .env("INTRUDER_DIRECTORY", place.join(child::STORE))
+        .env("INTRUDER_AT", at.to_string())
+        .env("INTRUDER_DEED", deed)
+        .env("INTRUDER_LOG", place.join("log"));
+    command
 }
 
 /// Runs a child to its end and returns what it said, and its exit code; none when it was killed by the deed.

@@ -14,7 +14,7 @@ const SLACK: i64 = 3_600_000;
 
 /// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(super) enum State {
     Pending { due: i64, failures: u32 },
     Delivered { at: i64 },
     Failed { at: i64, exhausted: bool },
@@ -27,18 +27,18 @@ pub struct Owed {
     pub webhook: WebhookId,
     job: JobId,
     is_test: bool,
-    attempts: u32,
+    pub(super) attempts: u32,
     round: u32,
-    created_at: i64,
+    pub(super) created_at: i64,
     /// By how much the clock had been set back in all when its moment was chosen.
     set_back: i64,
-    state: State,
+    pub(super) state: State,
     dues: BTreeSet<i64>,
 }
 
 /// All deliveries, and what happens to them in this life of the process.
 pub struct Deliveries {
-    owed: BTreeMap<DeliveryId, Owed>,
+    pub(super) owed: BTreeMap<DeliveryId, Owed>,
     under_way: BTreeSet<DeliveryId>,
     /// By how much the clock had been set back when the last attempt began.
     began: BTreeMap<DeliveryId, i64>,
@@ -49,10 +49,10 @@ pub struct Deliveries {
     tests_asked: BTreeSet<DeliveryId>,
     redeliveries_asked: BTreeMap<DeliveryId, u32>,
     /// Deliveries that ended before this moment may be forgotten.
-    forget_before: i64,
+    pub(super) forget_before: i64,
     /// The last moment of all that was forgotten, and what is said of it.
-    newest_forgotten: i64,
-    mark: Option<i64>,
+    pub(super) newest_forgotten: i64,
+    pub(super) mark: Option<i64>,
 }
 
 /// The part of a commit that is about deliveries.
@@ -436,39 +436,6 @@ impl Model {
             }
             state => state,
         }
-    }
-
-    /// The mark tells a forgotten delivery from a lost one: it rises with what is forgotten and no further.
-    fn forgotten_before(&mut self, mark: Option<i64>) {
-        let deliveries = &mut self.deliveries;
-        let newest = deliveries.newest_forgotten;
-        deliveries.mark = mark.or(deliveries.mark);
-        let said = deliveries.mark;
-        if said != (newest > i64::MIN).then_some(newest + 1) {
-            self.fault(format!(
-                "deliveries before {said:?} are said to be forgotten, the newest that was is of {newest}"
-            ));
-        }
-    }
-
-    fn forgotten(&mut self, id: DeliveryId, before: &Owed, step: &mut Step<'_>) {
-        let ended = match before.state {
-            State::Pending { .. } => i64::MAX,
-            // Of the moment of its job's end, should that be the later one.
-            State::Delivered { at } | State::Failed { at, .. } => at.max(before.created_at),
-        };
-        self.deliveries.newest_forgotten = self.deliveries.newest_forgotten.max(ended);
-        let mut whole = step.accounts.remove(&id) == Some(None);
-        for number in 0..before.attempts {
-            whole &= matches!(step.attempts.remove(&(id, number)), Some(None));
-        }
-        if ended >= self.deliveries.forget_before || !whole {
-            self.fault(format!(
-                "delivery {id} was forgotten too early, or not whole: {before:?}"
-            ));
-        }
-        self.count("deliveries forgotten");
-        self.deliveries.owed.remove(&id);
     }
 
     /// A receiver is sent a delivery.

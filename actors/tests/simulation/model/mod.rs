@@ -5,6 +5,7 @@
 //! the domain are read here, none of its functions is called.
 
 mod deliveries;
+mod forgotten;
 mod jobs;
 mod money;
 mod names;

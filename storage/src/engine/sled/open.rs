@@ -9,6 +9,7 @@ use super::overlay::Changes;
 use super::{APPLIED, LOCK_RETRY, LOG, SledOptions};
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
+use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -18,6 +19,11 @@ const FORMAT: &str = "tintype 2";
 /// The format before there was a journal. Its records are the same.
 const WITHOUT_JOURNAL: &str = "tintype 1";
 const FORMAT_KEY: &[u8] = b"format";
+
+/// sled's log comes in segments of this size, as its settings have it unless they are told otherwise.
+const SEGMENT_BYTES: usize = 512 * 1024;
+/// A block of the disk, in which the head of a segment is.
+const HEAD_BYTES: usize = 4_096;
 
 /// The journal's files lie below sled's.
 const JOURNAL: &str = "journal";
@@ -201,6 +207,7 @@ fn open_sled(
         steps.begin_to_read(log);
         let ours = remove_half_snapshots(directory).map_err(|error| wrong(explain(&error)))?;
         if ours {
+            read_heads(&directory.join(LOG)).map_err(|error| wrong(explain(&error)))?;
             // sled panics on some damaged files instead of returning an error.
             let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))
                 .map_err(|_| wrong(damaged_at(directory)))?;
@@ -218,6 +225,21 @@ fn open_sled(
         }
         std::thread::sleep(LOCK_RETRY);
     }
+}
+
+/// Reads the head of each segment of sled's log. sled takes one that it cannot read for a segment that was never finished, goes
+/// on without it and writes zeros over it: a disk that fails to read once would cost the store. Here that is an error, and what
+/// has been read is in the system's cache when sled asks for it.
+fn read_heads(log: &Path) -> io::Result<()> {
+    let file = match File::open(log) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        other => other?,
+    };
+    let mut head = [0; HEAD_BYTES];
+    for at in (0..file.metadata()?.len()).step_by(SEGMENT_BYTES) {
+        file.read_at(&mut head, at)?;
+    }
+    Ok(())
 }
 
 /// sled wraps the system's error into a text; one that is no sign of another process, such as a file system without locks,
