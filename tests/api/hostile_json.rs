@@ -70,7 +70,7 @@ fn hostile_20_duplicate_keys() {
         (with("\"prompt\":\"b\""), "prompt"),
         (with("\"\\u0070rompt\":\"b\""), "prompt"),
         (with("\"metadata\":{\"a\":1,\"a\":1}"), "metadata.a"),
-        (with("\"metadata\":{\"\":1,\"\":1}"), "metadata."),
+        (with("\"metadata\":{\"\":1,\"\":1}"), "metadata.\"\""),
         (with("\"metadata\":{\"é\":1,\"\\u00e9\":1}"), "metadata.é"),
         (with("\"metadata\":[{\"a\":1,\"a\":1}]"), "metadata"),
     ] {

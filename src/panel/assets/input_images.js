@@ -48,7 +48,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, changed
     refuse(null);
     if (!url) { address.focus(); return; }
     if (chosen.length >= most) { refuse(`At most ${most} are allowed.`); return; }
-    if (!/^https?:\/\/./.test(url)) { refuse("Write the whole address, from https:// on."); address.focus(); return; }
+    if (!/^https?:\/\/./.test(url)) { refuse("Write the whole address, such as https://example.com/fox.png."); address.focus(); return; }
     put({ url });
     address.value = "";
     draw();
