@@ -67,8 +67,8 @@ impl Driver {
             self.port
         );
         stream.write_all(call.as_bytes())?;
-        // It answers once the browser has ended.
-        stream.read_to_end(&mut Vec::new()).map(|_| ())
+        // It answers once the browser has ended, and keeps the connection all the same.
+        stream.read(&mut [0; 1]).map(|_| ())
     }
 }
 

@@ -191,7 +191,7 @@ impl Matrix {
             run(disturbed(command, place.path(), deed, again), place.path())?;
         }
         let told = |fault: String| format!("({call}) {fault}\nthe child said {:?}", said.lines);
-        let lives = if at % 3 == 0 { 3 } else { 1 };
+        let lives = if at.is_multiple_of(3) { 3 } else { 1 };
         let opened = self
             .check_restart(&said, place.path(), lives)
             .map_err(told)?;

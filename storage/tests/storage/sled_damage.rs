@@ -278,16 +278,19 @@ fn looks_torn(before: &[u8], after: &[u8]) -> bool {
     reaches.is_some_and(|at| at >= last) && after.len() >= 8_192
 }
 
+fn newest_of_journal(names: &[PathBuf]) -> PathBuf {
+    let of_journal = |it: &&PathBuf| it.extension().is_some_and(|it| it == "journal");
+    let newest = names.iter().rfind(of_journal);
+    newest.expect("a file of the journal").clone()
+}
+
 fn try_damages_of(backlog: Backlog, damages: &impl Fn(u64) -> Vec<(String, Damage)>) {
     let whole = history(backlog);
     let copies = tempfile::tempdir().expect("directory");
     let mut bad = Vec::new();
     let mut number = 0;
     let names = files(whole.directory.path());
-    let newest = names
-        .iter()
-        .rfind(|it| it.extension().is_some_and(|it| it == "journal"));
-    let newest = newest.expect("a file of the journal").clone();
+    let newest = newest_of_journal(&names);
     for name in names {
         if backlog == Backlog::Waits && !name.starts_with("journal") {
             continue;
@@ -361,12 +364,16 @@ fn hostile_82_a_file_that_is_gone() {
     for backlog in [Backlog::Applied, Backlog::Waits] {
         let whole = history(backlog);
         let copies = tempfile::tempdir().expect("directory");
-        for (number, name) in files(whole.directory.path()).iter().enumerate() {
+        let names = files(whole.directory.path());
+        let newest = newest_of_journal(&names);
+        for (number, name) in names.iter().enumerate() {
             let directory = copies.path().join(format!("{number}"));
             copy(whole.directory.path(), &directory);
             fs::remove_file(directory.join(name)).expect("remove");
             let outcome = try_open(&directory, &whole);
-            if !outcome.is_fair() {
+            // Whether the newest file is gone or was never begun, nothing tells.
+            let is_end = backlog == Backlog::Waits && *name == newest;
+            if !outcome.is_fair() && !is_end {
                 bad.push(format!("{name:?}: {outcome:?}"));
             }
         }
