@@ -14,8 +14,9 @@ export function freshness(signal) {
 
   function draw() {
     const [fault] = faults.values();
-    const text = fault ? `Could not look again: ${fault.message}`
-      : live ? "" : "Not live: the connection to the service is lost, and is tried again. What you see may be out of date.";
+    // A look that fails is only one of the things that a lost connection brings.
+    const text = !live ? "Not live: the connection to the service is lost, and is tried again. What you see may be out of date."
+      : fault ? `Could not look again: ${fault.message}` : "";
     // The same words are not said twice.
     if (text === said) return;
     said = text;
