@@ -15,7 +15,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::tier::Tier;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, Semaphore, watch};
 
 /// A configured back end.
 pub struct Backend {
@@ -77,6 +77,19 @@ pub struct JobContext {
     pub jitter: Jitter,
     /// Turns true when runs are to be cut off.
     pub cut_off: watch::Receiver<bool>,
+    /// Wakes runs then, in the order in which they wait: those of the other wake in any, and a story could not be told twice.
+    pub cut_off_now: Arc<Notify>,
+}
+
+impl JobContext {
+    /// Returns once runs are to be cut off.
+    pub async fn is_cut_off(&self) {
+        // Made before the look, so that it hears of what comes in between.
+        let told = self.cut_off_now.notified();
+        if !*self.cut_off.borrow() {
+            told.await;
+        }
+    }
 }
 
 /// Run the job now.

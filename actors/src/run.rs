@@ -34,7 +34,6 @@ pub async fn run(
             observer.run_ended(&tries.report(&job, end));
         }
     };
-    let mut cut_off = context.cut_off.clone();
     let making = tokio::task::spawn_local(tries::make(
         job.clone(),
         Arc::clone(context),
@@ -48,8 +47,7 @@ pub async fn run(
         // In this order: a picture that is there when the process stops is kept, and no chance decides.
         biased;
         outcome = making => outcome,
-        // The sender lives as long as the process; a closed channel means the same as a cut-off.
-        _ = cut_off.wait_for(|cut| *cut) => {
+        () = context.is_cut_off() => {
             abort.abort();
             tell(RunEnd::CutOff);
             apply(&address, id, JobEvent::CutOff).await;

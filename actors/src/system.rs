@@ -31,7 +31,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::{oneshot, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 /// How long cut-off runs may take to write that they were.
@@ -101,6 +101,7 @@ pub struct System {
     progress: ProgressBoard,
     figures: Arc<Figures>,
     cut_off: watch::Sender<bool>,
+    cut_off_now: Arc<Notify>,
     arbiters: Vec<Arbiter>,
     stopped: AtomicBool,
 }
@@ -138,6 +139,7 @@ impl System {
                 .map_or_else(Arbiter::current, Arbiter::handle)
         };
         let (cut_off, hears_cut_off) = watch::channel(false);
+        let cut_off_now = Arc::new(Notify::new());
         let breakers = backends.iter().map(|it| Breaker::new(&it.name)).collect();
         let capacities = backends
             .iter()
@@ -157,6 +159,7 @@ impl System {
             observer: observer.clone(),
             jitter,
             cut_off: hears_cut_off,
+            cut_off_now: Arc::clone(&cut_off_now),
         });
         let queues = Arc::new(Queues::default());
         let (for_dispatcher, filled) = (Arc::clone(&jobs), Arc::clone(&queues));
@@ -217,6 +220,7 @@ impl System {
             progress,
             figures,
             cut_off,
+            cut_off_now,
             arbiters,
             stopped: AtomicBool::new(false),
         })
@@ -344,6 +348,7 @@ impl System {
         self.deliveries.do_send(StopDelivering);
         if !self.idle_within(grace, true).await {
             self.cut_off.send_replace(true);
+            self.cut_off_now.notify_waiters();
             // Runs write that they were cut off. Attempts that are left have nothing to write: they are made again.
             self.idle_within(CUT_OFF_GRACE, false).await;
         }
