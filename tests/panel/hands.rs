@@ -2,9 +2,11 @@
 
 use crate::browse;
 use crate::browser::Browser;
+use crate::browser::PATIENCE;
 use crate::pages::as_on;
 use crate::service::TOKEN;
 use serde_json::{Value, json};
+use std::time::Instant;
 
 const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
@@ -21,8 +23,15 @@ async fn stands_on(browser: &Browser) -> String {
 }
 
 async fn strike(browser: &Browser, keys: &str) {
-    let element = browser.client.active_element().await.expect("something");
-    element.send_keys(keys).await.expect("keys");
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let element = browser.client.active_element().await.expect("something");
+        // A page that redraws itself in between has another one by then, and nothing was struck.
+        match element.send_keys(keys).await {
+            Ok(()) => return,
+            Err(error) => assert!(Instant::now() < deadline, "keys: {error}"),
+        }
+    }
 }
 
 /// Goes on with the tabulator to what is called so.

@@ -73,10 +73,13 @@ fn every_page_fits_its_screen_and_is_pictured() {
         browser.press("Show what was sent").await;
         browser.see("div", "X-Signature").await;
         picture_of(&browser, "job").await;
-        let delivery = browser
+        browser
             .find("//code[contains(@class, 'wrap')][ancestor::details]")
             .await;
-        let delivery = delivery.text().await.unwrap();
+        // In one step: the page may redraw itself between the finding and the reading.
+        let read = "return document.querySelector('details code.wrap').textContent;";
+        let delivery = browser.run(read, vec![]).await;
+        let delivery = delivery.as_str().unwrap().to_owned();
         browser
             .go(&format!("#/deliveries?open={delivery}"), "Deliveries")
             .await;
