@@ -246,6 +246,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     count_earlier_jobs(&store)?;
     let images = open_images(&config, &public_url)?;
     images.remove_unfinished_uploads().await?;
+    let gallery = ObjectGallery::new(images.clone());
     let token = secrets::admin_token(config.admin.token.as_ref(), &data_dir).map_err(|source| {
         StartError::DataDir {
             path: data_dir.clone(),
@@ -283,7 +284,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
         backends,
         routes,
-        gallery: Arc::new(ObjectGallery::new(images.clone())),
+        gallery: Arc::new(gallery.clone()),
         transport: Arc::new(Sender::new(SenderOptions {
             store: store.clone(),
             images: images.clone(),
@@ -309,7 +310,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         rates: Rates::new(config.limits.of_keys(), elapsed),
         pause: Arc::new(RwLock::new(store.pause()?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
-        gallery: ObjectGallery::new(images.clone()),
+        gallery,
         operator: Turns::default(),
         panel: Panel::default(),
         documents: Documents::default(),

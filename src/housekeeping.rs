@@ -7,7 +7,7 @@ use crate::panel;
 use crate::stale_inputs;
 use actix_web::web::Data;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tintype_actors::delivery::ForgetDeliveries;
 use tintype_storage::domain::time::Timestamp;
 use tokio::sync::oneshot;
@@ -67,6 +67,7 @@ pub(crate) async fn run(state: Data<AppState>) {
             sweeps.forget_idempotency_keys(&state).await;
             remove_old(&state, RESULTS).await;
             remove_old(&state, THUMBNAILS).await;
+            state.gallery.forget_kept_inputs(Instant::now()).await;
             remove_stale_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
             panel::forget_old(&state).await;

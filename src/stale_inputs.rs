@@ -63,7 +63,7 @@ pub async fn remove(state: &AppState) -> Result<usize, SweepError> {
     Ok(removed)
 }
 
-/// Those of these objects that no live job begins with.
+/// Those of these objects that no live job begins with, and no backup may want.
 async fn without_live(
     state: &AppState,
     mut objects: HashSet<String>,
@@ -71,6 +71,7 @@ async fn without_live(
     if objects.is_empty() {
         return Ok(objects);
     }
+    state.gallery.without_kept(&mut objects);
     let store = state.store.clone();
     // Reads all live jobs, which may be many: not on this thread, which has the pulse.
     let read = tokio::task::spawn_blocking(move || {

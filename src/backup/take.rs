@@ -8,7 +8,7 @@ use crate::images::{Images, ImagesError, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
@@ -80,13 +80,17 @@ async fn pictures(
     depot: &Depot,
     id: &str,
 ) -> anyhow::Result<(Option<Pictures>, u64)> {
-    let mut file = order.records.try_clone()?;
-    file.seek(SeekFrom::Start(0))?;
-    let mut reader = Reader::new(BufReader::new(file))?;
     let Some(images) = order.images else {
+        let mut reader = from_the_beginning(order.records)?;
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
+    // What only live jobs need goes first: a service that goes on keeps it for no longer than an hour.
+    let (mut first, copied) = match order.running {
+        true => of_live_jobs(order, images, depot).await?,
+        false => (HashMap::new(), 0),
+    };
+    let mut reader = from_the_beginning(order.records)?;
     let mut earlier = earlier(depot).await?;
     let mut waiting: VecDeque<(Named, Option<Listed>)> = VecDeque::new();
     // Each object with what the backup before says of it, in the order of the records.
@@ -96,10 +100,8 @@ async fn pictures(
                 return Ok(None);
             };
             for object in named(&entry)? {
-                let known = match &mut earlier {
-                    Some(list) => list.find(&object)?,
-                    None => None,
-                };
+                let known = known(&mut earlier, &object)?;
+                let known = first.remove(&object.key).or(known);
                 waiting.push_back((object, known));
             }
         }
@@ -107,7 +109,10 @@ async fn pictures(
     };
     let mut list = tempfile::tempfile_in(passing(depot))?;
     let mut lines = BufWriter::new(list.try_clone()?);
-    let mut totals = Totals::default();
+    let mut totals = Totals {
+        copied,
+        ..Totals::default()
+    };
     let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
         .map(|object| async {
             let (object, known) = object?;
@@ -136,6 +141,44 @@ async fn pictures(
         missing: totals.missing,
     };
     Ok((Some(pictures), records))
+}
+
+/// Readers share the place in the file: there is one at a time.
+fn from_the_beginning(records: &File) -> anyhow::Result<Reader<BufReader<File>>> {
+    let mut file = records.try_clone()?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(Reader::new(BufReader::new(file))?)
+}
+
+/// Copies the objects that live jobs name. Returns what is there by now, by its key, and how many were copied.
+async fn of_live_jobs(
+    order: &Order<'_>,
+    images: &Images,
+    depot: &Depot,
+) -> anyhow::Result<(HashMap<String, Listed>, u64)> {
+    let mut reader = from_the_beginning(order.records)?;
+    let mut earlier = earlier(depot).await?;
+    let (mut there, mut count) = (HashMap::new(), 0);
+    while let Some(entry) = reader.read()? {
+        if entry.kind != "live_job" {
+            continue;
+        }
+        for object in named(&entry)? {
+            let known = known(&mut earlier, &object)?;
+            let (listed, copied) = copy(images, depot, order.kept_since, object, known).await?;
+            count += u64::from(copied);
+            if listed.left_out.is_none() {
+                there.insert(listed.key.clone(), listed);
+            }
+        }
+    }
+    Ok((there, count))
+}
+
+/// What the backup before says of an object.
+fn known(earlier: &mut Option<List>, object: &Named) -> anyhow::Result<Option<Listed>> {
+    let found = earlier.as_mut().map(|list| list.find(object));
+    Ok(found.transpose()?.flatten())
 }
 
 #[derive(Default)]

@@ -3,6 +3,7 @@
 mod check;
 mod jpeg_end;
 mod jpeg_text;
+mod kept_inputs;
 mod png_text;
 mod webp_text;
 mod xmp;
@@ -15,7 +16,11 @@ use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use image::{ImageFormat, ImageReader};
+use kept_inputs::KeptInputs;
+use std::collections::HashSet;
 use std::io::Cursor;
+use std::sync::Arc;
+use std::time::Instant;
 use tintype_actors::backoff;
 use tintype_actors::generator::{Gallery, GenerateError, Picture};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
@@ -27,14 +32,43 @@ use tokio::time::sleep;
 const PUT_TRIES: u32 = 6;
 
 /// The gallery over the object store.
+#[derive(Clone)]
 pub struct ObjectGallery {
     images: Images,
+    kept_inputs: Arc<KeptInputs>,
 }
 
 impl ObjectGallery {
     /// A gallery in this store.
     pub fn new(images: Images) -> Self {
-        Self { images }
+        Self {
+            images,
+            kept_inputs: Arc::default(),
+        }
+    }
+
+    /// To be called before an export begins: the inputs of jobs that end from now on stay for an hour, so that a backup can
+    /// copy those of all jobs that are live in it.
+    pub fn keep_inputs(&self) {
+        self.kept_inputs.begin(Instant::now());
+    }
+
+    /// Takes those inputs out that stay for a backup.
+    pub fn without_kept(&self, inputs: &mut HashSet<String>) {
+        self.kept_inputs.without_kept(inputs);
+    }
+
+    /// Removes the inputs that have been kept long enough for any backup.
+    pub async fn forget_kept_inputs(&self, now: Instant) {
+        remove_inputs(&self.images, self.kept_inputs.due(now)).await;
+    }
+}
+
+async fn remove_inputs(images: &Images, keys: Vec<String>) {
+    for key in keys {
+        if let Err(error) = images.delete(&key).await {
+            tracing::warn!(%key, %error, "an input of an ended job could not be removed");
+        }
     }
 }
 
@@ -164,15 +198,9 @@ impl Gallery for ObjectGallery {
 
     fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()> {
         let images = self.images.clone();
-        let keys: Vec<String> = job.inputs.iter().map(|input| input.key.clone()).collect();
-        async move {
-            for key in keys {
-                if let Err(error) = images.delete(&key).await {
-                    tracing::warn!(%key, %error, "an input of an ended job could not be removed");
-                }
-            }
-        }
-        .boxed_local()
+        let keys = job.inputs.iter().map(|input| input.key.clone()).collect();
+        let keys = self.kept_inputs.put_aside(keys, Instant::now());
+        async move { remove_inputs(&images, keys).await }.boxed_local()
     }
 }
 

@@ -152,19 +152,31 @@ impl Client {
 
     /// Asks for a small picture under an idempotency key, on a given connection.
     pub fn create_small(&self, connection: &mut Connection, name: &str) -> Result<Answer, Cut> {
-        let head = self.head("POST", "/api/v1/nb/text-generations")
-            + "\r\nContent-Type: application/json\r\nIdempotency-Key: "
-            + name;
-        connection.call(
-            &head,
-            &json!({"prompt": name, "aspect_ratio": "1:1"}).to_string(),
-        )
+        let body = json!({"prompt": name, "aspect_ratio": "1:1"});
+        connection.call(&self.small("text-generations", name), &body.to_string())
     }
 
     /// The same on a connection of its own, which is to work.
     pub fn create_small_now(&self, name: &str) -> Answer {
         let mut connection = Connection::open(&self.address).expect("a connection");
         self.create_small(&mut connection, name).expect("an answer")
+    }
+
+    /// Asks for one made of an input image.
+    pub fn create_from(
+        &self,
+        connection: &mut Connection,
+        name: &str,
+        input: &str,
+    ) -> Result<Answer, Cut> {
+        let body = json!({"prompt": name, "aspect_ratio": "1:1", "input_images_urls": [input]});
+        connection.call(&self.small("url-generations", name), &body.to_string())
+    }
+
+    fn small(&self, endpoint: &str, name: &str) -> String {
+        self.head("POST", &format!("/api/v1/nb/{endpoint}"))
+            + "\r\nContent-Type: application/json\r\nIdempotency-Key: "
+            + name
     }
 
     /// Asks for a picture that takes a while: 2K takes seconds, 4K four times as long.

@@ -3,7 +3,7 @@
 //!
 //! `TINTYPE_KILLS` says how often; `TINTYPE_KILL_SEED` where chance begins.
 
-use crate::client::{Client, Connection, Cut};
+use crate::client::{Answer, Client, Connection, Cut};
 use crate::peer::Peer;
 use crate::place::{Place, Service, until};
 use serde_json::json;
@@ -86,13 +86,26 @@ pub fn register(place: &Place, service: &Service, peer: &Peer) {
     assert_eq!(answer.status, 201, "{}", answer.json());
 }
 
-pub fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
+/// Every third job has an input image.
+fn create(
+    client: &Client,
+    peer: &Peer,
+    connection: &mut Connection,
+    name: &str,
+) -> Result<Answer, Cut> {
+    match name.ends_with(['3', '6', '9']) {
+        true => client.create_from(connection, name, &peer.input()),
+        false => client.create_small(connection, name),
+    }
+}
+
+pub fn create_until_cut(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
     let Ok(mut connection) = Connection::open(&client.address) else {
         return;
     };
     for _ in 0..MAX_CALLS {
         let name = memory.lock().expect("memory").take();
-        match client.create_small(&mut connection, &name) {
+        match create(client, peer, &mut connection, &name) {
             Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
             Err(Cut::Unanswered | Cut::Midway(_)) => {
                 memory.lock().expect("memory").in_doubt.insert(name);
@@ -123,7 +136,7 @@ pub fn load_and_kill(
     let before = counted();
     std::thread::scope(|scope| {
         for _ in 0..1 + chance.below(CALLERS) {
-            scope.spawn(|| create_until_cut(client, memory));
+            scope.spawn(|| create_until_cut(client, peer, memory));
         }
         until("enough has happened", || {
             (counted() >= before + more).then_some(())
@@ -172,7 +185,7 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
     }
     let service = place.serve();
     let client = service.client(key.as_deref().expect("a key"));
-    settle_doubts(&client, &memory);
+    settle_doubts(&client, &peer, &memory);
     let jobs = memory.into_inner().expect("memory").acknowledged;
     all_done(&client, &jobs);
     all_told(&peer, &jobs);
@@ -199,16 +212,14 @@ fn hostile_089_kills_under_load_lose_no_job_no_cent_and_no_webhook() {
 }
 
 /// Calls whose fate is unknown are made again; those that were answered give the same job again.
-pub fn settle_doubts(client: &Client, memory: &Mutex<Memory>) {
+pub fn settle_doubts(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
     let mut memory = memory.lock().expect("memory");
     let mut connection = Connection::open(&client.address).expect("a connection");
     let known: Vec<String> = memory.acknowledged.keys().cloned().collect();
     let doubts = std::mem::take(&mut memory.in_doubt);
     for name in doubts.into_iter().chain(known) {
         let replayed = memory.acknowledged.contains_key(&name);
-        let answer = client
-            .create_small(&mut connection, &name)
-            .expect("an answer");
+        let answer = create(client, peer, &mut connection, &name).expect("an answer");
         if replayed {
             assert_eq!(answer.header("Idempotent-Replayed"), Some("true"), "{name}");
         }

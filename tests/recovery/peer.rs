@@ -1,4 +1,5 @@
-//! The service's surroundings in one small server: a back end that answers at once, and a receiver of webhooks that remembers.
+//! The service's surroundings in one small server: a back end that answers at once, a receiver of webhooks that remembers, and
+//! somebody who has an input image.
 //! It outlives every kill.
 
 use base64::Engine as _;
@@ -20,7 +21,7 @@ pub struct Peer {
 }
 
 struct State {
-    picture: String,
+    picture: Vec<u8>,
     orders: AtomicUsize,
     /// How often each job's end was told and taken.
     told: Mutex<BTreeMap<String, usize>>,
@@ -37,7 +38,7 @@ impl Peer {
         let peer = Self {
             address: listener.local_addr().expect("an address").to_string(),
             state: Arc::new(State {
-                picture: BASE64_STANDARD.encode(png.into_inner()),
+                picture: png.into_inner(),
                 orders: AtomicUsize::new(0),
                 told: Mutex::default(),
                 refused: Mutex::default(),
@@ -52,6 +53,11 @@ impl Peer {
             }
         });
         peer
+    }
+
+    /// Where the input image is.
+    pub fn input(&self) -> String {
+        format!("http://{}/input.png", self.address)
     }
 
     /// Pictures that were asked for.
@@ -90,21 +96,21 @@ fn serve(stream: TcpStream, state: &State) -> io::Result<()> {
         reading.read_exact(&mut body)?;
         let body: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         let (status, answer) = match first.split(' ').nth(1) {
-            Some("/hook") => (hook(state, &body), Value::Null),
+            Some("/hook") => (hook(state, &body), b"null".to_vec()),
+            Some("/input.png") => ("200 OK", state.picture.clone()),
             _ => {
                 state.orders.fetch_add(1, Ordering::SeqCst);
-                (
-                    "200 OK",
-                    json!({"created": 1, "data": [{"b64_json": state.picture}]}),
-                )
+                let picture = BASE64_STANDARD.encode(&state.picture);
+                let answer = json!({"created": 1, "data": [{"b64_json": picture}]});
+                ("200 OK", answer.to_string().into_bytes())
             }
         };
-        let answer = answer.to_string();
         let length = answer.len();
         write!(
             writing,
-            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n{answer}"
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
         )?;
+        writing.write_all(&answer)?;
     }
 }
 

@@ -60,6 +60,7 @@ fn disk_kib(directory: &Path) -> u64 {
 fn live(
     place: &Place,
     service: &mut Service,
+    peer: &Peer,
     key: &str,
     memory: &Mutex<Memory>,
     jobs: usize,
@@ -69,7 +70,7 @@ fn live(
     let wanted = acknowledged(memory) + jobs;
     std::thread::scope(|scope| {
         for _ in 0..CALLERS {
-            scope.spawn(|| create_until_cut(&client, memory));
+            scope.spawn(|| create_until_cut(&client, peer, memory));
         }
         until("enough is acknowledged", || {
             (acknowledged(memory) >= wanted).then_some(())
@@ -101,11 +102,19 @@ fn soak(length: Duration, jobs_of_a_life: usize, seed: u64) -> (Place, Vec<Figur
             service.printed_key().expect("a key")
         });
         let jobs = jobs_of_a_life / 2 + chance.below(jobs_of_a_life);
-        lives.push(live(&place, &mut service, key, &memory, jobs, open_ms));
+        lives.push(live(
+            &place,
+            &mut service,
+            &peer,
+            key,
+            &memory,
+            jobs,
+            open_ms,
+        ));
     }
     let service = place.serve();
     let client = service.client(key.as_deref().expect("a key"));
-    settle_doubts(&client, &memory);
+    settle_doubts(&client, &peer, &memory);
     let jobs = memory.into_inner().expect("memory").acknowledged;
     all_done(&client, &jobs);
     all_told(&peer, &jobs);

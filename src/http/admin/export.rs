@@ -31,6 +31,7 @@ enum Ended {
 
 /// `GET /export`
 pub async fn show(_: Operator, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+    state.gallery.keep_inputs();
     let cut = Arc::clone(state.store.engine()).cut().map_err(refused)?;
     let (sender, receiver) = mpsc::channel::<Bytes>(AHEAD);
     let stopping = state.stopping.subscribe();
