@@ -210,6 +210,13 @@ impl Client {
         })
     }
 
+    /// Is anybody there?
+    pub fn look(&self, connection: &mut Connection) -> Result<(), Cut> {
+        connection
+            .call(&self.head("GET", "/healthz"), "")
+            .map(|_| ())
+    }
+
     /// Balance and reserved.
     pub fn money(&self) -> (String, String) {
         let body = self.get("/api/v1/balance").json();

@@ -10,12 +10,18 @@ use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::sync::Mutex;
+use std::time::Duration;
 
 /// A short run; a thousand are asked for by hand.
 const KILLS: u64 = 20;
 const CALLERS: usize = 4;
 /// Far more than a caller can create in one round.
 const MAX_CALLS: usize = 100_000;
+/// Jobs that were acknowledged and whose end nobody has told yet, at the most: were calls faster than pictures for long, the
+/// backlog would be all that grows.
+const MOST_AHEAD: usize = 2_000;
+/// Looks at whether the service has caught up.
+const MAX_LOOKS: usize = 100_000;
 /// Each so many rounds the audit looks at what a kill has left.
 const VERIFY_EVERY: u64 = 10;
 pub const BALANCE: u64 = 900_000;
@@ -104,6 +110,9 @@ pub fn create_until_cut(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
         return;
     };
     for _ in 0..MAX_CALLS {
+        if catch_up(client, peer, &mut connection, memory).is_err() {
+            return;
+        }
         let name = memory.lock().expect("memory").take();
         match create(client, peer, &mut connection, &name) {
             Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
@@ -113,6 +122,23 @@ pub fn create_until_cut(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
             }
         }
     }
+}
+
+/// Waits while the service is behind, for as long as it is there.
+fn catch_up(
+    client: &Client,
+    peer: &Peer,
+    connection: &mut Connection,
+    memory: &Mutex<Memory>,
+) -> Result<(), Cut> {
+    for _ in 0..MAX_LOOKS {
+        if acknowledged(memory) <= peer.told_jobs() + MOST_AHEAD {
+            return Ok(());
+        }
+        client.look(connection)?;
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("the service does not catch up");
 }
 
 pub fn acknowledged(memory: &Mutex<Memory>) -> usize {

@@ -65,6 +65,11 @@ impl Peer {
         self.state.orders.load(Ordering::SeqCst)
     }
 
+    /// How many jobs' ends were taken.
+    pub fn told_jobs(&self) -> usize {
+        self.state.told.lock().expect("told").len()
+    }
+
     /// Jobs whose end was taken, with how often.
     pub fn told(&self) -> BTreeMap<String, usize> {
         self.state.told.lock().expect("told").clone()
