@@ -8,6 +8,7 @@
 //! `flush_async` is never used (it can deadlock in this version), nor are sled's transactions (one process-wide lock, and
 //! closures that may run twice).
 
+mod ahead;
 mod applier;
 mod committer;
 mod cuts;

@@ -2,14 +2,14 @@
 
 use super::super::EngineError;
 use super::super::journal::{self, GroupNumber, Journal, Replayed, Segments};
+use super::ahead;
 use super::applier::{Applier, size};
 use super::explain::explain;
 use super::opening::Steps;
 use super::overlay::Changes;
 use super::{APPLIED, LOCK_RETRY, LOG, SledOptions};
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{self, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -19,11 +19,6 @@ const FORMAT: &str = "tintype 2";
 /// The format before there was a journal. Its records are the same.
 const WITHOUT_JOURNAL: &str = "tintype 1";
 const FORMAT_KEY: &[u8] = b"format";
-
-/// sled's log comes in segments of this size, as its settings have it unless they are told otherwise.
-const SEGMENT_BYTES: usize = 512 * 1024;
-/// A block of the disk, in which the head of a segment is.
-const HEAD_BYTES: usize = 4_096;
 
 /// The journal's files lie below sled's.
 const JOURNAL: &str = "journal";
@@ -205,9 +200,8 @@ fn open_sled(
     loop {
         let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
         steps.begin_to_read(log);
-        let ours = remove_half_snapshots(directory).map_err(|error| wrong(explain(&error)))?;
-        if ours {
-            read_heads(&directory.join(LOG)).map_err(|error| wrong(explain(&error)))?;
+        if ahead::prepare(directory).map_err(|error| wrong(explain(&error)))? {
+            steps.begin_to_read(log);
             // sled panics on some damaged files instead of returning an error.
             let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))
                 .map_err(|_| wrong(damaged_at(directory)))?;
@@ -225,21 +219,6 @@ fn open_sled(
         }
         std::thread::sleep(LOCK_RETRY);
     }
-}
-
-/// Reads the head of each segment of sled's log. sled takes one that it cannot read for a segment that was never finished, goes
-/// on without it and writes zeros over it: a disk that fails to read once would cost the store. Here that is an error, and what
-/// has been read is in the system's cache when sled asks for it.
-fn read_heads(log: &Path) -> io::Result<()> {
-    let file = match File::open(log) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        other => other?,
-    };
-    let mut head = [0; HEAD_BYTES];
-    for at in (0..file.metadata()?.len()).step_by(SEGMENT_BYTES) {
-        file.read_at(&mut head, at)?;
-    }
-    Ok(())
 }
 
 /// sled wraps the system's error into a text; one that is no sign of another process, such as a file system without locks,
@@ -264,39 +243,6 @@ fn is_current(header: &::sled::Tree, records: &::sled::Tree) -> Result<bool, Eng
             })
         }
     }
-}
-
-/// A crash while sled wrote a snapshot leaves a file that keeps it from opening; a finished snapshot is renamed first.
-///
-/// Returns `false` when another process has the directory: then the snapshot may be one that it is writing now.
-fn remove_half_snapshots(directory: &Path) -> io::Result<bool> {
-    let mut half = Vec::new();
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name.starts_with("snap.") && name.ends_with(".generating") {
-            half.push(entry.path());
-        }
-    }
-    if half.is_empty() {
-        return Ok(true);
-    }
-    // The lock that sled itself will take. It is let go of when the file is dropped, so that sled can.
-    let log = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(directory.join(LOG))?;
-    match log.try_lock() {
-        Ok(()) => {}
-        Err(TryLockError::WouldBlock) => return Ok(false),
-        Err(TryLockError::Error(error)) => return Err(error),
-    }
-    for path in half {
-        fs::remove_file(path)?;
-    }
-    Ok(true)
 }
 
 /// The highest directory on the way to this one that has yet to be made.

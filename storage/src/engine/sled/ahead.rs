@@ -1,0 +1,173 @@
+//! What is done in a directory before sled opens it: nothing half-written is in the way, and the disk gives what sled will read.
+//!
+//! sled takes a part of its log that it cannot read for what was never finished, goes on without it and writes zeros over it: a
+//! disk that fails to read once would cost the store. So all that sled looks for its records in is read before: there a disk that
+//! fails is an error, and what it gave is in the system's cache when sled asks for it.
+
+use super::LOG;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+
+/// sled's log comes in segments of this size, as its settings have it unless they are told otherwise.
+const SEGMENT_BYTES: usize = 512 * 1024;
+/// A segment begins with the CRC-32 of the rest of its head, then the place of its first byte in all that was ever written.
+/// Both stand there inverted, the place but for its sign.
+const HEAD_BYTES: usize = 20;
+/// The end of a snapshot's name is the place up to which it knows the log.
+const SNAPSHOT: &str = "snap.";
+/// The end of the name of one that is being written.
+const HALF: &str = ".generating";
+
+/// Makes a directory ready for sled. `false` when another process has it, and nothing was done.
+pub fn prepare(directory: &Path) -> io::Result<bool> {
+    let log = directory.join(LOG);
+    let open = |create| {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(create);
+        options.open(&log)
+    };
+    let is_half = |name: &String| name.ends_with(HALF);
+    let log = match open(false) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            if !snapshots(directory)?.iter().any(is_half) {
+                // The first start of all.
+                return Ok(true);
+            }
+            // Or the next one after that. What is in the way is removed under the lock.
+            open(true)?
+        }
+        other => other?,
+    };
+    // The lock that sled itself will take. It is let go of when the file is dropped, so that sled can.
+    match log.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(false),
+        Err(TryLockError::Error(error)) => return Err(error),
+    }
+    let snapshots = snapshots(directory)?;
+    let (half, whole): (Vec<_>, Vec<_>) = snapshots.iter().partition(|it| is_half(it));
+    // A crash while sled wrote a snapshot leaves a file that keeps it from opening; a finished snapshot is renamed first.
+    for name in half {
+        fs::remove_file(directory.join(name))?;
+    }
+    let mut segment = vec![0; SEGMENT_BYTES];
+    for at in unsettled(&log, known(&whole))? {
+        read(&log, &mut segment, at)?;
+    }
+    Ok(true)
+}
+
+/// Up to which place sled knows its log. The names of its snapshots sort by their places, and it takes the last as well.
+fn known(snapshots: &[&String]) -> i64 {
+    let last = snapshots.iter().max();
+    let place = last.and_then(|name| i64::from_str_radix(name.strip_prefix(SNAPSHOT)?, 16).ok());
+    place.unwrap_or(0)
+}
+
+/// Where the segments begin that sled reads as a whole: those that may hold something beyond the place up to which it knows its
+/// log. For these it reads the heads of all.
+fn unsettled(log: &File, known: i64) -> io::Result<Vec<u64>> {
+    let segment = SEGMENT_BYTES as i64;
+    let first = known / segment * segment;
+    let mut found = Vec::new();
+    let mut head = [0; HEAD_BYTES];
+    for at in (0..log.metadata()?.len()).step_by(SEGMENT_BYTES) {
+        let whole = read(log, &mut head, at)? == HEAD_BYTES;
+        if whole && place(&head).is_some_and(|place| place >= first) {
+            found.push(at);
+        }
+    }
+    Ok(found)
+}
+
+/// The place that a segment's head says, if it is one.
+fn place(head: &[u8; HEAD_BYTES]) -> Option<i64> {
+    let checksum = !u32::from_le_bytes(head[..4].try_into().ok()?);
+    let place = i64::from_le_bytes(head[4..12].try_into().ok()?) ^ i64::MAX;
+    (checksum == crc32fast::hash(&head[4..])).then_some(place)
+}
+
+/// Reads until the buffer is full or the file is at its end.
+fn read(file: &File, buffer: &mut [u8], at: u64) -> io::Result<usize> {
+    let mut done = 0;
+    while done < buffer.len() {
+        match file.read_at(&mut buffer[done..], at + done as u64) {
+            Ok(0) => break,
+            Ok(more) => done += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(done)
+}
+
+/// The names of the snapshots, and of what was to become one.
+fn snapshots(directory: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let name = entry?.file_name().into_string();
+        found.extend(name.ok().filter(|name| name.starts_with(SNAPSHOT)));
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// sled as the engine opens it.
+    fn sled(directory: &Path) -> ::sled::Db {
+        let config = ::sled::Config::new().path(directory).flush_every_ms(None);
+        config.mode(::sled::Mode::HighThroughput).open().unwrap()
+    }
+
+    fn fill(db: &::sled::Db, keys: std::ops::Range<u32>) {
+        for key in keys {
+            db.insert(key.to_be_bytes(), vec![7; 8 * 1024]).unwrap();
+        }
+        db.flush().unwrap();
+    }
+
+    /// The segments that would be read, and all that there are.
+    fn segments(directory: &Path) -> (Vec<u64>, u64) {
+        let log = File::open(directory.join(LOG)).unwrap();
+        let all = log.metadata().unwrap().len().div_ceil(SEGMENT_BYTES as u64);
+        let names = snapshots(directory).unwrap();
+        let known = known(&names.iter().collect::<Vec<_>>());
+        (unsettled(&log, known).unwrap(), all)
+    }
+
+    #[test]
+    fn what_was_written_since_the_last_start_is_read_and_no_more() {
+        let place = tempfile::tempdir().unwrap();
+        assert!(prepare(place.path()).unwrap(), "a first start");
+        let db = sled(place.path());
+        fill(&db, 0..400);
+        assert!(!prepare(place.path()).unwrap(), "another has it");
+        drop(db);
+        let (read, all) = segments(place.path());
+        assert!(all > 6, "{all}");
+        assert_eq!(read.len() as u64, all, "there was no snapshot");
+        // This start makes one.
+        let db = sled(place.path());
+        let (read, _) = segments(place.path());
+        assert!(read.len() < 2, "only where sled writes on: {read:?}");
+        fill(&db, 400..700);
+        let (read, now) = segments(place.path());
+        let since = now - all;
+        assert!(since > 2, "{since}");
+        // Where the snapshot ends, and what came since, whichever segments sled took for it.
+        assert!(read.len() as u64 >= since, "{read:?} of {since}");
+        assert!((read.len() as u64) < now, "{read:?}");
+        drop(db);
+        assert!(prepare(place.path()).unwrap());
+    }
+
+    #[test]
+    fn garbage_is_no_head() {
+        assert_eq!(place(&[0; HEAD_BYTES]), None);
+        assert_eq!(place(&[255; HEAD_BYTES]), None);
+    }
+}
