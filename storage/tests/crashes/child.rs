@@ -1,16 +1,18 @@
 //! The process that something is done to: plays the story on a real engine and says of each commit when it is begun and when it
 //! is answered.
 
-use crate::script;
+use crate::{past, script};
 use std::env;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
+use tempfile::TempDir;
 use tintype_storage::engine::journal::Layout;
 use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
+use tintype_storage::store::Writes;
 
 /// The engine has said that it failed.
 static FAILED: AtomicBool = AtomicBool::new(false);
@@ -20,8 +22,12 @@ pub const STORE: &str = "store";
 const LAST_WORDS: Duration = Duration::from_millis(300);
 const DIRECTORY: &str = "TINTYPE_CRASHES_DIRECTORY";
 
-/// The process only opens the store, and closes it.
-const OPENS_ONLY: &str = "TINTYPE_CRASHES_OPENS_ONLY";
+/// What the process does, where it is another thing than to play the story.
+const PART: &str = "TINTYPE_CRASHES_PART";
+/// It opens the store, and closes it.
+const OPENS: &str = "opens";
+/// It opens a store with a past, writes to it and reads all of it.
+const STARTS: &str = "starts";
 /// Bytes that are worth a round.
 const ROUND_BYTES: usize = 3 * 1024;
 
@@ -79,12 +85,29 @@ pub fn command(directory: &Path) -> std::process::Command {
 /// The command that opens the store in a directory and closes it again.
 pub fn restart(directory: &Path) -> std::process::Command {
     let mut command = command(directory);
-    command.env(OPENS_ONLY, "1");
+    command.env(PART, OPENS);
     command
 }
 
+/// The command that starts on a store with a past.
+pub fn start(directory: &Path) -> std::process::Command {
+    let mut command = command(directory);
+    command.env(PART, STARTS);
+    command
+}
+
+/// A place for a child's files. A killed process loses nothing that it has written, whatever they lie on, so memory will do.
+pub fn place() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = match memory.is_dir() {
+        true => tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()),
+        false => tempfile::tempdir(),
+    };
+    made.expect("a directory")
+}
+
 /// Waits until what is worth a round has had it.
-fn wait_for_rounds(engine: &SledEngine) {
+pub fn wait_for_rounds(engine: &SledEngine) {
     while engine.stats().backlog_bytes >= ROUND_BYTES as u64 && !FAILED.load(Ordering::SeqCst) {
         std::thread::yield_now();
     }
@@ -124,38 +147,44 @@ fn plays_the_story_as_a_child() {
     }));
     // The test harness has begun a line of its own.
     say("");
-    let mut number = 0;
-    let rounds = match env::var_os(OPENS_ONLY) {
-        Some(_) => 0,
-        None => script::ROUNDS,
-    };
-    if rounds == 0 {
-        match SledEngine::open(&directory.join(STORE), options_of_child()) {
-            Ok(engine) => engine.close(),
-            Err(error) => say(&format!("not opened: {error}")),
+    let part = env::var(PART).unwrap_or_default();
+    let opened = || match SledEngine::open(&directory.join(STORE), options_of_child()) {
+        Ok(engine) => Arc::new(engine),
+        Err(error) => {
+            say(&format!("not opened: {error}"));
+            end(2)
         }
-    }
-    for round in 0..rounds {
-        let engine = match SledEngine::open(&directory.join(STORE), options_of_child()) {
-            Ok(engine) => Arc::new(engine),
-            Err(error) => {
-                say(&format!("not opened: {error}"));
-                end(2)
+    };
+    let mut number = 0;
+    let mut commit = |engine: &SledEngine, writes: Writes| {
+        number += 1;
+        say(&format!("begun {number}"));
+        match commit_and_wait(engine, writes) {
+            Ok(()) => {
+                say(&format!("answered {number}"));
+                wait_for_rounds(engine);
             }
-        };
-        let dynamic: Arc<dyn Engine> = Arc::clone(&engine) as _;
-        script::play(&dynamic, round, &mut |writes| {
-            number += 1;
-            say(&format!("begun {number}"));
-            match commit_and_wait(&*engine, writes) {
-                Ok(()) => {
-                    say(&format!("answered {number}"));
-                    wait_for_rounds(&engine);
-                }
-                Err(error) => refused(&error),
+            Err(error) => refused(&error),
+        }
+    };
+    match part.as_str() {
+        OPENS => opened().close(),
+        STARTS => {
+            let engine = opened();
+            commit(&engine, past::writes());
+            if let Err(error) = past::image(&*engine) {
+                refused(&error);
             }
-        });
-        engine.close();
+            engine.close();
+        }
+        _ => {
+            for round in 0..script::ROUNDS {
+                let engine = opened();
+                let dynamic: Arc<dyn Engine> = Arc::clone(&engine) as _;
+                script::play(&dynamic, round, &mut |writes| commit(&engine, writes));
+                engine.close();
+            }
+        }
     }
     say("through");
     end(0)

@@ -4,6 +4,7 @@
  * INTRUDER_DIRECTORY  the directory
  * INTRUDER_AT         the number of the call, from 1; 0 for none
  * INTRUDER_LASTING    when it is set, all calls from that one on go wrong
+ * INTRUDER_COLD       when it is set, nothing stays in the cache
  * INTRUDER_LOG        a file that gets a line for each call that counts, and one for the deed
  * INTRUDER_DEED       what is done:
  *
@@ -17,9 +18,9 @@
  *   short        half of the data is read or written            reads and writes
  *   hang         it never returns                               syncs, writes, and what makes, moves or removes a name
  *
- * Reads are those of data and of lists of names. Not among the calls: those that ask for the length of a file or for a lock, and
- * reads of sled's log: one that fails while sled is opened makes it write over what it could not read, which is known, and
- * told in docs/reliability.md. A call that the program does not make, and that would pass by unseen, ends it.
+ * Reads are those of data and of lists of names. What the process has read of sled's log, or written to it, is in the system's
+ * cache: to read it again is no call on the disk and is none here, unless INTRUDER_COLD is set. Not among the calls are those
+ * that ask for the length of a file or for a lock. A call that the program does not make, and that would pass by unseen, ends it.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -57,7 +58,7 @@ static const struct deed {
 
 static const struct deed *deed;
 static long at;
-static int lasting, logs = -1;
+static int lasting, cold, logs = -1;
 static atomic_long calls;
 static char root[4096];
 static size_t root_length;
@@ -70,6 +71,7 @@ __attribute__((constructor)) static void begin(void) {
     root_length = strlen(root);
     at = atol(number);
     lasting = getenv("INTRUDER_LASTING") != NULL;
+    cold = getenv("INTRUDER_COLD") != NULL;
     for (size_t i = 0; i < sizeof deeds / sizeof *deeds; i++)
         if (strcmp(deeds[i].name, name) == 0) deed = &deeds[i];
     if (!deed) {
@@ -147,6 +149,30 @@ static int turn(int kinds, const char *call, const char *path) {
 OPEN(open)
 OPEN(open64)
 
+/* Which blocks of sled's log are in the cache. It has far fewer here. */
+enum { BLOCK = 4096, BLOCKS = 1 << 16 };
+static atomic_bool cached[BLOCKS];
+
+static int is_log(const char *path) { return strcmp(path + root_length, "/db") == 0; }
+
+/* So many bytes have been read or written there. */
+static ssize_t kept(const char *path, off64_t place, ssize_t length) {
+    if (length > 0 && is_log(path))
+        for (off64_t block = place / BLOCK; block < BLOCKS && block * BLOCK < place + length; block++)
+            atomic_store(&cached[block], 1);
+    return length;
+}
+
+/* Is all of it there? What lies behind the end of the file needs no disk. */
+static int is_kept(int fd, const char *path, off64_t place, size_t length) {
+    struct stat status;
+    if (cold || !is_log(path) || fstat(fd, &status) != 0) return 0;
+    off64_t end = place + (off64_t)length < status.st_size ? place + (off64_t)length : status.st_size;
+    for (off64_t block = place / BLOCK; block * BLOCK < end; block++)
+        if (block >= BLOCKS || !atomic_load(&cached[block])) return 0;
+    return 1;
+}
+
 /* Writes all, half, or nothing. */
 #define WRITE(call, path, length, all, half) \
     do { \
@@ -174,7 +200,8 @@ ssize_t write(int fd, const void *data, size_t length) {
         NEXT(name); \
         char path[4096]; \
         if (!name_of(fd, path, sizeof path)) return next(fd, data, length, place); \
-        WRITE("pwrite", path, length, next(fd, data, length, place), next(fd, data, length / 2, place)); \
+        WRITE("pwrite", path, length, kept(path, place, next(fd, data, length, place)), \
+              kept(path, place, next(fd, data, length / 2, place))); \
     }
 PWRITE(pwrite, off_t)
 PWRITE(pwrite64, off64_t)
@@ -200,14 +227,13 @@ ssize_t read(int fd, void *data, size_t length) {
     READ("read", path, length, next(fd, data, length), next(fd, data, length / 2));
 }
 
-static int is_log(const char *path) { return strcmp(path + root_length, "/db") == 0; }
-
 #define PREAD(name, offset) \
     ssize_t name(int fd, void *data, size_t length, offset place) { \
         NEXT(name); \
         char path[4096]; \
-        if (!name_of(fd, path, sizeof path) || is_log(path)) return next(fd, data, length, place); \
-        READ("pread", path, length, next(fd, data, length, place), next(fd, data, length / 2, place)); \
+        if (!name_of(fd, path, sizeof path) || is_kept(fd, path, place, length)) return next(fd, data, length, place); \
+        READ("pread", path, length, kept(path, place, next(fd, data, length, place)), \
+             kept(path, place, next(fd, data, length / 2, place))); \
     }
 PREAD(pread, off_t)
 PREAD(pread64, off64_t)

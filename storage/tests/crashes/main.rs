@@ -7,24 +7,33 @@
 
 mod child;
 mod matrix;
+mod past;
 mod script;
 
 use matrix::{Figures, Matrix};
 
-/// Tries a deed at every call, and says what came of it.
+/// Tries a deed at every call of the story, and says what came of it.
 fn at_every_call(deed: &str, lasting: bool) {
+    try_all(&Matrix::of_the_story, "", deed, lasting);
+}
+
+/// Tries it at every call of a start on a store with a past.
+fn at_every_call_of_a_start(deed: &str, lasting: bool) {
+    try_all(&|| Matrix::of_a_start(false), "a start, ", deed, lasting);
+}
+
+fn try_all(matrix: &dyn Fn() -> Matrix, of: &str, deed: &str, lasting: bool) {
     if std::env::var("TINTYPE_CRASHES").is_ok_and(|only| !only.split(',').any(|it| it == deed)) {
         return;
     }
-    let matrix = Matrix::new();
     let Figures {
         calls,
         ended,
         came_through,
         not_opened,
-    } = matrix.run(deed, lasting);
+    } = matrix().run(deed, lasting);
     println!(
-        "{deed}{}: at each of {calls} calls; {ended} ends, {came_through} stories came through, {not_opened} starts refused; nothing lost",
+        "{of}{deed}{}: at each of {calls} calls; {ended} ends, {came_through} stories came through, {not_opened} starts refused; nothing lost without a word",
         if lasting { ", lasting" } else { "" }
     );
     assert!(calls > 15, "{deed} was tried at {calls} calls only");
@@ -83,4 +92,29 @@ fn hostile_076_any_call_is_interrupted() {
 #[test]
 fn hostile_077_any_sync_write_or_change_of_a_name_hangs() {
     at_every_call("hang", false);
+}
+
+#[test]
+fn hostile_074_any_call_of_a_start_fails_with_an_input_output_error() {
+    at_every_call_of_a_start("EIO", false);
+}
+
+#[test]
+fn hostile_074_a_read_fails_of_what_was_read_before_and_its_loss_is_told() {
+    try_all(&|| Matrix::of_a_start(true), "a cold start, ", "EIO", false);
+}
+
+#[test]
+fn hostile_074_from_any_call_of_a_start_on_all_fail() {
+    at_every_call_of_a_start("EIO", true);
+}
+
+#[test]
+fn hostile_076_any_read_or_write_of_a_start_is_short() {
+    at_every_call_of_a_start("short", false);
+}
+
+#[test]
+fn hostile_076_any_call_of_a_start_is_interrupted() {
+    at_every_call_of_a_start("EINTR", false);
 }

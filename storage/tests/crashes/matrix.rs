@@ -1,7 +1,7 @@
 //! One deed, at each call in turn.
 
+use crate::past::{self, Image};
 use crate::{child, script};
-use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -12,9 +12,7 @@ use std::{env, fs};
 use tempfile::TempDir;
 use tintype_storage::audit::audit;
 use tintype_storage::engine::sled::SledEngine;
-use tintype_storage::engine::{
-    Direction, Engine, EngineError, Key, KeyRange, Value, commit_and_wait,
-};
+use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 use tintype_storage::store::Store;
 
 const FIRST_START: &str = "its first start was cut off, and it holds nothing yet; remove it";
@@ -29,8 +27,6 @@ const GOES_ON: u8 = 20;
 /// How long a child may take from the deed to its end: the watchdog's time here and much for a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-type Image = BTreeMap<Key, Value>;
-
 /// What came of a deed.
 #[derive(Default)]
 pub struct Figures {
@@ -40,7 +36,7 @@ pub struct Figures {
     pub ended: u64,
     /// Children that the deed did not disturb.
     pub came_through: u64,
-    /// Restarts that were refused, before anything had been answered.
+    /// Restarts that were refused, before anything had been answered; or, of cold starts, where much is lost.
     pub not_opened: u64,
 }
 
@@ -55,7 +51,12 @@ struct Said {
 }
 
 pub struct Matrix {
+    /// What is stored after each commit of the child.
     images: Vec<Image>,
+    /// What the child finds, where it does not begin with nothing.
+    past: Option<TempDir>,
+    /// Nothing that was read stays in the system's cache.
+    cold: bool,
 }
 
 /// The library that goes between, compiled once.
@@ -78,21 +79,43 @@ fn intruder() -> &'static Path {
     library
 }
 
-/// A place for a child's files. A killed process loses nothing that it has written, whatever they lie on, so memory will do.
-fn place() -> TempDir {
-    let memory = Path::new("/dev/shm");
-    let made = match memory.is_dir() {
-        true => tempfile::tempdir_in(memory).or_else(|_| tempfile::tempdir()),
-        false => tempfile::tempdir(),
-    };
-    made.expect("a directory")
-}
-
 impl Matrix {
-    pub fn new() -> Self {
+    /// The child plays the story.
+    pub fn of_the_story() -> Self {
         Self {
             images: script::images(),
+            past: None,
+            cold: false,
         }
+    }
+
+    /// The child starts on a store with a past. In the system's cache nothing stays of that when it is `cold`: then more may be
+    /// lost than can be mended, if it is told.
+    pub fn of_a_start(cold: bool) -> Self {
+        let (past, found) = past::make();
+        Self {
+            images: vec![found.clone(), past::after(found)],
+            past: Some(past),
+            cold,
+        }
+    }
+
+    /// A place with what the child finds, and the child that finds it.
+    fn child(&self, deed: &str, at: u64) -> (TempDir, Command) {
+        let place = child::place();
+        let command = match &self.past {
+            None => child::command(place.path()),
+            Some(past) => {
+                let store = Path::new(child::STORE);
+                past::copy(&past.path().join(store), &place.path().join(store));
+                child::start(place.path())
+            }
+        };
+        let mut command = disturbed(command, place.path(), deed, at);
+        if self.cold {
+            command.env("INTRUDER_COLD", "1");
+        }
+        (place, command)
     }
 
     /// Does the deed at each call. How many there are is counted before, more than once, for two threads may share one more or
@@ -154,9 +177,8 @@ impl Matrix {
 
     /// The calls to which the deed applies in a story that nothing disturbs.
     fn count(&self, deed: &str) -> Result<u64, String> {
-        let place = place();
+        let (place, command) = self.child(deed, 0);
         let log = place.path().join("log");
-        let command = disturbed(child::command(place.path()), place.path(), deed, 0);
         let (said, _) = run(command, place.path())?;
         let calls = fs::read_to_string(&log).unwrap_or_default();
         match said.through {
@@ -167,9 +189,8 @@ impl Matrix {
 
     /// Plays the story with the deed at one call; `None` when it has not so many.
     fn once(&self, deed: &str, at: u64, lasting: bool) -> Result<Option<Figures>, String> {
-        let place = place();
+        let (place, mut command) = self.child(deed, at);
         let log = place.path().join("log");
-        let mut command = disturbed(child::command(place.path()), place.path(), deed, at);
         if lasting {
             command.env("INTRUDER_LASTING", "1");
         }
@@ -231,17 +252,18 @@ impl Matrix {
             Err(error) if said.begun == 0 && error.to_string().contains(FIRST_START) => {
                 return Ok(false);
             }
+            Err(error) if self.cold => return told_before(said, &error.to_string()),
             Err(error) => return Err(format!("the restart fails: {error}")),
         };
-        let found: Image = engine
-            .scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)
-            .map_err(|error| error.to_string())?
-            .into_iter()
-            .collect();
+        let found = past::image(&engine).map_err(|error| error.to_string())?;
         let newest = (said.answered..=said.begun).find(|at| self.images[*at] == found);
         let engine: Arc<dyn Engine> = Arc::new(engine);
-        let report = audit(&Store::new(Arc::clone(&engine)), |_| {});
-        let faults = report.map_err(|error| error.to_string())?.faults;
+        let faults = match self.past {
+            None => audit(&Store::new(Arc::clone(&engine)), |_| {}).map(|report| report.faults),
+            // It has no records that an audit knows.
+            Some(_) => Ok(Vec::new()),
+        };
+        let faults = faults.map_err(|error| error.to_string())?;
         if newest.is_none() || !faults.is_empty() {
             let (answered, begun) = (said.answered, said.begun);
             let like = self.images.iter().position(|it| *it == found);
@@ -256,13 +278,21 @@ impl Matrix {
     }
 }
 
+/// What is lost was told at once, and is told at each later start.
+fn told_before(said: &Said, now: &str) -> Result<bool, String> {
+    let is_told = |text: &str| text.contains("restore a backup");
+    match is_told(now) && said.lines.iter().any(|it| is_told(it)) {
+        true => Ok(false),
+        false => Err(format!("the restart fails, and nobody was told: {now}")),
+    }
+}
+
 /// Writes enough for several files of the journal in each life, and finds all of it again in the next.
 fn go_on(store: &Path, mut expected: Image, lives: u8) -> Result<(), String> {
     let told = |error: EngineError| error.to_string();
     for life in 0..lives {
         let engine = SledEngine::open(store, child::options()).map_err(told)?;
-        let found = engine.scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX);
-        if found.map_err(told)?.into_iter().collect::<Image>() != expected {
+        if past::image(&engine).map_err(told)? != expected {
             return Err(format!(
                 "life {life} after the restart finds something else"
             ));
