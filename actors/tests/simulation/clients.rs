@@ -3,10 +3,12 @@
 use crate::life::Process;
 use crate::model::{Request, amount};
 use crate::world::World;
+use crate::{keys, operator};
 use tintype_actors::account::{AcceptJob, ApplyEvent};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Brief, Callback, JobEvent, Origin, Words};
+use tintype_storage::domain::job::{Brief, Callback, Job, JobEvent, Origin, Words};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
@@ -35,6 +37,7 @@ pub fn request(process: &Process) -> Option<usize> {
             .then(|| chance.pick(&NAMES).unwrap_or("k1").to_owned()),
         stored: chance.one_in(6),
         issues: 0,
+        sent_with: None,
         jobs: Vec::new(),
     };
     model.requests.push(request);
@@ -42,8 +45,7 @@ pub fn request(process: &Process) -> Option<usize> {
 }
 
 /// What is handed to the account's actor for a request.
-fn new_job(process: &Process, number: usize, request: &Request) -> NewJob {
-    let (total, daily) = process.world.model.lock().limits(request.key);
+fn new_job(number: usize, request: &Request, spend_limits: SpendLimits) -> NewJob {
     let brief = match request.stored {
         true => Brief::Stored(format!("words/{number}")),
         false => Brief::Inline(Words {
@@ -55,11 +57,7 @@ fn new_job(process: &Process, number: usize, request: &Request) -> NewJob {
     fingerprint[..8].copy_from_slice(&(number as u64).to_be_bytes());
     NewJob {
         key: request.key,
-        spend_limits: SpendLimits {
-            total: total.map(amount),
-            daily: daily.map(amount),
-            monthly: None,
-        },
+        spend_limits,
         tier: request.tier,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
@@ -86,11 +84,14 @@ fn new_job(process: &Process, number: usize, request: &Request) -> NewJob {
 /// Sends a request and holds the answer against the model.
 pub async fn send(process: Process, number: usize) {
     let world = &process.world;
-    let call = world.model.lock().issue(number, world.now());
     let request = world.model.lock().requests[number].clone();
+    let Some((limits, spend_limits)) = keys::enter(&process, request.key) else {
+        return world.tell(format!("request {number} is turned away"));
+    };
+    let call = world.model.lock().issue(number, limits, world.now());
     world.tell(format!("request {number} is sent"));
     let (reply, answer) = oneshot::channel();
-    let job = Box::new(new_job(&process, number, &request));
+    let job = Box::new(new_job(number, &request, spend_limits));
     let handle = match process.system.accounts().get(request.account) {
         Ok(Some(handle)) => handle,
         other => {
@@ -189,7 +190,9 @@ pub async fn cancel(process: Process) {
     handle.address.do_send(ApplyEvent {
         job,
         event: JobEvent::Cancel,
-        note: None,
+        note: Some(operator::note(&process, Action::JobCancel, |it: &Job| {
+            it.id.0
+        })),
         reply,
     });
     let Ok(outcome) = answer.await else { return };

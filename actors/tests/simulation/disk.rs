@@ -78,15 +78,24 @@ impl Disk {
         })
     }
 
+    /// The process dies at this commit from now on.
+    pub fn dies_at(&self, commit: u64) {
+        let mut state = self.state.lock();
+        state.doom = Doom::Crash(state.durable + commit);
+    }
+
     /// Nothing is on its way.
     pub fn is_quiet(&self) -> bool {
         self.state.lock().queue.is_empty()
     }
 
-    /// Writes what is on its way, as the orderly end of an engine does.
+    /// Writes what is on its way, as the orderly end of an engine does. The process may die of that as well.
     pub fn close(&self) {
         while self.write_group(usize::MAX) {}
-        self.inner.close();
+        // What a crash lets through is still to be written.
+        if self.state.lock().standing == Standing::Alive {
+            self.inner.close();
+        }
     }
 
     /// The process dies now.
@@ -98,6 +107,10 @@ impl Disk {
                 "crash, {came_through} commits came through unanswered"
             ));
             state.standing = Standing::Dead;
+            let mut model = self.world.model.lock();
+            if model.stopping {
+                model.count("crashes within a stop");
+            }
         }
         drop(state);
         self.crashed.notify_one();

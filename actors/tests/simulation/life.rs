@@ -4,7 +4,7 @@ use crate::disk::{Disk, Doom, Image};
 use crate::generators::{Shelf, Simulated};
 use crate::receivers::Post;
 use crate::world::World;
-use crate::{clients, operator};
+use crate::{clients, keys, operator};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::clock::{Clock, Jitter};
@@ -17,9 +17,9 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, OnFailure};
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 use tokio::task::spawn_local;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// How long callers are still told of a failure before the process ends.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -44,10 +44,23 @@ pub enum Ending {
     Crash { steps: u64, at_commit: Option<u64> },
     /// Storage fails at this commit.
     Failure { steps: u64, at_commit: u64 },
-    /// It is asked to stop.
-    Stop { steps: u64, grace: Duration },
+    /// It is asked to stop, and may die meanwhile.
+    Stop {
+        steps: u64,
+        grace: Duration,
+        death: Option<Death>,
+    },
     /// The world is calm, and everything that is owed happens.
     Calm,
+}
+
+/// When a process dies that was asked to stop.
+#[derive(Clone, Copy, Debug)]
+pub enum Death {
+    /// When it has been stopping for so long.
+    After(Duration),
+    /// When this commit of its stop is about to be written.
+    AtCommit(u64),
 }
 
 /// What whoever acts upon the process works with.
@@ -57,6 +70,8 @@ pub struct Process {
     pub plan: Plan,
     pub store: Store,
     pub system: Arc<System>,
+    /// The operator's turn: what is read and then written is changed by one at a time.
+    pub turn: Arc<Mutex<()>>,
 }
 
 /// Lives a life, and returns the disk, with what the next one finds.
@@ -185,6 +200,7 @@ fn start(
         plan: plan.clone(),
         store,
         system: Arc::new(system),
+        turn: Arc::default(),
     })
 }
 
@@ -212,12 +228,28 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
             // There were too few commits for it.
             disk.crash();
         }
-        Ending::Stop { steps, grace } => {
+        Ending::Stop {
+            steps,
+            grace,
+            death,
+        } => {
             act(&process, steps).await;
             world.tell(format!("an orderly stop within {grace:?}"));
             world.model.lock().stopping = true;
             world.model.lock().count("orderly stops");
-            process.system.drain(grace).await;
+            let drained = process.system.drain(grace);
+            match death {
+                None => drained.await,
+                Some(Death::AtCommit(commit)) => {
+                    disk.dies_at(commit);
+                    drained.await;
+                }
+                Some(Death::After(span)) => {
+                    if timeout(span, drained).await.is_err() {
+                        return disk.crash();
+                    }
+                }
+            }
             let running = process.system.depths().await.running;
             if running > 0 {
                 world.fault(format!("{running} runs were left at an orderly stop"));
@@ -241,7 +273,7 @@ async fn act(process: &Process, steps: u64) {
         })
         .await;
         let process = process.clone();
-        match chance.below(40) {
+        match chance.below(43) {
             0..17 => {
                 drop(clients::request(&process).map(|it| spawn_local(clients::send(process, it))))
             }
@@ -265,6 +297,7 @@ async fn act(process: &Process, steps: u64) {
                 spawn_local(operator::pause(process, tiers));
             }
             37..39 => drop(spawn_local(operator::tidy_up(process))),
+            39..42 => drop(spawn_local(keys::change(process))),
             _ => {
                 let far = chance.one_in(3);
                 let by = chance.between(-60_000, 60_000) * if far { 1_440 } else { 1 };

@@ -11,6 +11,7 @@ mod chance;
 mod clients;
 mod disk;
 mod generators;
+mod keys;
 mod life;
 mod model;
 mod operator;

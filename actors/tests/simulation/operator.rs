@@ -1,20 +1,23 @@
-//! The operator: money, webhooks, pauses, redeliveries, and what housekeeping forgets.
+//! The operator: money, webhooks, pauses, redeliveries, and what housekeeping forgets. What is changed comes with its line in the log.
 
 use crate::life::Process;
-use crate::model::{DepositRequest, amount};
+use crate::model::{DepositRequest, HookChange, amount};
 use tintype_actors::account::DepositMoney;
-use tintype_actors::delivery::{AddDelivery, ForgetDeliveries, Redeliver};
+use tintype_actors::delivery::{AddDelivery, ForgetDeliveries, Redeliver, Redelivered};
 use tintype_actors::dispatcher::PauseChanged;
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{AuditId, JobId};
+use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Commit;
 use tintype_storage::store::{Deposit, IdempotencyUse, Writes};
-use tokio::sync::oneshot;
+use tokio::sync::{MutexGuard, oneshot};
+use uuid::Uuid;
 
 const NAMES: [&str; 3] = ["d1", "d2", "d3"];
 /// So many webhooks an account may have here.
@@ -60,7 +63,9 @@ pub async fn deposit(process: Process) {
                 fingerprint: Fingerprint(fingerprint),
             }),
         },
-        note: None,
+        note: Some(note(&process, Action::DepositCreate, |it: &LedgerEntry| {
+            it.id.0
+        })),
         reply,
     });
     let Ok(outcome) = answer.await else { return };
@@ -74,7 +79,7 @@ pub async fn deposit(process: Process) {
 }
 
 /// Writes, and waits until it is durable; `false` after a failure.
-async fn write(process: &Process, writes: Writes) -> bool {
+pub async fn write(process: &Process, writes: Writes) -> bool {
     let (sender, written) = oneshot::channel();
     let done = Box::new(move |outcome: Result<_, _>| {
         // The operator may have gone away.
@@ -84,54 +89,114 @@ async fn write(process: &Process, writes: Writes) -> bool {
     written.await.unwrap_or(false)
 }
 
-fn id(process: &Process) -> uuid::Uuid {
+fn id(process: &Process) -> Uuid {
     let now = Timestamp::from_millis(process.world.now());
     process.system.accounts().context().ids.next(now)
 }
 
-/// Registers a webhook, removes one, or gives one another URL.
+/// Waits for the operator's turn. After a failure nobody knows what was written last, and nothing more is changed.
+pub async fn turn(process: &Process) -> Option<MutexGuard<'_, ()>> {
+    let turn = process.turn.lock().await;
+    let failed = process.world.model.lock().storage_failed;
+    (!failed).then_some(turn)
+}
+
+/// The line of the log that tells of a change.
+pub fn line(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
+    AuditEntry {
+        id: AuditId(id(process)),
+        at: Timestamp::from_millis(process.world.now()),
+        actor: Actor::Operator,
+        action,
+        account: None,
+        subject: Some(subject),
+        before: None,
+        after: None,
+        request: None,
+        address: None,
+    }
+}
+
+/// What writes it, where the actors know what the change was done to.
+pub fn note<T>(
+    process: &Process,
+    action: Action,
+    subject: impl FnOnce(&T) -> Uuid + Send + 'static,
+) -> Note<T> {
+    let line = line(process, action, Uuid::nil());
+    Box::new(move |changed| AuditEntry {
+        subject: Some(subject(changed)),
+        ..line
+    })
+}
+
+/// Registers a webhook, removes one, or gives one another URL or another secret.
 pub async fn webhook(process: Process) {
+    let Some(_turn) = turn(&process).await else {
+        return;
+    };
     let (world, chance) = (&process.world, &process.world.chance);
     let Some((account, _)) = chance.pick(&process.plan.keys) else {
         return;
     };
     let hooks = world.model.lock().hooks_of(account).to_vec();
-    let removes = hooks.len() >= WEBHOOKS || (!hooks.is_empty() && chance.one_in(3));
-    let (what, writes) = if removes {
-        let Some(hook) = chance.pick(&hooks) else {
-            return;
-        };
-        let Ok(Some(webhook)) = process.store.webhook(account, hook.id) else {
-            return;
-        };
-        ("removed", process.store.remove_webhook(&webhook))
-    } else if !hooks.is_empty() && chance.one_in(4) {
-        let Some(hook) = chance.pick(&hooks) else {
-            return;
-        };
-        let Ok(Some(webhook)) = process.store.webhook(account, hook.id) else {
-            return;
-        };
-        let moved = Webhook {
-            url: format!("https://receiver.example/{}", world.number()),
-            ..webhook
-        };
-        ("moved", process.store.put_webhook(&moved))
-    } else {
-        let id = WebhookId(id(&process));
-        let webhook = Webhook {
-            id,
-            account,
-            url: format!("https://receiver.example/{}", world.number()),
-            encoding: Encoding::Ascii,
-            secret: SealedSecret(vec![0]),
-            retired: Vec::new(),
-            created_at: Timestamp::from_millis(world.now()),
-        };
-        ("registered", process.store.put_webhook(&webhook))
+    let known = chance.pick(&hooks);
+    let known = known.and_then(|hook| process.store.webhook(account, hook.id).ok()?);
+    let url = format!("https://receiver.example/{}", world.number());
+    let secret = SealedSecret(world.number().to_be_bytes().to_vec());
+    let now = Timestamp::from_millis(world.now());
+    let many = hooks.len() >= WEBHOOKS;
+    let (change, action, webhook) = match known {
+        Some(known) if many || chance.one_in(4) => {
+            (HookChange::Removes, Action::WebhookDelete, known)
+        }
+        Some(known) if chance.one_in(4) => {
+            let moved = Webhook {
+                url: url.clone(),
+                ..known
+            };
+            (HookChange::Moves { url }, Action::WebhookChange, moved)
+        }
+        Some(known) if chance.one_in(2) => {
+            let change = HookChange::Rotates {
+                secret: secret.0.clone(),
+                at: now.millis(),
+            };
+            (
+                change,
+                Action::WebhookRotateSecret,
+                known.rotate(secret, now),
+            )
+        }
+        _ => {
+            let webhook = Webhook {
+                id: WebhookId(id(&process)),
+                account,
+                url: url.clone(),
+                encoding: Encoding::Ascii,
+                secret: secret.clone(),
+                retired: Vec::new(),
+                created_at: now,
+            };
+            let change = HookChange::Registers {
+                url,
+                secret: secret.0,
+            };
+            (change, Action::WebhookCreate, webhook)
+        }
     };
+    let mut writes = match change {
+        HookChange::Removes => process.store.remove_webhook(&webhook),
+        _ => process.store.put_webhook(&webhook),
+    };
+    writes.push(
+        process
+            .store
+            .add_audit(&line(&process, action, webhook.id.0)),
+    );
+    world.model.lock().hook_change_asked(webhook.id, change);
     let done = write(&process, writes).await;
-    world.tell(format!("a webhook is {what}: {done}"));
+    world.tell(format!("{}: {done}", action.word()));
 }
 
 /// Pauses tiers, or lets them go on.
@@ -158,7 +223,11 @@ pub async fn redeliver(process: Process) {
     let (reply, answer) = oneshot::channel();
     process.system.deliveries().do_send(Redeliver {
         id,
-        note: None,
+        note: Some(note(
+            &process,
+            Action::DeliveryRedeliver,
+            |it: &Redelivered| it.after.id.0,
+        )),
         reply,
     });
     let outcome = answer
@@ -185,8 +254,8 @@ pub async fn send_test(process: Process) {
     world.model.lock().deliveries.ask_test(delivery.id);
     let (reply, answer) = oneshot::channel();
     process.system.deliveries().do_send(AddDelivery {
+        audit: Some(line(&process, Action::WebhookTest, delivery.id.0)),
         delivery,
-        audit: None,
         reply,
     });
     if let Ok(Ok(delivery)) = answer.await

@@ -83,7 +83,10 @@ impl Transport for Post {
         let (world, at) = (self.world.clone(), self.world.now());
         let outcome = self.outcome(webhook.id);
         let not_sent = !world.is_calm() && world.chance.one_in(40);
+        let secrets = webhook.signing_secrets(Timestamp::from_millis(at));
+        let secrets: Vec<Vec<u8>> = secrets.into_iter().map(|it| it.0.clone()).collect();
         world.model.lock().attempt_begins(&delivery, webhook.id, at);
+        world.model.lock().signs(&webhook, &secrets, at);
         async move {
             let Some((status_code, took)) = outcome else {
                 world.model.lock().deliveries.attempt_panics(delivery.id);

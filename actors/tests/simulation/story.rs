@@ -2,13 +2,15 @@
 
 use crate::chance::Chance;
 use crate::disk::Image;
-use crate::life::{Ending, Plan, live};
+use crate::keys;
+use crate::life::{Death, Ending, Plan, live};
 use crate::model::{Counts, Model, Rules, amount};
 use crate::world::{BEGIN, World};
 use std::fmt;
 use std::sync::Arc;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::api_key::KeyHash;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::time::Timestamp;
@@ -29,12 +31,18 @@ pub struct Story {
 pub struct Figures(Counts);
 
 /// What has to happen somewhere in a few hundred stories, for else they prove little.
-const EXPECTED: [&str; 23] = [
+const EXPECTED: [&str; 32] = [
     "accepted",
     "replayed",
     "refused: key reused",
     "refused: balance",
     "refused: key limit",
+    "refused: key limit of a day",
+    "refused: key limit of a month",
+    "calls turned away",
+    "keys rotated",
+    "keys given limits",
+    "keys switched off",
     "refused: too many live",
     "calls without an answer",
     "jobs done",
@@ -43,6 +51,7 @@ const EXPECTED: [&str; 23] = [
     "jobs interrupted",
     "crashes",
     "storage failures",
+    "crashes within a stop",
     "orderly stops",
     "clock steps",
     "deposits answered",
@@ -53,6 +62,8 @@ const EXPECTED: [&str; 23] = [
     "webhooks gone",
     "redeliveries",
     "tests of webhooks",
+    "attempts under several secrets",
+    "lines of the log",
 ];
 
 impl Figures {
@@ -145,6 +156,11 @@ fn ending(chance: &Chance) -> Ending {
         _ => Ending::Stop {
             steps,
             grace: chance.millis(0, 60_000),
+            death: match chance.below(4) {
+                0 => Some(Death::After(chance.millis(0, 20_000))),
+                1 => Some(Death::AtCommit(1 + chance.below(6))),
+                _ => None,
+            },
         },
     }
 }
@@ -181,16 +197,17 @@ fn begin(world: &World) -> (Plan, Image) {
         let mut writes = store.open_account(&account, Some(&line));
         // From here on every ended job is counted, and every audit demands it.
         writes.extend(store.missing_tallies().expect("tallies"));
-        commit_and_wait(&*engine, writes).expect("an account");
         let mut model = world.model.lock();
         model.opened(id, balance, line.id);
         for key in 0..2 {
-            let limit = |times: i64| chance.one_in(3).then(|| chance.between(100_000, times));
-            let (total, daily) = (limit(2_000_000), limit(1_000_000));
             let key = KeyId(Uuid::from_u128(0xb00 + number * 16 + key));
-            model.key(key, total, daily);
+            let (door, record) = keys::first(chance, id, key);
+            writes.extend(store.put_key(&KeyHash(door.text), &record));
+            model.key(key, door);
             keys.push((id, key));
         }
+        drop(model);
+        commit_and_wait(&*engine, writes).expect("an account");
     }
     let weights = chance.pick(&[
         [None; 3],

@@ -13,8 +13,8 @@ use tokio::time::Instant;
 
 /// What those say who panic on purpose.
 pub const ON_PURPOSE: &str = "as chance says";
-/// When every story begins, in milliseconds: within a day, so that days and months pass.
-pub const BEGIN: i64 = 1_795_000_000_000;
+/// When every story begins, in milliseconds: at noon of the last day of a month, so that days and months pass.
+pub const BEGIN: i64 = 1_796_040_000_000;
 
 /// The world of one story. A clone is the same one.
 #[derive(Clone)]

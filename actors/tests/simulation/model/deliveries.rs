@@ -1,8 +1,10 @@
 //! Deliveries: what is owed to whom, and what each attempt makes of it.
 
+use super::Model;
+use super::hooks::{Hook, Hooks};
 use super::jobs::Ended;
-use super::{Hook, Hooks, Model};
 use std::collections::{BTreeMap, BTreeSet};
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason,
 };
@@ -258,6 +260,8 @@ impl Model {
             self.fault(format!("nobody owes the delivery {delivery:?}"));
         }
         self.count("tests of webhooks");
+        self.happened
+            .insert((Action::WebhookTest.word(), delivery.id.0));
         self.add(delivery, step, told);
     }
 
@@ -358,6 +362,8 @@ impl Model {
                     *it != u32::MAX
                 });
                 self.count("redeliveries");
+                self.happened
+                    .insert((Action::DeliveryRedeliver.word(), id.0));
                 asked
                     && delivery.attempts == before.attempts
                     && matches!(now, State::Pending { failures: 0, .. })

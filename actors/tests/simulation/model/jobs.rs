@@ -3,6 +3,7 @@
 use super::records::{Used, millionths};
 use super::{Changed, Model, Moved};
 use std::collections::BTreeMap;
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::{Brief, FailureKind, Job, JobState, Origin};
 use tintype_storage::domain::tier::Tier;
@@ -212,7 +213,11 @@ impl Model {
         self.count("jobs");
         self.requests[request].jobs.push(job.id);
         self.jobs.insert(job.id, known);
-        self.hold(job.account, job.key, price);
+        // Sent in this life: of no other is a commit on its way.
+        match asked.sent_with {
+            Some(limits) => self.hold(job.account, job.key, price, at, limits),
+            None => self.fault(format!("request {request} was not sent in this life")),
+        }
     }
 
     fn goes_on(&mut self, job: &Job, begun: &[JobId], told: &mut Vec<String>) {
@@ -356,6 +361,15 @@ impl Model {
             JobState::Failed { .. } => "jobs failed",
             _ => "jobs done",
         });
+        if matches!(
+            &job.state,
+            JobState::Failed {
+                kind: FailureKind::Canceled,
+                ..
+            }
+        ) {
+            self.happened.insert((Action::JobCancel.word(), job.id.0));
+        }
         if let Some(known) = self.jobs.get_mut(&job.id) {
             known.stands = if done { Stands::Done } else { Stands::Failed };
         }

@@ -6,27 +6,38 @@
 
 mod deliveries;
 mod forgotten;
+mod hooks;
 mod jobs;
+mod keys;
+mod log;
 mod money;
 mod names;
 mod records;
 mod requests;
+mod spending;
 
+pub use hooks::HookChange;
 pub use jobs::Stands;
+pub use keys::{Door, KeyChange, Limits};
 pub use records::amount;
 pub use requests::{DepositRequest, Request};
 
 use deliveries::Deliveries;
+use hooks::Hooks;
 use jobs::{Known, OfLife};
-use money::{KeyMoney, Purse};
+use keys::Doors;
+use log::Happened;
+use money::Purse;
 use names::Names;
 use records::{Change, Used};
 use requests::Window;
+use spending::{Granted, KeyMoney};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::spending::KeySpending;
@@ -45,16 +56,6 @@ pub struct Rules {
     /// The delay before each retry of a delivery, in milliseconds.
     pub delays: Vec<i64>,
 }
-
-/// A registered webhook.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hook {
-    pub id: WebhookId,
-    pub url: String,
-}
-
-/// The webhooks of each account, oldest first.
-pub type Hooks = BTreeMap<AccountId, Vec<Hook>>;
 
 /// What a decision was built on: taken when its commit is handed to the disk.
 #[derive(Clone)]
@@ -76,6 +77,9 @@ pub struct Model {
     next_window: u64,
     purses: BTreeMap<AccountId, Purse>,
     keys: BTreeMap<KeyId, KeyMoney>,
+    pub doors: Doors,
+    /// Prices that were held in the commit at hand.
+    granted: Vec<Granted>,
     /// Pictures, failures and charges of an account's key on a day.
     tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
     pub jobs: BTreeMap<JobId, Known>,
@@ -84,6 +88,11 @@ pub struct Model {
     pub deliveries: Deliveries,
     hooks: Arc<Hooks>,
     hook_accounts: BTreeMap<WebhookId, AccountId>,
+    hooks_asked: BTreeMap<WebhookId, HookChange>,
+    /// Lines of the log of changes.
+    log: BTreeSet<AuditId>,
+    /// What the commit at hand has changed that the log tells of.
+    happened: Happened,
     paused: [bool; 3],
     paused_since: i64,
     /// Time that passed, whatever the clock says.
@@ -112,6 +121,8 @@ struct Changed {
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
     dues: BTreeMap<(DeliveryId, i64), bool>,
     attempts: BTreeMap<(DeliveryId, u32), Option<Attempt>>,
+    keys: keys::Step,
+    log: BTreeMap<AuditId, Option<AuditEntry>>,
     /// Deliveries that were over before this moment are said to be forgotten.
     mark: Option<i64>,
 }
@@ -137,6 +148,8 @@ impl Model {
             next_window: 0,
             purses: BTreeMap::new(),
             keys: BTreeMap::new(),
+            doors: Doors::default(),
+            granted: Vec::new(),
             tallies: BTreeMap::new(),
             jobs: BTreeMap::new(),
             of_life: BTreeMap::new(),
@@ -144,6 +157,9 @@ impl Model {
             deliveries: Deliveries::none(),
             hooks: Arc::default(),
             hook_accounts: BTreeMap::new(),
+            hooks_asked: BTreeMap::new(),
+            log: BTreeSet::new(),
+            happened: Happened::new(),
             paused: [false; 3],
             paused_since: 0,
             uptime: 0,
@@ -179,12 +195,11 @@ impl Model {
         self.windows.clear();
         self.of_life.clear();
         self.deliveries.life_begins();
+        self.doors.life_begins();
+        self.hooks_asked.clear();
+        self.requests.iter_mut().for_each(|it| it.sent_with = None);
         self.storage_failed = false;
         self.stopping = false;
-    }
-
-    pub fn hooks_of(&self, account: AccountId) -> &[Hook] {
-        self.hooks.get(&account).map_or(&[], Vec::as_slice)
     }
 
     pub fn saw_clock(&mut self, now: i64) {
@@ -210,6 +225,8 @@ impl Model {
         let (mut moved, ended) = self.jobs_step(&mut changed, &mut told);
         self.lines_step(&mut changed, &mut moved);
         self.spending_step(&changed, &ended);
+        self.limits_step();
+        self.keys_step(std::mem::take(&mut changed.keys));
         self.tallies_step(&changed.tallies, &ended);
         self.names_step(changed.names);
         self.accounts_step(&changed.accounts, &moved);
@@ -224,6 +241,7 @@ impl Model {
             set_back: before.set_back,
         };
         self.deliveries_step(deliveries, &mut told);
+        self.log_step(changed.log);
         let new = self.faults[faults..].iter();
         told.extend(new.map(|fault| format!("FAULT {fault}")));
         told
@@ -257,8 +275,15 @@ impl Model {
                 Change::DeliveryAccount(id, it) => drop(changed.delivery_accounts.insert(id, it)),
                 Change::Due(at, id, it) => drop(changed.dues.insert((id, at), it.is_some())),
                 Change::Attempt(id, number, it) => drop(changed.attempts.insert((id, number), it)),
-                Change::Webhook(id, it) => self.hook_changed(id, it.map(|it| (it.account, it.url))),
+                Change::Webhook(id, it) => self.hook_changed(id, it.as_ref()),
                 Change::WebhookAccount(id, it) => drop(hook_accounts.insert(id, it)),
+                Change::Key(text, it) => drop(changed.keys.by_text.insert(text, it)),
+                Change::KeyById(id, it) => drop(changed.keys.by_id.insert(id, it)),
+                Change::KeyOfAccount(account, id, it) => {
+                    changed.keys.of_account.insert((account, id), it);
+                }
+                Change::EarlierText(text, it) => drop(changed.keys.earlier.insert(text, it)),
+                Change::LogLine(id, it) => drop(changed.log.insert(id, it)),
                 Change::ForgottenBefore(mark) => changed.mark = Some(mark),
                 Change::Pause(it) => {
                     self.paused =
@@ -277,26 +302,6 @@ impl Model {
             }
         }
         changed
-    }
-
-    fn hook_changed(&mut self, id: WebhookId, hook: Option<(AccountId, String)>) {
-        let hooks = Arc::make_mut(&mut self.hooks);
-        match hook {
-            Some((account, url)) => {
-                self.hook_accounts.insert(id, account);
-                let of_account = hooks.entry(account).or_default();
-                // In the order of registration, whatever the ids say. One that is moved keeps its place.
-                match of_account.iter_mut().find(|it| it.id == id) {
-                    Some(known) => known.url = url,
-                    None => of_account.push(Hook { id, url }),
-                }
-            }
-            None => {
-                if let Some(account) = self.hook_accounts.get(&id) {
-                    hooks.entry(*account).or_default().retain(|it| it.id != id);
-                }
-            }
-        }
     }
 
     /// What is still owed once the world has been calm for long: nothing may be.

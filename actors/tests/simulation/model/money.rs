@@ -1,15 +1,17 @@
-//! Balances, reservations, ledgers and what keys spend, all in millionths.
+//! Balances, reservations, ledgers and tallies, all in millionths.
 
 use super::jobs::Ended;
 use super::records::{Used, millionths};
-use super::{Changed, Model, Moved};
+use super::spending::Granted;
+use super::{Changed, Limits, Model, Moved};
 use std::collections::BTreeMap;
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::tally::Tally;
 
-const DAY: i64 = 86_400_000;
+pub(super) const DAY: i64 = 86_400_000;
 
 /// What an account has.
 #[derive(Default)]
@@ -22,28 +24,7 @@ pub struct Purse {
     pub live: usize,
 }
 
-/// What a key may spend, holds and has spent.
-#[derive(Clone, Copy, Default)]
-pub struct KeyMoney {
-    pub total: Option<i64>,
-    pub daily: Option<i64>,
-    pub held: i64,
-    pub spent: i64,
-    day: i64,
-    spent_in_day: i64,
-}
-
 impl Model {
-    /// Tells of a key and its limits.
-    pub fn key(&mut self, key: KeyId, total: Option<i64>, daily: Option<i64>) {
-        let money = KeyMoney {
-            total,
-            daily,
-            ..KeyMoney::default()
-        };
-        self.keys.insert(key, money);
-    }
-
     /// An account was opened with so much, before the story began.
     pub fn opened(&mut self, account: AccountId, balance: i64, line: TransactionId) {
         let purse = Purse {
@@ -53,12 +34,6 @@ impl Model {
             ..Purse::default()
         };
         self.purses.insert(account, purse);
-    }
-
-    pub fn limits(&self, key: KeyId) -> (Option<i64>, Option<i64>) {
-        self.keys
-            .get(&key)
-            .map_or((None, None), |it| (it.total, it.daily))
     }
 
     pub fn available(&self, account: AccountId) -> i64 {
@@ -75,17 +50,16 @@ impl Model {
         self.purses.values().map(|it| it.live).sum()
     }
 
-    pub fn used(&self, key: KeyId) -> i64 {
-        self.keys.get(&key).map_or(0, |it| it.held + it.spent)
-    }
-
-    /// The most that a key may be taken to have used on one day.
-    pub fn used_in_day(&self, key: KeyId) -> i64 {
-        let money = self.keys.get(&key);
-        money.map_or(0, |it| it.held + it.spent_in_day)
-    }
-
-    pub(super) fn hold(&mut self, account: AccountId, key: KeyId, price: i64) {
+    /// A price is held, for a job that was asked for within these limits at the loosest.
+    pub(super) fn hold(
+        &mut self,
+        account: AccountId,
+        key: KeyId,
+        price: i64,
+        at: i64,
+        limits: Limits,
+    ) {
+        self.granted.push(Granted { key, at, limits });
         let purse = self.purses.entry(account).or_default();
         purse.reserved += price;
         purse.live += 1;
@@ -187,6 +161,8 @@ impl Model {
             return;
         };
         known.lines += 1;
+        self.happened
+            .insert((Action::DepositCreate.word(), line.id.0));
         let known = known.clone();
         let at = line.created_at.millis();
         let once = match &known.name {
@@ -216,48 +192,6 @@ impl Model {
                 line.reference
             ));
         }
-    }
-
-    /// What keys have spent, against the jobs that were done in this commit.
-    pub(super) fn spending_step(&mut self, changed: &Changed, ended: &[Ended]) {
-        for done in ended.iter().filter(|it| it.done) {
-            let money = self.keys.entry(done.key).or_default();
-            let day = done.at.div_euclid(DAY);
-            // A clock that is set back opens no day anew.
-            money.spent_in_day = if money.day >= day {
-                money.spent_in_day
-            } else {
-                0
-            } + done.price;
-            money.day = money.day.max(day);
-            let money = *money;
-            if money.daily.is_some_and(|daily| money.spent_in_day > daily) {
-                self.fault(format!("a key has spent {} in a day", money.spent_in_day));
-            }
-            if !changed.spent.contains_key(&done.key) {
-                self.fault("a charge is not in its key's spending".to_owned());
-            }
-        }
-        for (key, record) in &changed.spent {
-            let spent = self.keys.get(key).map_or(0, |it| it.spent);
-            if record.map(|it| millionths(it.total)) != Some(spent) {
-                self.fault(format!(
-                    "a key has spent {spent}, its record says {record:?}"
-                ));
-            }
-        }
-        let over: Vec<String> = self
-            .keys
-            .values()
-            .filter(|it| it.total.is_some_and(|total| it.held + it.spent > total))
-            .map(|it| {
-                format!(
-                    "a key holds {} and has spent {}, over its limit",
-                    it.held, it.spent
-                )
-            })
-            .collect();
-        self.faults.extend(over);
     }
 
     /// Each job is counted on the day of its end, in the commit that ends it.

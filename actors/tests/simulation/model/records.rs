@@ -2,8 +2,10 @@
 
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
@@ -33,6 +35,13 @@ pub enum Change {
     Due(i64, DeliveryId, Option<DueDelivery>),
     Attempt(DeliveryId, u32, Option<Attempt>),
     Pause(Option<Pause>),
+    /// By the hash of its text.
+    Key([u8; 32], Option<ApiKey>),
+    KeyById(KeyId, Option<KeyHash>),
+    KeyOfAccount(AccountId, KeyId, Option<KeyHash>),
+    /// Whose text this hash was of.
+    EarlierText([u8; 32], Option<KeyId>),
+    LogLine(AuditId, Option<AuditEntry>),
     /// The mark that tells a forgotten delivery from a lost one.
     ForgottenBefore(i64),
 }
@@ -151,6 +160,14 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             let number = u32::from_be_bytes(number.try_into().ok()?);
             Change::Attempt(DeliveryId(id(delivery)?), number, record(value)?)
         }
+        b'h' => Change::Key(rest.try_into().ok()?, record(value)?),
+        b'k' => Change::KeyById(KeyId(id(rest)?), record(value)?),
+        b'o' => {
+            let (account, key) = rest.split_at_checked(16)?;
+            Change::KeyOfAccount(AccountId(id(account)?), KeyId(id(key)?), record(value)?)
+        }
+        b'r' => Change::EarlierText(rest.try_into().ok()?, record(value)?),
+        b'A' => Change::LogLine(AuditId(id(rest)?), record(value)?),
         b's' if rest == b"pause" => Change::Pause(record(value)?),
         b's' if rest == b"deliveries forgotten before" => {
             Change::ForgottenBefore(record::<Timestamp>(value)??.millis())

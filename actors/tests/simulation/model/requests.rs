@@ -1,6 +1,7 @@
 //! What callers ask, and whether the answers that they get may be given.
 
-use super::{Model, Stands};
+use super::{Limits, Model, Stands};
+use std::collections::BTreeMap;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::Period;
@@ -24,6 +25,8 @@ pub struct Request {
     pub stored: bool,
     /// How often it was sent.
     pub issues: u64,
+    /// The loosest of the limits with which it was sent in this life of the process.
+    pub sent_with: Option<Limits>,
     /// What came of it.
     pub jobs: Vec<JobId>,
 }
@@ -43,29 +46,35 @@ pub struct Window {
     request: usize,
     account: AccountId,
     key: KeyId,
+    limits: Limits,
     pub least_available: i64,
     pub most_live: usize,
     pub most_used: i64,
     pub most_used_in_day: i64,
+    pub most_used_in_month: i64,
     pub clock_low: i64,
 }
 
 impl Model {
-    /// A request is sent. Returns the number of the call.
-    pub fn issue(&mut self, request: usize, now: i64) -> u64 {
+    /// A request is sent, with a key that has these limits. Returns the number of the call.
+    pub fn issue(&mut self, request: usize, limits: Limits, now: i64) -> u64 {
         self.saw_clock(now);
         self.count("calls");
         let asked = &mut self.requests[request];
         asked.issues += 1;
+        let loosest = asked.sent_with.unwrap_or(limits).or_looser(limits);
+        asked.sent_with = Some(loosest);
         let (account, key) = (asked.account, asked.key);
         let window = Window {
             request,
             account,
             key,
+            limits,
             least_available: self.available(account),
             most_live: self.live(account),
             most_used: self.used(key),
             most_used_in_day: self.used_in_day(key),
+            most_used_in_month: self.used_in_month(key),
             clock_low: now,
         };
         self.next_window += 1;
@@ -76,18 +85,24 @@ impl Model {
     /// The extremes after a commit that gave so much back to an account, and ended so many of its jobs.
     pub fn widen(&mut self, account: AccountId, given_back: i64, ended: usize) {
         let (available, live) = (self.available(account), self.live(account));
-        let used: Vec<(KeyId, i64, i64)> = self
-            .keys
-            .keys()
-            .map(|key| (*key, self.used(*key), self.used_in_day(*key)))
-            .collect();
+        let used = |key: &KeyId| {
+            (
+                *key,
+                [
+                    self.used(*key),
+                    self.used_in_day(*key),
+                    self.used_in_month(*key),
+                ],
+            )
+        };
+        let used: BTreeMap<KeyId, [i64; 3]> = self.keys.keys().map(used).collect();
         for window in self.windows.values_mut().filter(|it| it.account == account) {
             window.least_available = window.least_available.min(available - given_back);
             window.most_live = window.most_live.max(live + ended);
-            for (_, used, in_day) in used.iter().filter(|it| it.0 == window.key) {
-                window.most_used = window.most_used.max(used + given_back);
-                window.most_used_in_day = window.most_used_in_day.max(in_day + given_back);
-            }
+            let [used, in_day, in_month] = used.get(&window.key).copied().unwrap_or_default();
+            window.most_used = window.most_used.max(used + given_back);
+            window.most_used_in_day = window.most_used_in_day.max(in_day + given_back);
+            window.most_used_in_month = window.most_used_in_month.max(in_month + given_back);
         }
     }
 
@@ -158,12 +173,15 @@ impl Model {
                 })
             }
             Err(AcceptError::KeyLimit(limit)) => {
-                self.count("refused: key limit");
-                let key = self.keys.get(&request.key);
+                self.count(match limit.period {
+                    Period::Total => "refused: key limit",
+                    Period::Day => "refused: key limit of a day",
+                    Period::Month => "refused: key limit of a month",
+                });
                 let (most, used) = match limit.period {
-                    Period::Total => (key.and_then(|it| it.total), window.most_used),
-                    Period::Day => (key.and_then(|it| it.daily), window.most_used_in_day),
-                    Period::Month => (None, 0),
+                    Period::Total => (window.limits.total, window.most_used),
+                    Period::Day => (window.limits.daily, window.most_used_in_day),
+                    Period::Month => (window.limits.monthly, window.most_used_in_month),
                 };
                 most.is_none_or(|most| used + request.price <= most)
                     .then(|| {

@@ -1,0 +1,153 @@
+//! API keys: the operator changes them while jobs of theirs live, and callers know new texts of them, or old ones.
+
+use crate::chance::Chance;
+use crate::life::Process;
+use crate::model::{Door, KeyChange, Limits, amount};
+use crate::operator::{line, turn, write};
+use std::time::Duration;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::domain::spending::SpendLimits;
+use tintype_storage::domain::time::Timestamp;
+
+/// Earlier texts that an account may have at once.
+const EARLIER: usize = 4;
+
+fn text(chance: &Chance) -> [u8; 32] {
+    let mut text = [0; 32];
+    text.fill_with(|| chance.below(256) as u8);
+    text
+}
+
+fn limits(chance: &Chance) -> Limits {
+    let limit = |most| chance.one_in(3).then(|| chance.between(100_000, most));
+    Limits {
+        total: limit(2_000_000),
+        monthly: limit(1_500_000),
+        daily: limit(1_000_000),
+    }
+}
+
+fn with_limits(key: ApiKey, limits: Limits) -> ApiKey {
+    ApiKey {
+        spend_limit: limits.total.map(amount),
+        spend_limit_monthly: limits.monthly.map(amount),
+        spend_limit_daily: limits.daily.map(amount),
+        ..key
+    }
+}
+
+/// A key as an account has it from the beginning.
+pub fn first(chance: &Chance, account: AccountId, id: KeyId) -> (Door, ApiKey) {
+    let door = Door {
+        account,
+        text: text(chance),
+        active: true,
+        limits: limits(chance),
+        earlier: Vec::new(),
+    };
+    let key = ApiKey {
+        id,
+        account,
+        name: "a key".into(),
+        models: None,
+        active: true,
+        expires_at: None,
+        spend_limit: None,
+        spend_limit_daily: None,
+        spend_limit_monthly: None,
+        rate_limit: None,
+        allowed_ips: Vec::new(),
+        retired: Vec::new(),
+        created_at: Timestamp::from_millis(crate::world::BEGIN),
+    };
+    let key = with_limits(key, door.limits);
+    (door, key)
+}
+
+/// A caller shows a text of its key: the limits that hold for the call, if the door opens.
+pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, SpendLimits)> {
+    let (world, chance) = (&process.world, &process.world.chance);
+    let now = world.now();
+    let mut model = world.model.lock();
+    let texts = model.doors.texts(key).to_vec();
+    let text = match chance.one_in(4) {
+        true => chance.pick(&texts)?,
+        false => *texts.last()?,
+    };
+    let expected = model.doors.opened_by(&text, now);
+    let now = Timestamp::from_millis(now);
+    let found = process.store.key_opened_by(&KeyHash(text), now);
+    let found = found.ok().flatten().map(|(key, _)| key);
+    let found = found.filter(|key| key.admit(now).is_ok());
+    let as_found = found.as_ref().map(|it| (it.id, it.spend_limits()));
+    let as_expected = expected.map(|(id, limits)| {
+        let spend_limits = SpendLimits {
+            total: limits.total.map(amount),
+            monthly: limits.monthly.map(amount),
+            daily: limits.daily.map(amount),
+        };
+        (id, spend_limits)
+    });
+    if as_found != as_expected {
+        model.fault(format!(
+            "a text opens {as_found:?}, it is to open {as_expected:?}"
+        ));
+    }
+    if found.is_none() {
+        model.count("calls turned away");
+    }
+    Some((expected?.1, found?.spend_limits()))
+}
+
+/// Gives a key another text or other limits, or switches it off or on.
+pub async fn change(process: Process) {
+    let Some(_turn) = turn(&process).await else {
+        return;
+    };
+    let (world, chance) = (&process.world, &process.world.chance);
+    let Some((_, id)) = chance.pick(&process.plan.keys) else {
+        return;
+    };
+    let Ok(Some((hash, before))) = process.store.key(id) else {
+        return world.fault(format!("key {id} is not found"));
+    };
+    let at = world.now();
+    let now = Timestamp::from_millis(at);
+    let (change, action, mut writes) = match chance.below(5) {
+        roll if roll == 0 || !before.active => {
+            let active = !before.active;
+            let writes = process.store.put_key(&hash, &ApiKey { active, ..before });
+            (KeyChange::Active(active), Action::KeyChange, writes)
+        }
+        1..3 => {
+            let limits = limits(chance);
+            let writes = process.store.put_key(&hash, &with_limits(before, limits));
+            (KeyChange::Limits(limits), Action::KeyChange, writes)
+        }
+        _ => {
+            let overlap = chance
+                .pick(&[None, Some(3_600_000), Some(86_400_000)])
+                .flatten();
+            let until = overlap.map(|it: i64| now.plus(Duration::from_millis(it.unsigned_abs())));
+            let (key, ended) = before.rotate(hash, until, now);
+            if key.retired.len() > EARLIER {
+                return;
+            }
+            let text = text(chance);
+            let writes = process
+                .store
+                .rotate_key(&hash, &KeyHash(text), &key, &ended);
+            (
+                KeyChange::Rotates { text, overlap, at },
+                Action::KeyRotate,
+                writes,
+            )
+        }
+    };
+    writes.push(process.store.add_audit(&line(&process, action, id.0)));
+    world.model.lock().doors.ask(id, change);
+    let done = write(&process, writes).await;
+    world.tell(format!("{} {change:?}: {done}", action.word()));
+}

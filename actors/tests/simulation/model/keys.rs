@@ -1,0 +1,216 @@
+//! API keys: the texts that open the door, and what may be spent with them.
+
+use super::Model;
+use super::records::millionths;
+use std::collections::BTreeMap;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::ids::{AccountId, KeyId};
+
+/// The hash of a text.
+pub type Text = [u8; 32];
+
+/// What a key may spend, in all, in a month and in a day.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    pub total: Option<i64>,
+    pub monthly: Option<i64>,
+    pub daily: Option<i64>,
+}
+
+impl Limits {
+    /// The looser of each two.
+    pub fn or_looser(self, other: Self) -> Self {
+        let looser = |a: Option<i64>, b: Option<i64>| Some(a?.max(b?));
+        Self {
+            total: looser(self.total, other.total),
+            monthly: looser(self.monthly, other.monthly),
+            daily: looser(self.daily, other.daily),
+        }
+    }
+}
+
+/// A key as its records say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Door {
+    pub account: AccountId,
+    pub text: Text,
+    pub active: bool,
+    pub limits: Limits,
+    /// Earlier texts, with the moments from which they open nothing.
+    pub earlier: Vec<(Text, i64)>,
+}
+
+/// What the operator does to a key.
+#[derive(Clone, Copy, Debug)]
+pub enum KeyChange {
+    Limits(Limits),
+    Active(bool),
+    /// The old text is valid for so long, or no longer, and no older one either.
+    Rotates {
+        text: Text,
+        overlap: Option<i64>,
+        at: i64,
+    },
+}
+
+/// All keys, and what is being done to them.
+#[derive(Default)]
+pub struct Doors {
+    doors: BTreeMap<KeyId, Door>,
+    /// All texts that a key ever had, oldest first.
+    texts: BTreeMap<KeyId, Vec<Text>>,
+    /// Where earlier texts are found by.
+    earlier: BTreeMap<Text, KeyId>,
+    asked: BTreeMap<KeyId, KeyChange>,
+}
+
+/// The records of one commit that are about keys.
+#[derive(Default)]
+pub struct Step {
+    pub by_text: BTreeMap<Text, Option<ApiKey>>,
+    pub by_id: BTreeMap<KeyId, Option<KeyHash>>,
+    pub of_account: BTreeMap<(AccountId, KeyId), Option<KeyHash>>,
+    pub earlier: BTreeMap<Text, Option<KeyId>>,
+}
+
+impl Doors {
+    /// A key is there from the beginning.
+    pub fn add(&mut self, key: KeyId, door: Door) {
+        self.texts.insert(key, vec![door.text]);
+        self.doors.insert(key, door);
+    }
+
+    pub fn texts(&self, key: KeyId) -> &[Text] {
+        self.texts.get(&key).map_or(&[], Vec::as_slice)
+    }
+
+    /// What a text opens at a moment.
+    pub fn opened_by(&self, text: &Text, now: i64) -> Option<(KeyId, Limits)> {
+        let opens = |door: &&Door| {
+            let earlier = door
+                .earlier
+                .iter()
+                .any(|(it, until)| it == text && now < *until);
+            door.active && (door.text == *text || earlier)
+        };
+        let found = self.doors.iter().find(|(_, door)| opens(door));
+        found.map(|(key, door)| (*key, door.limits))
+    }
+
+    /// The operator asks for a change. One at a time: they take turns.
+    pub fn ask(&mut self, key: KeyId, change: KeyChange) {
+        self.asked.insert(key, change);
+    }
+
+    pub fn life_begins(&mut self) {
+        self.asked.clear();
+    }
+}
+
+impl Door {
+    fn after(&self, change: KeyChange) -> Self {
+        let mut door = self.clone();
+        match change {
+            KeyChange::Limits(limits) => door.limits = limits,
+            KeyChange::Active(active) => door.active = active,
+            KeyChange::Rotates { text, overlap, at } => {
+                door.earlier
+                    .retain(|(_, until)| overlap.is_some() && at < *until);
+                door.earlier
+                    .extend(overlap.map(|overlap| (self.text, at + overlap)));
+                door.text = text;
+            }
+        }
+        door
+    }
+
+    fn read(key: &ApiKey, text: Text) -> Self {
+        let limit = |it: Option<_>| it.map(millionths);
+        Self {
+            account: key.account,
+            text,
+            active: key.active,
+            limits: Limits {
+                total: limit(key.spend_limit),
+                monthly: limit(key.spend_limit_monthly),
+                daily: limit(key.spend_limit_daily),
+            },
+            earlier: key
+                .retired
+                .iter()
+                .map(|it| (it.hash.0, it.until.millis()))
+                .collect(),
+        }
+    }
+}
+
+impl Model {
+    /// A key's records are changed: all that lead to it, and to just what was asked for.
+    pub(super) fn keys_step(&mut self, mut step: Step) {
+        let written: Vec<(Text, ApiKey)> = step
+            .by_text
+            .iter()
+            .filter_map(|(text, key)| Some((*text, key.clone()?)))
+            .collect();
+        for (text, key) in written {
+            let (id, doors) = (key.id, &mut self.doors);
+            let before = doors.doors.get(&id).cloned();
+            let Some((before, change)) = before.zip(doors.asked.remove(&id)) else {
+                self.fault(format!("nobody asked for key {id} to become {key:?}"));
+                continue;
+            };
+            let expected = before.after(change);
+            step.by_text.remove(&text);
+            let mut whole = Door::read(&key, text) == expected;
+            if before.text != expected.text {
+                whole &= step.by_text.remove(&before.text) == Some(None);
+            }
+            let leads = Some(Some(KeyHash(text)));
+            whole &= step.by_id.remove(&id) == leads;
+            whole &= step.of_account.remove(&(expected.account, id)) == leads;
+            for (text, of) in std::mem::take(&mut step.earlier) {
+                match of {
+                    Some(of) => drop(doors.earlier.insert(text, of)),
+                    None => drop(doors.earlier.remove(&text)),
+                }
+            }
+            let mut found: Vec<Text> = expected.earlier.iter().map(|(text, _)| *text).collect();
+            found.sort_unstable();
+            let of_this = doors.earlier.iter().filter(|(_, of)| **of == id);
+            whole &= of_this.map(|(text, _)| *text).eq(found);
+            if before.text != expected.text {
+                doors.texts.entry(id).or_default().push(expected.text);
+            }
+            let limits = expected.limits;
+            doors.doors.insert(id, expected);
+            if !whole {
+                self.fault(format!(
+                    "key {id} was {before:?}, then came {change:?}: {key:?}"
+                ));
+            }
+            self.may_spend(id, limits);
+            let action = match change {
+                KeyChange::Rotates { .. } => Action::KeyRotate,
+                KeyChange::Limits(_) | KeyChange::Active(_) => Action::KeyChange,
+            };
+            self.count(match change {
+                KeyChange::Rotates { .. } => "keys rotated",
+                KeyChange::Limits(_) => "keys given limits",
+                KeyChange::Active(true) => "keys switched on",
+                KeyChange::Active(false) => "keys switched off",
+            });
+            self.happened.insert((action.word(), id.0));
+        }
+        let Step {
+            by_text,
+            by_id,
+            of_account,
+            earlier,
+        } = step;
+        let left = by_text.len() + by_id.len() + of_account.len() + earlier.len();
+        if left > 0 {
+            self.fault(format!("{left} records lead to keys that were not changed"));
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! What keys spend, in all, in a month and in a day, and what they may.
+
+use super::jobs::Ended;
+use super::money::DAY;
+use super::records::millionths;
+use super::{Changed, Door, Limits, Model};
+use std::collections::BTreeMap;
+use tintype_storage::domain::ids::KeyId;
+
+/// The number of the calendar month that a day since 1970 is in.
+fn month(day: i64) -> i64 {
+    let leaps = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let (mut left, mut year) = (day, 1_970);
+    loop {
+        let february = if leaps(year) { 29 } else { 28 };
+        let lengths = [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+        for (month, length) in lengths.into_iter().enumerate() {
+            if left < length {
+                return year * 12 + month as i64;
+            }
+            left -= length;
+        }
+        year += 1;
+    }
+}
+
+/// A price that was held for a job, and how it was asked for.
+pub struct Granted {
+    pub key: KeyId,
+    pub at: i64,
+    pub limits: Limits,
+}
+
+/// What a key holds and has spent, and the most that it was ever allowed to.
+#[derive(Clone, Copy, Default)]
+pub struct KeyMoney {
+    loosest: Limits,
+    pub held: i64,
+    pub spent: i64,
+    day: i64,
+    spent_in_day: i64,
+    month: i64,
+    spent_in_month: i64,
+}
+
+/// What was spent in a day or month with one more charge. A clock that is set back opens none anew.
+fn charged(known: &mut i64, spent: &mut i64, number: i64, price: i64) {
+    if *known < number {
+        (*known, *spent) = (number, 0);
+    }
+    *spent += price;
+}
+
+impl Model {
+    /// A key is there from the beginning, and may spend so much.
+    pub fn key(&mut self, key: KeyId, door: Door) {
+        let money = KeyMoney {
+            loosest: door.limits,
+            ..KeyMoney::default()
+        };
+        self.keys.insert(key, money);
+        self.doors.add(key, door);
+    }
+
+    /// From now on it may spend so much.
+    pub(super) fn may_spend(&mut self, key: KeyId, limits: Limits) {
+        let money = self.keys.entry(key).or_default();
+        money.loosest = money.loosest.or_looser(limits);
+    }
+
+    pub fn used(&self, key: KeyId) -> i64 {
+        self.keys.get(&key).map_or(0, |it| it.held + it.spent)
+    }
+
+    /// The most that a key may be taken to have used on one day.
+    pub fn used_in_day(&self, key: KeyId) -> i64 {
+        let money = self.keys.get(&key);
+        money.map_or(0, |it| it.held + it.spent_in_day)
+    }
+
+    /// And in one month.
+    pub fn used_in_month(&self, key: KeyId) -> i64 {
+        let money = self.keys.get(&key);
+        money.map_or(0, |it| it.held + it.spent_in_month)
+    }
+
+    /// What keys have spent, against the jobs that were done in this commit.
+    pub(super) fn spending_step(&mut self, changed: &Changed, ended: &[Ended]) {
+        for done in ended.iter().filter(|it| it.done) {
+            let money = self.keys.entry(done.key).or_default();
+            let day = done.at.div_euclid(DAY);
+            charged(&mut money.day, &mut money.spent_in_day, day, done.price);
+            let spent_in_month = &mut money.spent_in_month;
+            charged(&mut money.month, spent_in_month, month(day), done.price);
+            let money = *money;
+            for (spent, most, of) in [
+                (money.spent_in_day, money.loosest.daily, "day"),
+                (money.spent_in_month, money.loosest.monthly, "month"),
+            ] {
+                if most.is_some_and(|most| spent > most) {
+                    self.fault(format!(
+                        "a key has spent {spent} in a {of}, allowed was {most:?}"
+                    ));
+                }
+            }
+            if !changed.spent.contains_key(&done.key) {
+                self.fault("a charge is not in its key's spending".to_owned());
+            }
+        }
+        for (key, record) in &changed.spent {
+            let spent = self.keys.get(key).map_or(0, |it| it.spent);
+            if record.map(|it| millionths(it.total)) != Some(spent) {
+                self.fault(format!(
+                    "a key has spent {spent}, its record says {record:?}"
+                ));
+            }
+        }
+    }
+
+    /// What was held in this commit was within the limits under which it was asked for. All that has happened since only
+    /// lowers what counts, and of several grants the last one was within the loosest of their limits.
+    pub(super) fn limits_step(&mut self) {
+        let mut granted: BTreeMap<KeyId, (i64, Limits)> = BTreeMap::new();
+        for Granted { key, at, limits } in std::mem::take(&mut self.granted) {
+            let of_key = granted.entry(key).or_insert((at, limits));
+            *of_key = (of_key.0.max(at), of_key.1.or_looser(limits));
+        }
+        for (key, (at, limits)) in granted {
+            let money = self.keys.get(&key).copied().unwrap_or_default();
+            let day = at.div_euclid(DAY);
+            let within =
+                |known: i64, number: i64, spent: i64| if known >= number { spent } else { 0 };
+            let in_day = within(money.day, day, money.spent_in_day);
+            let in_month = within(money.month, month(day), money.spent_in_month);
+            for (spent, most, of) in [
+                (money.spent, limits.total, "in all"),
+                (in_month, limits.monthly, "in a month"),
+                (in_day, limits.daily, "in a day"),
+            ] {
+                if most.is_some_and(|most| spent + money.held > most) {
+                    self.fault(format!(
+                        "a key holds {} and has spent {spent} {of}, allowed was {most:?}",
+                        money.held
+                    ));
+                }
+            }
+        }
+    }
+}
