@@ -103,6 +103,19 @@ impl Peer {
         Self::start(&words)?.with_keys()
     }
 
+    /// As [`Peer::tintype`], on the first processor alone, so that the others are left to its callers.
+    pub fn tintype_on_one_processor(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
+        Self::spawn(
+            Command::new("taskset")
+                .args(["--cpu-list", "0"])
+                .arg(std::env::current_exe()?)
+                .args(["--peer", "tintype"])
+                .arg(data_dir)
+                .args([&accounts.to_string(), Generator::Never.word()]),
+        )?
+        .with_keys()
+    }
+
     /// What a team would write instead, with this many accounts: see `benches/rival`.
     pub fn rival(accounts: usize) -> anyhow::Result<Self> {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/rival/serve.py");
