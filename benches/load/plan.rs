@@ -18,13 +18,14 @@ const ROUNDS: [(&str, Rows); 6] = [
 /// Rows that tell how late something is, and not how fast: measured once.
 const ONCE: [(&str, Rows); 1] = [("deliveries", deliveries::rows)];
 /// What fills tables of its own, mostly with memory.
-const APART: [(&str, fn() -> anyhow::Result<()>); 3] = [
+const APART: [(&str, Tables); 3] = [
     ("scale", scale::run),
     ("bodies", bodies::run),
     ("waiting", waiting::run),
 ];
 
 type Rows = fn(&mut Bench) -> anyhow::Result<()>;
+type Tables = fn() -> anyhow::Result<()>;
 
 fn whole_lives(bench: &mut Bench) -> anyhow::Result<()> {
     lives::told(bench)?;
