@@ -2,6 +2,7 @@
 
 use crate::account::{AcceptJob, AccountActor, AccountContext, MAX_WAITING, Wake};
 use crate::inbox::{Inbox, Laid};
+use crate::under_way::{Counted, UnderWay};
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
@@ -17,6 +18,9 @@ pub struct AccountHandle {
     pub address: Addr<AccountActor>,
     live: Arc<AtomicUsize>,
     inbox: Arc<Inbox<AcceptJob>>,
+    under_way: UnderWay,
+    /// Of all accounts.
+    all_under_way: UnderWay,
 }
 
 /// The account has more to do than it can, or the process is stopping.
@@ -25,14 +29,16 @@ pub struct AccountHandle {
 pub struct Overloaded;
 
 impl AccountHandle {
-    /// Has a job accepted; the outcome comes to the command's `reply`, which is dropped when the process is stopping.
-    pub fn accept(&self, command: AcceptJob) -> Result<(), Overloaded> {
+    /// Has a job accepted; the outcome comes to the command's `reply`, which is dropped when the process is stopping. What is
+    /// returned is to be kept until then.
+    pub fn accept(&self, command: AcceptJob) -> Result<Counted, Overloaded> {
+        let counted = Counted::among(&self.under_way, &self.all_under_way);
         match self.inbox.lay(command) {
             Laid::Noticed => {}
             Laid::Wake => self.address.do_send(Wake),
             Laid::Full => return Err(Overloaded),
         }
-        Ok(())
+        Ok(counted)
     }
 
     /// Jobs of the account that are not terminal. A hint: the actor decides.
@@ -46,6 +52,7 @@ pub struct Accounts {
     arbiter: ArbiterHandle,
     context: Arc<AccountContext>,
     running: RwLock<HashMap<AccountId, AccountHandle>>,
+    under_way: UnderWay,
 }
 
 impl Accounts {
@@ -55,7 +62,19 @@ impl Accounts {
             arbiter,
             context,
             running: RwLock::default(),
+            under_way: UnderWay::default(),
         }
+    }
+
+    /// Creations that are under way.
+    pub fn under_way(&self) -> usize {
+        self.under_way.now()
+    }
+
+    /// The same of one account.
+    pub fn under_way_of(&self, account: AccountId) -> usize {
+        let running = self.running.read();
+        running.get(&account).map_or(0, |it| it.under_way.now())
     }
 
     /// What all account actors share.
@@ -108,6 +127,8 @@ impl Accounts {
             address,
             live,
             inbox,
+            under_way: UnderWay::default(),
+            all_under_way: self.under_way.clone(),
         })
     }
 }

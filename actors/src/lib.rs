@@ -32,4 +32,5 @@ mod spread;
 pub mod system;
 pub mod transport;
 mod tries;
+pub mod under_way;
 pub mod watchers;

@@ -1,7 +1,7 @@
 //! What large bodies of the synchronous interface cost: eight at once, each of 150 MB, with one picture or with as many as a
 //! request may have.
 
-use crate::plan::Peer;
+use crate::server::Peer;
 use anyhow::{Context as _, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

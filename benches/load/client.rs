@@ -1,138 +1,204 @@
-//! A load generator: keep-alive connections that each send the next request as soon as the last one is answered.
+//! The load generators. One keeps connections that each send the next request as soon as the last one is answered; the other
+//! sends at fixed moments, whatever becomes of what was sent before.
 
-use anyhow::{Context as _, bail};
+use crate::wire::{Answer, Wire};
+use anyhow::ensure;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::task::LocalSet;
 
-/// What a run gave.
-pub struct Outcome {
-    /// Answers a second.
-    pub rate: f64,
-    /// Answers in all.
-    pub answers: u64,
-    /// Answers with another status than the expected one.
-    pub bad: u64,
-    latencies: Vec<Duration>,
-}
+/// How long answers of one kind took.
+#[derive(Clone, Debug, Default)]
+pub struct Latencies(Vec<Duration>);
 
-impl Outcome {
-    /// The latency that this share of the answers stayed below, in milliseconds.
-    pub fn percentile(&self, share: f64) -> f64 {
-        let at = ((self.latencies.len() as f64 * share) as usize)
-            .min(self.latencies.len().saturating_sub(1));
-        self.latencies
-            .get(at)
-            .map_or(0.0, |latency| latency.as_secs_f64() * 1e3)
+impl Latencies {
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Adds one.
+    pub fn add(&mut self, latency: Duration) {
+        self.0.push(latency);
+    }
+
+    /// Adds all of another kind.
+    pub fn extend(&mut self, other: &Self) {
+        self.0.extend_from_slice(&other.0);
+    }
+
+    /// What this share of them stayed below, in milliseconds.
+    pub fn percentile(&mut self, share: f64) -> f64 {
+        let last = self.0.len().saturating_sub(1);
+        let at = ((self.0.len() as f64 * share) as usize).min(last);
+        if self.0.is_empty() {
+            return 0.0;
+        }
+        let (_, found, _) = self.0.select_nth_unstable(at);
+        found.as_secs_f64() * 1e3
     }
 }
 
-/// Sends requests over `connections` for `time`. `request` makes the bytes of the n-th one of a connection.
-pub fn run(
+/// What a run gave, by kind of call.
+pub struct Outcome<const KINDS: usize> {
+    /// How long each took.
+    pub kinds: [Latencies; KINDS],
+    /// From the first request to the last answer, connections being open.
+    pub took: Duration,
+}
+
+impl<const KINDS: usize> Outcome<KINDS> {
+    fn begin() -> Self {
+        Self {
+            kinds: std::array::from_fn(|_| Latencies::default()),
+            took: Duration::ZERO,
+        }
+    }
+
+    fn merge(&mut self, other: Self) {
+        for (all, of_one) in self.kinds.iter_mut().zip(other.kinds) {
+            all.extend(&of_one);
+        }
+    }
+
+    /// Calls of one kind a second.
+    pub fn rate(&self, kind: usize) -> f64 {
+        self.kinds[kind].count() as f64 / self.took.as_secs_f64()
+    }
+
+    /// Calls of all kinds.
+    pub fn calls(&self) -> usize {
+        self.kinds.iter().map(Latencies::count).sum()
+    }
+}
+
+/// What a connection does over and over again.
+pub trait Caller<const KINDS: usize>: 'static {
+    /// Makes the n-th call, checks its answer, and returns of which kind it was.
+    async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize>;
+}
+
+/// A caller with one kind of request, which is always answered alike.
+pub struct Same<F> {
+    /// The status of each answer.
+    pub expected: &'static str,
+    /// The bytes of the n-th request.
+    pub request: F,
+}
+
+impl<F: Fn(usize) -> Rc<[u8]> + 'static> Caller<1> for Same<F> {
+    async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize> {
+        let request = (self.request)(number);
+        wire.exchange(&request).await?.expect(self.expected)?;
+        Ok(0)
+    }
+}
+
+/// Lets the callers of so many connections call for `time`, each again as soon as it is answered.
+pub fn run<const KINDS: usize, C: Caller<KINDS>>(
     address: SocketAddr,
     connections: usize,
     time: Duration,
-    expected: &'static str,
-    request: impl Fn(usize, usize) -> Rc<[u8]> + 'static,
-) -> anyhow::Result<Outcome> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()?;
-    let request = Rc::new(request);
-    LocalSet::new().block_on(&runtime, async move {
-        let began = Instant::now();
-        let tasks: Vec<_> = (0..connections)
-            .map(|connection| {
-                let request = Rc::clone(&request);
-                tokio::task::spawn_local(async move {
-                    one_connection(address, began + time, expected, |number| {
-                        request(connection, number)
-                    })
-                    .await
-                })
-            })
-            .collect();
-        let (mut good, mut bad, mut latencies) = (0, 0, Vec::new());
-        for task in tasks {
-            let (of_it, wrong, times) = task.await??;
-            good += of_it;
-            bad += wrong;
-            latencies.extend(times);
+    caller: impl Fn(usize) -> C,
+) -> anyhow::Result<Outcome<KINDS>> {
+    all(address, connections, |connection, mut wire| {
+        let (mut caller, until) = (caller(connection), Instant::now() + time);
+        async move {
+            let mut outcome = Outcome::begin();
+            for number in 0.. {
+                let began = Instant::now();
+                if began >= until {
+                    break;
+                }
+                let kind = caller.call(&mut wire, number).await?;
+                outcome.kinds[kind].add(began.elapsed());
+            }
+            anyhow::Ok(outcome)
         }
-        let took = began.elapsed().as_secs_f64();
-        latencies.sort_unstable();
-        Ok(Outcome {
-            rate: (good + bad) as f64 / took,
-            answers: good + bad,
-            bad,
-            latencies,
-        })
     })
 }
 
-async fn one_connection(
+/// Until the first request of a schedule is sent.
+const LEAD: Duration = Duration::from_millis(200);
+
+/// What is sent at fixed moments.
+#[derive(Clone, Copy)]
+pub struct Schedule {
+    /// Over which they are spread.
+    pub connections: usize,
+    /// Requests a second.
+    pub rate: f64,
+    /// For how long.
+    pub time: Duration,
+}
+
+/// Sends what `request` makes for the n-th request of a connection. How long an answer took is counted from the moment when its
+/// request was to be sent, so one that had to wait for the answer before it counts with that wait. `kind` checks an answer.
+pub fn offer<const KINDS: usize>(
     address: SocketAddr,
-    until: Instant,
-    expected: &str,
-    request: impl Fn(usize) -> Rc<[u8]>,
-) -> anyhow::Result<(u64, u64, Vec<Duration>)> {
-    let mut stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    let mut buffer = vec![0; 16 * 1024];
-    let (mut good, mut bad, mut latencies) = (0, 0, Vec::new());
-    for number in 0.. {
-        let sent = Instant::now();
-        if sent >= until {
-            break;
+    schedule: Schedule,
+    request: impl Fn(usize, usize) -> Rc<[u8]> + 'static,
+    kind: fn(&Answer<'_>) -> anyhow::Result<usize>,
+) -> anyhow::Result<Outcome<KINDS>> {
+    let Schedule {
+        connections,
+        rate,
+        time,
+    } = schedule;
+    let request = Rc::new(request);
+    let mut start = None;
+    let mut outcome = all(address, connections, |connection, mut wire| {
+        let start = *start.get_or_insert_with(|| Instant::now() + LEAD);
+        let request = Rc::clone(&request);
+        async move {
+            let mut outcome = Outcome::begin();
+            for number in 0.. {
+                let after = (number * connections + connection) as f64 / rate;
+                if after >= time.as_secs_f64() {
+                    break;
+                }
+                let due = start + Duration::from_secs_f64(after);
+                tokio::time::sleep_until(due.into()).await;
+                let bytes = request(connection, number);
+                let kind = kind(&wire.exchange(&bytes).await?)?;
+                outcome.kinds[kind].add(due.elapsed());
+            }
+            anyhow::Ok(outcome)
         }
-        stream.write_all(&request(number)).await?;
-        if read_answer(&mut stream, &mut buffer)
-            .await?
-            .starts_with(expected.as_bytes())
-        {
-            good += 1;
-        } else {
-            bad += 1;
-        }
-        latencies.push(sent.elapsed());
-    }
-    Ok((good, bad, latencies))
+    })?;
+    outcome.took = outcome.took.saturating_sub(LEAD);
+    Ok(outcome)
 }
 
-/// Reads one answer with a Content-Length and returns its status and what follows.
-async fn read_answer<'a>(stream: &mut TcpStream, buffer: &'a mut [u8]) -> anyhow::Result<&'a [u8]> {
-    let mut filled = 0;
-    loop {
-        let read = stream.read(&mut buffer[filled..]).await?;
-        if read == 0 {
-            bail!("the server closed a connection");
+/// Opens all connections, then lets them work side by side, on this thread.
+fn all<const KINDS: usize, F>(
+    address: SocketAddr,
+    connections: usize,
+    mut work: impl FnMut(usize, Wire) -> F,
+) -> anyhow::Result<Outcome<KINDS>>
+where
+    F: Future<Output = anyhow::Result<Outcome<KINDS>>> + 'static,
+{
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    LocalSet::new().block_on(&runtime, async move {
+        let mut wires = Vec::with_capacity(connections);
+        for _ in 0..connections {
+            wires.push(Wire::open(address).await?);
         }
-        filled += read;
-        let Some(head) = find(&buffer[..filled], b"\r\n\r\n") else {
-            continue;
-        };
-        let length = content_length(&buffer[..head])?;
-        if filled >= head + 4 + length {
-            return Ok(&buffer[9..filled]);
+        let began = Instant::now();
+        let mut tasks = Vec::with_capacity(connections);
+        for (connection, wire) in wires.into_iter().enumerate() {
+            tasks.push(tokio::task::spawn_local(work(connection, wire)));
         }
-    }
-}
-
-fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
-    text.windows(wanted.len())
-        .position(|window| window == wanted)
-}
-
-fn content_length(head: &[u8]) -> anyhow::Result<usize> {
-    let name = b"content-length: ";
-    let at = find(head, name).context("an answer without a Content-Length")? + name.len();
-    let digits: Vec<u8> = head[at..]
-        .iter()
-        .copied()
-        .take_while(u8::is_ascii_digit)
-        .collect();
-    Ok(String::from_utf8(digits)?.parse()?)
+        let mut outcome = Outcome::begin();
+        for task in tasks {
+            outcome.merge(task.await??);
+        }
+        outcome.took = began.elapsed();
+        ensure!(outcome.calls() > 0, "nothing was answered");
+        Ok(outcome)
+    })
 }

@@ -1,18 +1,30 @@
-//! One run that measures a bare actix-web handler (the ceiling) and Tintype on the same machine, and prints the ratios.
+//! One run that measures a bare actix-web handler (the ceiling), the disk, Tintype and a rival on the same machine, checks what
+//! they have done, and prints one table.
 //!
-//! `cargo bench --bench load` runs all of it; `cargo bench --bench load -- create lookup` only what is named. Servers run in
-//! processes of their own, the client beside them. Absolute figures say more about the machine than about the program.
+//! `cargo bench --bench load` runs all of it; `cargo bench --bench load -- create read` only what is named, and with
+//! `--seconds 2 --rounds 1` sooner. Servers run in processes of their own, the client beside them. Absolute figures say more
+//! about the machine than about the program.
 
+mod bench;
 mod bodies;
+mod check;
 mod client;
+mod creations;
 mod deliveries;
+mod disk;
 mod fill;
+mod lives;
 mod peer;
 mod plan;
+mod processor;
+mod reads;
+mod receipts;
 mod receiver;
 mod report;
 mod scale;
+mod server;
 mod waiting;
+mod wire;
 
 fn main() -> anyhow::Result<()> {
     let arguments: Vec<String> = std::env::args()

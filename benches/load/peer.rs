@@ -1,26 +1,37 @@
 //! The servers under load, each in a process of its own: it prints what the client needs to know, then serves until its
 //! standard input closes.
 
+use crate::server::Generator as Kind;
 use crate::{fill, receiver};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::io::Read as _;
+use std::io::{Cursor, Read as _};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype::app::{self, Setup};
 use tintype::config::{Config, Sources};
+use tintype::http::state::AppState;
 use tintype::http::{Author, Opening, issue_key, open_account};
 use tintype::server;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::ids::IdSource;
 use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Writes;
+
+/// Jobs under way at a time at the one back end.
+const PLACES: usize = 1_024;
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -29,8 +40,13 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 pub fn run(words: &[String]) -> anyhow::Result<()> {
     match words {
         [role] if role == "ceiling" => ceiling(),
-        [role, data_dir, accounts] if role == "tintype" => {
-            tintype(data_dir.into(), accounts.parse()?)
+        [role, data_dir, accounts, generator, receiver @ ..] if role == "tintype" => {
+            tintype(Wanted {
+                data_dir: data_dir.into(),
+                accounts: accounts.parse()?,
+                instant: generator == Kind::Instant.word(),
+                receiver: receiver.first().map(|it| it.parse()).transpose()?,
+            })
         }
         [role, data_dir, accounts, jobs] if role == "fill" => {
             fill::run(Path::new(data_dir), accounts.parse()?, jobs.parse()?)
@@ -113,13 +129,52 @@ impl Generator for Never {
     }
 }
 
-fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
+/// A generator that has its picture before it is asked, so that what is measured is everything around it.
+struct Instantly {
+    picture: Vec<u8>,
+}
+
+impl Instantly {
+    fn new() -> anyhow::Result<Self> {
+        let mut picture = Vec::new();
+        let pixels = image::RgbImage::new(16, 9);
+        pixels.write_to(&mut Cursor::new(&mut picture), image::ImageFormat::Png)?;
+        Ok(Self { picture })
+    }
+}
+
+impl Generator for Instantly {
+    fn generate(&self, _: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+        let picture = Picture::own(self.picture.clone());
+        std::future::ready(Ok(picture)).boxed_local()
+    }
+}
+
+/// What a Tintype is started with.
+struct Wanted {
+    data_dir: PathBuf,
+    accounts: usize,
+    instant: bool,
+    /// Where each account's webhook is.
+    receiver: Option<SocketAddr>,
+}
+
+impl Wanted {
+    fn generator(&self) -> anyhow::Result<Arc<dyn Generator>> {
+        Ok(match self.instant {
+            true => Arc::new(Instantly::new()?),
+            false => Arc::new(Never),
+        })
+    }
+}
+
+fn tintype(wanted: Wanted) -> anyhow::Result<()> {
     actix_web::rt::System::new().block_on(async {
         let mut config = Config::load(&Sources {
             env: Sources::process_environment(),
             ..Sources::default()
         })?;
-        config.storage.data_dir = data_dir;
+        config.storage.data_dir.clone_from(&wanted.data_dir);
         if config.server.workers == 0 {
             config.server.workers = 2;
         }
@@ -129,37 +184,72 @@ fn tintype(data_dir: PathBuf, accounts: usize) -> anyhow::Result<()> {
         config.server.body_timeout_seconds = 600;
         config.jobs.max_live = 100_000_000;
         config.jobs.max_live_per_account = 100_000_000;
+        if let Some(backend) = config.backends.get_mut("builtin") {
+            backend.concurrency = PLACES;
+        }
         let listener = server::bind("127.0.0.1", 0)?;
         let address = listener.local_addr()?;
         let mut setup = Setup::new(config, format!("http://{address}"));
-        setup.generators.insert("builtin".into(), Arc::new(Never));
+        setup
+            .generators
+            .insert("builtin".into(), wanted.generator()?);
         let state = app::start(setup).await?;
         println!("{address}");
-        let balance: Amount = "100000000".parse()?;
-        let books = Books::default().deposit(balance)?;
-        for number in 0..accounts {
-            let author = Author::service();
-            let opening = Opening {
-                name: format!("load {number}"),
-                books,
-                used: None,
-            };
-            let turn = state.operator.take().await;
-            let account = open_account(&state, turn, &author, opening).await?;
-            let turn = state.operator.take().await;
-            let none = |_: &ApiKey| Writes::new();
-            let (text, _) = issue_key(&state, turn, &author, account.id, |key| key, none).await?;
-            println!("{text}");
+        for number in 0..wanted.accounts {
+            println!("{}", customer(&state, number, wanted.receiver).await?);
         }
+        let before = state.store.engine().stats();
         println!("ready");
         let server = server::serve(state.clone(), listener)?;
         let handle = server.handle();
         actix_web::rt::spawn(server);
         until_told().await;
-        println!("{}", state.store.engine().stats().syncs);
+        let after = state.store.engine().stats();
         handle.stop(false).await;
         app::finish_jobs(&state).await;
         app::close(&state);
+        println!(
+            "{} {}",
+            after.syncs - before.syncs,
+            after.bytes - before.bytes
+        );
         Ok(())
     })
+}
+
+/// Opens an account with a webhook, if there is a receiver, and returns its key.
+async fn customer(
+    state: &AppState,
+    number: usize,
+    receiver: Option<SocketAddr>,
+) -> anyhow::Result<String> {
+    let author = Author::service();
+    let balance: Amount = "100000000".parse()?;
+    let opening = Opening {
+        name: format!("load {number}"),
+        books: Books::default().deposit(balance)?,
+        used: None,
+    };
+    let turn = state.operator.take().await;
+    let account = open_account(state, turn, &author, opening).await?;
+    if let Some(receiver) = receiver {
+        let now = state.now();
+        let id = WebhookId(IdSource::new(now).next(now));
+        let secret = Secret::from_random(rand::random());
+        let webhook = Webhook {
+            id,
+            account: account.id,
+            url: format!("http://{receiver}/ok/{number}"),
+            encoding: Encoding::Ascii,
+            secret: state.vault.seal(id, &secret),
+            retired: Vec::new(),
+            created_at: now,
+        };
+        let writes = state.store.put_webhook(&webhook);
+        commit_and_wait(state.store.engine().as_ref(), writes)?;
+    }
+    let turn = state.operator.take().await;
+    let none = |_: &ApiKey| Writes::new();
+    let (text, _) = issue_key(state, turn, &author, account.id, |key| key, none).await?;
+    Ok(text)
 }

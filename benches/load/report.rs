@@ -1,52 +1,161 @@
 //! The one table of a run.
 
-use crate::client::Outcome;
+use crate::client::Latencies;
 use std::time::Duration;
 
-/// What a run over one server gave.
-pub struct Measured {
-    /// As the client saw it.
-    pub outcome: Outcome,
-    /// Processor time of the server for one answer. It depends less on what else the machine does than the rate.
-    pub cpu_per_answer: Duration,
-    /// Answers for each sync of the disk, where there were any.
-    pub answers_per_sync: f64,
+/// What one round gave for one row.
+#[derive(Clone, Debug, Default)]
+pub struct Sample {
+    /// Answers, jobs or writes a second.
+    pub rate: f64,
+    /// The rate against that of the bare handler right before and after.
+    pub of_ceiling: Option<f64>,
+    /// Processor time of the server for each. It depends less on what else the machine does than the rate.
+    pub processor: Option<Duration>,
+    /// Milliseconds that half of them stayed below.
+    pub p50: Option<f64>,
+    /// Milliseconds that 99 of 100 stayed below.
+    pub p99: Option<f64>,
+    /// Further figures, each with what it says.
+    pub beside: Vec<(&'static str, f64)>,
 }
 
-/// Rows in the order in which they were measured.
+impl Sample {
+    /// So many a second, that took so long.
+    pub fn new(rate: f64, latencies: &mut Latencies) -> Self {
+        Self {
+            rate,
+            p50: Some(latencies.percentile(0.5)),
+            p99: Some(latencies.percentile(0.99)),
+            ..Self::default()
+        }
+    }
+
+    /// The same with a further figure.
+    pub fn with(mut self, what: &'static str, figure: f64) -> Self {
+        self.beside.push((what, figure));
+        self
+    }
+}
+
+/// Rows in the order in which they were first measured, with a sample for each round.
 #[derive(Default)]
 pub struct Table {
-    rows: Vec<String>,
+    rows: Vec<(&'static str, Vec<Sample>)>,
 }
 
 impl Table {
-    /// Adds a row; `ceiling` is what it is compared with, when it is not that itself.
-    pub fn add(&mut self, name: &str, measured: &Measured, ceiling: Option<&Measured>) {
-        let (outcome, per_sync) = (&measured.outcome, measured.answers_per_sync);
-        let ratio = outcome.rate / ceiling.unwrap_or(measured).outcome.rate;
-        let per_sync = if per_sync > 0.0 {
-            format!("{per_sync:.1}")
-        } else {
-            "-".into()
-        };
-        let row = format!(
-            "| {name} | {:.0} | {ratio:.2} | {:.1} | {:.2} | {:.2} | {per_sync} | {} |",
-            outcome.rate,
-            measured.cpu_per_answer.as_secs_f64() * 1e6,
-            outcome.percentile(0.5),
-            outcome.percentile(0.99),
-            outcome.bad
-        );
-        eprintln!("{row}");
-        self.rows.push(row);
+    /// Adds what a round gave.
+    pub fn add(&mut self, name: &'static str, sample: Sample) {
+        eprintln!("{}", line(name, std::slice::from_ref(&sample)));
+        match self.rows.iter_mut().find(|(it, _)| *it == name) {
+            Some((_, samples)) => samples.push(sample),
+            None => self.rows.push((name, vec![sample])),
+        }
     }
 
-    /// Prints the table.
+    /// The last sample of a row.
+    pub fn last(&self, name: &str) -> Option<&Sample> {
+        let (_, samples) = self.rows.iter().find(|(it, _)| *it == name)?;
+        samples.last()
+    }
+
+    /// Prints the table: medians over the rounds, and for rates and ratios what they lay between.
     pub fn print(&self) {
         println!(
-            "| What | per second | of the ceiling | server's processor time each, us | p50 ms | p99 ms | answers per sync | wrong answers |"
+            "| What | a second | of the ceiling | processor time each, us | p50 ms | p99 ms | beside it |"
         );
-        println!("|---|---|---|---|---|---|---|---|");
-        self.rows.iter().for_each(|row| println!("{row}"));
+        println!("|---|---|---|---|---|---|---|");
+        for (name, samples) in &self.rows {
+            println!("{}", line(name, samples));
+        }
     }
+}
+
+fn line(name: &str, samples: &[Sample]) -> String {
+    let of = |figure: fn(&Sample) -> Option<f64>| Spread::of(samples.iter().filter_map(figure));
+    let text = |spread: Option<Spread>, decimals| {
+        spread.map_or_else(|| "-".to_owned(), |it| number(it.median, decimals))
+    };
+    let ranged = |spread: Option<Spread>, decimals| {
+        spread.map_or_else(|| "-".to_owned(), |it| it.told(decimals))
+    };
+    let mut beside: Vec<&str> = Vec::new();
+    for (what, _) in samples.iter().flat_map(|it| &it.beside) {
+        if !beside.contains(what) {
+            beside.push(what);
+        }
+    }
+    let beside = beside.iter().map(|wanted| {
+        let figures = samples.iter().flat_map(|it| &it.beside);
+        let figures = figures.filter(|(what, _)| what == wanted);
+        let spread = Spread::of(figures.map(|(_, figure)| *figure));
+        let decimals = match &spread {
+            Some(it) if it.is_whole() => 0,
+            Some(it) if it.median < 10.0 => 2,
+            Some(it) if it.median < 100.0 => 1,
+            _ => 0,
+        };
+        format!("{} {wanted}", ranged(spread, decimals))
+    });
+    format!(
+        "| {name} | {} | {} | {} | {} | {} | {} |",
+        ranged(of(|it| Some(it.rate)), 0),
+        ranged(of(|it| it.of_ceiling), 2),
+        text(of(|it| Some(it.processor?.as_secs_f64() * 1e6)), 1),
+        text(of(|it| it.p50), 2),
+        text(of(|it| it.p99), 2),
+        beside.collect::<Vec<_>>().join("; ")
+    )
+}
+
+/// Where some figures lie.
+struct Spread {
+    median: f64,
+    least: f64,
+    most: f64,
+}
+
+impl Spread {
+    fn of(figures: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut figures: Vec<f64> = figures.collect();
+        figures.sort_by(f64::total_cmp);
+        let (least, most) = (*figures.first()?, *figures.last()?);
+        // Of an even number the lower one of the two in the middle: none is made up.
+        let median = figures[(figures.len() - 1) / 2];
+        Some(Self {
+            median,
+            least,
+            most,
+        })
+    }
+
+    fn is_whole(&self) -> bool {
+        [self.median, self.least, self.most]
+            .iter()
+            .all(|it| it.fract() == 0.0)
+    }
+
+    fn told(&self, decimals: usize) -> String {
+        let [median, least, most] =
+            [self.median, self.least, self.most].map(|it| number(it, decimals));
+        if least == most {
+            return median;
+        }
+        format!("{median} ({least} to {most})")
+    }
+}
+
+/// A figure, in groups of three digits.
+fn number(figure: f64, decimals: usize) -> String {
+    let text = format!("{figure:.decimals$}");
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::new();
+    for (at, digit) in text.chars().enumerate() {
+        if at > 0 && at < whole && (whole - at) % 3 == 0 {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }

@@ -131,7 +131,8 @@ def main() -> None:
         until(lambda: answers(address), "the service")
         print(address, *keys, "ready", sep="\n", flush=True)
         sys.stdin.read()
-        print(flush=True)
+        count = [*psql, "-t", "-A", "-c", "SELECT count(*) FROM jobs"]
+        print(subprocess.run([str(word) for word in count], capture_output=True, text=True, check=True).stdout.strip(), flush=True)
     finally:
         # The service first, so that its connections are closed; PostgreSQL then ends at once.
         for process in reversed(running):

@@ -180,6 +180,7 @@ pub async fn check(
     count: usize,
 ) -> Result<(), Refusal> {
     open::check(state, asked.tier)?;
+    open::check_crowd(state, key.account)?;
     rate::admit(standing)?;
     acceptance::check_places(state, &account_of(state, key)?)?;
     let price = price(state, asked);

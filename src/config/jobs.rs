@@ -18,6 +18,8 @@ pub struct Jobs {
     pub max_live: u64,
     /// Live jobs of one account.
     pub max_live_per_account: u64,
+    /// Creations that wait to be decided and written, of all accounts together; one may have half of them.
+    pub max_creations_under_way: usize,
     /// The bound of one run as a whole.
     pub timeout_seconds: u64,
 }
@@ -29,6 +31,7 @@ impl Jobs {
             max_prompt_chars: s.required("max_prompt_chars", integer(1..=1_000_000)),
             max_live: s.required("max_live", integer(1..=100_000_000)),
             max_live_per_account: s.required("max_live_per_account", integer(1..=100_000_000)),
+            max_creations_under_way: s.required("max_creations_under_way", integer(2..=1_000_000)),
             timeout_seconds: s.required("timeout_seconds", integer(1..=86_400)),
         };
         s.finish();

@@ -55,7 +55,7 @@ pub async fn reserve(
 ) -> Result<Accepted, Problem> {
     let (reply, answer) = oneshot::channel();
     let job = Box::new(job);
-    account
+    let _counted = account
         .accept(AcceptJob { job, note, reply })
         .map_err(|_| failures::busy())?;
     match Together::new(answer).await {

@@ -32,6 +32,14 @@ pub fn busy() -> Problem {
     )
 }
 
+/// The accounts have more to do than they can, all together.
+pub fn crowded() -> Problem {
+    Problem::new(
+        Code::Overloaded,
+        "the service has more calls under way than it can answer in time; repeat it in a moment",
+    )
+}
+
 /// The actor of the deliveries has more to do than it can.
 pub fn busy_delivering() -> Problem {
     Problem::new(

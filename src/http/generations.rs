@@ -71,6 +71,7 @@ pub async fn submit(
 ) -> Result<HttpResponse, Problem> {
     let key = &principal.key;
     check_scope(key, endpoint)?;
+    open::check_crowd(&state, key.account)?;
     let Parsed {
         mut asked,
         name,

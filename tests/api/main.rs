@@ -28,6 +28,7 @@ mod decisions_inputs;
 mod decisions_jobs;
 mod decisions_metadata;
 mod decisions_order;
+mod decisions_overload;
 mod decisions_positions;
 mod decisions_prompts;
 mod decisions_queue;

@@ -331,7 +331,7 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(new_job());
         let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
-        actor
+        let _counted = actor
             .accept(AcceptJob {
                 job,
                 note: None,

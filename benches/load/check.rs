@@ -1,0 +1,48 @@
+//! Whether what a server was answered to have done is on the disk: no figure counts that was not honestly come by.
+
+use crate::server::{Peer, Written};
+use anyhow::ensure;
+use std::path::Path;
+use std::sync::Arc;
+use tintype_storage::audit::{Report, audit};
+use tintype_storage::domain::delivery::DeliveryState;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::store::Store;
+
+/// Opens the store of a data directory that no server has any more.
+pub fn open(data_dir: &Path) -> anyhow::Result<Store> {
+    let engine = SledEngine::open(&data_dir.join("store"), SledOptions::new(Arc::new(|_| {})))?;
+    Ok(Store::new(Arc::new(engine)))
+}
+
+/// Deliveries that the store has as delivered.
+pub fn delivered(store: &Store) -> anyhow::Result<usize> {
+    let mut count = 0;
+    store.each_delivery(|delivery| {
+        count += usize::from(matches!(delivery.state, DeliveryState::Delivered { .. }));
+        Ok(())
+    })?;
+    Ok(count)
+}
+
+/// Ends a Tintype and audits its records. It must have exactly as many jobs as it has answered `202`.
+///
+/// # Errors
+/// The books do not add up, or jobs are missing, or too many.
+pub fn end(peer: Peer, data_dir: &Path, accepted: usize) -> anyhow::Result<(Written, Report)> {
+    let written = peer.end_tintype()?;
+    let store = open(data_dir)?;
+    let report = audit(&store, |_| {})?;
+    store.engine().close();
+    ensure!(
+        report.faults.is_empty(),
+        "the records are wrong: {:?}",
+        report.faults
+    );
+    let jobs = report.live_jobs + report.ended_jobs;
+    ensure!(
+        jobs == accepted as u64,
+        "{accepted} jobs were answered 202, and {jobs} are on the disk"
+    );
+    Ok((written, report))
+}

@@ -1,0 +1,265 @@
+//! New jobs: durable before they are answered, on one account and on many, beside a rival, at saturation and past it.
+
+use crate::bench::{Bench, CONNECTIONS, Measured, measure};
+use crate::client::{self, Caller, Outcome, Same, Schedule};
+use crate::report::Sample;
+use crate::server::Peer;
+use crate::wire::{self, Answer};
+use crate::{check, disk, processor};
+use anyhow::{Context as _, bail, ensure};
+use std::rc::Rc;
+
+/// Enough for every group that is written to have as many creations as it can.
+const SATURATING: usize = 256;
+/// Connections over which an overload comes.
+const CROWD: usize = 4_000;
+/// What is offered, against what can be done.
+const OVERLOAD: f64 = 2.0;
+
+/// A row of creations.
+struct Row {
+    name: &'static str,
+    accounts: usize,
+    connections: usize,
+    named: bool,
+    /// The row that does the same otherwise.
+    rival: Option<&'static str>,
+}
+
+const ROWS: [Row; 4] = [
+    Row {
+        name: "durable create, 1 account",
+        accounts: 1,
+        connections: CONNECTIONS,
+        named: false,
+        rival: Some(RIVALS[0].name),
+    },
+    Row {
+        name: "durable create, 1,000 accounts",
+        accounts: 1_000,
+        connections: CONNECTIONS,
+        named: false,
+        rival: Some(RIVALS[1].name),
+    },
+    Row {
+        name: "durable create, 1 account, Idempotency-Key",
+        accounts: 1,
+        connections: CONNECTIONS,
+        named: true,
+        rival: None,
+    },
+    Row {
+        name: "durable create, 1,000 accounts, Idempotency-Key",
+        accounts: 1_000,
+        connections: CONNECTIONS,
+        named: true,
+        rival: Some(RIVALS[2].name),
+    },
+];
+
+const RIVALS: [Row; 3] = [
+    Row {
+        name: "FastAPI + PostgreSQL, 1 account",
+        accounts: 1,
+        connections: CONNECTIONS,
+        named: false,
+        rival: None,
+    },
+    Row {
+        name: "FastAPI + PostgreSQL, 1,000 accounts",
+        accounts: 1_000,
+        connections: CONNECTIONS,
+        named: false,
+        rival: None,
+    },
+    Row {
+        name: "FastAPI + PostgreSQL, 1,000 accounts, Idempotency-Key",
+        accounts: 1_000,
+        connections: CONNECTIONS,
+        named: true,
+        rival: None,
+    },
+];
+
+/// At saturation, and the row of what comes when twice as much is offered.
+const CROWDED: [(Row, &str); 2] = [
+    (
+        Row {
+            name: "durable create, 1 account, 256 connections",
+            accounts: 1,
+            connections: SATURATING,
+            named: false,
+            rival: None,
+        },
+        "overload: on one processor, twice its capacity offered, 1 account",
+    ),
+    (
+        Row {
+            name: "durable create, 1,000 accounts, 256 connections",
+            accounts: 1_000,
+            connections: SATURATING,
+            named: false,
+            rival: None,
+        },
+        "overload: on one processor, twice its capacity offered, 1,000 accounts",
+    ),
+];
+
+/// What a team would write instead. First, so that the other rows can be told against it.
+pub fn rivals(bench: &mut Bench) -> anyhow::Result<()> {
+    for row in &RIVALS {
+        let peer = Peer::rival(row.accounts)?;
+        let mut measured = create(bench, &peer, row)?;
+        let stored: usize = peer.end()?.parse().context("the rival counted nothing")?;
+        let [accepted] = measured.calls;
+        ensure!(
+            stored == accepted,
+            "the rival has {stored} jobs of {accepted}"
+        );
+        bench.add(row.name, measured.sample())?;
+    }
+    Ok(())
+}
+
+/// Creations of few callers.
+pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
+    for row in &ROWS {
+        ours(bench, row)?;
+    }
+    Ok(())
+}
+
+/// Creations of many callers, what the disk does with groups of that size, and an overload of twice as many.
+pub fn crowded(bench: &mut Bench) -> anyhow::Result<()> {
+    for (row, overload) in &CROWDED {
+        let block = ours(bench, row)?;
+        if row.accounts == 1 {
+            of_disk(bench, block)?;
+        }
+        overloaded(bench, overload, row)?;
+    }
+    Ok(())
+}
+
+/// Measures a row; returns the bytes of one group of the journal.
+fn ours(bench: &mut Bench, row: &Row) -> anyhow::Result<usize> {
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype(directory.path(), row.accounts)?;
+    let mut measured = create(bench, &peer, row)?;
+    let [accepted] = measured.calls;
+    let (written, _) = check::end(peer, directory.path(), accepted)?;
+    let sample = measured.sample();
+    let rate = sample.rate;
+    let mut sample = sample.with("for each fdatasync", accepted as f64 / written.syncs);
+    if let Some(rival) = row.rival.and_then(|it| bench.table.last(it)) {
+        sample = sample.with("times FastAPI + PostgreSQL", rate / rival.rate);
+    }
+    bench.add(row.name, sample)?;
+    Ok((written.bytes / written.syncs) as usize)
+}
+
+fn create(bench: &Bench, peer: &Peer, row: &Row) -> anyhow::Result<Measured<1>> {
+    let requests = Requests::new(&peer.keys, row.named);
+    measure(peer, row.connections, bench.time(), |warm, connection| {
+        caller(requests.clone(), warm, connection, row.connections)
+    })
+}
+
+fn caller(requests: Requests, warm: bool, connection: usize, connections: usize) -> impl Caller<1> {
+    Same {
+        expected: "202",
+        request: move |number| requests.of(warm, connection, connections, number),
+    }
+}
+
+/// The requests of all connections: accounts take turns.
+#[derive(Clone)]
+struct Requests {
+    keys: Rc<Vec<String>>,
+    /// One for each key, where they are all the same.
+    plain: Rc<Vec<Rc<[u8]>>>,
+    named: bool,
+}
+
+impl Requests {
+    fn new(keys: &[String], named: bool) -> Self {
+        let plain = keys.iter().map(|key| wire::post(key, None).into());
+        Self {
+            plain: Rc::new(plain.collect()),
+            keys: Rc::new(keys.to_vec()),
+            named,
+        }
+    }
+
+    fn of(&self, warm: bool, connection: usize, connections: usize, number: usize) -> Rc<[u8]> {
+        let at = (connection * 7_919 + number * connections) % self.keys.len();
+        if !self.named {
+            return Rc::clone(&self.plain[at]);
+        }
+        let name = format!("load-{warm}-{connection}-{number}");
+        wire::post(&self.keys[at], Some(&name)).into()
+    }
+}
+
+/// What the disk can do with blocks of the size of a group.
+fn of_disk(bench: &mut Bench, block: usize) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let time = bench.time() / 3;
+    for (name, write) in [
+        ("the disk: append + fdatasync", disk::append as disk::Write),
+        (
+            "the disk: write over + fdatasync, as the journal does",
+            disk::write_over,
+        ),
+    ] {
+        let mut latencies = write(directory.path(), block, time)?;
+        let rate = latencies.count() as f64 / time.as_secs_f64();
+        let sample = Sample::new(rate, &mut latencies).with("bytes each", block as f64);
+        bench.table.add(name, sample);
+    }
+    Ok(())
+}
+
+/// Offers more than can be done. What is too much must be refused with 503 and a time to wait, the rest goes on.
+///
+/// The service has one processor for itself, here and where it is found out what it can do: a generator that took its own time from
+/// it would take twice as much at twice the rate.
+fn overloaded(bench: &mut Bench, name: &'static str, row: &Row) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
+    let measured = create(bench, &peer, row)?;
+    check::end(peer, directory.path(), measured.calls[0])?;
+    let capacity = measured.outcome.rate(0);
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
+    let requests = Requests::new(&peer.keys, false);
+    let schedule = Schedule {
+        connections: CROWD,
+        rate: capacity * OVERLOAD,
+        time: bench.time(),
+    };
+    let request = move |connection, number| requests.of(false, connection, CROWD, number);
+    let used = processor::time_of(peer.id())?;
+    let mut outcome: Outcome<2> = client::offer(peer.address, schedule, request, kind)?;
+    let used = processor::time_of(peer.id())? - used;
+    let [taken, refused] = [0, 1].map(|kind| outcome.rate(kind));
+    let late = outcome.kinds[1].percentile(0.99);
+    check::end(peer, directory.path(), outcome.kinds[0].count())?;
+    let answers = outcome.calls() as f64;
+    let mut sample = Sample::new(taken, &mut outcome.kinds[0])
+        .with("of the capacity", taken / capacity)
+        .with("offered a second", schedule.rate)
+        .with("refused a second", refused)
+        .with("ms p99 of refusals", late);
+    sample.processor = Some(used.div_f64(answers));
+    bench.add(name, sample)
+}
+
+/// Accepted, or refused as it should be.
+fn kind(answer: &Answer<'_>) -> anyhow::Result<usize> {
+    match answer.status {
+        b"202" => Ok(0),
+        b"503" if answer.has_header("retry-after") => Ok(1),
+        _ => bail!("wrong answer: {}", String::from_utf8_lossy(answer.whole)),
+    }
+}

@@ -1,0 +1,171 @@
+//! Whole lives of jobs: made, drawn by a generator that needs no time, settled, and told to whoever waits for them.
+
+use crate::bench::{Bench, measure};
+use crate::check;
+use crate::client::{self, Caller};
+use crate::processor;
+use crate::receipts::Receipts;
+use crate::report::Sample;
+use crate::server::{Generator, Peer};
+use crate::wire::{self, Wire};
+use anyhow::{Context as _, ensure};
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const ACCOUNTS: usize = 100;
+/// Connections that make jobs.
+const MAKERS: usize = 32;
+/// Jobs that are not told yet before no more are made: enough that no part of the service ever waits for the client.
+const OPEN: u64 = 4_000;
+/// Callers who wait for their jobs.
+const WAITING: usize = 256;
+/// In which the last deliveries must come.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Jobs whose ends are told to webhooks.
+pub fn told(bench: &mut Bench) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let receipts = Receipts::start()?;
+    let receiver = Some(receipts.address);
+    let peer = Peer::tintype_with(directory.path(), ACCOUNTS, Generator::Instant, receiver)?;
+    let made = Rc::new(RefCell::new(Vec::new()));
+    let maker = |connection: usize| Maker {
+        request: wire::post(&peer.keys[connection % ACCOUNTS], None),
+        made: Rc::clone(&made),
+        receipts: Arc::clone(&receipts),
+    };
+    client::run::<1, _>(peer.address, MAKERS, bench.time() / 3, maker)?;
+    let (before, told_before, began) = (
+        processor::time_of(peer.id())?,
+        receipts.count(),
+        Instant::now(),
+    );
+    client::run::<1, _>(peer.address, MAKERS, bench.time(), maker)?;
+    let (told, took) = (receipts.count() - told_before, began.elapsed());
+    let used = processor::time_of(peer.id())? - before;
+    let made = made.take();
+    let twice = all_told(&made, &receipts)?;
+    let (_, report) = check::end(peer, directory.path(), made.len())?;
+    ensure!(
+        report.live_jobs == 0,
+        "{} jobs have not ended",
+        report.live_jobs
+    );
+    let store = check::open(directory.path())?;
+    let delivered = check::delivered(&store)?;
+    store.engine().close();
+    ensure!(
+        delivered == made.len() && report.deliveries == made.len() as u64,
+        "{} jobs, {} deliveries, {delivered} of them delivered",
+        made.len(),
+        report.deliveries
+    );
+    let sample = Sample {
+        rate: told as f64 / took.as_secs_f64(),
+        processor: Some(used.div_f64(told as f64)),
+        ..Sample::default()
+    };
+    let sample = sample.with("told more than once", twice as f64);
+    bench.add("full life of a job, webhook delivered", sample)
+}
+
+/// Waits until every job has been told; returns how many were told more than once.
+fn all_told(made: &[String], receipts: &Receipts) -> anyhow::Result<usize> {
+    let began = Instant::now();
+    while receipts.jobs() < made.len() && began.elapsed() < PATIENCE {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let told = receipts.take();
+    let distinct: HashSet<&String> = made.iter().collect();
+    ensure!(distinct.len() == made.len(), "two jobs have the same id");
+    let missing = made.iter().filter(|job| !told.contains_key(*job)).count();
+    ensure!(
+        missing == 0,
+        "{missing} of {} jobs were never told",
+        made.len()
+    );
+    ensure!(told.len() == made.len(), "jobs were told that nobody made");
+    Ok(told.values().filter(|times| **times > 1).count())
+}
+
+/// Makes jobs as long as not too many are open.
+struct Maker {
+    request: Vec<u8>,
+    /// By all connections.
+    made: Rc<RefCell<Vec<String>>>,
+    receipts: Arc<Receipts>,
+}
+
+impl Caller<1> for Maker {
+    async fn call(&mut self, wire: &mut Wire, _: usize) -> anyhow::Result<usize> {
+        while self.made.borrow().len() as u64 >= self.receipts.count() + OPEN {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        let answer = wire.exchange(&self.request).await?;
+        answer.expect("202")?;
+        self.made.borrow_mut().push(answer.job_id()?.to_owned());
+        Ok(0)
+    }
+}
+
+/// Jobs whose makers wait for them, one way or the other. A row tells how long making one and hearing of its end took.
+pub fn waited_for(bench: &mut Bench) -> anyhow::Result<()> {
+    for (name, manner) in [
+        ("create, then lookup with ?wait=60", Manner::Wait),
+        ("create, then listen to events", Manner::Listen),
+    ] {
+        let directory = tempfile::tempdir()?;
+        let peer = Peer::tintype_with(directory.path(), ACCOUNTS, Generator::Instant, None)?;
+        let caller = |_: bool, connection: usize| Waiting {
+            key: peer.keys[connection % ACCOUNTS].clone(),
+            manner,
+        };
+        let mut measured = measure::<1, _>(&peer, WAITING, bench.time(), caller)?;
+        let (_, report) = check::end(peer, directory.path(), measured.calls[0])?;
+        ensure!(
+            report.live_jobs == 0,
+            "{} jobs have not ended",
+            report.live_jobs
+        );
+        bench.add(name, measured.sample())?;
+    }
+    Ok(())
+}
+
+#[derive(Clone, Copy)]
+enum Manner {
+    Wait,
+    Listen,
+}
+
+/// Makes a job and hears of its end.
+struct Waiting {
+    key: String,
+    manner: Manner,
+}
+
+impl Caller<1> for Waiting {
+    async fn call(&mut self, wire: &mut Wire, _: usize) -> anyhow::Result<usize> {
+        let answer = wire.exchange(&wire::post(&self.key, None)).await?;
+        answer.expect("202")?;
+        let path = format!("jobs/{}", answer.job_id()?);
+        let answer = match self.manner {
+            Manner::Wait => {
+                let request = wire::get(&self.key, &format!("{path}?wait=60"));
+                wire.exchange(&request).await?
+            }
+            Manner::Listen => {
+                let request = wire::get(&self.key, &format!("{path}/events"));
+                wire.follow(&request).await?
+            }
+        };
+        answer.expect("200")?;
+        let text = std::str::from_utf8(answer.whole)?;
+        text.contains(r#""status":"done""#)
+            .then_some(0)
+            .with_context(|| format!("the job is not done: {text}"))
+    }
+}

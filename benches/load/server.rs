@@ -1,0 +1,190 @@
+//! The servers under load as the run sees them: processes that are started, asked and ended.
+
+use crate::wire;
+use anyhow::{Context as _, ensure};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+/// A server in a process of its own.
+pub struct Peer {
+    process: Child,
+    /// Closing it tells the server to end.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// A key of each of its accounts.
+    pub keys: Vec<String>,
+}
+
+/// What its back end does with a job.
+#[derive(Clone, Copy)]
+pub enum Generator {
+    /// Begins and never ends, so that what is measured is the taking of jobs.
+    Never,
+    /// Has a tiny picture at once.
+    Instant,
+}
+
+impl Generator {
+    /// As it is named to the peer.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Instant => "instant",
+        }
+    }
+}
+
+/// What a Tintype has written since it was ready.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Written {
+    /// Times that the disk was asked to make something durable.
+    pub syncs: f64,
+    /// Bytes of keys and values.
+    pub bytes: f64,
+}
+
+impl Peer {
+    /// Starts the peer that the words name.
+    pub fn start(words: &[&str]) -> anyhow::Result<Self> {
+        Self::spawn(
+            Command::new(std::env::current_exe()?)
+                .arg("--peer")
+                .args(words),
+        )
+    }
+
+    fn spawn(command: &mut Command) -> anyhow::Result<Self> {
+        let mut process = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
+        let input = process.stdin.take();
+        let mut output = BufReader::new(process.stdout.take().context("no output")?);
+        let mut line = String::new();
+        output.read_line(&mut line)?;
+        let address = line.trim().parse().context("the peer did not start")?;
+        Ok(Self {
+            process,
+            input,
+            output,
+            address,
+            keys: Vec::new(),
+        })
+    }
+
+    /// A bare actix-web.
+    pub fn ceiling() -> anyhow::Result<Self> {
+        let mut peer = Self::start(&["ceiling"])?;
+        // It looks at none.
+        peer.keys.push("none".into());
+        Ok(peer)
+    }
+
+    /// A Tintype on a data directory, with this many fresh accounts, whose jobs never end.
+    pub fn tintype(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
+        Self::tintype_with(data_dir, accounts, Generator::Never, None)
+    }
+
+    /// The same with this generator. Each account has a webhook at the receiver, if there is one.
+    pub fn tintype_with(
+        data_dir: &Path,
+        accounts: usize,
+        generator: Generator,
+        receiver: Option<SocketAddr>,
+    ) -> anyhow::Result<Self> {
+        let receiver = receiver.map(|it| it.to_string());
+        let (data_dir, accounts) = (data_dir.to_string_lossy(), accounts.to_string());
+        let mut words = vec!["tintype", &*data_dir, accounts.as_str(), generator.word()];
+        words.extend(receiver.as_deref());
+        Self::start(&words)?.with_keys()
+    }
+
+    /// As [`Peer::tintype`], on the first processor alone, so that the others are left to its callers.
+    pub fn tintype_on_one_processor(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
+        Self::spawn(
+            Command::new("taskset")
+                .args(["--cpu-list", "0"])
+                .arg(std::env::current_exe()?)
+                .args(["--peer", "tintype"])
+                .arg(data_dir)
+                .args([&accounts.to_string(), Generator::Never.word()]),
+        )?
+        .with_keys()
+    }
+
+    /// What a team would write instead, with this many accounts: see `benches/rival`.
+    pub fn rival(accounts: usize) -> anyhow::Result<Self> {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/rival/serve.py");
+        Self::spawn(
+            Command::new("python3")
+                .arg(script)
+                .arg(accounts.to_string()),
+        )?
+        .with_keys()
+    }
+
+    /// Reads the keys of its accounts, which come before the word `ready`.
+    fn with_keys(mut self) -> anyhow::Result<Self> {
+        for line in self.output.by_ref().lines() {
+            let line = line?;
+            if line == "ready" {
+                break;
+            }
+            self.keys.push(line);
+        }
+        Ok(self)
+    }
+
+    /// The key of its first account.
+    pub fn key(&self) -> Option<&str> {
+        self.keys.first().map(String::as_str)
+    }
+
+    /// The process's id.
+    pub fn id(&self) -> u32 {
+        self.process.id()
+    }
+
+    /// Ends the server and returns what it said last.
+    pub fn end(mut self) -> anyhow::Result<String> {
+        drop(self.input.take());
+        let mut last = String::new();
+        self.output.read_line(&mut last)?;
+        let status = self.process.wait()?;
+        ensure!(status.success(), "a server ended with {status}");
+        Ok(last.trim().to_owned())
+    }
+
+    /// Ends a Tintype and returns what it has written.
+    pub fn end_tintype(self) -> anyhow::Result<Written> {
+        let last = self.end()?;
+        let figures = last.split_once(' ').context("no figures at the end")?;
+        Ok(Written {
+            syncs: figures.0.parse()?,
+            bytes: figures.1.parse()?,
+        })
+    }
+}
+
+/// Creates a job and returns its id.
+pub fn create_one(address: SocketAddr, key: &str) -> anyhow::Result<String> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.write_all(&wire::post(key, None))?;
+    let (mut buffer, mut text) = ([0; 4_096], Vec::new());
+    loop {
+        let read = stream.read(&mut buffer)?;
+        ensure!(
+            read > 0,
+            "no job was made: {}",
+            String::from_utf8_lossy(&text)
+        );
+        text.extend_from_slice(&buffer[..read]);
+        if let Some(id) = wire::job_id(&text) {
+            return Ok(id.to_owned());
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A keep-alive connection of the load generator, and what goes over it.
+
+use anyhow::{Context as _, bail, ensure};
+use std::net::SocketAddr;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
+/// The call that makes a job.
+const CREATE: &str = "/api/v1/text-generations";
+const BODY: &str = r#"{"prompt":"a red fox in the snow at dawn, woodcut","aspect_ratio":"16:9","metadata":{"order":1234,"customer":"c-77"}}"#;
+/// What an answer in pieces ends with.
+const LAST_CHUNK: &[u8] = b"0\r\n\r\n";
+const ID_CHARS: usize = 36;
+
+/// A connection.
+pub struct Wire {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+}
+
+/// An answer.
+pub struct Answer<'a> {
+    /// The status.
+    pub status: &'a [u8],
+    /// All of its bytes, the head with them.
+    pub whole: &'a [u8],
+}
+
+impl Answer<'_> {
+    /// Fails on another status than this.
+    pub fn expect(&self, status: &str) -> anyhow::Result<()> {
+        let said = || String::from_utf8_lossy(self.whole).into_owned();
+        ensure!(self.status == status.as_bytes(), "wrong answer: {}", said());
+        Ok(())
+    }
+
+    /// The id of the job that it tells of.
+    pub fn job_id(&self) -> anyhow::Result<&str> {
+        job_id(self.whole).context("an answer without a job id")
+    }
+
+    /// Does its head name this field? In lower case, as all servers here write it.
+    pub fn has_header(&self, name: &str) -> bool {
+        let line = format!("\r\n{name}: ");
+        find(self.whole, line.as_bytes()).is_some()
+    }
+}
+
+impl Wire {
+    /// Connects.
+    pub async fn open(to: SocketAddr) -> anyhow::Result<Self> {
+        let stream = TcpStream::connect(to).await?;
+        stream.set_nodelay(true)?;
+        Ok(Self {
+            stream,
+            buffer: vec![0; 16 * 1024],
+        })
+    }
+
+    /// Sends a request and reads its answer, which has a length.
+    pub async fn exchange(&mut self, request: &[u8]) -> anyhow::Result<Answer<'_>> {
+        self.stream.write_all(request).await?;
+        let is_whole = |text: &[u8]| {
+            let Some(head) = find(text, b"\r\n\r\n") else {
+                return Ok(false);
+            };
+            Ok(text.len() >= head + 4 + content_length(&text[..head])?)
+        };
+        self.read_until(is_whole).await
+    }
+
+    /// Sends a request and reads its answer, which comes in pieces.
+    pub async fn follow(&mut self, request: &[u8]) -> anyhow::Result<Answer<'_>> {
+        self.stream.write_all(request).await?;
+        self.read_until(|text| Ok(text.ends_with(LAST_CHUNK))).await
+    }
+
+    async fn read_until(
+        &mut self,
+        is_whole: impl Fn(&[u8]) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<Answer<'_>> {
+        let mut filled = 0;
+        loop {
+            if filled == self.buffer.len() {
+                self.buffer.resize(2 * filled, 0);
+            }
+            let read = self.stream.read(&mut self.buffer[filled..]).await?;
+            if read == 0 {
+                bail!("the server closed a connection");
+            }
+            filled += read;
+            if is_whole(&self.buffer[..filled])? {
+                break;
+            }
+        }
+        let whole = &self.buffer[..filled];
+        let status = whole.get(9..12).context("no status")?;
+        Ok(Answer { status, whole })
+    }
+}
+
+/// A request for a new job.
+pub fn post(key: &str, idempotency: Option<&str>) -> Vec<u8> {
+    let idempotency = idempotency
+        .map(|name| format!("Idempotency-Key: {name}\r\n"))
+        .unwrap_or_default();
+    format!(
+        "POST {CREATE} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n{idempotency}\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{BODY}",
+        BODY.len()
+    )
+    .into_bytes()
+}
+
+/// A request that reads what is at this path below `/api/v1`.
+pub fn get(key: &str, path: &str) -> Vec<u8> {
+    format!("GET /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n")
+        .into_bytes()
+}
+
+/// The first job id in a text.
+pub fn job_id(text: &[u8]) -> Option<&str> {
+    let name = b"\"job_id\":\"";
+    let at = find(text, name)? + name.len();
+    std::str::from_utf8(text.get(at..at + ID_CHARS)?).ok()
+}
+
+fn find(text: &[u8], wanted: &[u8]) -> Option<usize> {
+    text.windows(wanted.len())
+        .position(|window| window == wanted)
+}
+
+fn content_length(head: &[u8]) -> anyhow::Result<usize> {
+    let name = b"content-length: ";
+    let at = find(head, name).context("an answer without a Content-Length")? + name.len();
+    let digits: Vec<u8> = head[at..]
+        .iter()
+        .copied()
+        .take_while(u8::is_ascii_digit)
+        .collect();
+    Ok(String::from_utf8(digits)?.parse()?)
+}

@@ -1,0 +1,125 @@
+//! Decisions 1, `overloaded`: more calls at once than the disk takes.
+
+use crate::support::http::Answer;
+use crate::support::{Customer, Gate, Options, Server, fox, until};
+use serde_json::json;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+const PATH: &str = "/text-generations";
+
+/// A server whose disk can be held up, and that lets four creations wait for it, two of them of one account.
+struct World {
+    gate: Arc<Gate>,
+    server: Server,
+}
+
+impl World {
+    fn new() -> Self {
+        let gate = Gate::new();
+        let options = Options::new().behind(&gate);
+        let server = Server::with(options.set("jobs.max_creations_under_way", 4));
+        Self { gate, server }
+    }
+
+    /// A creation that waits for the disk.
+    fn wait(&self, customer: &Customer) -> JoinHandle<Answer> {
+        let before = self.under_way();
+        let call = self.server.generation(customer, PATH, &fox());
+        let waiting = thread::spawn(move || call.send());
+        until("the call waits for the disk", || self.under_way() > before);
+        waiting
+    }
+
+    fn under_way(&self) -> usize {
+        self.server.inside().system.accounts().under_way()
+    }
+
+    /// What this customer is told now.
+    fn refusal(&self, customer: &Customer) -> String {
+        let call = self.server.generation(customer, PATH, &fox());
+        let answer = call.refused(503, "overloaded");
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        answer.json()["detail"].as_str().unwrap().to_owned()
+    }
+
+    /// The disk goes on, and all that waited is accepted.
+    fn go_on(&self, waiting: Vec<JoinHandle<Answer>>) {
+        self.gate.open();
+        for call in waiting {
+            assert_eq!(call.join().unwrap().status, 202);
+        }
+        until("nobody waits any more", || self.under_way() == 0);
+    }
+}
+
+#[test]
+fn one_account_leaves_room_to_the_others_and_all_together_have_a_bound() {
+    let world = World::new();
+    let customers = [(); 3].map(|()| world.server.customer("9.00"));
+    let [flooding, other, third] = &customers;
+    world.gate.close();
+    let mut waiting = vec![world.wait(flooding), world.wait(flooding)];
+    let said = world.refusal(flooding);
+    assert!(said.contains("calls of this account"), "{said}");
+    waiting.push(world.wait(other));
+    waiting.push(world.wait(third));
+    for customer in &customers {
+        let said = world.refusal(customer);
+        assert!(said.contains("the service has more calls"), "{said}");
+    }
+    world.go_on(waiting);
+    customers
+        .iter()
+        .for_each(|it| drop(world.server.create(it)));
+    assert_eq!(world.server.assert_settled().ended_jobs, 7);
+}
+
+#[test]
+fn a_call_that_would_only_wait_is_not_looked_at_and_costs_nothing() {
+    let world = World::new();
+    let customer = world.server.customer("9.00");
+    let named = |name| {
+        let call = world.server.generation(&customer, PATH, &fox());
+        call.idempotent(name)
+    };
+    let first = named("before").expect(202).job_id();
+    world.server.job_once(&customer, &first, "done");
+    world.gate.close();
+    let waiting = vec![world.wait(&customer), world.wait(&customer)];
+    let server = &world.server;
+    for call in [
+        server.generation(&customer, PATH, &json!({"promt": 1})),
+        named("before"),
+        named("after"),
+        server.generation(&customer, &format!("{PATH}?dry_run=true"), &fox()),
+    ] {
+        call.refused(503, "overloaded");
+    }
+    // What needs neither a decision nor the disk is answered as ever, and so is who may not come in.
+    server.native(&customer, "GET", "/balance").expect(200);
+    server.native(&customer, "GET", "/jobs").expect(200);
+    let stranger = server.post("/api/v1/text-generations").json(&fox());
+    stranger.refused(401, "unauthorized");
+    world.go_on(waiting);
+    assert_eq!(named("before").expect(202).job_id(), first);
+    assert_ne!(named("after").expect(202).job_id(), first);
+    assert_eq!(server.assert_settled().ended_jobs, 4);
+}
+
+#[test]
+fn callers_who_leave_count_no_more() {
+    let world = World::new();
+    let customer = world.server.customer("9.00");
+    world.gate.close();
+    for _ in 0..3 {
+        let call = world.server.generation(&customer, PATH, &fox());
+        let mut wire = crate::support::Wire::open(world.server.address);
+        wire.send(&call.wire());
+        until("the call waits for the disk", || world.under_way() == 1);
+        wire.finish();
+        until("the caller has left", || world.under_way() == 0);
+    }
+    world.gate.open();
+    assert_eq!(world.server.assert_settled().ended_jobs, 3);
+}
