@@ -270,10 +270,16 @@ pub async fn same_site<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        check_origin(request.request())?;
-    }
-    let mut response = next.call(request).await?;
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD);
+    let checked = match looks {
+        true => Ok(()),
+        false => check_origin(request.request()),
+    };
+    let mut response = match checked {
+        Ok(()) => next.call(request).await?.map_into_left_body(),
+        // As an answer and not as an error, which would leave its request behind and be counted under no route.
+        Err(problem) => request.error_response(problem).map_into_right_body(),
+    };
     let headers = response.headers_mut();
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
