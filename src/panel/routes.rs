@@ -70,34 +70,35 @@ fn of_operator(api: &mut web::ServiceConfig) {
 
 /// What concerns one account. Each handler takes the guard.
 fn of_account(api: &mut web::ServiceConfig) {
-    api.service(at("").route(web::get().to(Walled(account::show))))
-        .service(at("/overview").route(web::get().to(Walled(overview::show))))
-        .service(at("/events").route(web::get().to(Walled(events::of_account))))
-        .service(at("/models").route(web::get().to(Walled(playground::models))))
-        .service(at("/generations/{tier}").route(web::post().to(Walled(playground::create))))
-        .configure(jobs)
-        .configure(keys)
-        .configure(webhooks)
-        .service(at("/transactions").route(web::get().to(Walled(account::transactions))))
-        .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
-        .service(at("/deposits").route(web::post().to(Walled(home::deposit))))
-        .service(
-            at("/people")
-                .route(web::get().to(Walled(people::list)))
-                .route(web::post().to(Walled(people::invite))),
-        )
-        .service(
-            at("/people/{person_id}")
-                .route(web::patch().to(Walled(people::change)))
-                .route(web::delete().to(Walled(people::remove))),
-        )
-        .service(
-            at("/people/{person_id}/invitation")
-                .route(web::post().to(Walled(people::invite_again))),
-        )
-        .service(
-            at("/people/{person_id}/sessions").route(web::delete().to(Walled(people::sign_out))),
-        );
+    api.service(
+        at("")
+            .route(web::get().to(Walled(account::show)))
+            .route(web::patch().to(Walled(home::change_account))),
+    )
+    .service(at("/overview").route(web::get().to(Walled(overview::show))))
+    .service(at("/events").route(web::get().to(Walled(events::of_account))))
+    .service(at("/models").route(web::get().to(Walled(playground::models))))
+    .service(at("/generations/{tier}").route(web::post().to(Walled(playground::create))))
+    .configure(jobs)
+    .configure(keys)
+    .configure(webhooks)
+    .service(at("/transactions").route(web::get().to(Walled(account::transactions))))
+    .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
+    .service(at("/deposits").route(web::post().to(Walled(home::deposit))))
+    .service(
+        at("/people")
+            .route(web::get().to(Walled(people::list)))
+            .route(web::post().to(Walled(people::invite))),
+    )
+    .service(
+        at("/people/{person_id}")
+            .route(web::patch().to(Walled(people::change)))
+            .route(web::delete().to(Walled(people::remove))),
+    )
+    .service(
+        at("/people/{person_id}/invitation").route(web::post().to(Walled(people::invite_again))),
+    )
+    .service(at("/people/{person_id}/sessions").route(web::delete().to(Walled(people::sign_out))));
 }
 
 fn jobs(api: &mut web::ServiceConfig) {
