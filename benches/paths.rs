@@ -49,6 +49,7 @@ impl World {
             name: "bench".into(),
             books,
             created_at: now(),
+            active: true,
         };
         let opening = LedgerEntry {
             id: TransactionId(ids.next(now())),

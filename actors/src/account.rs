@@ -1,5 +1,9 @@
 //! The account actor: decides alone for one account, and batches what arrives while its commit is on the way to the disk.
 
+mod commands;
+
+pub use commands::{AcceptJob, ApplyEvent, BeginJob, ChangeAccount, DepositMoney, Reply};
+
 use crate::clock::Clock;
 use crate::delivery::DeliveriesQueued;
 use crate::dispatcher::JobsQueued;
@@ -10,20 +14,17 @@ use crate::observer::Observer;
 use crate::queues::{QueuedJob, Queues};
 use crate::watchers::Watchers;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
+use commands::{Answer, Command};
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{IdSource, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
-use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::engine::{Commit, EngineError};
 use tintype_storage::store::{
-    AcceptError, Accepted, AccountBook, Deposit, DepositError, EventError, Limits, NewJob, Store,
-    StoreError,
+    AcceptError, Accepted, AccountBook, DepositError, EventError, Limits, Store, StoreError,
 };
-use tokio::sync::oneshot;
 
 /// Commands in the mailbox of one account; more are refused as overload.
 const MAILBOX: usize = 1_024;
@@ -31,57 +32,6 @@ const MAILBOX: usize = 1_024;
 pub(crate) const MAX_WAITING: usize = 4_096;
 /// Commands that are decided as one commit.
 const MAX_BATCH: usize = 256;
-
-/// Where the answer to a command goes. Whoever waits may have gone away.
-pub type Reply<T> = oneshot::Sender<T>;
-
-/// Accepts a job: hold, record and idempotency key in one commit. Answered once that is on the disk.
-///
-/// It is no message: [`AccountHandle::accept`](crate::accounts::AccountHandle::accept) lays it into the account's inbox.
-pub struct AcceptJob {
-    /// The job.
-    pub job: Box<NewJob>,
-    /// Writes the line of the audit log, where it is not a key's holder who asks. A replay has none.
-    pub note: Option<Note<JobId>>,
-    /// Hears the outcome.
-    pub reply: Reply<Result<Accepted, AcceptError>>,
-}
-
-/// Begins a run of a job. Answered at once: the record rides in the next batch, and a run that is lost with it is begun again.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct BeginJob {
-    /// The job.
-    pub job: JobId,
-    /// Hears the job as it is now.
-    pub reply: Reply<Result<Job, EventError>>,
-}
-
-/// Applies what ends a run or a job. Answered once that is on the disk.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct ApplyEvent {
-    /// The job.
-    pub job: JobId,
-    /// What happened.
-    pub event: JobEvent,
-    /// Writes the line of the audit log, where somebody wanted it. What comes to nothing has none.
-    pub note: Option<Note<Job>>,
-    /// Hears the job as it is now.
-    pub reply: Reply<Result<Job, EventError>>,
-}
-
-/// Adds money. Answered once that is on the disk.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub struct DepositMoney {
-    /// How much, and why.
-    pub deposit: Deposit,
-    /// Writes the line of the audit log. A deposit that was made before has its line already.
-    pub note: Option<Note<LedgerEntry>>,
-    /// Hears the ledger's new line.
-    pub reply: Reply<Result<LedgerEntry, DepositError>>,
-}
 
 /// There is something to decide: in the inbox, or because the commit on its way has ended, well or not.
 #[derive(Message)]
@@ -118,57 +68,6 @@ pub struct AccountContext {
     pub fail_stop: FailStop,
 }
 
-enum Command {
-    Accept(
-        Box<NewJob>,
-        Option<Note<JobId>>,
-        Reply<Result<Accepted, AcceptError>>,
-    ),
-    Begin(JobId, Reply<Result<Job, EventError>>),
-    Apply(
-        JobId,
-        JobEvent,
-        Option<Note<Job>>,
-        Reply<Result<Job, EventError>>,
-    ),
-    Deposit(
-        Deposit,
-        Option<Note<LedgerEntry>>,
-        Reply<Result<LedgerEntry, DepositError>>,
-    ),
-}
-
-/// Answers that wait for the disk. Sending one fails only when nobody waits for it any more.
-enum Answer {
-    Accept(
-        Result<Accepted, AcceptError>,
-        Reply<Result<Accepted, AcceptError>>,
-    ),
-    Event(Result<Box<Job>, EventError>, Reply<Result<Job, EventError>>),
-    Deposit(
-        Result<LedgerEntry, DepositError>,
-        Reply<Result<LedgerEntry, DepositError>>,
-    ),
-}
-
-impl Answer {
-    fn send(self) {
-        match self {
-            Self::Accept(outcome, reply) => drop(reply.send(outcome)),
-            Self::Event(outcome, reply) => drop(reply.send(outcome.map(|job| *job))),
-            Self::Deposit(outcome, reply) => drop(reply.send(outcome)),
-        }
-    }
-
-    fn send_failure(self, error: StoreError) {
-        match self {
-            Self::Accept(_, reply) => drop(reply.send(Err(error.into()))),
-            Self::Event(_, reply) => drop(reply.send(Err(error.into()))),
-            Self::Deposit(_, reply) => drop(reply.send(Err(error.into()))),
-        }
-    }
-}
-
 /// Decides for one account.
 pub struct AccountActor {
     book: AccountBook,
@@ -198,7 +97,7 @@ impl AccountActor {
     }
 
     fn take(&mut self, command: Command, ctx: &Context<Self>) {
-        let may_be_refused = matches!(command, Command::Accept(..) | Command::Deposit(..));
+        let may_be_refused = !matches!(command, Command::Begin(..) | Command::Apply(..));
         if may_be_refused && self.waiting.len() >= MAX_WAITING {
             // The dropped reply tells the caller that the account is overloaded.
             return;
@@ -268,7 +167,7 @@ impl AccountActor {
                             decided.accepted(tier, mode);
                             queued.push(QueuedJob {
                                 job: id,
-                                account: batch.account(),
+                                account: batch.account().id,
                                 tier,
                             });
                             if let Some(note) = note {
@@ -317,6 +216,12 @@ impl AccountActor {
                         batch.record(&note(entry));
                     }
                     answers.push(Answer::Deposit(outcome, reply));
+                }
+                Command::Change(change, note, reply) => {
+                    if let (Some(changed), Some(note)) = (batch.change(change), note) {
+                        batch.record(&note(&changed));
+                    }
+                    answers.push(Answer::Change(batch.account().clone(), reply));
                 }
             }
         }
@@ -448,6 +353,17 @@ impl Handler<DepositMoney> for AccountActor {
     fn handle(&mut self, command: DepositMoney, ctx: &mut Self::Context) {
         self.take(
             Command::Deposit(command.deposit, command.note, command.reply),
+            ctx,
+        );
+    }
+}
+
+impl Handler<ChangeAccount> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, command: ChangeAccount, ctx: &mut Self::Context) {
+        self.take(
+            Command::Change(command.change, command.note, command.reply),
             ctx,
         );
     }

@@ -129,6 +129,7 @@ fn open_account(store: &Store, ids: &IdSource, number: usize) -> anyhow::Result<
         name: format!("filled {number}"),
         books: Books::default().deposit(balance)?,
         created_at: now,
+        active: true,
     };
     let opening = LedgerEntry {
         id: TransactionId(ids.next(now)),

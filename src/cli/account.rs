@@ -6,7 +6,7 @@ use super::output::{facts, print};
 use crate::ledger_csv::{HEAD, Line};
 use clap::{Args, Subcommand};
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use tintype_storage::domain::time::Timestamp;
 
@@ -22,6 +22,12 @@ pub enum Command {
     Show(Show),
     /// Open an account.
     Add(Add),
+    /// Give an account another name.
+    Rename(Rename),
+    /// Switch an account off: its keys are refused, its people can only look, its jobs go on.
+    Deactivate(One),
+    /// Switch an account on again.
+    Activate(One),
     /// List what was paid in and charged, newest first.
     Ledger(Ledger),
 }
@@ -86,6 +92,28 @@ pub struct Add {
     common: Common,
 }
 
+/// Options of `account rename`.
+#[derive(Args)]
+pub struct Rename {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    /// Its new name, for people.
+    name: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of what is done with one account.
+#[derive(Args)]
+pub struct One {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    #[command(flatten)]
+    common: Common,
+}
+
 #[derive(Deserialize)]
 struct Account {
     account_id: String,
@@ -94,6 +122,17 @@ struct Account {
     reserved: String,
     available: String,
     created_at: String,
+    /// Told only of one that is switched off.
+    active: Option<bool>,
+}
+
+impl Account {
+    fn is_active(&self) -> &'static str {
+        match self.active {
+            Some(false) => "no",
+            Some(true) | None => "yes",
+        }
+    }
 }
 
 /// Does it.
@@ -103,6 +142,13 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::List(common) => list(common).await,
             Command::Show(arguments) => show(arguments).await,
             Command::Add(arguments) => add(arguments).await,
+            Command::Rename(it) => change(&it.account, json!({"name": it.name}), &it.common).await,
+            Command::Deactivate(One { account, common }) => {
+                change(&account, json!({"active": false}), &common).await
+            }
+            Command::Activate(One { account, common }) => {
+                change(&account, json!({"active": true}), &common).await
+            }
             Command::Ledger(arguments) => ledger(arguments).await,
         }
     })
@@ -113,6 +159,7 @@ async fn list(common: Common) -> anyhow::Result<()> {
     let heads = [
         "ACCOUNT",
         "CREATED",
+        "ACTIVE",
         "BALANCE",
         "RESERVED",
         "AVAILABLE",
@@ -120,9 +167,11 @@ async fn list(common: Common) -> anyhow::Result<()> {
     ];
     common.show_list(all, &heads, |value| {
         let it: Account = read(value)?;
+        let active = it.is_active().to_owned();
         Ok(vec![
             it.account_id,
             it.created_at,
+            active,
             it.balance,
             it.reserved,
             it.available,
@@ -149,6 +198,13 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let body = Value::Object(body);
     let answer = operator.post_once("/accounts", body, name).await?;
     arguments.common.show(answer, shown)
+}
+
+async fn change(account: &str, body: Value, common: &Common) -> anyhow::Result<()> {
+    let operator = common.operator()?;
+    let id = operator.account(Some(account)).await?.account_id;
+    let answer = operator.patch(&format!("/accounts/{id}"), body).await?;
+    common.show(answer, shown)
 }
 
 async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
@@ -220,6 +276,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
     Ok(facts(&[
         ("account", Some(&it.account_id)),
         ("name", Some(&it.name)),
+        ("active", Some(it.is_active())),
         ("balance", Some(&it.balance)),
         ("reserved", Some(&it.reserved)),
         ("available", Some(&it.available)),

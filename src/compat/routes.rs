@@ -6,6 +6,7 @@ use super::gemini;
 use super::models;
 use super::openai;
 use super::refusal::{Kind, Refusal};
+use crate::http::wall::Walled;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 /// Adds all routes.
@@ -13,12 +14,12 @@ pub fn configure(service: &mut web::ServiceConfig) {
     service
         .service(
             web::resource("/v1/images/generations")
-                .route(web::post().to(openai::generations::create))
+                .route(web::post().to(Walled(openai::generations::create)))
                 .default_service(web::to(wrong_method_of_openai)),
         )
         .service(
             web::resource("/v1/images/edits")
-                .route(web::post().to(openai::edits::create))
+                .route(web::post().to(Walled(openai::edits::create)))
                 .default_service(web::to(wrong_method_of_openai)),
         )
         .service(
@@ -26,15 +27,15 @@ pub fn configure(service: &mut web::ServiceConfig) {
         )
         .service(
             versioned("/models")
-                .route(web::get().to(models::list))
-                .route(web::head().to(models::list))
+                .route(web::get().to(Walled(models::list)))
+                .route(web::head().to(Walled(models::list)))
                 .default_service(web::to(unknown)),
         )
         .service(
             versioned("/models/{model:.+}")
-                .route(web::post().to(gemini::call))
-                .route(web::get().to(models::show))
-                .route(web::head().to(models::show))
+                .route(web::post().to(Walled(gemini::call)))
+                .route(web::get().to(Walled(models::show)))
+                .route(web::head().to(Walled(models::show)))
                 .default_service(web::to(unknown)),
         )
         .service(versioned("{rest:(/.*)?}").default_service(web::to(unknown)));

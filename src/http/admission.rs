@@ -15,7 +15,7 @@ pub enum NotAdmitted {
     /// Malformed, or nobody's.
     #[error("the API key is not valid; check that it was copied whole")]
     Unknown,
-    /// Switched off or past its end.
+    /// Switched off, by itself or with its account, or past its end.
     #[error(transparent)]
     Key(#[from] KeyRefusal),
     /// The key may not be used from where the call comes.
@@ -35,7 +35,7 @@ pub fn admit(
     let now = state.now();
     let found = state.key_ring.find(&state.store, text, now)?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
-    found.key.admit(now)?;
+    found.admit(now)?;
     if !found.key.allowed_ips.is_empty() {
         let address = client_address(request, &state.config.server.trusted_proxies);
         if !address.is_some_and(|it| found.key.admits_from(it.into())) {

@@ -124,7 +124,7 @@ async fn answered<B: MessageBody + 'static>(
     let problem = response.response_mut().extensions_mut().remove::<Problem>();
     if let Some(problem) = problem {
         tracing::debug!(request_id = %id.0, %problem, "refused");
-        let answer = problem.render(&id.0);
+        let answer = told(&problem, dialect, &id.0);
         response = response.into_response(answer);
     }
     let response = match unread {
@@ -157,7 +157,7 @@ impl Rendered {
     }
 }
 
-/// A problem of the service as a whole, in the form that the clients of the interface read.
+/// A problem in the form that the clients of the interface read.
 fn told(problem: &Problem, dialect: Option<Dialect>, id: &str) -> HttpResponse<BoxBody> {
     match dialect {
         Some(dialect) => dialect.answer(&problem.clone().into()),
@@ -198,9 +198,12 @@ fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResp
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http::wall::Walled;
     use actix_web::App;
     use actix_web::middleware::from_fn;
-    use actix_web::test::{TestRequest, init_service, try_call_service};
+    use actix_web::test::{
+        TestRequest, call_service, init_service, read_body_json, try_call_service,
+    };
 
     #[actix_web::test]
     async fn a_panic_is_told_as_500_in_the_form_of_every_error() {
@@ -221,6 +224,20 @@ mod tests {
 
     async fn panicking() -> HttpResponse {
         panic!("as a fault would")
+    }
+
+    #[actix_web::test]
+    async fn a_panic_is_told_in_the_form_of_the_interface_that_was_called() {
+        let app = App::new()
+            .wrap(from_fn(envelope))
+            .route("/v1/images/edits", web::post().to(Walled(panicking)));
+        let app = init_service(app).await;
+        let call = TestRequest::post().uri("/v1/images/edits").to_request();
+        let answer = call_service(&app, call).await;
+        assert_eq!(answer.status(), 500);
+        assert!(answer.headers().contains_key(REQUEST_ID));
+        let body: serde_json::Value = read_body_json(answer).await;
+        assert!(body["error"]["message"].is_string(), "{body}");
     }
 
     #[test]

@@ -4,15 +4,16 @@ use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tintype_storage::domain::api_key::{self, ApiKey, KeyHash};
-use tintype_storage::domain::ids::KeyId;
+use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal};
+use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Store, StoreError};
 
 /// Keys that are remembered; when there are more, all are looked up anew.
 const CAPACITY: usize = 100_000;
 
-/// A copy of some of the store's keys. What changes a key must have it forgotten here, once that is on the disk.
+/// A copy of some of the store's keys, and of whether their accounts are switched on. What changes either must have it forgotten
+/// here, once that is on the disk.
 #[derive(Default)]
 pub struct KeyRing {
     state: RwLock<State>,
@@ -32,6 +33,7 @@ struct State {
 pub struct Found {
     /// What is known about it.
     pub key: Arc<ApiKey>,
+    account_is_active: bool,
     /// The text has been replaced and ends then.
     until: Option<Timestamp>,
     last_use: Arc<LastUse>,
@@ -45,6 +47,11 @@ struct LastUse {
 }
 
 impl Found {
+    /// May it be used at `now`?
+    pub fn admit(&self, now: Timestamp) -> Result<(), KeyRefusal> {
+        self.key.admit(self.account_is_active, now)
+    }
+
     /// Notes that the key was used. Costs no lock and no write.
     pub fn note_use(&self, now: Timestamp) {
         self.last_use
@@ -80,8 +87,11 @@ impl KeyRing {
         let Some((key, until)) = store.key_opened_by(&hash, now)? else {
             return Ok(None);
         };
+        let account = store.account(key.account)?;
         let mut state = self.state.write();
         let found = Found {
+            // That an account is gone is told where it is asked for.
+            account_is_active: account.is_none_or(|it| it.active),
             last_use: Arc::clone(state.uses.entry(key.id).or_default()),
             key: Arc::new(key),
             until,
@@ -103,6 +113,13 @@ impl KeyRing {
         for retired in &key.retired {
             state.keys.remove(&retired.hash);
         }
+    }
+
+    /// Forgets all keys of an account that was switched off or on.
+    pub fn forget_account(&self, account: AccountId) {
+        let mut state = self.state.write();
+        state.forgotten += 1;
+        state.keys.retain(|_, found| found.key.account != account);
     }
 
     /// Forgets also when a key was used: it is no more.

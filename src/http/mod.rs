@@ -37,7 +37,7 @@ mod surface;
 mod transactions;
 mod unread;
 mod wait;
-mod wall;
+pub(crate) mod wall;
 pub(crate) mod wire;
 
 pub use admin::{Opening, issue_key, nothing_else, open_account, remove_key};

@@ -223,6 +223,11 @@ fn label(pattern: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::http;
+    use crate::http::wall::Walled;
+    use actix_web::middleware::from_fn;
+    use actix_web::test::{TestRequest, call_service, init_service};
+    use actix_web::{App, HttpResponse, web};
 
     const TOOK: Duration = Duration::from_millis(1);
 
@@ -274,6 +279,25 @@ mod tests {
         clerk.begin().end(None, &odd, status, TOOK);
         let expected = "requests_total{route=\"none\",method=\"other\",status=\"other\"} 1\n";
         assert!(told(&requests).contains(expected));
+    }
+
+    #[actix_web::test]
+    async fn a_handler_that_panics_is_counted_under_its_route() {
+        async fn panicking() -> HttpResponse {
+            panic!("as a fault would")
+        }
+        let requests = Requests::default();
+        let app = App::new()
+            .app_data(requests.clerk())
+            .wrap(from_fn(http::envelope))
+            .route("/v1/images/{what}", web::post().to(Walled(panicking)));
+        let app = init_service(app).await;
+        let call = TestRequest::post().uri("/v1/images/edits").to_request();
+        assert_eq!(call_service(&app, call).await.status(), 500);
+        let expected =
+            "requests_total{route=\"/v1/images/{what}\",method=\"POST\",status=\"500\"} 1\n";
+        let text = told(&requests);
+        assert!(text.contains(expected), "{text}");
     }
 
     #[test]

@@ -74,6 +74,13 @@ fn forbidden(detail: &str) -> Problem {
     Problem::new(Code::Forbidden, detail)
 }
 
+/// For what is not done while the operator has an account switched off.
+pub fn switched_off() -> Problem {
+    forbidden(
+        "this account is switched off: it can be looked at, and nothing is made or changed for it",
+    )
+}
+
 fn no_account() -> Problem {
     Problem::new(Code::NotFound, "there is no such account")
 }
@@ -136,17 +143,22 @@ fn of_account(request: &HttpRequest) -> Result<OfAccount, Problem> {
     let state = state_of(request)?;
     let named = request.match_info().get("account_id").unwrap_or_default();
     let named: AccountId = named.parse().map_err(|_| no_account())?;
-    if let Who::Person(person) = &visitor.who {
-        if person.account != named {
-            return Err(no_account());
-        }
-        let looks = matches!(*request.method(), Method::GET | Method::HEAD);
-        if !looks && person.role != Role::Owner {
+    if let Who::Person(person) = &visitor.who
+        && person.account != named
+    {
+        return Err(no_account());
+    }
+    let account = state.store.account(named)?.ok_or_else(no_account)?;
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD);
+    if let (Who::Person(person), false) = (&visitor.who, looks) {
+        if person.role != Role::Owner {
             let detail = "you may look at this account but not change it; ask one of its owners";
             return Err(forbidden(detail));
         }
+        if !account.active {
+            return Err(switched_off());
+        }
     }
-    let account = state.store.account(named)?.ok_or_else(no_account)?;
     let actor = match &visitor.who {
         Who::Operator => Actor::Operator,
         Who::Person(person) => Actor::Person(person.id.0),
@@ -270,10 +282,16 @@ pub async fn same_site<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    if !matches!(*request.method(), Method::GET | Method::HEAD) {
-        check_origin(request.request())?;
-    }
-    let mut response = next.call(request).await?;
+    let looks = matches!(*request.method(), Method::GET | Method::HEAD);
+    let checked = match looks {
+        true => Ok(()),
+        false => check_origin(request.request()),
+    };
+    let mut response = match checked {
+        Ok(()) => next.call(request).await?.map_into_left_body(),
+        // As an answer and not as an error, which would leave its request behind and be counted under no route.
+        Err(problem) => request.error_response(problem).map_into_right_body(),
+    };
     let headers = response.headers_mut();
     if !headers.contains_key(header::CACHE_CONTROL) {
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));

@@ -2,7 +2,7 @@
 
 use super::guard::OperatorHere;
 use super::service;
-use crate::http::admin::{accounts, jobs, pause};
+use crate::http::admin::{accounts, deposits, jobs, pause};
 use crate::http::problem::Problem;
 use crate::http::state::AppState;
 use actix_web::web::{Data, Path, Payload};
@@ -28,6 +28,16 @@ pub async fn open_account(
     accounts::open(here.operator(), request, payload, state).await
 }
 
+pub async fn change_account(
+    here: OperatorHere,
+    path: Path<String>,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    accounts::change(here.operator(), path, request, payload, state).await
+}
+
 pub async fn deposit(
     here: OperatorHere,
     path: Path<String>,
@@ -35,7 +45,7 @@ pub async fn deposit(
     payload: Payload,
     state: Data<AppState>,
 ) -> Answer {
-    accounts::deposit(here.operator(), path, request, payload, state).await
+    deposits::create(here.operator(), path, request, payload, state).await
 }
 
 pub async fn list_jobs(here: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {

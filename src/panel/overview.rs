@@ -57,6 +57,7 @@ fn figures(state: &AppState, account: &Account, days: i64) -> Result<Value, Stor
     let live = state.system.depths_of(account.id);
     let books = &account.books;
     Ok(json!({
+        "active": account.active,
         "money": {
             "balance": books.balance.to_string(),
             "reserved": books.reserved.to_string(),

@@ -1,6 +1,6 @@
 //! Making a picture from the panel: the same acceptance as a native call, under a key of the account that nobody holds.
 
-use super::guard::OfAccount;
+use super::guard::{OfAccount, switched_off};
 use crate::http::auth::Principal;
 use crate::http::generations;
 use crate::http::issue_key;
@@ -45,6 +45,9 @@ pub async fn create(
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
+    if !of.account.active {
+        return Err(switched_off());
+    }
     let unknown = || Problem::new(Code::NotFound, "there is no such model");
     let tier: Tier = of.part(&request, "tier").parse().map_err(|_| unknown())?;
     let time = state.config.server.body_timeout();
@@ -160,12 +163,12 @@ async fn key(state: &AppState, of: &OfAccount) -> Result<ApiKey, Problem> {
     let account = of.account.id;
     // Only a new key takes a turn, so that nobody's pictures wait for others' changes.
     if let Some(key) = issued(state, account)? {
-        return admitted(state, key);
+        return admitted(state, of, key);
     }
     let turn = state.operator.take().await;
     // Of two who begin at the same time, one is the first.
     if let Some(key) = issued(state, account)? {
-        return admitted(state, key);
+        return admitted(state, of, key);
     }
     let named = |key| ApiKey {
         name: KEY.into(),
@@ -184,8 +187,8 @@ fn issued(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreE
     }
 }
 
-fn admitted(state: &AppState, key: ApiKey) -> Result<ApiKey, Problem> {
-    match key.admit(state.now()) {
+fn admitted(state: &AppState, of: &OfAccount, key: ApiKey) -> Result<ApiKey, Problem> {
+    match key.admit(of.account.active, state.now()) {
         Ok(()) => Ok(key),
         Err(refusal) => {
             let name = &key.name;

@@ -6,14 +6,15 @@ use super::{
     playground, sent, sessions,
 };
 use crate::http::problem::{Code, Problem};
+use crate::http::wall::Walled;
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, Resource, web};
 
 /// Adds the panel's routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
-        .service(web::resource(["/panel", "/panel/"]).route(web::get().to(pages::page)))
-        .service(web::resource("/panel/assets/{name}").route(web::get().to(pages::asset)))
+        .service(web::resource(["/panel", "/panel/"]).route(web::get().to(Walled(pages::page))))
+        .service(web::resource("/panel/assets/{name}").route(web::get().to(Walled(pages::asset))))
         .service(
             web::scope("/panel/api")
                 .wrap(from_fn(same_site))
@@ -36,113 +37,125 @@ fn at(path: &str) -> Resource {
 fn of_visitors(api: &mut web::ServiceConfig) {
     api.service(
         at("/session")
-            .route(web::get().to(sessions::show))
-            .route(web::post().to(sessions::sign_in))
-            .route(web::delete().to(sessions::sign_out)),
+            .route(web::get().to(Walled(sessions::show)))
+            .route(web::post().to(Walled(sessions::sign_in)))
+            .route(web::delete().to(Walled(sessions::sign_out))),
     )
-    .service(at("/session/operator").route(web::post().to(sessions::sign_in_operator)))
-    .service(at("/session/password").route(web::post().to(sessions::change_password)))
-    .service(at("/sessions").route(web::delete().to(sessions::sign_out_everywhere)))
-    .service(at("/invitation").route(web::post().to(invitations::look)))
-    .service(at("/invitation/accept").route(web::post().to(invitations::accept)));
+    .service(at("/session/operator").route(web::post().to(Walled(sessions::sign_in_operator))))
+    .service(at("/session/password").route(web::post().to(Walled(sessions::change_password))))
+    .service(at("/sessions").route(web::delete().to(Walled(sessions::sign_out_everywhere))))
+    .service(at("/invitation").route(web::post().to(Walled(invitations::look))))
+    .service(at("/invitation/accept").route(web::post().to(Walled(invitations::accept))));
 }
 
 /// What is the operator's alone.
 fn of_operator(api: &mut web::ServiceConfig) {
     api.service(
         at("/accounts")
-            .route(web::get().to(home::list_accounts))
-            .route(web::post().to(home::open_account)),
+            .route(web::get().to(Walled(home::list_accounts)))
+            .route(web::post().to(Walled(home::open_account))),
     )
-    .service(at("/jobs").route(web::get().to(home::list_jobs)))
-    .service(at("/stats").route(web::get().to(home::show_stats)))
-    .service(at("/settings").route(web::get().to(home::settings)))
-    .service(at("/audit").route(web::get().to(audit::list)))
-    .service(at("/events").route(web::get().to(events::of_service)))
+    .service(at("/jobs").route(web::get().to(Walled(home::list_jobs))))
+    .service(at("/stats").route(web::get().to(Walled(home::show_stats))))
+    .service(at("/settings").route(web::get().to(Walled(home::settings))))
+    .service(at("/audit").route(web::get().to(Walled(audit::list))))
+    .service(at("/events").route(web::get().to(Walled(events::of_service))))
     .service(
         at("/pause")
-            .route(web::get().to(home::show_pause))
-            .route(web::put().to(home::set_pause))
-            .route(web::patch().to(home::change_pause)),
+            .route(web::get().to(Walled(home::show_pause)))
+            .route(web::put().to(Walled(home::set_pause)))
+            .route(web::patch().to(Walled(home::change_pause))),
     );
 }
 
 /// What concerns one account. Each handler takes the guard.
 fn of_account(api: &mut web::ServiceConfig) {
-    api.service(at("").route(web::get().to(account::show)))
-        .service(at("/overview").route(web::get().to(overview::show)))
-        .service(at("/events").route(web::get().to(events::of_account)))
-        .service(at("/models").route(web::get().to(playground::models)))
-        .service(at("/generations/{tier}").route(web::post().to(playground::create)))
-        .configure(jobs)
-        .configure(keys)
-        .configure(webhooks)
-        .service(at("/transactions").route(web::get().to(account::transactions)))
-        .service(at("/ledger.csv").route(web::get().to(ledger::csv)))
-        .service(at("/deposits").route(web::post().to(home::deposit)))
-        .service(
-            at("/people")
-                .route(web::get().to(people::list))
-                .route(web::post().to(people::invite)),
-        )
-        .service(
-            at("/people/{person_id}")
-                .route(web::patch().to(people::change))
-                .route(web::delete().to(people::remove)),
-        )
-        .service(at("/people/{person_id}/invitation").route(web::post().to(people::invite_again)))
-        .service(at("/people/{person_id}/sessions").route(web::delete().to(people::sign_out)));
+    api.service(
+        at("")
+            .route(web::get().to(Walled(account::show)))
+            .route(web::patch().to(Walled(home::change_account))),
+    )
+    .service(at("/overview").route(web::get().to(Walled(overview::show))))
+    .service(at("/events").route(web::get().to(Walled(events::of_account))))
+    .service(at("/models").route(web::get().to(Walled(playground::models))))
+    .service(at("/generations/{tier}").route(web::post().to(Walled(playground::create))))
+    .configure(jobs)
+    .configure(keys)
+    .configure(webhooks)
+    .service(at("/transactions").route(web::get().to(Walled(account::transactions))))
+    .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
+    .service(at("/deposits").route(web::post().to(Walled(home::deposit))))
+    .service(
+        at("/people")
+            .route(web::get().to(Walled(people::list)))
+            .route(web::post().to(Walled(people::invite))),
+    )
+    .service(
+        at("/people/{person_id}")
+            .route(web::patch().to(Walled(people::change)))
+            .route(web::delete().to(Walled(people::remove))),
+    )
+    .service(
+        at("/people/{person_id}/invitation").route(web::post().to(Walled(people::invite_again))),
+    )
+    .service(at("/people/{person_id}/sessions").route(web::delete().to(Walled(people::sign_out))));
 }
 
 fn jobs(api: &mut web::ServiceConfig) {
-    api.service(at("/jobs").route(web::get().to(account::list_jobs)))
+    api.service(at("/jobs").route(web::get().to(Walled(account::list_jobs))))
         .service(
             at("/jobs/{job_id}")
-                .route(web::get().to(account::show_job))
-                .route(web::delete().to(account::cancel)),
+                .route(web::get().to(Walled(account::show_job)))
+                .route(web::delete().to(Walled(account::cancel))),
         )
-        .service(at("/jobs/{job_id}/picture").route(web::get().to(pictures::picture)))
-        .service(at("/jobs/{job_id}/thumbnail").route(web::get().to(pictures::thumbnail)));
+        .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))))
+        .service(at("/jobs/{job_id}/thumbnail").route(web::get().to(Walled(pictures::thumbnail))));
 }
 
 fn keys(api: &mut web::ServiceConfig) {
     api.service(
         at("/keys")
-            .route(web::get().to(account::list_keys))
-            .route(web::post().to(account::create_key)),
+            .route(web::get().to(Walled(account::list_keys)))
+            .route(web::post().to(Walled(account::create_key))),
     )
     .service(
         at("/keys/{key_id}")
-            .route(web::get().to(account::show_key))
-            .route(web::patch().to(account::change_key))
-            .route(web::delete().to(account::remove_key)),
+            .route(web::get().to(Walled(account::show_key)))
+            .route(web::patch().to(Walled(account::change_key)))
+            .route(web::delete().to(Walled(account::remove_key))),
     )
-    .service(at("/keys/{key_id}/rotate").route(web::post().to(account::rotate_key)));
+    .service(at("/keys/{key_id}/rotate").route(web::post().to(Walled(account::rotate_key))));
 }
 
 fn webhooks(api: &mut web::ServiceConfig) {
     api.service(
         at("/webhooks")
-            .route(web::get().to(account::list_webhooks))
-            .route(web::post().to(account::register_webhook)),
+            .route(web::get().to(Walled(account::list_webhooks)))
+            .route(web::post().to(Walled(account::register_webhook))),
     )
     .service(
         at("/webhooks/{webhook_id}")
-            .route(web::patch().to(account::change_webhook))
-            .route(web::delete().to(account::remove_webhook)),
-    )
-    .service(at("/webhooks/{webhook_id}/secret").route(web::post().to(account::show_secret)))
-    .service(at("/webhooks/{webhook_id}/test").route(web::post().to(account::test_webhook)))
-    .service(
-        at("/webhooks/{webhook_id}/rotate-secret").route(web::post().to(account::rotate_secret)),
+            .route(web::patch().to(Walled(account::change_webhook)))
+            .route(web::delete().to(Walled(account::remove_webhook))),
     )
     .service(
-        at("/webhooks/{webhook_id}/redeliver").route(web::post().to(account::redeliver_failed)),
+        at("/webhooks/{webhook_id}/secret").route(web::post().to(Walled(account::show_secret))),
     )
-    .service(at("/deliveries").route(web::get().to(account::list_deliveries)))
-    .service(at("/deliveries/{delivery_id}").route(web::get().to(account::show_delivery)))
-    .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(sent::list)))
-    .service(at("/deliveries/{delivery_id}/redeliver").route(web::post().to(account::redeliver)));
+    .service(at("/webhooks/{webhook_id}/test").route(web::post().to(Walled(account::test_webhook))))
+    .service(
+        at("/webhooks/{webhook_id}/rotate-secret")
+            .route(web::post().to(Walled(account::rotate_secret))),
+    )
+    .service(
+        at("/webhooks/{webhook_id}/redeliver")
+            .route(web::post().to(Walled(account::redeliver_failed))),
+    )
+    .service(at("/deliveries").route(web::get().to(Walled(account::list_deliveries))))
+    .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(account::show_delivery))))
+    .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(Walled(sent::list))))
+    .service(
+        at("/deliveries/{delivery_id}/redeliver").route(web::post().to(Walled(account::redeliver))),
+    );
 }
 
 async fn unknown() -> Result<HttpResponse, Problem> {

@@ -10,7 +10,7 @@ const ROUTES: [(&str, &str); 14] = [
     ("/api/v1/jobs/J", "DELETE, GET, HEAD"),
     ("/api/v1/balance", "GET, HEAD"),
     ("/admin/v1/accounts", "GET, POST"),
-    ("/admin/v1/accounts/A", "GET"),
+    ("/admin/v1/accounts/A", "GET, PATCH"),
     ("/admin/v1/accounts/A/deposits", "POST"),
     ("/admin/v1/accounts/A/transactions", "GET"),
     ("/admin/v1/accounts/A/keys", "GET, POST"),

@@ -3,6 +3,7 @@
 //! `spec_*` has one test for each row of the specification's tables, `decisions_*` for what it leaves open, `admin_*` for the
 //! operator's calls, `documents_*` for the published descriptions, and `hostile_*` for what must be survived, by the numbers of its list.
 
+mod admin_account_changes;
 mod admin_accounts;
 mod admin_audit;
 mod admin_jobs;

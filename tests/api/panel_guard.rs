@@ -12,6 +12,7 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("GET", "/models", false),
     ("POST", "/generations/{tier}", false),
     ("GET", "/transactions", false),
+    ("PATCH", "", true),
     ("GET", "/ledger.csv", false),
     ("POST", "/deposits", true),
     ("GET", "/people", false),

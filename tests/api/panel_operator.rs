@@ -12,6 +12,7 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/models", None, 200),
         ("GET", "/transactions", None, 200),
         ("GET", "/ledger.csv", None, 200),
+        ("PATCH", "", Some(json!({"name": "renamed"})), 200),
         ("POST", "/deposits", Some(json!({"amount": "5"})), 201),
         ("GET", "/people", None, 200),
         (
@@ -105,6 +106,7 @@ fn every_call_of_an_accounts_pages_does_its_work_for_the_operator() {
     assert!(lines.iter().all(|it| it["actor"] == "operator"));
     let told = |action: &str| lines.iter().any(|it| it["action"] == action);
     for action in [
+        "account.change",
         "deposit.create",
         "person.invite",
         "person.change",

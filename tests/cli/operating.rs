@@ -63,6 +63,28 @@ fn accounts_and_deposits() {
 }
 
 #[test]
+fn an_account_is_renamed_switched_off_and_on() {
+    let service = Service::start();
+    let made = service.ask(&["key", "add", "ci"]);
+    let key = fact(&made, "api key").to_owned();
+    let renamed = service.ask(&["account", "rename", "default", "studio north"]);
+    assert_eq!(fact(&renamed, "name"), "studio north");
+    let off = service.json(&["account", "deactivate", "studio north"]);
+    assert_eq!(off["active"], false);
+    assert!(balance(&service, &key).is_none());
+    let listed = service.ask(&["account", "list"]);
+    let line = listed.lines().find(|line| line.contains("studio north"));
+    let line = line.unwrap_or_else(|| panic!("{listed}"));
+    assert_eq!(line.split_whitespace().nth(2), Some("no"), "{listed}");
+    let on = service.ask(&["account", "activate", "studio north"]);
+    assert_eq!(fact(&on, "active"), "yes");
+    assert!(balance(&service, &key).is_some());
+    let said = run(service.command(&["account", "rename", "default", "x"]), b"").bad();
+    assert!(said.contains("there is no account default"), "{said}");
+    service.stop();
+}
+
+#[test]
 fn a_key_from_its_making_to_its_end() {
     let service = Service::start();
     let made = service.ask(&[

@@ -92,6 +92,25 @@ fn calls_are_counted_by_route_method_and_status() {
 }
 
 #[test]
+fn calls_that_are_refused_before_their_handlers_are_counted_under_their_routes() {
+    let server = Server::start();
+    // Without the header that the panel's own pages send.
+    server
+        .post("/panel/api/session/operator")
+        .refused(403, "forbidden");
+    server
+        .call("DELETE", "/panel/api/accounts/nobody/keys/none")
+        .refused(403, "forbidden");
+    let figures = server.figures();
+    let refused = |route, method| calls(&figures, route, method, "403");
+    assert_eq!(refused("/panel/api/session/operator", "POST"), 1.0);
+    let key = "/panel/api/accounts/{account_id}/keys/{key_id}";
+    assert_eq!(refused(key, "DELETE"), 1.0);
+    let without = [("route", "none"), ("method", "POST"), ("status", "403")];
+    assert_eq!(figures.get("tintype_http_requests_total", &without), None);
+}
+
+#[test]
 fn a_caller_who_leaves_is_counted_as_such() {
     let server = Server::start();
     let ada = server.customer("10");

@@ -375,6 +375,7 @@ pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
         name: "a".into(),
         books: Books::default().deposit(balance).unwrap(),
         created_at: Timestamp::from_millis(BEGIN),
+        active: true,
     };
     let opening = LedgerEntry {
         id: TransactionId(Uuid::from_u128(1)),

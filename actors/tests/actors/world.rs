@@ -211,6 +211,7 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
             name: "an account".into(),
             books: Books::default().deposit(balance).expect("a deposit"),
             created_at: Timestamp::from_millis(0),
+            active: true,
         };
         let writes = store.open_account(&account, Some(&opening));
         commit_and_wait(&*engine, writes).expect("an account");

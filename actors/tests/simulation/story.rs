@@ -193,6 +193,7 @@ fn begin(world: &World) -> (Plan, Image) {
             name: format!("account {number}"),
             books,
             created_at: Timestamp::from_millis(BEGIN),
+            active: true,
         };
         let mut writes = store.open_account(&account, Some(&line));
         // From here on every ended job is counted, and every audit demands it.

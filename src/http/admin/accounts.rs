@@ -1,10 +1,10 @@
-//! Accounts, deposits and ledgers.
+//! Accounts: opened, listed, changed; and their ledgers.
 
 use super::ledger;
 use crate::http::auth::Operator;
 use crate::http::author::{Author, Subject, told};
 use crate::http::body;
-use crate::http::change::{Change, Turn};
+use crate::http::change::{Change, Turn, apart};
 use crate::http::failures;
 use crate::http::idempotency;
 use crate::http::openapi::kinds;
@@ -16,29 +16,28 @@ use crate::http::wire::ledger::EntryView;
 use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tintype_actors::account::DepositMoney;
-use tintype_storage::domain::account::Account;
-use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_actors::account::ChangeAccount;
+use tintype_actors::accounts::AccountHandle;
+use tintype_storage::domain::account::{Account, AccountChange};
+use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, TransactionId};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::store::{Deposit, IdempotencyRecord, IdempotencyUse, IdempotentCall, SERVICE};
+use tintype_storage::store::{
+    AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall, SERVICE,
+};
 use tokio::sync::oneshot;
 
 /// Of a name for people.
 pub const MAX_NAME_CHARS: usize = 200;
-/// Of the operator's words to a deposit.
-pub const MAX_REFERENCE_CHARS: usize = 500;
 /// The fields of a new account.
 pub const OPENING: &[&str] = &["name", "balance"];
-/// The fields of a deposit.
-pub const DEPOSIT: &[&str] = &["amount", "reference"];
+/// What can be changed of one.
+pub const CHANGE: &[&str] = &["name", "active"];
 
 /// An account on the wire.
 #[derive(Serialize, JsonSchema)]
@@ -61,6 +60,10 @@ pub struct AccountView {
     /// When it was opened.
     #[schemars(with = "kinds::Moment")]
     created_at: String,
+    /// Only of an account that is switched off: `false`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "kinds::Off")]
+    active: Option<bool>,
 }
 
 impl From<Account> for AccountView {
@@ -71,6 +74,7 @@ impl From<Account> for AccountView {
             reserved: account.books.reserved.to_string(),
             available: account.books.available().to_string(),
             created_at: account.created_at.to_string(),
+            active: (!account.active).then_some(false),
             name: account.name,
         }
     }
@@ -132,9 +136,10 @@ pub async fn open(
 }
 
 /// Says that nothing was done anew: the answer is that of the first call with this idempotency key.
-const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
+pub(super) const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 
-fn read_once(fields: &mut Fields<'_>, request: &HttpRequest) -> Option<String> {
+/// The idempotency key of a call.
+pub(super) fn read_once(fields: &mut Fields<'_>, request: &HttpRequest) -> Option<String> {
     idempotency::key(request.headers()).unwrap_or_else(|fault| {
         fields.fault(fault.field, fault.message);
         None
@@ -184,6 +189,7 @@ pub async fn create(
         name: opening.name,
         books: opening.books,
         created_at: now,
+        active: true,
     };
     let entry = (!balance.is_zero()).then(|| LedgerEntry {
         id: TransactionId(ids.next(now)),
@@ -236,8 +242,18 @@ pub async fn show(
     Ok(HttpResponse::Ok().json(AccountView::from(find(&state, &path)?)))
 }
 
-/// `POST /accounts/{account_id}/deposits`
-pub async fn deposit(
+/// What an idempotency key of the operator's is bound to.
+pub(super) fn fingerprint(parts: [&str; 2]) -> Fingerprint {
+    let [first, second] = parts;
+    let digest = Sha256::new()
+        .chain_update(first)
+        .chain_update([0])
+        .chain_update(second);
+    Fingerprint(digest.finalize().into())
+}
+
+/// `PATCH /accounts/{account_id}`: another name, or switched off or on.
+pub async fn change(
     operator: Operator,
     path: web::Path<String>,
     request: HttpRequest,
@@ -247,94 +263,49 @@ pub async fn deposit(
     let account = find(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
     let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
-    let amount = fields.required_string("amount");
-    let amount = amount.and_then(|text| fields.checked("amount", text.parse::<Amount>()));
-    if amount.is_some_and(Amount::is_zero) {
-        fields.fault("amount", "must not be zero");
-    }
-    let reference = fields.optional_string("reference");
-    if reference
-        .as_ref()
-        .is_some_and(|text| text.chars().count() > MAX_REFERENCE_CHARS)
-    {
-        fields.fault(
-            "reference",
-            format!("must have at most {MAX_REFERENCE_CHARS} characters"),
-        );
-    }
-    let name = read_once(&mut fields, &request);
-    fields.finish(DEPOSIT).map_err(Problem::validation)?;
-    let amount = amount.ok_or_else(|| Problem::field("amount", "is required"))?;
-    let idempotency = name.map(|name| IdempotencyUse {
-        name,
-        fingerprint: fingerprint([
-            &amount.to_string(),
-            reference.as_deref().unwrap_or_default(),
-        ]),
-    });
-    let handle = state
-        .system
-        .accounts()
-        .get(account.id)?
-        .ok_or_else(failures::busy)?;
-    let (reply, answer) = oneshot::channel();
+    let name = fields.optional_string("name");
+    let change = AccountChange {
+        name: read_name(&mut fields, name),
+        active: fields.optional_bool("active"),
+    };
+    fields.finish(CHANGE).map_err(Problem::validation)?;
+    let actor = actor(&state, account.id)?;
     let subject = Subject {
         account: Some(account.id),
-        id: None,
+        id: Some(account.id.0),
     };
-    let line = operator.author.line(&state, Action::DepositCreate, subject);
-    // Only what is done now has its line written.
-    let is_new = Arc::new(AtomicBool::new(false));
-    let noted = Arc::clone(&is_new);
-    let note = move |entry: &LedgerEntry| {
-        noted.store(true, Ordering::Relaxed);
-        deposited(line, entry)
+    let line = operator.author.line(&state, Action::AccountChange, subject);
+    let note = |changed: &AccountChanged| {
+        let (before, after) = (facts(&changed.before), facts(&changed.after));
+        told(line, Some(before), Some(after))
     };
-    let command = DepositMoney {
+    let (reply, answer) = oneshot::channel();
+    let command = ChangeAccount {
+        change,
         note: Some(Box::new(note)),
-        deposit: Deposit {
-            amount,
-            reference,
-            idempotency,
-        },
         reply,
     };
-    handle
-        .address
-        .try_send(command)
-        .map_err(|_| failures::busy())?;
-    let entry = answer.await.map_err(|_| failures::busy())??;
-    let mut answer = HttpResponse::Created();
-    if !is_new.load(Ordering::Relaxed) {
-        answer.insert_header(REPLAYED);
-    }
-    Ok(answer.json(EntryView::from(entry)))
-}
-
-/// What the audit log says of a deposit: the balance before and after, and the ledger's new line.
-fn deposited(line: AuditEntry, entry: &LedgerEntry) -> AuditEntry {
-    let line = AuditEntry {
-        subject: Some(entry.id.0),
-        ..line
-    };
-    let before = entry.balance_after.minus(entry.amount).ok();
-    let before = before.map(|it| json!({"balance": it.to_string()}));
-    let after = json!({
-        "balance": entry.balance_after.to_string(),
-        "kind": entry.kind.word(),
-        "amount": entry.amount.to_string(),
-        "reference": entry.reference,
+    let ring = Arc::clone(&state.key_ring);
+    // Apart, so that the keys of an account that is switched off are refused also when whoever did it has left.
+    let changed = apart(async move {
+        let sent = actor.address.try_send(command);
+        sent.map_err(|_| failures::busy())?;
+        let account = answer.await.map_err(|_| failures::busy())??;
+        ring.forget_account(account.id);
+        Ok(account)
     });
-    told(line, before, Some(after))
+    Ok(HttpResponse::Ok().json(AccountView::from(changed.await?)))
 }
 
-fn fingerprint(parts: [&str; 2]) -> Fingerprint {
-    let [first, second] = parts;
-    let digest = Sha256::new()
-        .chain_update(first)
-        .chain_update([0])
-        .chain_update(second);
-    Fingerprint(digest.finalize().into())
+/// Who decides for an account.
+pub(super) fn actor(state: &AppState, account: AccountId) -> Result<AccountHandle, Problem> {
+    let actor = state.system.accounts().get(account)?;
+    actor.ok_or_else(failures::busy)
+}
+
+/// What the audit log says of an account that is changed.
+fn facts(account: &Account) -> Value {
+    json!({"name": account.name, "active": account.active})
 }
 
 /// `GET /accounts/{account_id}/transactions`

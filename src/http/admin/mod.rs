@@ -3,6 +3,7 @@
 pub(crate) mod accounts;
 pub(crate) mod audit;
 pub(crate) mod deliveries;
+pub(crate) mod deposits;
 pub(crate) mod export;
 pub(crate) mod jobs;
 pub(crate) mod key_body;
@@ -31,8 +32,10 @@ pub fn surface() -> Surface {
         at("/accounts")
             .get(accounts::list, of_accounts::list)
             .post(accounts::open, of_accounts::open),
-        at("/accounts/{account_id}").get(accounts::show, of_accounts::show),
-        at("/accounts/{account_id}/deposits").post(accounts::deposit, of_accounts::deposit),
+        at("/accounts/{account_id}")
+            .get(accounts::show, of_accounts::show)
+            .patch(accounts::change, of_accounts::change),
+        at("/accounts/{account_id}/deposits").post(deposits::create, of_accounts::deposit),
         at("/accounts/{account_id}/transactions")
             .get(accounts::transactions, of_accounts::transactions),
         at("/accounts/{account_id}/keys")

@@ -1,9 +1,8 @@
 //! The operator's calls on accounts and their money.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
-use crate::http::admin::accounts::{
-    AccountView, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING,
-};
+use crate::http::admin::accounts::{AccountView, CHANGE, MAX_NAME_CHARS, OPENING};
+use crate::http::admin::deposits::{FIELDS as DEPOSIT, MAX_REFERENCE_CHARS};
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::kinds::{amount, or_null, words};
 use crate::http::openapi::{Answer, Header, Operation, Sketch};
@@ -107,6 +106,38 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
             example(),
         ))
         .refuses([Code::NotFound])
+}
+
+/// `PATCH /accounts/{account_id}`
+pub fn change(sketch: &mut Sketch<'_>) -> Operation {
+    let body = object(CHANGE, &[], |field| match field {
+        "name" => or_null(name()),
+        "active" => {
+            json!({"type": ["boolean", "null"], "description": "Switched on? While it is not, its keys are refused like inactive ones, and its people can look and change nothing. Jobs that were accepted before go on to their end."})
+        }
+        _ => Value::Null,
+    });
+    Operation::new(
+        "changeAccount",
+        "Accounts",
+        "Rename an account, or switch it off or on",
+    )
+    .text("What is not sent, or `null`, stays as it is.")
+    .path_id("account_id", ID)
+    .body(
+        body,
+        &[
+            ("Another name", json!({"name": "studio north"})),
+            ("Switched off", json!({"active": false})),
+        ],
+    )
+    .answer(Answer::json(
+        200,
+        "The account.",
+        sketch.schema::<AccountView>(),
+        example(),
+    ))
+    .refuses([Code::NotFound])
 }
 
 /// `POST /accounts/{account_id}/deposits`

@@ -41,6 +41,8 @@ kinds!(
     Money => json!({"type": "string", "pattern": MONEY, "examples": ["12.00"]}),
     /// A whole number from 0 on.
     Count => json!({"type": "integer", "minimum": 0}),
+    /// What is switched off.
+    Off => json!({"type": "boolean", "const": false}),
     /// A status of HTTP.
     StatusCode => json!({"type": "integer", "minimum": 100, "maximum": 999}),
     /// An absolute URL.

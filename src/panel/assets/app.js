@@ -81,6 +81,13 @@ async function show() {
       remember({ id, name: found.name });
       location.hash = hash;
     }),
+    /** The frame has the name of the account that is looked at, and is drawn anew where it is that one. Says whether it is. */
+    renamed: ({ account_id: id, name }) => {
+      if (id !== account?.id) return false;
+      remember({ id, name });
+      show();
+      return true;
+    },
     choose: (chosen) => { remember(chosen); location.hash = "#/overview"; },
   };
   leave = () => { stop.abort(); leave = () => {}; };

@@ -10,7 +10,7 @@ const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["
   ["job", "Jobs"], ["person", "People"], ["session", "Signing in and out"], ["pause", "Pausing"]];
 
 const WORDS = {
-  "account.create": "Account opened", "deposit.create": "Money booked",
+  "account.create": "Account opened", "account.change": "Account changed", "deposit.create": "Money booked",
   "key.create": "Key made", "key.change": "Key changed", "key.rotate": "Key rotated", "key.delete": "Key deleted",
   "webhook.create": "Webhook registered", "webhook.change": "Webhook changed", "webhook.rotate_secret": "New webhook secret", "webhook.delete": "Webhook deleted", "webhook.test": "Test delivery sent",
   "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.create": "Picture asked for", "job.cancel": "Job canceled",

@@ -23,6 +23,7 @@ function notices(view) {
   const { paused, money: funds, webhooks } = view;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
   return [
+    view.active ? null : notice("warn", "This account is switched off. Its keys are refused, and nothing new is made for it; jobs that were accepted before go on to their end."),
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503; queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503; queued jobs wait.`) : null,
     funds.low ? notice("warn", `The balance is low: ${money(funds.available)} is enough for fewer than ten of the dearest pictures.`) : null,

@@ -5,6 +5,11 @@ use super::ledger::Books;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
+/// What an account is that nobody has switched off; also one of an export from before that could be done.
+const fn switched_on() -> bool {
+    true
+}
+
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
@@ -16,4 +21,27 @@ pub struct Account {
     pub books: Books,
     /// When it was opened.
     pub created_at: Timestamp,
+    /// Switched on? The keys of one that is not open no door.
+    #[serde(default = "switched_on")]
+    pub active: bool,
+}
+
+/// What is to be changed of an account; `None` stays as it is.
+#[derive(Clone, Debug, Default)]
+pub struct AccountChange {
+    /// Another name.
+    pub name: Option<String>,
+    /// Switched on or off.
+    pub active: Option<bool>,
+}
+
+impl AccountChange {
+    /// The account as it will be.
+    pub fn apply(self, account: Account) -> Account {
+        Account {
+            name: self.name.unwrap_or(account.name),
+            active: self.active.unwrap_or(account.active),
+            ..account
+        }
+    }
 }

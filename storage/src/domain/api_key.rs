@@ -74,14 +74,20 @@ pub enum KeyRefusal {
     /// Switched off.
     #[error("the API key is inactive")]
     Inactive,
+    /// Of an account that is switched off.
+    #[error("the account of the API key is inactive")]
+    AccountInactive,
     /// Past its end.
     #[error("the API key has expired")]
     Expired,
 }
 
 impl ApiKey {
-    /// May this key be used at `now`?
-    pub fn admit(&self, now: Timestamp) -> Result<(), KeyRefusal> {
+    /// May this key be used at `now`, its account being switched on or off?
+    pub fn admit(&self, account_is_active: bool, now: Timestamp) -> Result<(), KeyRefusal> {
+        if !account_is_active {
+            return Err(KeyRefusal::AccountInactive);
+        }
         if !self.active {
             return Err(KeyRefusal::Inactive);
         }
@@ -237,8 +243,11 @@ mod tests {
             retired: Vec::new(),
             created_at: Timestamp::from_millis(0),
         };
-        assert_eq!(key.admit(Timestamp::from_millis(999)), Ok(()));
-        assert_eq!(key.admit(end), Err(KeyRefusal::Expired));
+        let before = Timestamp::from_millis(999);
+        assert_eq!(key.admit(true, before), Ok(()));
+        assert_eq!(key.admit(true, end), Err(KeyRefusal::Expired));
+        let of_account_off = key.admit(false, before);
+        assert_eq!(of_account_off, Err(KeyRefusal::AccountInactive));
         assert!(key.allows(Tier::Fast) && !key.allows(Tier::Pro));
         let from = |text: &str| key.admits_from(text.parse().unwrap());
         assert!(from("10.1.2.3/32") && from("::1/128"));

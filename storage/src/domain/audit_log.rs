@@ -89,6 +89,8 @@ words!(
         SessionEndAll = "session.end_all",
         /// A picture was asked for in the panel, at the account's cost.
         JobCreate = "job.create",
+        /// An account was given another name, or switched off or on.
+        AccountChange = "account.change",
     }
 );
 

@@ -3,17 +3,19 @@
 //! Whoever owns an [`AccountBook`] decides alone for that account, and decides the next batch only when the commit of the
 //! last one is on the disk: so the store always shows what the book builds on.
 
+mod once;
+
 use super::commands::{
-    AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
+    AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
 };
 use super::{
     IdempotencyRecord, IdempotentCall, Store, StoreError, TallyPlace, Writes, decode, encode, keys,
 };
-use crate::domain::account::Account;
+use crate::domain::account::{Account, AccountChange};
 use crate::domain::amount::Amount;
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
-use crate::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, transition};
 use crate::domain::ledger::{EntryKind, LedgerEntry};
 use crate::domain::spending::KeySpending;
@@ -22,7 +24,6 @@ use crate::domain::time::Timestamp;
 use crate::domain::webhook;
 use crate::engine::{Key, Value};
 use std::collections::HashMap;
-use uuid::Uuid;
 
 /// Bytes after which a batch is full: enough for a few hundred jobs, and little beside what an engine takes at once.
 const MAX_BYTES: usize = 256 * 1024;
@@ -112,7 +113,7 @@ impl AccountBook {
             jobs: HashMap::new(),
             entries: HashMap::new(),
             used: HashMap::new(),
-            books_changed: false,
+            account_changed: false,
             deliveries: Vec::new(),
         }
     }
@@ -143,14 +144,14 @@ pub struct Batch<'a> {
     entries: HashMap<TransactionId, LedgerEntry>,
     /// Idempotency keys that this batch has used.
     used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
-    books_changed: bool,
+    account_changed: bool,
     deliveries: Vec<Delivery>,
 }
 
 impl Batch<'_> {
-    /// Whose decisions these are.
-    pub fn account(&self) -> AccountId {
-        self.book.account.id
+    /// Whose decisions these are, as the account will be with them.
+    pub fn account(&self) -> &Account {
+        &self.book.account
     }
 
     fn put(&mut self, key: Key, value: Option<Value>) {
@@ -203,7 +204,7 @@ impl Batch<'_> {
             state: JobState::Queued,
         };
         self.book.account.books = books;
-        self.books_changed = true;
+        self.account_changed = true;
         self.book.count_live(&job);
         self.put(keys::live_job(job.account, id), Some(encode(&job)));
         self.remember(IdempotentCall::Generation, new.idempotency, id.0, now);
@@ -214,62 +215,11 @@ impl Batch<'_> {
         })
     }
 
-    /// What the first use of the key made; `Some(None)` when that was another request.
-    fn first_use(
-        &mut self,
-        call: IdempotentCall,
-        used: Option<&IdempotencyUse>,
-        now: Timestamp,
-    ) -> Result<Option<Option<Uuid>>, StoreError> {
-        let Some(used) = used else { return Ok(None) };
-        let account = self.book.account.id;
-        let in_batch = (call, used.name.clone());
-        let first = match self.used.get(&in_batch) {
-            Some(record) => Some(record.clone()),
-            None => self.store.last_use(call, account, &used.name, now)?,
-        };
-        let Some(first) = first else { return Ok(None) };
-        if call == IdempotentCall::Generation {
-            let job = self.known_job(JobId(first.made))?;
-            if job.is_some_and(|job| job.came_to_nothing()) {
-                // Left there, it would hide the next use, should that end earlier: after a clock set back.
-                let key = keys::idempotency_use(call, account, &used.name, first.expires_at);
-                self.put(key, None);
-                self.used.remove(&in_batch);
-                return Ok(None);
-            }
-        }
-        Ok(Some(
-            (first.fingerprint == used.fingerprint).then_some(first.made),
-        ))
-    }
-
     fn known_job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
         match self.jobs.get(&id) {
             Some(job) => Ok(Some(job.clone())),
             None => self.store.job(self.book.account.id, id),
         }
-    }
-
-    fn remember(
-        &mut self,
-        call: IdempotentCall,
-        used: Option<IdempotencyUse>,
-        made: Uuid,
-        now: Timestamp,
-    ) {
-        let Some(used) = used else { return };
-        let expires_at = now.plus(self.limits.idempotency_retention);
-        let record = IdempotencyRecord {
-            made,
-            fingerprint: used.fingerprint,
-            expires_at,
-        };
-        let account = self.book.account.id;
-        for (key, value) in self.store.remember_use(call, account, &used.name, &record) {
-            self.put(key, value);
-        }
-        self.used.insert((call, used.name), record);
     }
 
     fn check_key_limits(&mut self, new: &NewJob, now: Timestamp) -> Result<(), AcceptError> {
@@ -390,7 +340,7 @@ impl Batch<'_> {
     /// Moves a job from the live ones to the ended ones.
     fn end(&mut self, job: &Job, (place, tally): (TallyPlace, Tally)) {
         self.put(keys::tally(place), Some(encode(&tally)));
-        self.books_changed = true;
+        self.account_changed = true;
         self.book.live_jobs = self.book.live_jobs.saturating_sub(1);
         let held = &mut self.book.keys.entry(job.key).or_default().held;
         *held = held.minus(job.price).unwrap_or(Amount::ZERO);
@@ -446,11 +396,23 @@ impl Batch<'_> {
             reference: deposit.reference,
             created_at: now,
         };
-        self.books_changed = true;
+        self.account_changed = true;
         self.add_entry(entry.clone());
         self.entries.insert(id, entry.clone());
         self.remember(IdempotentCall::Deposit, deposit.idempotency, id.0, now);
         Ok(entry)
+    }
+
+    /// Changes what the account is called, or whether it is switched on. `None` where it is so already.
+    pub fn change(&mut self, change: AccountChange) -> Option<AccountChanged> {
+        let before = self.book.account.clone();
+        let after = change.apply(before.clone());
+        if after == before {
+            return None;
+        }
+        self.book.account = after.clone();
+        self.account_changed = true;
+        Some(AccountChanged { before, after })
     }
 
     /// Adds a line of the audit log, for what this batch has decided.
@@ -471,7 +433,7 @@ impl Batch<'_> {
         if let Some(fault) = self.book.account.books.fault() {
             return Err(self.broken(fault));
         }
-        if self.books_changed {
+        if self.account_changed {
             self.put(
                 keys::account(self.book.account.id),
                 Some(encode(&self.book.account)),

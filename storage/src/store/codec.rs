@@ -2,8 +2,9 @@
 
 use super::StoreError;
 use super::deliveries::DueDelivery;
-use super::earlier::{ApiKeyV1, AttemptV1, DueDeliveryV1, PauseV1};
+use super::earlier::{AccountV1, ApiKeyV1, AttemptV1, DueDeliveryV1, PauseV1};
 use super::job_v1::JobV1;
+use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
 use crate::domain::delivery::Attempt;
@@ -35,7 +36,6 @@ macro_rules! record {
 }
 
 record!(
-    crate::domain::account::Account = "account",
     crate::domain::amount::Amount = "amount",
     crate::domain::audit_log::AuditEntry = "audit entry",
     crate::domain::api_key::KeyHash = "key hash",
@@ -61,6 +61,16 @@ impl Record for Job {
 
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
         (version == 1).then(|| upgraded::<JobV1, _>(bytes))
+    }
+}
+
+impl Record for Account {
+    const NAME: &'static str = "account";
+    /// Version 2 can be switched off.
+    const VERSION: u8 = 2;
+
+    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
+        (version == 1).then(|| upgraded::<AccountV1, _>(bytes))
     }
 }
 

@@ -1,6 +1,7 @@
 //! What an account's book is asked for, and how it answers.
 
 use super::StoreError;
+use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use crate::domain::ids::{JobId, KeyId};
@@ -101,6 +102,15 @@ pub enum EventError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// An account that was changed.
+#[derive(Clone, Debug)]
+pub struct AccountChanged {
+    /// As it was.
+    pub before: Account,
+    /// As it is.
+    pub after: Account,
 }
 
 /// Money to be added, or taken back when negative.

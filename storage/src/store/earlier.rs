@@ -1,16 +1,39 @@
-//! The first shapes of records that have changed since: an API key, the switches, an entry of
+//! The first shapes of records that have changed since: an account, an API key, the switches, an entry of
 //! the due index, an attempt.
 
 use super::deliveries::DueDelivery;
+use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, RateLimit};
 use crate::domain::delivery::Attempt;
 use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::ledger::Books;
 use crate::domain::pause::{Pause, PauseReasons};
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
 use serde::Deserialize;
+
+/// An account as version 1 wrote it: one that could not be switched off.
+#[derive(Deserialize)]
+pub struct AccountV1 {
+    id: AccountId,
+    name: String,
+    books: Books,
+    created_at: Timestamp,
+}
+
+impl From<AccountV1> for Account {
+    fn from(account: AccountV1) -> Self {
+        Self {
+            id: account.id,
+            name: account.name,
+            books: account.books,
+            created_at: account.created_at,
+            active: true,
+        }
+    }
+}
 
 /// An API key as version 1 wrote it: one limit, for its whole life, and one text.
 #[derive(Deserialize)]

@@ -22,7 +22,8 @@ mod webhooks;
 pub use book::{AccountBook, Batch};
 pub use codec::{Record, decode, encode};
 pub use commands::{
-    AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob,
+    AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, IdempotencyUse,
+    Limits, NewJob,
 };
 pub use deliveries::{DueDelivery, Forgotten};
 pub use forms::Form;

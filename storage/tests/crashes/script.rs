@@ -103,6 +103,7 @@ fn opening(store: &Store) -> Writes {
         name: "an account".into(),
         books: Books::default().deposit(balance).expect("a deposit"),
         created_at: at(0),
+        active: true,
     };
     store.open_account(&account, Some(&line))
 }

@@ -156,17 +156,20 @@ pub fn jobs() -> impl Strategy<Value = Job> {
 
 pub fn accounts() -> impl Strategy<Value = Account> {
     let books = (amounts(), amounts(), amounts(), amounts());
-    (ids(), words(), books, moments()).prop_map(|(id, name, books, created_at)| Account {
-        id: AccountId(id),
-        name,
-        books: Books {
-            balance: books.0,
-            reserved: books.1,
-            deposited: books.2,
-            charged: books.3,
+    (ids(), words(), books, moments(), any::<bool>()).prop_map(
+        |(id, name, books, created_at, active)| Account {
+            id: AccountId(id),
+            name,
+            books: Books {
+                balance: books.0,
+                reserved: books.1,
+                deposited: books.2,
+                charged: books.3,
+            },
+            created_at,
+            active,
         },
-        created_at,
-    })
+    )
 }
 
 pub fn api_keys() -> impl Strategy<Value = ApiKey> {

@@ -219,6 +219,16 @@ const KEY_OF_VERSION_1: &str = "011000000000000000000000000000000033100000000000
 const PAUSE_OF_VERSION_1: &str = "0100010001";
 const SPENT_OF_VERSION_1: &str = "01feffffe9bbf1d6c9ebd801";
 
+/// [`some_account`] as version 1 wrote it.
+const ACCOUNT_OF_VERSION_1: &str =
+    "0110000000000000000000000000000000220461636d65c0f0f50bb0e10480b48913c0c3930782f8b2e5bd68";
+
+#[test]
+fn accounts_of_version_1_are_read_as_switched_on() {
+    let account = decode::<Account>(&bytes_of(ACCOUNT_OF_VERSION_1));
+    assert_eq!(account.expect("reads back"), some_account());
+}
+
 #[test]
 fn keys_switches_and_sums_of_version_1_are_read_as_ever() {
     let plain = ApiKey {
@@ -243,6 +253,21 @@ fn bytes_of(text: &str) -> Vec<u8> {
     digits
         .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).unwrap(), 16).unwrap())
         .collect()
+}
+
+fn some_account() -> Account {
+    Account {
+        id: AccountId(uuid(0x22)),
+        name: "acme".into(),
+        books: Books {
+            balance: amount("12.5"),
+            reserved: amount("0.039"),
+            deposited: amount("20"),
+            charged: amount("7.5"),
+        },
+        created_at: at(1_795_000_000_001),
+        active: true,
+    }
 }
 
 fn some_key() -> ApiKey {
@@ -277,17 +302,6 @@ fn some_key() -> ApiKey {
 #[test]
 fn records_are_written_as_ever() {
     let jobs = some_jobs(FailureKind::Refused);
-    let account = Account {
-        id: AccountId(uuid(0x22)),
-        name: "acme".into(),
-        books: Books {
-            balance: amount("12.5"),
-            reserved: amount("0.039"),
-            deposited: amount("20"),
-            charged: amount("7.5"),
-        },
-        created_at: at(1_795_000_000_001),
-    };
     let entry = |kind| LedgerEntry {
         id: TransactionId(uuid(0x44)),
         kind,
@@ -324,7 +338,7 @@ fn records_are_written_as_ever() {
         address: Some("::1".into()),
     };
     let mut written: Vec<String> = jobs.iter().map(hex).collect();
-    written.extend([hex(&account), hex(&some_key())]);
+    written.extend([hex(&some_account()), hex(&some_key())]);
     written.extend(KINDS.iter().map(|kind| hex(&entry(*kind))));
     written.extend([hex(&used), hex(&pause), hex(&KeyHash([0xcd; 32]))]);
     written.extend([

@@ -5,6 +5,7 @@ use crate::support::{Random, Till, amount, at, begin, fail, finish, named, new_j
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 use proptest::test_runner::TestRunner;
+use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::io::BufReader;
 use std::sync::Arc;
@@ -391,6 +392,29 @@ fn lines_that_are_repeated_moved_left_out_or_made_up_are_refused_by_their_number
         let said = refusal(text);
         assert!(said.starts_with(expected), "case {index}: {said}");
     }
+}
+
+#[test]
+fn accounts_of_an_export_from_before_they_could_be_switched_off_are_switched_on() {
+    let engine = rich();
+    let text = String::from_utf8(exported(&engine)).expect("text");
+    let (records, _) = text.trim_end().rsplit_once('\n').expect("the end");
+    let earlier = records
+        .lines()
+        .map(|line| match line.contains("\"kind\":\"account\",") {
+            true => format!("{}\n", line.replace(",\"active\":true", "")),
+            false => format!("{line}\n"),
+        });
+    let earlier: String = earlier.collect();
+    let digest: String = Sha256::digest(earlier.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    let count = earlier.lines().count() - 1;
+    let whole = format!("{earlier}{{\"records\":{count},\"sha256\":\"{digest}\"}}\n");
+    assert!(whole.len() < text.len());
+    let copy = imported(whole.as_bytes()).expect("imported");
+    assert_eq!(all(&copy), all(&engine));
 }
 
 #[test]

@@ -62,6 +62,7 @@ fn store(jobs: u64) -> Store {
             name: "a".into(),
             books: Books::default(),
             created_at: at(0),
+            active: true,
         };
         commit_and_wait(engine.as_ref(), store.open_account(&opened, None)).unwrap();
     }

@@ -20,6 +20,7 @@ fn store() -> Store {
         name: "a".into(),
         books: Books::default(),
         created_at: at(0),
+        active: true,
     };
     write(&store, store.open_account(&account, None));
     store

@@ -162,6 +162,7 @@ impl Till {
             name: "a".into(),
             books: Books::default().deposit(balance).expect("opening"),
             created_at: at(0),
+            active: true,
         };
         let opening = LedgerEntry {
             id: TransactionId(uuid(1)),

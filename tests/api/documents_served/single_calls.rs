@@ -171,6 +171,9 @@ pub fn operations(tour: &mut Tour<'_>) {
     tour.gives(open("one"), "201");
     tour.gives(open("another"), "idempotency_key_reused");
 
+    let rename = server.admin("PATCH", &format!("/accounts/{account}"));
+    tour.gives(rename.json(&json!({"name": "studio north"})), "200");
+
     let key = server.another_key(&account, json!({})).key_id;
     for _ in 0..8 {
         tour.gives(server.admin("POST", &format!("/keys/{key}/rotate")), "200");
