@@ -32,7 +32,7 @@ fn listed(place: &Place, manifest: &Value) -> BTreeSet<String> {
         .join(id)
         .join("pictures.jsonl");
     let list = fs::read_to_string(list).expect("a list");
-    let lines = list.lines().map(|line| serde_json::from_str::<Value>(line));
+    let lines = list.lines().map(serde_json::from_str::<Value>);
     lines
         .map(|line| {
             line.expect("JSON")["key"]

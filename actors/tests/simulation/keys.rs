@@ -80,7 +80,7 @@ pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, SpendLimits)> {
     let now = Timestamp::from_millis(now);
     let found = process.store.key_opened_by(&KeyHash(text), now);
     let found = found.ok().flatten().map(|(key, _)| key);
-    let found = found.filter(|key| key.admit(now).is_ok());
+    let found = found.filter(|key| key.admit(true, now).is_ok());
     let as_found = found.as_ref().map(|it| (it.id, it.spend_limits()));
     let as_expected = expected.map(|(id, limits)| {
         let spend_limits = SpendLimits {
