@@ -9,9 +9,13 @@ mod deliveries;
 mod fill;
 mod peer;
 mod plan;
+mod plot;
+mod probe;
 mod receiver;
 mod report;
 mod scale;
+mod sizes;
+mod stock;
 mod waiting;
 
 fn main() -> anyhow::Result<()> {

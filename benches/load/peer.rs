@@ -1,7 +1,7 @@
 //! The servers under load, each in a process of its own: it prints what the client needs to know, then serves until its
 //! standard input closes.
 
-use crate::{fill, receiver};
+use crate::{fill, receiver, stock};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
@@ -32,8 +32,13 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
         [role, data_dir, accounts] if role == "tintype" => {
             tintype(data_dir.into(), accounts.parse()?)
         }
-        [role, data_dir, accounts, jobs] if role == "fill" => {
-            fill::run(Path::new(data_dir), accounts.parse()?, jobs.parse()?)
+        [role, data_dir, accounts, queued, finished] if role == "stock" => {
+            let stock = stock::Stock {
+                accounts: accounts.parse()?,
+                queued: queued.parse()?,
+                finished: finished.parse()?,
+            };
+            stock::run(Path::new(data_dir), stock)
         }
         [role] if role == "receiver" => receiver::run(),
         [
