@@ -62,23 +62,19 @@ fn content(engine: &SledEngine) -> BTreeMap<Key, Value> {
 fn a_snapshot_that_was_brought_forward_is_the_one_that_sled_makes_of_the_whole_log() {
     let directory = tempfile::tempdir().expect("directory");
     let mut model = BTreeMap::new();
-    let mut names = Vec::new();
     for life in 0..LIVES {
         let engine = open(directory.path());
-        names.extend(snapshot(directory.path()).map(|(name, _)| name));
+        let at_its_start = snapshot(directory.path());
         for number in life * COMMITS..(life + 1) * COMMITS {
             let writes = writes(number);
             model.extend(writes.clone());
             commit_and_wait(&engine, writes.into_iter().collect()).expect("commit");
         }
         drop(engine);
-        names.extend(snapshot(directory.path()).map(|(name, _)| name));
+        let at_its_end = snapshot(directory.path());
+        assert!(at_its_end.is_some(), "none was made in life {life}");
+        assert!(at_its_end != at_its_start, "none came later in life {life}");
     }
-    names.dedup();
-    assert!(
-        names.len() >= 2 * LIVES as usize - 1,
-        "each life but the first had one at its start, and all brought it forward: {names:?}"
-    );
     let (forward, whole) = (tempfile::tempdir(), tempfile::tempdir());
     let (forward, whole) = (forward.expect("directory"), whole.expect("directory"));
     copy(directory.path(), forward.path());
