@@ -1,8 +1,7 @@
-//! Fills a data directory with queued jobs or pending deliveries, through the same decisions and the same engine as the
-//! service, without HTTP.
+//! Fills a data directory with pending deliveries, through the same decisions and the same engine as the service, without HTTP.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype::webhooks::Vault;
@@ -21,9 +20,6 @@ use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
 use tintype_storage::store::{AccountBook, Limits, NewJob, Store};
-
-/// Jobs of one commit.
-const STEP: usize = 1_000;
 
 /// What [`deliveries`] writes.
 pub struct Deliveries {
@@ -51,10 +47,6 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
     )?);
     let store = Store::new(engine.clone());
     let vault = Vault::load_or_create(&wanted.data_dir, None)?;
-    let limits = Limits {
-        max_live_per_account: usize::MAX,
-        idempotency_retention: Duration::from_secs(86_400),
-    };
     for number in 0..wanted.receivers {
         let now = Timestamp::now();
         // One for each account: ids only rise, and each account's begin anew.
@@ -78,7 +70,7 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
         };
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
         let mut book = AccountBook::without_jobs(account);
-        let mut batch = book.batch(&store, limits);
+        let mut batch = book.batch(&store, limits());
         for turn in 0..wanted.count / wanted.receivers {
             let place = (turn * wanted.receivers + number) as u32;
             let due = wanted.first.plus(wanted.spacing * place);
@@ -94,7 +86,8 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn finish(job: JobId) -> JobEvent {
+/// The end of a job with a picture.
+pub fn finish(job: JobId) -> JobEvent {
     JobEvent::Finish {
         image: ResultImage {
             key: format!("results/{job}.png"),
@@ -105,23 +98,23 @@ fn finish(job: JobId) -> JobEvent {
     }
 }
 
-/// Writes `jobs` queued jobs, spread over `accounts`.
-pub fn run(data_dir: &Path, accounts: usize, jobs: usize) -> anyhow::Result<()> {
-    let engine = Arc::new(SledEngine::open(
-        &data_dir.join("store"),
-        SledOptions::new(Arc::new(|_| {})),
-    )?);
-    let store = Store::new(engine.clone());
-    let ids = IdSource::new(Timestamp::now());
-    for number in 0..accounts {
-        let account = open_account(&store, &ids, number)?;
-        fill_account(&store, account, &ids, jobs / accounts)?;
+/// Bounds that nothing here reaches.
+pub fn limits() -> Limits {
+    Limits {
+        max_live_per_account: usize::MAX,
+        idempotency_retention: Duration::from_secs(86_400),
     }
-    engine.close();
-    Ok(())
 }
 
 fn open_account(store: &Store, ids: &IdSource, number: usize) -> anyhow::Result<Account> {
+    let (account, entry) = opening(ids, number)?;
+    let writes = store.open_account(&account, Some(&entry));
+    commit_and_wait(store.engine().as_ref(), writes)?;
+    Ok(account)
+}
+
+/// An account with money, and the line of its ledger that says where that is from.
+pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, LedgerEntry)> {
     let balance: Amount = "100000000".parse()?;
     let now = Timestamp::now();
     let account = Account {
@@ -131,7 +124,7 @@ fn open_account(store: &Store, ids: &IdSource, number: usize) -> anyhow::Result<
         created_at: now,
         active: true,
     };
-    let opening = LedgerEntry {
+    let entry = LedgerEntry {
         id: TransactionId(ids.next(now)),
         kind: EntryKind::Deposit,
         amount: balance,
@@ -140,40 +133,11 @@ fn open_account(store: &Store, ids: &IdSource, number: usize) -> anyhow::Result<
         reference: None,
         created_at: now,
     };
-    commit_and_wait(
-        store.engine().as_ref(),
-        store.open_account(&account, Some(&opening)),
-    )?;
-    Ok(account)
+    Ok((account, entry))
 }
 
-fn fill_account(
-    store: &Store,
-    account: Account,
-    ids: &IdSource,
-    jobs: usize,
-) -> anyhow::Result<()> {
-    let limits = Limits {
-        max_live_per_account: usize::MAX,
-        idempotency_retention: Duration::from_secs(86_400),
-    };
-    let key = KeyId(ids.next(Timestamp::now()));
-    let mut book = AccountBook::without_jobs(account);
-    let mut left = jobs;
-    while left > 0 {
-        let mut batch = book.batch(store, limits);
-        for _ in 0..left.min(STEP) {
-            let now = Timestamp::now();
-            batch.accept(JobId(ids.next(now)), new_job(key)?, now)?;
-        }
-        left -= left.min(STEP);
-        let writes = batch.into_writes()?;
-        commit_and_wait(store.engine().as_ref(), writes)?;
-    }
-    Ok(())
-}
-
-fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
+/// What a caller with this key asks for.
+pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
     Ok(NewJob {
         key,
         spend_limits: SpendLimits::default(),

@@ -16,6 +16,8 @@ mod fill;
 mod lives;
 mod peer;
 mod plan;
+mod plot;
+mod probe;
 mod processor;
 mod reads;
 mod receipts;
@@ -23,6 +25,8 @@ mod receiver;
 mod report;
 mod scale;
 mod server;
+mod sizes;
+mod stock;
 mod waiting;
 mod wire;
 

@@ -2,7 +2,7 @@
 //! standard input closes.
 
 use crate::server::Generator as Kind;
-use crate::{fill, receiver};
+use crate::{fill, receiver, stock};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
@@ -48,8 +48,13 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
                 receiver: receiver.first().map(|it| it.parse()).transpose()?,
             })
         }
-        [role, data_dir, accounts, jobs] if role == "fill" => {
-            fill::run(Path::new(data_dir), accounts.parse()?, jobs.parse()?)
+        [role, data_dir, accounts, queued, finished] if role == "stock" => {
+            let stock = stock::Stock {
+                accounts: accounts.parse()?,
+                queued: queued.parse()?,
+                finished: finished.parse()?,
+            };
+            stock::run(Path::new(data_dir), stock)
         }
         [role] if role == "receiver" => receiver::run(),
         [

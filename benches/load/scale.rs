@@ -1,82 +1,213 @@
-//! What a million queued jobs cost: disk, memory, and the time until the service is ready again.
+//! How the service grows: memory, disk, the time until it is ready, a lookup and a creation, over the number of finished jobs, of
+//! queued ones, of accounts and of pending deliveries. One table, and a plot of each.
+//!
+//! `SCALE=0.01` takes a hundredth of each size.
 
-use crate::plan::Peer;
-use anyhow::Context as _;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use crate::plot::{Plot, Series};
+use crate::sizes::{self, Known, Point};
+use crate::stock::Stock;
+use crate::waiting;
+use std::path::{Path, PathBuf};
 
-const JOBS: usize = 1_000_000;
-const ACCOUNTS: usize = 100;
-/// Memory is read when it has not grown for this long: by then every job has its actor.
-const SETTLED: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The largest sizes; each sweep goes there by factors of ten.
+const FINISHED: usize = 10_000_000;
+const QUEUED: usize = 1_000_000;
+const ACCOUNTS: usize = 100_000;
+const DELIVERIES: usize = 100_000;
+const LISTENERS: usize = 10_000;
+/// Accounts where these are not what is looked at, and receivers of deliveries.
+const FEW: usize = 100;
+/// Jobs to look up where these are not what is looked at.
+const SOME_JOBS: usize = 1_000;
+const PLOTS: &str = "docs/plots";
 
-/// Prints one line for each of the sizes.
-pub fn run() -> anyhow::Result<()> {
-    println!("\n| Queued jobs | disk MB | ready after s | resident MB |");
-    println!("|---|---|---|---|");
-    for jobs in [JOBS / 10, JOBS] {
-        let directory = tempfile::tempdir()?;
-        let filled = Command::new(std::env::current_exe()?)
-            .arg("--peer")
-            .arg("fill")
-            .arg(directory.path())
-            .args([ACCOUNTS.to_string(), jobs.to_string()])
-            .status()?;
-        anyhow::ensure!(filled.success(), "the directory could not be filled");
-        let disk = size_of(&directory.path().join("store"))? / 1_000_000;
-        let began = Instant::now();
-        let peer = Peer::tintype(directory.path(), 0)?;
-        let ready = began.elapsed();
-        let resident = settled_memory(peer.id())?;
-        peer.end()?;
+/// Sizes of one kind, with what they came to.
+struct Sweep {
+    name: &'static str,
+    points: Vec<Point>,
+}
+
+impl Sweep {
+    fn add(&mut self, point: Point) {
+        let Self { name, points } = self;
+        let size = point.size;
         println!(
-            "| {jobs} | {disk} | {:.1} | {resident} |",
-            ready.as_secs_f64()
+            "| {name} | {size} | {:.0} | {:.0} | {:.2} | {:.0} | {:.0} |",
+            point.disk, point.resident, point.ready, point.lookup, point.create
         );
+        points.push(point);
+    }
+}
+
+/// The share of the full sizes that is wanted.
+fn scale() -> anyhow::Result<f64> {
+    Ok(match std::env::var("SCALE") {
+        Ok(text) => text.parse()?,
+        Err(_) => 1.0,
+    })
+}
+
+/// `steps` sizes up to the largest one.
+fn sizes_to(largest: usize, steps: u32, scale: f64) -> Vec<usize> {
+    let largest = (largest as f64 * scale) as usize;
+    let size = |step| (largest / 10_usize.pow(step)).max(1);
+    (0..steps).rev().map(size).collect()
+}
+
+/// Prints one line for each of the sizes, and writes the plots.
+pub fn run() -> anyhow::Result<()> {
+    let scale = scale()?;
+    println!(
+        "\n| What there is | how many | disk MB | resident MB | ready after s | lookup us | creation us |"
+    );
+    println!("|---|---|---|---|---|---|---|");
+    let sweeps = [
+        finished(scale)?,
+        swept("queued jobs", QUEUED, scale, |directory, size| {
+            let stock = Stock {
+                accounts: FEW,
+                queued: size,
+                finished: 0,
+            };
+            sizes::fill(directory, stock)
+        })?,
+        swept("accounts", ACCOUNTS, scale, |directory, size| {
+            let stock = Stock {
+                accounts: size,
+                queued: SOME_JOBS.min(size),
+                finished: 0,
+            };
+            sizes::fill(directory, stock)
+        })?,
+        swept(
+            "pending deliveries",
+            DELIVERIES,
+            scale,
+            |directory, size| {
+                sizes::fill_deliveries(directory, size, FEW.min(size))?;
+                few_jobs(directory)
+            },
+        )?,
+    ];
+    let listeners = listeners(scale)?;
+    plot(&sweeps, listeners)
+}
+
+fn few_jobs(directory: &Path) -> anyhow::Result<Vec<Known>> {
+    let stock = Stock {
+        accounts: FEW,
+        queued: SOME_JOBS,
+        finished: 0,
+    };
+    sizes::fill(directory, stock)
+}
+
+/// A store of its own for each size.
+fn swept(
+    name: &'static str,
+    largest: usize,
+    scale: f64,
+    fill: impl Fn(&Path, usize) -> anyhow::Result<Vec<Known>>,
+) -> anyhow::Result<Sweep> {
+    let mut sweep = Sweep {
+        name,
+        points: Vec::new(),
+    };
+    for size in sizes_to(largest, 3, scale) {
+        let directory = tempfile::tempdir()?;
+        let known = fill(directory.path(), size)?;
+        sweep.add(sizes::measure(directory.path(), size, &known)?);
+    }
+    Ok(sweep)
+}
+
+/// The history, and on top of the longest one all the other things at once.
+fn finished(scale: f64) -> anyhow::Result<Sweep> {
+    let mut sweep = Sweep {
+        name: "finished jobs",
+        points: Vec::new(),
+    };
+    let mut last = tempfile::tempdir()?;
+    for size in sizes_to(FINISHED, 4, scale) {
+        // The one before is removed first: the larger ones are large.
+        last.close()?;
+        last = tempfile::tempdir()?;
+        let stock = Stock {
+            accounts: FEW,
+            queued: 0,
+            finished: size,
+        };
+        let known = sizes::fill(last.path(), stock)?;
+        sweep.add(sizes::measure(last.path(), size, &known)?);
+    }
+    let share = |of: usize| (of as f64 * scale) as usize;
+    sizes::fill_deliveries(last.path(), share(DELIVERIES).max(FEW), FEW)?;
+    let rest = Stock {
+        accounts: share(ACCOUNTS).max(1),
+        queued: share(QUEUED),
+        finished: 0,
+    };
+    let known = sizes::fill(last.path(), rest)?;
+    let mut all = Sweep {
+        name: "all of it at once, finished jobs",
+        points: Vec::new(),
+    };
+    all.add(sizes::measure(last.path(), share(FINISHED), &known)?);
+    Ok(sweep)
+}
+
+/// What clients that listen to events take, by their number.
+fn listeners(scale: f64) -> anyhow::Result<Vec<(f64, f64)>> {
+    println!("\n| Clients that listen to events | resident MB |");
+    println!("|---|---|");
+    let mut points = Vec::new();
+    for clients in sizes_to(LISTENERS, 3, scale) {
+        let resident = waiting::memory_of_listeners(clients)?;
+        println!("| {clients} | {resident} |");
+        points.push((clients as f64, resident as f64));
+    }
+    Ok(points)
+}
+
+fn plot(sweeps: &[Sweep], listeners: Vec<(f64, f64)>) -> anyhow::Result<()> {
+    type Figure = fn(&Point) -> f64;
+    let plots: [(&str, &str, &'static str, Figure); 5] = [
+        ("memory", "Resident memory after a start", "MB", |it| {
+            it.resident
+        }),
+        ("disk", "Disk, records only", "MB", |it| it.disk),
+        ("ready", "Ready after a restart", "seconds", |it| it.ready),
+        ("lookup", "Lookup of a job, median", "microseconds", |it| {
+            it.lookup
+        }),
+        ("create", "Durable creation, median", "microseconds", |it| {
+            it.create
+        }),
+    ];
+    let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(PLOTS);
+    for (file, title, up, figure) in plots {
+        let line = |sweep: &Sweep| Series {
+            name: sweep.name,
+            points: sweep
+                .points
+                .iter()
+                .map(|it| (it.size as f64, figure(it)))
+                .collect(),
+        };
+        let mut series: Vec<Series> = sweeps.iter().map(line).collect();
+        if file == "memory" {
+            series.push(Series {
+                name: "listening clients",
+                points: listeners.clone(),
+            });
+        }
+        let plot = Plot {
+            title: title.into(),
+            across: "how many",
+            up,
+            series,
+        };
+        plot.write(&directory.join(format!("{file}.svg")))?;
     }
     Ok(())
-}
-
-fn size_of(directory: &Path) -> anyhow::Result<u64> {
-    let mut bytes = 0;
-    for entry in fs::read_dir(directory)? {
-        let entry = entry?;
-        bytes += if entry.file_type()?.is_dir() {
-            size_of(&entry.path())?
-        } else {
-            entry.metadata()?.len()
-        };
-    }
-    Ok(bytes)
-}
-
-/// Resident memory in MB, once it has stopped growing.
-pub fn settled_memory(process: u32) -> anyhow::Result<u64> {
-    let began = Instant::now();
-    let (mut most, mut since) = (0, Instant::now());
-    while began.elapsed() < PATIENCE && since.elapsed() < SETTLED {
-        let now = resident(process)?;
-        if now > most {
-            (most, since) = (now, Instant::now());
-        }
-        std::thread::sleep(Duration::from_millis(100));
-    }
-    Ok(most)
-}
-
-fn resident(process: u32) -> anyhow::Result<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status"))?;
-    let line = status
-        .lines()
-        .find(|line| line.starts_with("VmRSS:"))
-        .context("no VmRSS")?;
-    let kilobytes: u64 = line
-        .split_whitespace()
-        .nth(1)
-        .context("no figure")?
-        .parse()?;
-    Ok(kilobytes / 1_000)
 }

@@ -1,10 +1,11 @@
 //! What ten thousand clients that wait for their jobs cost: memory, beside as many that only keep their connections.
 
 use crate::plan::{self, Peer};
-use crate::scale::settled_memory;
+use crate::sizes::settled_memory;
 use anyhow::{Context as _, ensure};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
+use std::path::Path;
 use std::time::Duration;
 
 const CLIENTS: usize = 10_000;
@@ -20,6 +21,12 @@ struct Manner {
     told: Option<&'static str>,
 }
 
+const LISTENING: Manner = Manner {
+    name: "listening to events",
+    path: "/events",
+    told: Some("data: "),
+};
+
 const MANNERS: [Manner; 3] = [
     Manner {
         name: "connected, idle",
@@ -31,11 +38,7 @@ const MANNERS: [Manner; 3] = [
         path: "?wait=60",
         told: None,
     },
-    Manner {
-        name: "listening to events",
-        path: "/events",
-        told: Some("data: "),
-    },
+    LISTENING,
 ];
 
 /// Prints one line for each manner of waiting.
@@ -46,15 +49,12 @@ pub fn run() -> anyhow::Result<()> {
     println!("|---|---|---|---|---|");
     for manner in MANNERS {
         let directory = tempfile::tempdir()?;
-        let peer = Peer::tintype(directory.path(), 1)?;
-        let key = peer.key().context("no key")?.to_owned();
-        let create = |_| plan::create_one(peer.address, &key);
-        let jobs = (0..JOBS).map(create).collect::<Result<Vec<_>, _>>()?;
+        let (peer, key, jobs) = with_jobs(directory.path())?;
         let before = settled_memory(peer.id())?;
-        let first = come(peer.address, &key, &jobs, &manner)?;
+        let first = come(peer.address, &key, &jobs, &manner, CLIENTS)?;
         let with_them = settled_memory(peer.id())?;
         drop(first);
-        let next = come(peer.address, &key, &jobs, &manner)?;
+        let next = come(peer.address, &key, &jobs, &manner, CLIENTS)?;
         let with_the_next = settled_memory(peer.id())?;
         drop(next);
         peer.end()?;
@@ -67,14 +67,35 @@ pub fn run() -> anyhow::Result<()> {
     Ok(())
 }
 
+/// Resident MB with so many clients that listen to events.
+pub fn memory_of_listeners(count: usize) -> anyhow::Result<u64> {
+    let directory = tempfile::tempdir()?;
+    let (peer, key, jobs) = with_jobs(directory.path())?;
+    let clients = come(peer.address, &key, &jobs, &LISTENING, count)?;
+    let resident = settled_memory(peer.id())?;
+    drop(clients);
+    peer.end()?;
+    Ok(resident)
+}
+
+/// A service with jobs that wait, and the key for them.
+fn with_jobs(data_dir: &Path) -> anyhow::Result<(Peer, String, Vec<String>)> {
+    let peer = Peer::tintype(data_dir, 1)?;
+    let key = peer.key().context("no key")?.to_owned();
+    let create = |_| plan::create_one(peer.address, &key);
+    let jobs = (0..JOBS).map(create).collect::<Result<Vec<_>, _>>()?;
+    Ok((peer, key, jobs))
+}
+
 fn come(
     address: SocketAddr,
     key: &str,
     jobs: &[String],
     manner: &Manner,
+    count: usize,
 ) -> anyhow::Result<Vec<TcpStream>> {
-    let mut clients = Vec::with_capacity(CLIENTS);
-    for number in 0..CLIENTS {
+    let mut clients = Vec::with_capacity(count);
+    for number in 0..count {
         let mut stream =
             TcpStream::connect(address).context("is the limit of open files too low?")?;
         stream.set_read_timeout(Some(PATIENCE))?;

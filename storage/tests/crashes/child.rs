@@ -30,6 +30,8 @@ const OPENS: &str = "opens";
 const STARTS: &str = "starts";
 /// Bytes that are worth a round.
 const ROUND_BYTES: usize = 3 * 1024;
+/// Bytes of sled's log that are worth a snapshot.
+const SNAPSHOT_BYTES: u64 = 24 * 1024;
 
 /// Small files and short rounds, so that a short story recycles files and gives sled much to do. A round comes when there is so
 /// much for it and never by the clock: so the calls of a story are the same each time, but for a few that two threads make side
@@ -45,6 +47,7 @@ pub fn options() -> SledOptions {
             bytes: ROUND_BYTES,
             after: Duration::from_secs(3_600),
         },
+        snapshot_after: SNAPSHOT_BYTES,
         // Whoever looks at what a child left waits for a busy machine.
         commit_timeout: Duration::from_secs(60),
         ..SledOptions::new(Arc::new(|error| say(&format!("failed: {error}"))))

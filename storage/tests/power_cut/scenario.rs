@@ -36,6 +36,7 @@ pub fn options() -> SledOptions {
             bytes: 24 * 1024,
             after: Duration::from_millis(4),
         },
+        snapshot_after: 128 * 1024,
         ..SledOptions::new(Arc::new(|_| {}))
     }
 }

@@ -25,6 +25,7 @@ mod sled_durable;
 mod sled_failure;
 mod sled_journal;
 mod sled_open;
+mod sled_snapshot;
 mod sled_space;
 mod support;
 mod tallies;

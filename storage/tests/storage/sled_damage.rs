@@ -234,7 +234,8 @@ fn look(directory: &Path, moments: &HashSet<u64>, last: u64) -> Result<Outcome, 
     })
 }
 
-fn copy(from: &Path, to: &Path) {
+/// Copies a directory with all that is in it.
+pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to).expect("directory");
     for entry in fs::read_dir(from).expect("list") {
         let entry = entry.expect("entry");

@@ -11,14 +11,14 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
 /// sled's log comes in segments of this size, as its settings have it unless they are told otherwise.
-const SEGMENT_BYTES: usize = 512 * 1024;
+pub const SEGMENT_BYTES: usize = 512 * 1024;
 /// A segment begins with the CRC-32 of the rest of its head, then the place of its first byte in all that was ever written.
 /// Both stand there inverted, the place but for its sign.
 const HEAD_BYTES: usize = 20;
 /// The end of a snapshot's name is the place up to which it knows the log.
-const SNAPSHOT: &str = "snap.";
+pub const SNAPSHOT: &str = "snap.";
 /// The end of the name of one that is being written.
-const HALF: &str = ".generating";
+pub const HALF: &str = ".generating";
 
 /// Makes a directory ready for sled. `false` when another process has it, and nothing was done.
 pub fn prepare(directory: &Path) -> io::Result<bool> {

@@ -9,6 +9,7 @@ use super::super::{EngineError, Key, Value};
 use super::explain::explain;
 use super::failure::{Failure, OpensLatch};
 use super::overlay::{Changes, Overlay};
+use super::snapshot::Snapshots;
 use super::watchdog::Watchdog;
 use super::{APPLIED, failed};
 use parking_lot::{Condvar, Mutex};
@@ -88,7 +89,8 @@ impl Applier {
         self.sync()
     }
 
-    fn sync(&self) -> Result<(), EngineError> {
+    /// Returns once sled's log is on the disk.
+    pub fn sync(&self) -> Result<(), EngineError> {
         // sled's own flush hands the log to the kernel and no further.
         self.db.flush().map_err(failed)?;
         self.log_file
@@ -213,6 +215,7 @@ pub struct Work {
     pub overlay: Arc<Overlay>,
     pub backlog: Arc<Backlog>,
     pub segments: Segments,
+    pub snapshots: Snapshots,
     pub watchdog: Watchdog,
     pub failure: Arc<Failure>,
     /// Opened when the thread has ended and let go of sled.
@@ -221,7 +224,7 @@ pub struct Work {
 
 impl Work {
     /// Applies round after round until the backlog is closed, or something fails.
-    pub fn run(self) {
+    pub fn run(mut self) {
         let outcome = catch_unwind(AssertUnwindSafe(|| self.rounds()));
         let outcome = outcome.unwrap_or_else(|_| {
             // sled panics where it should return an error; after either, nothing more may be written.
@@ -238,7 +241,7 @@ impl Work {
         drop(at_end);
     }
 
-    fn rounds(&self) -> Result<(), EngineError> {
+    fn rounds(&mut self) -> Result<(), EngineError> {
         while self.backlog.wait_for_round() && !self.failure.happened() {
             let (changes, last) = self.overlay.begin_apply();
             self.watchdog.begin();
@@ -254,6 +257,8 @@ impl Work {
             self.segments.release(last).map_err(|error| {
                 EngineError::Failed(format!("the journal: {}", explain(&error)))
             })?;
+            let step = || self.watchdog.begin();
+            self.snapshots.bring_forward(&self.applier, step)?;
             self.watchdog.end();
         }
         Ok(())

@@ -18,6 +18,7 @@ mod looking;
 mod open;
 mod opening;
 mod overlay;
+mod snapshot;
 mod watchdog;
 
 use super::cut::{Cut, CutError};
@@ -34,6 +35,7 @@ use failure::{Failure, Latch, OpensLatch};
 use looking::Looked;
 use open::Opened;
 use overlay::{Overlay, merge};
+use snapshot::Snapshots;
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -62,12 +64,14 @@ pub struct SledOptions {
     pub journal: Layout,
     /// When sled is given what the journal has.
     pub rounds: Rounds,
+    /// By how many bytes sled's log grows, at the least, before its snapshot is brought forward: so much of it a start reads.
+    pub snapshot_after: u64,
     /// Called once, on the first failure.
     pub on_failure: OnFailure,
 }
 
 impl SledOptions {
-    /// 64 MiB of cache, 5 s for a commit, 10 s for the lock.
+    /// 64 MiB of cache, 5 s for a commit, 10 s for the lock, 128 MiB of log between snapshots.
     pub fn new(on_failure: OnFailure) -> Self {
         Self {
             cache_bytes: 64 * 1024 * 1024,
@@ -75,6 +79,7 @@ impl SledOptions {
             lock_timeout: Duration::from_secs(10),
             journal: Layout::default(),
             rounds: Rounds::default(),
+            snapshot_after: 128 << 20,
             on_failure,
         }
     }
@@ -132,6 +137,7 @@ impl SledEngine {
             opening::watched(limit, move |steps| open::open(&directory, &options, steps))?
         };
         let tree = applier.tree.clone();
+        let snapshots = Snapshots::new(directory.to_owned(), options.snapshot_after, &applier);
         let overlay = Arc::new(Overlay::default());
         let cuts = Arc::new(Cuts::default());
         let backlog = Arc::new(Backlog::new(options.rounds));
@@ -156,6 +162,7 @@ impl SledEngine {
             overlay: Arc::clone(&overlay),
             backlog: Arc::clone(&backlog),
             segments,
+            snapshots,
             watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
             failure: Arc::clone(&failure),
             at_end: OpensLatch(Arc::clone(&applied)),

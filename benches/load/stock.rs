@@ -1,0 +1,151 @@
+//! Fills a data directory with accounts that have keys, with finished jobs and with queued ones, through the same decisions
+//! and the same engine as the service, and tells the keys and ids that calls can be made with.
+
+use crate::fill::{finish, limits, new_job, opening};
+use std::path::Path;
+use std::sync::Arc;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::api_key::{self, ApiKey};
+use tintype_storage::domain::ids::{IdSource, JobId, KeyId, TransactionId};
+use tintype_storage::domain::job::{FailureKind, JobEvent};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::{Engine as _, commit_and_wait};
+use tintype_storage::store::{AccountBook, Store, Writes};
+
+/// Accounts or jobs of one commit.
+const STEP: usize = 1_000;
+/// Accounts that have jobs, at the most.
+const BUSY: usize = 1_000;
+/// Jobs whose ids are told, at the most.
+const TOLD: usize = 20_000;
+/// Every so manieth finished job has failed.
+const FAILED: usize = 10;
+
+/// How much of each there is to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Stock {
+    pub accounts: usize,
+    pub queued: usize,
+    pub finished: usize,
+}
+
+/// An account that gets jobs.
+struct Busy {
+    book: AccountBook,
+    key: KeyId,
+    /// The text of the key.
+    text: String,
+}
+
+/// Adds a stock to what is in the directory, and prints a key and a job's id on each line: jobs of all ages.
+pub fn run(data_dir: &Path, stock: Stock) -> anyhow::Result<()> {
+    let engine = Arc::new(SledEngine::open(
+        &data_dir.join("store"),
+        SledOptions::new(Arc::new(|error| panic!("the engine failed: {error}"))),
+    )?);
+    let store = Store::new(engine.clone());
+    // As the service does at its first start: it would else count all these jobs at the next.
+    commit_and_wait(store.engine().as_ref(), store.missing_tallies()?)?;
+    let ids = IdSource::new(Timestamp::now());
+    let jobs = stock.queued + stock.finished;
+    let busy = stock.accounts.min(jobs).clamp(1, BUSY);
+    let mut busy = open_accounts(&store, &ids, stock.accounts, busy)?;
+    let (mut made, mut turn) = (0, 0);
+    while made < jobs {
+        let end = made < stock.finished;
+        let left = if end { stock.finished } else { jobs } - made;
+        let step = (left / busy.len()).clamp(1, STEP).min(left);
+        let number = turn % busy.len();
+        let of_it = add_jobs(&store, &ids, &mut busy[number], step, end)?;
+        for (at, job) in (made..).zip(of_it) {
+            if at % (jobs / TOLD).max(1) == 0 {
+                println!("{} {job}", busy[number].text);
+            }
+        }
+        made += step;
+        turn += 1;
+    }
+    engine.close();
+    Ok(())
+}
+
+/// Opens accounts with a key each; every so manieth of them will be busy.
+fn open_accounts(
+    store: &Store,
+    ids: &IdSource,
+    accounts: usize,
+    busy: usize,
+) -> anyhow::Result<Vec<Busy>> {
+    let mut found = Vec::with_capacity(busy);
+    let mut writes = Writes::new();
+    for number in 0..accounts {
+        let now = Timestamp::now();
+        let (account, entry) = opening(ids, number)?;
+        let text = api_key::text(&rand::random());
+        let key = new_key(&account, ids, now);
+        writes.extend(store.open_account(&account, Some(&entry)));
+        writes.extend(store.put_key(&api_key::hash(&text), &key));
+        if number % (accounts / busy) == 0 && found.len() < busy {
+            found.push(Busy {
+                book: AccountBook::without_jobs(account),
+                key: key.id,
+                text,
+            });
+        }
+        if number % STEP == STEP - 1 || number + 1 == accounts {
+            commit_and_wait(store.engine().as_ref(), std::mem::take(&mut writes))?;
+        }
+    }
+    Ok(found)
+}
+
+fn new_key(account: &Account, ids: &IdSource, now: Timestamp) -> ApiKey {
+    ApiKey {
+        id: KeyId(ids.next(now)),
+        account: account.id,
+        name: "filled".into(),
+        models: None,
+        active: true,
+        expires_at: None,
+        spend_limit: None,
+        spend_limit_daily: None,
+        spend_limit_monthly: None,
+        rate_limit: None,
+        allowed_ips: Vec::new(),
+        retired: Vec::new(),
+        created_at: now,
+    }
+}
+
+/// Jobs of one account in one commit, ended ones where that is wanted.
+fn add_jobs(
+    store: &Store,
+    ids: &IdSource,
+    busy: &mut Busy,
+    jobs: usize,
+    end: bool,
+) -> anyhow::Result<Vec<JobId>> {
+    let mut made = Vec::with_capacity(jobs);
+    let mut batch = busy.book.batch(store, limits());
+    for number in 0..jobs {
+        let now = Timestamp::now();
+        let job = JobId(ids.next(now));
+        batch.accept(job, new_job(busy.key)?, now)?;
+        if end {
+            let ending = match number % FAILED {
+                0 => JobEvent::Fail {
+                    kind: FailureKind::Broken,
+                    error: "the back end gave up".into(),
+                },
+                _ => finish(job),
+            };
+            for event in [JobEvent::Begin { max_runs: 1 }, ending] {
+                batch.apply(job, event, TransactionId(ids.next(now)), now)?;
+            }
+        }
+        made.push(job);
+    }
+    commit_and_wait(store.engine().as_ref(), batch.into_writes()?)?;
+    Ok(made)
+}
