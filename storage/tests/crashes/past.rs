@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use tempfile::TempDir;
-use tintype_storage::engine::sled::SledEngine;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{
     Direction, Engine, EngineError, Key, KeyRange, Value, commit_and_wait,
 };
@@ -50,7 +50,12 @@ pub fn make() -> (TempDir, Image) {
     let store = past.path().join(child::STORE);
     let (mut numbers, mut held) = (0.., Image::new());
     for commits in COMMITS {
-        let engine = SledEngine::open(&store, child::options()).expect("a store");
+        // Only a start makes a snapshot here, so that the next one has much to read.
+        let options = SledOptions {
+            snapshot_after: u64::MAX,
+            ..child::options()
+        };
+        let engine = SledEngine::open(&store, options).expect("a store");
         for number in numbers.by_ref().take(commits as usize) {
             let writes = commit(number, KEYS);
             commit_and_wait(&engine, writes.clone()).expect("a commit");

@@ -295,6 +295,10 @@ impl Drop for SledEngine {
 fn failed(error: ::sled::Error) -> EngineError {
     EngineError::Failed(match &error {
         ::sled::Error::Io(error) => explain(error),
+        ::sled::Error::Corruption { at, .. } => {
+            let place = at.map_or(String::new(), |at| format!(" at byte {}", at.lid()));
+            format!("its log is damaged{place}: a record cannot be read; restore a backup")
+        }
         other => other.to_string(),
     })
 }
