@@ -4,6 +4,7 @@
 //! `TINTYPE_TEST_BROWSER=1`. Without it these tests do nothing, as there is nothing to run them with.
 
 mod access;
+mod accounts;
 mod browser;
 mod calls;
 mod deliveries;

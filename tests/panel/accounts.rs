@@ -1,0 +1,41 @@
+//! Accounts, as the operator keeps them: under another name, switched off, and on again.
+
+use crate::browse;
+use serde_json::json;
+
+#[test]
+fn an_account_is_renamed_and_switched_off_and_on() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.press("Rename").await;
+        browser.see("h2", "Rename account").await;
+        browser.fill("name", "studio south").await;
+        browser.press_in("//dialog//button[.='Rename']").await;
+        browser.see("td", "studio south").await;
+        // It is the one that is looked at: the frame has its new name.
+        let frame = "//aside//*[@class='whose']/b[.='studio south']";
+        browser.find(frame).await;
+
+        browser.press("Switch off").await;
+        browser.see("h2", "Switch off “studio south”?").await;
+        browser.press_in("//dialog//button[.='Switch off']").await;
+        browser.see("td", "inactive").await;
+        let wide = "const it = document.querySelector('main table'); return it.scrollWidth <= it.closest('.sheet').clientWidth;";
+        assert_eq!(
+            browser.run(wide, vec![]).await,
+            json!(true),
+            "all of a row is to be seen"
+        );
+        browser.go("#/overview", "Overview").await;
+        browser.see("div", "This account is switched off").await;
+
+        browser.go("#/accounts", "Accounts").await;
+        browser.press("Switch on").await;
+        browser
+            .find("//main//table[not(.//*[.='inactive'])]//button[.='Switch off']")
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
