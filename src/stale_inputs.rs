@@ -71,7 +71,6 @@ async fn without_live(
     if objects.is_empty() {
         return Ok(objects);
     }
-    state.gallery.without_kept(&mut objects);
     let store = state.store.clone();
     // Reads all live jobs, which may be many: not on this thread, which has the pulse.
     let read = tokio::task::spawn_blocking(move || {
@@ -81,8 +80,11 @@ async fn without_live(
             }
             Ok(())
         })?;
-        Ok(objects)
+        Ok::<_, StoreError>(objects)
     });
     // A reading that was cut off tells of none.
-    read.await.unwrap_or_else(|_| Ok(HashSet::new()))
+    let mut stale = read.await.unwrap_or_else(|_| Ok(HashSet::new()))?;
+    // Only now: the inputs of a job that has ended meanwhile are among those that are kept.
+    state.gallery.without_kept(&mut stale);
+    Ok(stale)
 }

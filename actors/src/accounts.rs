@@ -19,8 +19,6 @@ pub struct AccountHandle {
     live: Arc<AtomicUsize>,
     inbox: Arc<Inbox<AcceptJob>>,
     under_way: UnderWay,
-    /// Of all accounts.
-    all_under_way: UnderWay,
 }
 
 /// The account has more to do than it can, or the process is stopping.
@@ -32,7 +30,7 @@ impl AccountHandle {
     /// Has a job accepted; the outcome comes to the command's `reply`, which is dropped when the process is stopping. What is
     /// returned is to be kept until then.
     pub fn accept(&self, command: AcceptJob) -> Result<Counted, Overloaded> {
-        let counted = Counted::among(&self.under_way, &self.all_under_way);
+        let counted = self.under_way.count();
         match self.inbox.lay(command) {
             Laid::Noticed => {}
             Laid::Wake => self.address.do_send(Wake),
@@ -52,6 +50,7 @@ pub struct Accounts {
     arbiter: ArbiterHandle,
     context: Arc<AccountContext>,
     running: RwLock<HashMap<AccountId, AccountHandle>>,
+    /// Of all accounts.
     under_way: UnderWay,
 }
 
@@ -127,8 +126,7 @@ impl Accounts {
             address,
             live,
             inbox,
-            under_way: UnderWay::default(),
-            all_under_way: self.under_way.clone(),
+            under_way: UnderWay::among(&self.under_way),
         })
     }
 }

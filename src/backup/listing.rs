@@ -100,9 +100,9 @@ pub struct List {
 
 impl List {
     /// A list from its beginning.
-    pub fn new(file: File) -> Self {
+    pub fn new(lines: BufReader<File>) -> Self {
         Self {
-            lines: BufReader::new(file),
+            lines,
             number: 0,
             ahead: VecDeque::new(),
         }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufReader, BufWriter, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
@@ -81,17 +81,18 @@ async fn pictures(
     id: &str,
 ) -> anyhow::Result<(Option<Pictures>, u64)> {
     let Some(images) = order.images else {
-        let mut reader = from_the_beginning(order.records)?;
+        let mut reader = Reader::new(from_the_beginning(order.records)?)?;
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
+    let earlier = earlier(depot).await?;
     // What only live jobs need goes first: a service that goes on keeps it for no longer than an hour.
     let (mut first, copied) = match order.running {
-        true => of_live_jobs(order, images, depot).await?,
+        true => of_live_jobs(order, images, depot, earlier.as_ref()).await?,
         false => (HashMap::new(), 0),
     };
-    let mut reader = from_the_beginning(order.records)?;
-    let mut earlier = earlier(depot).await?;
+    let mut reader = Reader::new(from_the_beginning(order.records)?)?;
+    let mut earlier = earlier.as_ref().map(list_of).transpose()?;
     let mut waiting: VecDeque<(Named, Option<Listed>)> = VecDeque::new();
     // Each object with what the backup before says of it, in the order of the records.
     let mut next = || -> anyhow::Result<Option<(Named, Option<Listed>)>> {
@@ -144,10 +145,14 @@ async fn pictures(
 }
 
 /// Readers share the place in the file: there is one at a time.
-fn from_the_beginning(records: &File) -> anyhow::Result<Reader<BufReader<File>>> {
-    let mut file = records.try_clone()?;
+fn from_the_beginning(file: &File) -> io::Result<BufReader<File>> {
+    let mut file = file.try_clone()?;
     file.seek(SeekFrom::Start(0))?;
-    Ok(Reader::new(BufReader::new(file))?)
+    Ok(BufReader::new(file))
+}
+
+fn list_of(earlier: &File) -> io::Result<List> {
+    Ok(List::new(from_the_beginning(earlier)?))
 }
 
 /// Copies the objects that live jobs name. Returns what is there by now, by its key, and how many were copied.
@@ -155,9 +160,10 @@ async fn of_live_jobs(
     order: &Order<'_>,
     images: &Images,
     depot: &Depot,
+    earlier: Option<&File>,
 ) -> anyhow::Result<(HashMap<String, Listed>, u64)> {
-    let mut reader = from_the_beginning(order.records)?;
-    let mut earlier = earlier(depot).await?;
+    let mut reader = Reader::new(from_the_beginning(order.records)?)?;
+    let mut earlier = earlier.map(list_of).transpose()?;
     let (mut there, mut count) = (HashMap::new(), 0);
     while let Some(entry) = reader.read()? {
         if entry.kind != "live_job" {
@@ -205,7 +211,7 @@ impl Totals {
 }
 
 /// The list of the newest backup that is there, if it has one.
-async fn earlier(depot: &Depot) -> anyhow::Result<Option<List>> {
+async fn earlier(depot: &Depot) -> anyhow::Result<Option<File>> {
     if depot.ids().await?.is_empty() {
         return Ok(None);
     }
@@ -218,7 +224,7 @@ async fn earlier(depot: &Depot) -> anyhow::Result<Option<List>> {
     depot
         .fetch(&newest.id, &part.name, &part.written(), &mut file)
         .await?;
-    Ok(Some(List::new(file)))
+    Ok(Some(file))
 }
 
 /// Where files lie that have no name, and are gone when the program ends.

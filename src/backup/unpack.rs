@@ -53,7 +53,7 @@ pub async fn unpack(
         .as_ref()
         .map(File::try_clone)
         .transpose()?
-        .map(List::new);
+        .map(|file| List::new(BufReader::new(file)));
     let mut unlisted = None;
     let loaded = load(&*engine, BufReader::new(records), |entry| {
         let Some(list) = &mut expected else { return };
@@ -84,7 +84,7 @@ pub async fn unpack(
     let (mut pictures, mut missing) = (0, Vec::new());
     if let Some(mut file) = list {
         file.seek(SeekFrom::Start(0))?;
-        let mut list = List::new(file);
+        let mut list = List::new(BufReader::new(file));
         while let Some(listed) = list.read()? {
             match listed.left_out {
                 Some(LeftOut::Expired) => {}
