@@ -102,19 +102,8 @@ fn open_accounts(
 
 fn new_key(account: &Account, ids: &IdSource, now: Timestamp) -> ApiKey {
     ApiKey {
-        id: KeyId(ids.next(now)),
-        account: account.id,
         name: "filled".into(),
-        models: None,
-        active: true,
-        expires_at: None,
-        spend_limit: None,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        rate_limit: None,
-        allowed_ips: Vec::new(),
-        retired: Vec::new(),
-        created_at: now,
+        ..ApiKey::with_all_rights(KeyId(ids.next(now)), account.id, now)
     }
 }
 

@@ -48,19 +48,8 @@ pub fn first(chance: &Chance, account: AccountId, id: KeyId) -> (Door, ApiKey) {
         earlier: Vec::new(),
     };
     let key = ApiKey {
-        id,
-        account,
         name: "a key".into(),
-        models: None,
-        active: true,
-        expires_at: None,
-        spend_limit: None,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        rate_limit: None,
-        allowed_ips: Vec::new(),
-        retired: Vec::new(),
-        created_at: Timestamp::from_millis(crate::world::BEGIN),
+        ..ApiKey::with_all_rights(id, account, Timestamp::from_millis(crate::world::BEGIN))
     };
     let key = with_limits(key, door.limits);
     (door, key)

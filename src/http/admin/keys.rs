@@ -63,21 +63,11 @@ pub async fn issue(
 ) -> Result<(String, ApiKey), Problem> {
     let now = state.now();
     let text = api_key::text(&rand::random());
-    let key = shape(ApiKey {
-        id: KeyId(state.system.accounts().context().ids.next(now)),
+    let key = shape(ApiKey::with_all_rights(
+        KeyId(state.system.accounts().context().ids.next(now)),
         account,
-        name: String::new(),
-        models: None,
-        active: true,
-        expires_at: None,
-        spend_limit: None,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        rate_limit: None,
-        allowed_ips: Vec::new(),
-        retired: Vec::new(),
-        created_at: now,
-    });
+        now,
+    ));
     let mut writes = state.store.put_key(&api_key::hash(&text), &key);
     writes.extend(also(&key));
     let line = told(

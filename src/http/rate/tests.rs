@@ -7,19 +7,12 @@ use uuid::Uuid;
 
 fn key(id: u128, rate_limit: Option<RateLimit>) -> ApiKey {
     ApiKey {
-        id: KeyId(Uuid::from_u128(id)),
-        account: AccountId(Uuid::nil()),
-        name: String::new(),
-        models: None,
-        active: true,
-        expires_at: None,
-        spend_limit: None,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        allowed_ips: Vec::new(),
-        retired: Vec::new(),
         rate_limit,
-        created_at: Timestamp::from_millis(0),
+        ..ApiKey::with_all_rights(
+            KeyId(Uuid::from_u128(id)),
+            AccountId(Uuid::nil()),
+            Timestamp::from_millis(0),
+        )
     }
 }
 

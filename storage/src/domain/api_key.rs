@@ -83,6 +83,25 @@ pub enum KeyRefusal {
 }
 
 impl ApiKey {
+    /// A key without a name that nothing is kept from.
+    pub const fn with_all_rights(id: KeyId, account: AccountId, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            account,
+            name: String::new(),
+            models: None,
+            active: true,
+            expires_at: None,
+            spend_limit: None,
+            spend_limit_daily: None,
+            spend_limit_monthly: None,
+            rate_limit: None,
+            allowed_ips: Vec::new(),
+            retired: Vec::new(),
+            created_at,
+        }
+    }
+
     /// May this key be used at `now`, its account being switched on or off?
     pub fn admit(&self, account_is_active: bool, now: Timestamp) -> Result<(), KeyRefusal> {
         if !account_is_active {
@@ -229,19 +248,11 @@ mod tests {
         let end = Timestamp::from_millis(1_000);
         let id = uuid::Uuid::nil();
         let key = ApiKey {
-            id: KeyId(id),
-            account: AccountId(id),
             name: "k".into(),
             models: Some(vec![Tier::Fast]),
-            active: true,
             expires_at: Some(end),
-            spend_limit: None,
-            spend_limit_daily: None,
-            spend_limit_monthly: None,
-            rate_limit: None,
             allowed_ips: vec!["10.0.0.0/8".parse().unwrap(), "::1/128".parse().unwrap()],
-            retired: Vec::new(),
-            created_at: Timestamp::from_millis(0),
+            ..ApiKey::with_all_rights(KeyId(id), AccountId(id), Timestamp::from_millis(0))
         };
         let before = Timestamp::from_millis(999);
         assert_eq!(key.admit(true, before), Ok(()));

@@ -86,19 +86,8 @@ impl Sound {
 
 fn api_key() -> ApiKey {
     ApiKey {
-        id: key(1),
-        account: ACCOUNT,
         name: "k".into(),
-        models: None,
-        active: true,
-        expires_at: None,
-        spend_limit: None,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        allowed_ips: Vec::new(),
-        retired: Vec::new(),
-        rate_limit: None,
-        created_at: at(0),
+        ..ApiKey::with_all_rights(key(1), ACCOUNT, at(0))
     }
 }
 

@@ -30,19 +30,9 @@ fn api_key(retired: &[(u8, i64)]) -> ApiKey {
         until: at(*until),
     });
     ApiKey {
-        id: key(1),
-        account: ACCOUNT,
         name: "k".into(),
-        models: None,
-        active: true,
-        expires_at: None,
-        spend_limit: None,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        rate_limit: None,
-        allowed_ips: Vec::new(),
         retired: retired.collect(),
-        created_at: at(0),
+        ..ApiKey::with_all_rights(key(1), ACCOUNT, at(0))
     }
 }
 

@@ -46,19 +46,8 @@ fn full() -> Image {
     commit(store.put_webhook(&hook));
     let (first, second) = (KeyHash([7; 32]), KeyHash([8; 32]));
     let mut api_key = ApiKey {
-        id: key(1),
-        account: ACCOUNT,
         name: "k".into(),
-        models: None,
-        active: true,
-        expires_at: None,
-        spend_limit: None,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        allowed_ips: Vec::new(),
-        retired: Vec::new(),
-        rate_limit: None,
-        created_at: at(0),
+        ..ApiKey::with_all_rights(key(1), ACCOUNT, at(0))
     };
     commit(store.put_key(&first, &api_key));
     api_key.retired.push(RetiredHash {
