@@ -11,7 +11,7 @@
 //! says nothing shows within 30 s. The usual variables change the times, such as
 //! `AWS_TIMEOUT=10s` or `AZURE_CONNECT_TIMEOUT=1s`.
 
-use std::path::Path as FilePath;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,15 +27,25 @@ use object_store::{BackoffConfig, ClientOptions, ObjectStore, RetryConfig};
 
 use super::ImagesError;
 use super::address::{Address, Scheme};
+use super::local_writer::LocalWriter;
 use super::signing_key::sync_directory;
 
 /// A store, ready for use, whose keys begin below the configured prefix.
 pub(super) struct Backend {
     pub(super) store: Arc<dyn ObjectStore>,
-    /// What signs download addresses; none for the local directory, whose addresses are our own.
-    pub(super) signing: Option<CloudSigning>,
+    pub(super) place: Place,
     /// Added to a failure's message: what the configuration leaves to be guessed.
     pub(super) hint: &'static str,
+}
+
+/// Where the objects lie.
+pub(super) enum Place {
+    Local {
+        root: PathBuf,
+        writer: LocalWriter,
+    },
+    /// What signs download addresses; those of the local directory are our own.
+    Cloud(CloudSigning),
 }
 
 /// Signs for keys of the whole bucket, so the prefix has to be put before each.
@@ -46,8 +56,9 @@ pub(super) struct CloudSigning {
 
 /// Opens (and makes, where it is missing) a directory of the local file system.
 ///
-/// Every write is synced with its directory before it is reported as done (`with_fsync`), so that
-/// a result outlives a power cut once its job is `done`. Directories that a deletion empties go
+/// Every write is synced with its directory before it is reported as done, those of objects as a
+/// whole by the [`LocalWriter`], those in parts by the store itself (`with_fsync`), so that a
+/// result outlives a power cut once its job is `done`. Directories that a deletion empties go
 /// too: the inputs of a job lie in one of their own.
 pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
     let files = |action| {
@@ -67,8 +78,11 @@ pub(super) fn local(root: &FilePath) -> Result<Backend, ImagesError> {
         .with_fsync(true)
         .with_automatic_cleanup(true);
     Ok(Backend {
+        place: Place::Local {
+            root: root.to_path_buf(),
+            writer: LocalWriter::start(root, store.clone())?,
+        },
         store: Arc::new(store),
-        signing: None,
         hint: "",
     })
 }
@@ -179,7 +193,7 @@ fn backend<S>(store: S, address: &Address, hint: &'static str) -> Backend
 where
     S: ObjectStore + Signer + Clone,
 {
-    let signing = Some(CloudSigning {
+    let place = Place::Cloud(CloudSigning {
         signer: Arc::new(store.clone()),
         prefix: address.prefix.clone(),
     });
@@ -188,11 +202,7 @@ where
     } else {
         Arc::new(PrefixStore::new(store, address.prefix.clone()))
     };
-    Backend {
-        store,
-        signing,
-        hint,
-    }
+    Backend { store, place, hint }
 }
 
 /// The variables that a builder understands, in their order, as its own keys.

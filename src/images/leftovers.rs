@@ -25,7 +25,7 @@ impl Images {
     ///
     /// `Files`, with the directory or file that could not be read or removed.
     pub async fn remove_unfinished_uploads(&self) -> Result<usize, ImagesError> {
-        let Place::Local(root) = &self.inner.place else {
+        let Place::Local { root, .. } = &self.inner.place else {
             return Ok(0);
         };
         let directory = root.clone();

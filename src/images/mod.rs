@@ -12,6 +12,7 @@ mod body;
 mod error;
 mod key;
 mod leftovers;
+mod local_writer;
 mod retention;
 pub mod serve;
 pub(crate) mod signed_url;
@@ -33,7 +34,7 @@ use object_store::{
 };
 
 use self::address::Address;
-use self::backend::{Backend, CloudSigning};
+use self::backend::{Backend, Place};
 pub use self::error::ImagesError;
 pub use self::key::{RESULTS, THUMBNAILS, media_type, thumbnail_key};
 pub use self::signing_key::FileSigningKey;
@@ -59,12 +60,6 @@ struct Inner {
     hint: &'static str,
     public_url: String,
     signing_key: FileSigningKey,
-}
-
-enum Place {
-    /// The directory that holds the objects.
-    Local(PathBuf),
-    Cloud(CloudSigning),
 }
 
 impl Images {
@@ -110,12 +105,12 @@ impl Images {
             path: root.to_path_buf(),
             source,
         })?;
-        let Backend { store, hint, .. } = backend::local(&root)?;
+        let Backend { store, place, hint } = backend::local(&root)?;
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
                 name: root.display().to_string(),
-                place: Place::Local(root),
+                place,
                 hint,
                 public_url: String::new(),
                 signing_key: FileSigningKey::from_bytes(&[0; 32]),
@@ -139,24 +134,20 @@ impl Images {
         // The HTTP client of the stores takes the process's default provider. One that is there
         // already, from an earlier call or another part of the program, is as good.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let (backend, name, root) = if objects.is_empty() {
+        let (backend, name) = if objects.is_empty() {
             let root = Self::local_directory(data_dir);
-            (backend::local(&root)?, root.display().to_string(), root)
+            (backend::local(&root)?, root.display().to_string())
         } else {
             let address = Address::parse(objects)?;
             let variables: Vec<_> = variables.into_iter().collect();
             let backend = backend::cloud(&address, &variables)?;
-            (backend, address.to_string(), PathBuf::new())
+            (backend, address.to_string())
         };
-        let Backend {
-            store,
-            signing,
-            hint,
-        } = backend;
+        let Backend { store, place, hint } = backend;
         Ok(Self {
             inner: Arc::new(Inner {
                 store,
-                place: signing.map_or(Place::Local(root), Place::Cloud),
+                place,
                 name,
                 hint,
                 public_url: public_url.trim_end_matches('/').to_owned(),
@@ -173,7 +164,7 @@ impl Images {
 
     /// Whether the objects lie in a local directory and `/files` serves them.
     pub fn is_local(&self) -> bool {
-        matches!(self.inner.place, Place::Local(_))
+        matches!(self.inner.place, Place::Local { .. })
     }
 
     /// What to write beside an object, so that a cloud serves it as `/files` would: its media
@@ -195,16 +186,18 @@ impl Images {
     /// `InvalidKey`; `MissingBucket`; `Store` when the store failed, also after the repetitions.
     pub async fn put(&self, key: &str, bytes: Bytes, media_type: &str) -> Result<(), ImagesError> {
         let location = key::location(key)?;
-        let options = PutOptions {
-            attributes: self.attributes(key, media_type),
-            ..PutOptions::default()
+        let written = match &self.inner.place {
+            Place::Local { writer, .. } => writer.put(location, bytes).await,
+            Place::Cloud(_) => {
+                let options = PutOptions {
+                    attributes: self.attributes(key, media_type),
+                    ..PutOptions::default()
+                };
+                let put = self.inner.store.put_opts(&location, bytes.into(), options);
+                put.await.map(drop)
+            }
         };
-        self.inner
-            .store
-            .put_opts(&location, bytes.into(), options)
-            .await
-            .map(|_| ())
-            .map_err(|error| self.write_fault("writing", key, error))
+        written.map_err(|error| self.write_fault("writing", key, error))
     }
 
     /// Reads a whole object into memory.
@@ -313,7 +306,7 @@ impl Images {
         let location = key::location(key)?;
         let seconds = lifetime.as_secs();
         let cloud = match &inner.place {
-            Place::Local(_) => {
+            Place::Local { .. } => {
                 let (url, signing_key) = (&inner.public_url, &inner.signing_key);
                 return Ok(signed_url::write(url, signing_key, key, now, seconds));
             }
@@ -341,7 +334,7 @@ impl Images {
     ///
     /// `Files`; `MissingBucket`; `Store`.
     pub async fn probe(&self) -> Result<(), ImagesError> {
-        if let Place::Local(root) = &self.inner.place {
+        if let Place::Local { root, .. } = &self.inner.place {
             let written = tokio::time::timeout(PROBE_PATIENCE, leftovers::try_to_write(root)).await;
             let source = match written {
                 Ok(Ok(())) => return Ok(()),

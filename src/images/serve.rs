@@ -65,7 +65,7 @@ pub async fn answer(
     images: &Images,
     now: DateTime<Utc>,
 ) -> Result<HttpResponse, FileError> {
-    if !matches!(images.inner.place, Place::Local(_)) {
+    if !matches!(images.inner.place, Place::Local { .. }) {
         return Err(FileError::NotFound);
     }
     // The router has undone some of the escapes of its own match; what was signed is read from
