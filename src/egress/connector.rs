@@ -11,7 +11,10 @@ use std::{
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use tokio::{net::TcpStream, time::timeout};
+use tokio::{
+    net::TcpStream,
+    time::{Instant, timeout, timeout_at},
+};
 
 use super::{gate::AddressGate, resolve::Resolve};
 
@@ -50,17 +53,33 @@ pub(super) struct Route {
 }
 
 impl Route {
-    /// Opens a connection to `host`, a name or a literal address (IPv6 in brackets).
-    pub async fn open(&self, host: &str, port: u16) -> Result<TcpStream, OpenFault> {
-        let work = async {
-            let addresses = self.permitted(host, port).await?;
-            connect_first(&addresses)
-                .await
-                .map_err(OpenFault::Unreachable)
-        };
-        timeout(self.timeout, work)
+    /// When a connection that is wanted now must have come about.
+    pub fn deadline(&self) -> Instant {
+        Instant::now() + self.timeout
+    }
+
+    /// As [`Route::permitted`], until a deadline.
+    pub async fn look_up(
+        &self,
+        host: &str,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<Vec<SocketAddr>, OpenFault> {
+        timeout_at(deadline, self.permitted(host, port))
             .await
             .unwrap_or(Err(OpenFault::TimedOut))
+    }
+
+    /// Opens a connection to one of these addresses, which have passed the gate, until a deadline.
+    pub async fn connect(
+        &self,
+        addresses: &[SocketAddr],
+        deadline: Instant,
+    ) -> Result<TcpStream, OpenFault> {
+        timeout_at(deadline, connect_first(addresses))
+            .await
+            .map_err(|_| OpenFault::TimedOut)?
+            .map_err(OpenFault::Unreachable)
     }
 
     /// The addresses of `host` that may be reached. Of a mixed answer the public ones are used, never the others.

@@ -1,46 +1,42 @@
-//! One request and its answer over a connection of its own, through the gate.
+//! One request and its answer, through the gate: over a connection of its own, or over one that an earlier exchange has left.
 //!
 //! Not with awc: 3.11 takes a body that breaks off for a complete one, an answer without a length for an empty one, and an
 //! interim answer for the final one. The last cannot be mended around it, for it closes the connection before the final one
 //! comes. hyper, which the object store's client brings along anyway, gets all three right (RFC 9112 sections 6.3 and 8,
 //! RFC 9110 section 15.2).
 
-use std::{
-    future::{Future, poll_fn},
-    pin::{Pin, pin},
-    task::{Context, Poll},
-};
+use std::{future::poll_fn, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{
-    HeaderMap, Method, Request, StatusCode,
+    HeaderMap, Method, Request, Response, StatusCode,
     body::{Body, Incoming},
-    client::conn::http1,
     header::{self, HeaderValue},
 };
-use hyper_util::rt::TokioIo;
 use rustls::pki_types::ServerName;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    time::timeout,
-};
+use tokio::{net::TcpStream, time::timeout};
 use tokio_rustls::TlsConnector;
 use url::{Host, Position, Url};
 
-use super::{Egress, EgressFault, USER_AGENT, fault::handshake_reason};
+use super::{
+    Egress, EgressFault, USER_AGENT,
+    connection::Connection,
+    fault::handshake_reason,
+    kept::{Kept, Origin},
+};
 
-/// Most that is buffered of a connection; a head that does not fit is refused.
-const MAX_BUFFER: usize = 1 << 16;
-
-/// An answer whose body is still to be read. Dropping it closes the connection at once.
+/// An answer whose body is still to be read. Dropping it before its end closes the connection at once.
 pub struct Answer {
     /// The status.
     pub status: StatusCode,
     /// The header fields.
     pub headers: HeaderMap,
     body: Incoming,
-    connection: Driver,
+    /// Until the end of the body.
+    connection: Option<Connection>,
+    /// Where the connection is kept then.
+    home: Option<(Arc<Kept>, Origin)>,
 }
 
 impl Answer {
@@ -49,13 +45,10 @@ impl Answer {
     /// # Errors
     /// [`EgressFault::Broken`] when the connection ends or the framing fails before that.
     pub async fn chunk(&mut self) -> Result<Option<Bytes>, EgressFault> {
-        loop {
+        while let Some(connection) = &mut self.connection {
             let body = &mut self.body;
-            let frame = self
-                .connection
-                .beside(poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx)))
-                .await;
-            match frame {
+            let frame = poll_fn(|cx| Pin::new(&mut *body).poll_frame(cx));
+            match connection.beside(frame).await {
                 // Trailers are of no interest, and nothing follows them.
                 Some(Ok(frame)) => {
                     if let Ok(data) = frame.into_data() {
@@ -63,15 +56,23 @@ impl Answer {
                     }
                 }
                 Some(Err(_)) => return Err(EgressFault::Broken),
-                None => return Ok(None),
+                None => self.let_go(),
             }
+        }
+        Ok(None)
+    }
+
+    fn let_go(&mut self) {
+        let connection = self.connection.take();
+        if let (Some(connection), Some((kept, origin))) = (connection, self.home.take()) {
+            kept.keep(origin, connection);
         }
     }
 }
 
 impl Egress {
-    /// Sends one request and waits for the head of the answer. No redirect is followed, and no time-out applies but those of
-    /// connecting: the caller brings a deadline, and a bound on what it reads.
+    /// Sends one request over a connection of its own and waits for the head of the answer. No redirect is followed, and no
+    /// time-out applies but those of connecting: the caller brings a deadline, and a bound on what it reads.
     ///
     /// `Host`, `User-Agent` and `Connection: close` are set here; the length of the body follows from it.
     ///
@@ -81,19 +82,64 @@ impl Egress {
         &self,
         method: Method,
         url: &Url,
+        mut headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Answer, EgressFault> {
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+        let request = request(method, url, headers, body)?;
+        let (origin, deadline) = (Origin::of(url)?, self.route.deadline());
+        let looked_up = self.route.look_up(&origin.host, origin.port, deadline);
+        let stream = self.route.connect(&looked_up.await?, deadline).await?;
+        let mut connection = self.converse(url, stream).await?;
+        let answered = connection.exchange(request).await.map_err(broken)?;
+        Ok(answer(answered, connection, None))
+    }
+
+    /// As [`Egress::send`], over a connection that an earlier request has left where there is one. It is kept for the next
+    /// for a moment once the answer has been read to its end.
+    ///
+    /// The host is looked up and judged by the gate all the same, and only a connection to one of the addresses that pass is
+    /// used. A request for which it turns out to be closed, with nothing answered, is sent again over a new one: this is for
+    /// requests that may come twice.
+    ///
+    /// # Errors
+    /// As [`Egress::send`].
+    pub async fn send_over_kept(
+        &self,
+        method: Method,
+        url: &Url,
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Answer, EgressFault> {
         let request = request(method, url, headers, body)?;
-        let host = url.host_str().ok_or(EgressFault::Unsendable)?;
-        let port = url.port_or_known_default().ok_or(EgressFault::Unsendable)?;
-        let stream = self
-            .route
-            .open(host, port)
-            .await
-            .map_err(|fault| EgressFault::from(&fault))?;
+        let (origin, deadline) = (Origin::of(url)?, self.route.deadline());
+        let looked_up = self.route.look_up(&origin.host, origin.port, deadline);
+        let addresses = looked_up.await?;
+        while let Some(mut connection) = self.kept.take(&origin, &addresses) {
+            if !connection.is_free().await {
+                continue;
+            }
+            match connection.exchange(request.clone()).await {
+                Ok(answered) => return Ok(answer(answered, connection, self.home(origin))),
+                Err(error) if error.is_parse() => return Err(EgressFault::Broken),
+                Err(_) => break,
+            }
+        }
+        let stream = self.route.connect(&addresses, deadline).await?;
+        let mut connection = self.converse(url, stream).await?;
+        let answered = connection.exchange(request).await.map_err(broken)?;
+        Ok(answer(answered, connection, self.home(origin)))
+    }
+
+    fn home(&self, origin: Origin) -> Option<(Arc<Kept>, Origin)> {
+        Some((Arc::clone(&self.kept), origin))
+    }
+
+    /// Makes a stream secure where the URL says so, and speaks HTTP over it.
+    async fn converse(&self, url: &Url, stream: TcpStream) -> Result<Connection, EgressFault> {
+        let peer = stream.peer_addr().map_err(|_| EgressFault::Broken)?;
         if url.scheme() != "https" {
-            return exchange(stream, request).await;
+            return Connection::over(stream, peer).await.map_err(broken);
         }
         let name = match url.host() {
             Some(Host::Domain(name)) => ServerName::try_from(name.to_owned()).ok(),
@@ -104,10 +150,29 @@ impl Egress {
         let name = name.ok_or(EgressFault::Tls("its name cannot stand in a certificate"))?;
         let secure = TlsConnector::from(self.tls.clone()).connect(name, stream);
         match timeout(self.route.timeout, secure).await {
-            Ok(Ok(stream)) => exchange(stream, request).await,
+            Ok(Ok(stream)) => Connection::over(stream, peer).await.map_err(broken),
             Ok(Err(error)) => Err(EgressFault::Tls(handshake_reason(&error))),
             Err(_) => Err(EgressFault::TimedOut),
         }
+    }
+}
+
+fn broken(_: hyper::Error) -> EgressFault {
+    EgressFault::Broken
+}
+
+fn answer(
+    answered: Response<Incoming>,
+    connection: Connection,
+    home: Option<(Arc<Kept>, Origin)>,
+) -> Answer {
+    let (head, body) = answered.into_parts();
+    Answer {
+        status: head.status,
+        headers: head.headers,
+        body,
+        connection: Some(connection),
+        home,
     }
 }
 
@@ -127,64 +192,5 @@ fn request(
     *fields = headers;
     fields.insert(header::HOST, host.map_err(|_| EgressFault::Unsendable)?);
     fields.insert(header::USER_AGENT, HeaderValue::from_static(USER_AGENT));
-    fields.insert(header::CONNECTION, HeaderValue::from_static("close"));
     Ok(request)
-}
-
-async fn exchange<S>(stream: S, request: Request<Full<Bytes>>) -> Result<Answer, EgressFault>
-where
-    S: AsyncRead + AsyncWrite + Unpin + 'static,
-{
-    let broken = |_| EgressFault::Broken;
-    let (mut sender, connection) = http1::Builder::new()
-        .max_buf_size(MAX_BUFFER)
-        .handshake(TokioIo::new(stream))
-        .await
-        .map_err(broken)?;
-    let mut connection = Driver::new(async move {
-        // What goes wrong is told to the request or the body that it goes wrong for.
-        let _ = connection.await;
-    });
-    let answer = connection
-        .beside(sender.send_request(request))
-        .await
-        .map_err(broken)?;
-    let (head, body) = answer.into_parts();
-    Ok(Answer {
-        status: head.status,
-        headers: head.headers,
-        body,
-        connection,
-    })
-}
-
-/// hyper's side of a connection, which has to be run for anything to happen. It runs beside whatever waits for it, and not
-/// as a task, so that it ends with its owner.
-struct Driver(Option<Pin<Box<dyn Future<Output = ()>>>>);
-
-impl Driver {
-    fn new(connection: impl Future<Output = ()> + 'static) -> Self {
-        Self(Some(Box::pin(connection)))
-    }
-
-    fn run(&mut self, cx: &mut Context<'_>) {
-        if let Some(connection) = &mut self.0
-            && connection.as_mut().poll(cx).is_ready()
-        {
-            self.0 = None;
-        }
-    }
-
-    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
-        let mut work = pin!(work);
-        poll_fn(|cx| {
-            if let Poll::Ready(outcome) = work.as_mut().poll(cx) {
-                return Poll::Ready(outcome);
-            }
-            self.run(cx);
-            // What the connection has just received is there to be taken.
-            work.as_mut().poll(cx)
-        })
-        .await
-    }
 }

@@ -32,13 +32,13 @@ pub enum EgressFault {
     Unsendable,
 }
 
-impl From<&OpenFault> for EgressFault {
-    fn from(fault: &OpenFault) -> Self {
+impl From<OpenFault> for EgressFault {
+    fn from(fault: OpenFault) -> Self {
         match fault {
             OpenFault::Refused => Self::Refused,
             OpenFault::Unresolved => Self::Unresolved,
             OpenFault::TimedOut => Self::TimedOut,
-            OpenFault::Unreachable(error) => Self::Unreachable(reason(error)),
+            OpenFault::Unreachable(error) => Self::Unreachable(reason(&error)),
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Everything that leaves the machine at the wish of a caller: fetching input images and calling webhooks.
 //!
 //! Only public addresses are reached, and those the operator has opened (`[egress] allow`). A name is resolved once per
-//! connection, every address of the answer goes through the [`AddressGate`], and the connection is made to the very
-//! address that passed: there is no second look-up that could answer differently. Literal addresses, redirects and
-//! webhooks take the same way, because there is only this one: [`Egress::send`].
+//! request, every address of the answer goes through the [`AddressGate`], and the request goes over a connection to the very
+//! address that passed: there is no second look-up that could answer differently. Literal addresses and redirects take the same
+//! way, [`Egress::send`], and webhooks too, whose connections are used again ([`Egress::send_over_kept`]).
 
 mod address;
+mod connection;
 mod connector;
 mod exchange;
 mod fault;
 mod gate;
+mod kept;
 mod ranges;
 mod resolve;
 #[cfg(test)]
@@ -51,6 +53,9 @@ pub struct EgressOptions {
     pub connect_timeout: Duration,
     /// A PEM file of certificate authorities beside the system's.
     pub extra_ca_file: Option<PathBuf>,
+    /// How long a connection is kept for the next request of [`Egress::send_over_kept`]. Servers close what is idle after two
+    /// seconds at the least, and a request that crosses such a close on its way is lost.
+    pub keep: Duration,
 }
 
 impl Default for EgressOptions {
@@ -59,6 +64,7 @@ impl Default for EgressOptions {
             allow: Vec::new(),
             connect_timeout: Duration::from_secs(10),
             extra_ca_file: None,
+            keep: Duration::from_secs(1),
         }
     }
 }
@@ -84,6 +90,7 @@ pub enum EgressSetupError {
 pub struct Egress {
     route: Arc<connector::Route>,
     tls: Arc<rustls::ClientConfig>,
+    kept: Arc<kept::Kept>,
 }
 
 impl Egress {
@@ -113,6 +120,7 @@ impl Egress {
         Ok(Self {
             route: Arc::new(route),
             tls: Arc::new(tls),
+            kept: Arc::new(kept::Kept::for_a_moment(options.keep)),
         })
     }
 

@@ -172,7 +172,7 @@ async fn exchange(
     answer.sent = Some(sent);
     let exchanged = options
         .egress
-        .send(Method::POST, &url, headers, Bytes::from(body));
+        .send_over_kept(Method::POST, &url, headers, Bytes::from(body));
     let mut response = exchanged.await.map_err(|fault| fault.to_string())?;
     answer.status = Some(response.status.as_u16());
     while answer.body.len() < MAX_ANSWER_BYTES {

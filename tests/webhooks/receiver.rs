@@ -44,6 +44,8 @@ impl Received {
 pub enum Reply {
     /// This status, with no body.
     Status(u16),
+    /// 200 with no body, and the next request may come over the same connection.
+    Keep,
     /// These very bytes, and the end.
     Bytes(Vec<u8>),
     /// Nothing, for as long as the caller holds on.
@@ -173,20 +175,28 @@ impl Shared {
     fn serve(&self, mut stream: TcpStream) {
         let _ = stream.set_read_timeout(Some(PATIENCE));
         let _ = stream.set_write_timeout(Some(PATIENCE));
-        let Some(request) = read(&mut stream) else {
-            return;
-        };
-        let number = {
-            let mut received = self.received.lock();
-            received.push(request.clone());
-            received.len() - 1
-        };
-        self.answer(&mut stream, (self.decide)(number, &request));
+        while let Some(request) = read(&mut stream) {
+            let number = {
+                let mut received = self.received.lock();
+                received.push(request.clone());
+                received.len() - 1
+            };
+            let reply = (self.decide)(number, &request);
+            let is_last = !matches!(reply, Reply::Keep);
+            self.answer(&mut stream, reply);
+            if is_last {
+                return;
+            }
+        }
     }
 
     /// The caller may have gone: then there is nobody to answer.
     fn answer(&self, stream: &mut TcpStream, reply: Reply) {
         match reply {
+            Reply::Keep => {
+                let answer = b"HTTP/1.1 200 As told\r\nContent-Length: 0\r\n\r\n";
+                drop(stream.write_all(answer));
+            }
             Reply::Status(status) => drop(stream.write_all(&answer(status, "", b""))),
             Reply::Bytes(bytes) => drop(stream.write_all(&bytes)),
             Reply::Silence => wait_for_end(stream),

@@ -2,6 +2,7 @@
 
 mod addresses;
 mod connecting;
+mod keeping;
 mod resolving;
 mod support;
 pub(crate) mod tls;

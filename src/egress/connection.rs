@@ -1,0 +1,102 @@
+//! One connection: hyper's side of it, and whoever waits for what comes over it.
+
+use std::{
+    future::{Future, poll_fn},
+    net::SocketAddr,
+    pin::{Pin, pin},
+    task::{Context, Poll},
+};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{
+    Request, Response,
+    body::Incoming,
+    client::conn::http1::{self, SendRequest},
+};
+use hyper_util::rt::TokioIo;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// Most that is buffered of a connection; a head that does not fit is refused.
+const MAX_BUFFER: usize = 1 << 16;
+
+/// A connection over which requests go one after the other.
+pub(super) struct Connection {
+    /// The address at its other end.
+    pub peer: SocketAddr,
+    sender: SendRequest<Full<Bytes>>,
+    driver: Driver,
+}
+
+impl Connection {
+    /// Speaks HTTP/1.1 over a stream to `peer`.
+    pub async fn over<S>(stream: S, peer: SocketAddr) -> hyper::Result<Self>
+    where
+        S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    {
+        let (sender, connection) = http1::Builder::new()
+            .max_buf_size(MAX_BUFFER)
+            .handshake(TokioIo::new(stream))
+            .await?;
+        let driver = Driver(Some(Box::pin(async move {
+            // What goes wrong is told to the request or the body that it goes wrong for.
+            let _ = connection.await;
+        })));
+        Ok(Self {
+            peer,
+            sender,
+            driver,
+        })
+    }
+
+    /// Sends a request and waits for the head of its answer.
+    pub async fn exchange(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> hyper::Result<Response<Incoming>> {
+        let sent = self.sender.send_request(request);
+        self.driver.beside(sent).await
+    }
+
+    /// Waits for something that this connection brings.
+    pub async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        self.driver.beside(work).await
+    }
+
+    /// Can another request be sent at once? Not where the other side has closed the connection, has said more than it was
+    /// asked, or has not heard all of the last request.
+    pub async fn is_free(&mut self) -> bool {
+        poll_fn(|cx| {
+            self.driver.run(cx);
+            Poll::Ready(self.sender.is_ready())
+        })
+        .await
+    }
+}
+
+/// hyper's side of a connection, which has to be run for anything to happen. It runs beside whatever waits for it, and not
+/// as a task, so that it ends with its owner.
+struct Driver(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Driver {
+    fn run(&mut self, cx: &mut Context<'_>) {
+        if let Some(connection) = &mut self.0
+            && connection.as_mut().poll(cx).is_ready()
+        {
+            self.0 = None;
+        }
+    }
+
+    async fn beside<T>(&mut self, work: impl Future<Output = T>) -> T {
+        let mut work = pin!(work);
+        poll_fn(|cx| {
+            if let Poll::Ready(outcome) = work.as_mut().poll(cx) {
+                return Poll::Ready(outcome);
+            }
+            self.run(cx);
+            // What the connection has just received is there to be taken.
+            work.as_mut().poll(cx)
+        })
+        .await
+    }
+}

@@ -1,0 +1,286 @@
+//! Connections that are used again, against servers that keep them, close them, and say things unasked.
+
+use std::{sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use hyper::{HeaderMap, Method};
+use parking_lot::Mutex;
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream},
+    sync::watch,
+};
+
+use super::{
+    super::{Egress, EgressFault},
+    egress_for, loopback,
+    support::{Answer, FakeResolver},
+};
+
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What a server does with a request.
+#[derive(Clone, Copy)]
+enum Deed {
+    Answer,
+    /// And closes without having said that it would.
+    AnswerAndClose,
+    /// Without a word.
+    Close,
+    /// With two answers, the second of which nobody has asked for.
+    AnswerTwice,
+    /// With less than it says that there is.
+    AnswerInPart,
+    /// With something that is not HTTP.
+    Babble,
+}
+
+/// What has happened at a server.
+#[derive(Default)]
+struct Seen {
+    /// The number of the connection, and the path.
+    requests: Mutex<Vec<(usize, String)>>,
+    /// Connections that the client has closed, or the server.
+    ended: watch::Sender<usize>,
+}
+
+impl Seen {
+    fn requests(&self) -> Vec<(usize, String)> {
+        self.requests.lock().clone()
+    }
+
+    async fn connections_ended(&self, count: usize) {
+        let mut ended = self.ended.subscribe();
+        let all = ended.wait_for(|it| *it >= count);
+        let all = tokio::time::timeout(PATIENCE, all).await;
+        all.expect("the connections end").expect("the server lives");
+    }
+}
+
+/// A server whose deeds are the same on each connection, the last one again and again.
+async fn server(deeds: &'static [Deed]) -> (u16, Arc<Seen>) {
+    server_at("127.0.0.1:0", deeds).await
+}
+
+async fn server_at(address: &str, deeds: &'static [Deed]) -> (u16, Arc<Seen>) {
+    let listener = TcpListener::bind(address).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let seen = Arc::new(Seen::default());
+    let noting = Arc::clone(&seen);
+    tokio::spawn(async move {
+        for connection in 0.. {
+            let Ok((stream, _)) = listener.accept().await else {
+                return;
+            };
+            let seen = Arc::clone(&noting);
+            tokio::spawn(async move {
+                serve(stream, connection, deeds, &seen).await;
+                seen.ended.send_modify(|count| *count += 1);
+            });
+        }
+    });
+    (port, seen)
+}
+
+async fn serve(mut stream: TcpStream, connection: usize, deeds: &[Deed], seen: &Seen) {
+    let mut turn = 0;
+    while let Some(path) = next_path(&mut stream).await {
+        seen.requests.lock().push((connection, path.clone()));
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{path}",
+            path.len()
+        );
+        let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nunasked";
+        let deed = deeds[turn.min(deeds.len() - 1)];
+        let text = match deed {
+            Deed::Answer | Deed::AnswerAndClose => answer,
+            Deed::Close => return,
+            Deed::AnswerTwice => answer + unasked,
+            Deed::AnswerInPart => "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart".into(),
+            Deed::Babble => "220 mail.example ESMTP\r\n".into(),
+        };
+        if stream.write_all(text.as_bytes()).await.is_err() {
+            return;
+        }
+        if matches!(deed, Deed::AnswerAndClose) {
+            return;
+        }
+        turn += 1;
+    }
+}
+
+/// The path of the next request; `None` when the client has gone.
+async fn next_path(stream: &mut TcpStream) -> Option<String> {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(stream.read_u8().await.ok()?);
+    }
+    let head = String::from_utf8(head).ok()?;
+    assert!(!head.to_lowercase().contains("connection:"), "{head}");
+    Some(head.split(' ').nth(1)?.to_owned())
+}
+
+/// One that keeps its connections for longer than any stall of the machine takes.
+fn egress() -> Egress {
+    egress_with(FakeResolver::always("127.0.0.1"))
+}
+
+fn egress_with(resolver: Arc<FakeResolver>) -> Egress {
+    let mut options = loopback();
+    options.allow.push("127.0.0.3/32".parse().unwrap());
+    options.keep = PATIENCE * 6;
+    Egress::with_resolver(options, resolver).unwrap()
+}
+
+/// The body of an answer.
+async fn ask(egress: &Egress, host: &str, port: u16, path: &str) -> Result<String, EgressFault> {
+    let url = format!("http://{host}:{port}{path}").parse().unwrap();
+    let asked = egress.send_over_kept(Method::GET, &url, HeaderMap::new(), Bytes::new());
+    let mut answer = asked.await?;
+    let mut body = Vec::new();
+    while let Some(chunk) = answer.chunk().await? {
+        body.extend_from_slice(&chunk);
+    }
+    Ok(String::from_utf8(body).unwrap())
+}
+
+async fn asked(egress: &Egress, port: u16, path: &str) {
+    assert_eq!(ask(egress, "a.example", port, path).await.unwrap(), path);
+}
+
+fn requests(all: &[(usize, &str)]) -> Vec<(usize, String)> {
+    all.iter().map(|(at, path)| (*at, (*path).into())).collect()
+}
+
+#[actix_web::test]
+async fn the_next_request_goes_over_the_same_connection() {
+    let (port, seen) = server(&[Deed::Answer]).await;
+    let egress = egress();
+    for path in ["/1", "/2", "/3"] {
+        asked(&egress, port, path).await;
+    }
+    assert_eq!(
+        seen.requests(),
+        requests(&[(0, "/1"), (0, "/2"), (0, "/3")])
+    );
+}
+
+#[actix_web::test]
+async fn requests_at_the_same_time_have_connections_of_their_own() {
+    let (port, seen) = server(&[Deed::Answer]).await;
+    let egress = egress();
+    tokio::join!(asked(&egress, port, "/1"), asked(&egress, port, "/2"));
+    let mut connections: Vec<usize> = seen.requests().iter().map(|(at, _)| *at).collect();
+    connections.sort_unstable();
+    assert_eq!(connections, [0, 1]);
+}
+
+#[actix_web::test]
+async fn one_that_the_server_has_closed_is_replaced() {
+    let (port, seen) = server(&[Deed::AnswerAndClose]).await;
+    let egress = egress();
+    asked(&egress, port, "/1").await;
+    seen.connections_ended(1).await;
+    asked(&egress, port, "/2").await;
+    assert_eq!(seen.requests(), requests(&[(0, "/1"), (1, "/2")]));
+}
+
+#[actix_web::test]
+async fn a_request_that_meets_a_close_is_sent_once_more() {
+    let (port, seen) = server(&[Deed::Answer, Deed::Close]).await;
+    let egress = egress();
+    asked(&egress, port, "/1").await;
+    asked(&egress, port, "/2").await;
+    assert_eq!(
+        seen.requests(),
+        requests(&[(0, "/1"), (0, "/2"), (1, "/2")])
+    );
+}
+
+#[actix_web::test]
+async fn a_server_that_answers_nothing_gets_each_request_once() {
+    let (port, seen) = server(&[Deed::Close]).await;
+    let egress = egress();
+    for path in ["/1", "/2"] {
+        let answer = ask(&egress, "a.example", port, path).await;
+        assert_eq!(answer, Err(EgressFault::Broken));
+    }
+    assert_eq!(seen.requests(), requests(&[(0, "/1"), (1, "/2")]));
+}
+
+#[actix_web::test]
+async fn what_is_no_http_is_not_asked_again() {
+    let (port, seen) = server(&[Deed::Answer, Deed::Babble]).await;
+    let egress = egress();
+    asked(&egress, port, "/1").await;
+    let answer = ask(&egress, "a.example", port, "/2").await;
+    assert_eq!(answer, Err(EgressFault::Broken));
+    assert_eq!(seen.requests(), requests(&[(0, "/1"), (0, "/2")]));
+}
+
+#[actix_web::test]
+async fn what_a_server_says_unasked_answers_nothing() {
+    let (port, _) = server(&[Deed::AnswerTwice]).await;
+    let egress = egress();
+    for path in ["/1", "/2", "/3"] {
+        asked(&egress, port, path).await;
+    }
+}
+
+#[actix_web::test]
+async fn an_answer_that_is_not_read_to_its_end_ends_its_connection() {
+    let (port, seen) = server(&[Deed::AnswerInPart]).await;
+    let egress = egress();
+    let url = format!("http://a.example:{port}/1").parse().unwrap();
+    let asked = egress.send_over_kept(Method::GET, &url, HeaderMap::new(), Bytes::new());
+    let mut answer = asked.await.unwrap();
+    assert_eq!(answer.chunk().await.unwrap().unwrap(), "part");
+    drop(answer);
+    seen.connections_ended(1).await;
+}
+
+#[actix_web::test]
+async fn hosts_at_one_address_share_nothing() {
+    let (port, seen) = server(&[Deed::Answer]).await;
+    let egress = egress();
+    for host in ["a.example", "b.example"] {
+        assert_eq!(ask(&egress, host, port, "/").await.unwrap(), "/");
+    }
+    assert_eq!(seen.requests(), requests(&[(0, "/"), (1, "/")]));
+}
+
+#[actix_web::test]
+async fn a_name_that_moves_inside_is_refused_though_a_connection_is_kept() {
+    let (port, seen) = server(&[Deed::Answer]).await;
+    let (_, never) = server_at(&format!("127.0.0.2:{port}"), &[Deed::Answer]).await;
+    let answers = [Answer::of(&["127.0.0.1"]), Answer::of(&["127.0.0.2"])];
+    let egress = egress_with(FakeResolver::new(answers));
+    asked(&egress, port, "/1").await;
+    let answer = ask(&egress, "a.example", port, "/2").await;
+    assert_eq!(answer, Err(EgressFault::Refused));
+    assert_eq!(seen.requests(), requests(&[(0, "/1")]));
+    assert!(never.requests().is_empty());
+}
+
+#[actix_web::test]
+async fn a_name_that_moves_is_followed_though_a_connection_is_kept() {
+    let (port, old) = server(&[Deed::Answer]).await;
+    let (_, new) = server_at(&format!("127.0.0.3:{port}"), &[Deed::Answer]).await;
+    let answers = [Answer::of(&["127.0.0.1"]), Answer::of(&["127.0.0.3"])];
+    let egress = egress_with(FakeResolver::new(answers));
+    asked(&egress, port, "/1").await;
+    asked(&egress, port, "/2").await;
+    assert_eq!(old.requests(), requests(&[(0, "/1")]));
+    assert_eq!(new.requests(), requests(&[(0, "/2")]));
+}
+
+#[actix_web::test]
+async fn one_that_is_not_used_again_is_closed() {
+    let (port, seen) = server(&[Deed::Answer]).await;
+    let egress = egress_for(FakeResolver::always("127.0.0.1"), PATIENCE);
+    for number in 1..=2 {
+        asked(&egress, port, "/").await;
+        seen.connections_ended(number).await;
+    }
+    assert_eq!(seen.requests(), requests(&[(0, "/"), (1, "/")]));
+}
