@@ -6,7 +6,7 @@ use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
 use crate::http::rate::{self, Standing};
 use crate::http::state::AppState;
-use crate::http::{acceptance, funds, open};
+use crate::http::{acceptance, crowd, funds, open};
 use crate::inputs::{self, Held};
 use crate::words;
 use actix_web::web;
@@ -180,7 +180,7 @@ pub async fn check(
     count: usize,
 ) -> Result<(), Refusal> {
     open::check(state, asked.tier)?;
-    open::check_crowd(state, key.account)?;
+    crowd::check(state, key.account).await?;
     rate::admit(standing)?;
     acceptance::check_places(state, &account_of(state, key)?)?;
     let price = price(state, asked);

@@ -5,6 +5,7 @@ use super::auth::Principal;
 use super::author::{Author, Subject, told};
 use super::body;
 use super::change::apart;
+use super::crowd;
 use super::dry_run;
 use super::failures;
 use super::funds;
@@ -71,7 +72,7 @@ pub async fn submit(
 ) -> Result<HttpResponse, Problem> {
     let key = &principal.key;
     check_scope(key, endpoint)?;
-    open::check_crowd(&state, key.account)?;
+    crowd::check(&state, key.account).await?;
     let Parsed {
         mut asked,
         name,

@@ -9,6 +9,7 @@ mod balance;
 pub(crate) mod body;
 pub(crate) mod change;
 pub(crate) mod client_address;
+pub(crate) mod crowd;
 mod described;
 mod dry_run;
 mod envelope;

@@ -1,6 +1,7 @@
 //! What every handler may use.
 
 use super::change::Turns;
+use super::crowd::HeldRefusals;
 use super::key_ring::KeyRing;
 use super::openapi::Documents;
 use super::rate::Rates;
@@ -56,6 +57,8 @@ pub struct AppState {
     pub stopping: watch::Sender<bool>,
     /// The end of the process.
     pub fail_stop: FailStop,
+    /// Refused creations whose callers are told after a pause.
+    pub held_refusals: HeldRefusals,
     /// API keys that were used lately.
     pub key_ring: Arc<KeyRing>,
     /// How often keys may call.

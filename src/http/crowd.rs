@@ -1,0 +1,105 @@
+//! Whether a creation is taken just now, while more may be under way than can be written down in time.
+
+use super::failures;
+use super::problem::Problem;
+use super::state::AppState;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
+use tokio::time::sleep;
+
+/// How long a refusal is held back.
+const PAUSE: Duration = Duration::from_millis(500);
+/// Refusals that are held back at most, each with its connection and request.
+const MOST_HELD: usize = 8_192;
+
+/// Refuses what would only wait, because more creations are under way than can be written down in time. A hint: calls that look at
+/// the same moment all pass.
+///
+/// Asked before a request is parsed. A refusal still costs half of what a creation does, nearly all of it for HTTP, and callers
+/// who try again at once would leave the processors little time for anything else. So they are told after a pause: on its connection
+/// none of them can ask again before that.
+pub async fn check(state: &AppState, account: AccountId) -> Result<(), Problem> {
+    let Some(refusal) = refusal(state, account) else {
+        return Ok(());
+    };
+    let mut stopping = state.stopping.subscribe();
+    tokio::select! {
+        () = state.held_refusals.pause() => {}
+        _ = stopping.wait_for(|it| *it) => {}
+    }
+    Err(refusal)
+}
+
+fn refusal(state: &AppState, account: AccountId) -> Option<Problem> {
+    let most = state.config.jobs.max_creations_under_way;
+    // So that one account that floods the service leaves room to the others.
+    let most_of_one = most.div_ceil(2);
+    let accounts = state.system.accounts();
+    let all = accounts.under_way();
+    // No account has more of them than there are.
+    if all < most_of_one {
+        return None;
+    }
+    if all >= most {
+        return Some(failures::crowded());
+    }
+    (accounts.under_way_of(account) >= most_of_one).then(failures::busy)
+}
+
+/// How many refusals are held back.
+#[derive(Default)]
+pub struct HeldRefusals(AtomicUsize);
+
+impl HeldRefusals {
+    /// Waits for as long as a refusal is held back; not at all when too many are already.
+    async fn pause(&self) {
+        if self.0.fetch_add(1, Ordering::Relaxed) < MOST_HELD {
+            let _held = Held(&self.0);
+            sleep(PAUSE).await;
+        } else {
+            self.0.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Counts until its caller has been told, or has left.
+struct Held<'a>(&'a AtomicUsize);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use futures_util::future::join_all;
+    use tokio::time::Instant;
+
+    #[tokio::test(start_paused = true)]
+    async fn so_many_wait_side_by_side_and_no_more() {
+        let held = HeldRefusals::default();
+        let began = Instant::now();
+        let mut waiting = Box::pin(join_all((0..MOST_HELD).map(|_| held.pause())));
+        assert!(waiting.as_mut().now_or_never().is_none());
+        held.pause().await;
+        assert_eq!(began.elapsed(), Duration::ZERO, "there are too many");
+        waiting.await;
+        assert_eq!(began.elapsed(), PAUSE);
+        held.pause().await;
+        assert_eq!(began.elapsed(), PAUSE * 2, "there is room again");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn one_who_leaves_makes_room() {
+        let held = HeldRefusals::default();
+        let mut waiting = Box::pin(held.pause());
+        assert!(waiting.as_mut().now_or_never().is_none());
+        assert_eq!(held.0.load(Ordering::Relaxed), 1);
+        drop(waiting);
+        assert_eq!(held.0.load(Ordering::Relaxed), 0);
+    }
+}
