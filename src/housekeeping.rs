@@ -59,6 +59,7 @@ pub(crate) async fn run(state: Data<AppState>) {
                 .trip("the actor that begins jobs, or the one that sends webhooks, has died");
             return;
         }
+        state.images.help_writes();
         if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
         }

@@ -1,9 +1,10 @@
 //! Writes to the local directory, of which those that wait at the same time become durable together.
 //!
 //! By itself a write waits for the disk twice, for its bytes and for its name, and hundreds at a time stand in each other's way
-//! at the lock of their directory. So two threads do all of them. One that finds few takes them one by one. One that finds many
-//! writes them without waiting, and then has the file system made durable as a whole (`syncfs`), once for all. That writes what
-//! other programs have left to be written as well: where it has taken long, writes go one by one for a while.
+//! at the lock of their directory. So a few threads do all of them. One that finds many waiting writes them all without waiting for
+//! the disk, and then has the file system made durable as a whole (`syncfs`), once for all. That writes what other programs have
+//! left to be written as well: where it has taken long, writes go one by one for a while. A write that hangs costs nobody
+//! else: further threads are started when nothing has been taken for a while.
 
 use super::ImagesError;
 use bytes::Bytes;
@@ -12,16 +13,22 @@ use object_store::local::LocalFileSystem;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt as _};
 use parking_lot::Mutex;
-use std::fs::File;
 use std::path::Path as FilePath;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::time::{Duration, Instant};
 use std::{io, thread};
 use tokio::sync::oneshot;
 
-/// While one waits for the disk, the other writes.
-const THREADS: usize = 2;
+/// Where writes can share: while one waits for the disk, the other writes.
+const FEW_THREADS: usize = 2;
+/// Where each waits for itself.
+const THREADS: usize = 16;
+/// With those that are started because others hang.
+const MOST_THREADS: usize = 64;
+/// When nothing has been taken for as long as this, and something waits, all threads hang.
+const HANG: Duration = Duration::from_secs(5);
 /// From here on writes are many.
 const MANY: usize = 8;
 /// The most that share one wait.
@@ -34,6 +41,7 @@ const A_WHILE: Duration = Duration::from_secs(60);
 /// Writes objects below a directory.
 pub(super) struct LocalWriter {
     wishes: Sender<Wish>,
+    writing: Arc<Writing>,
 }
 
 struct Wish {
@@ -57,22 +65,15 @@ impl LocalWriter {
             .map_err(io::Error::other)
             .map_err(files)?;
         let (wishes, queue) = mpsc::channel();
-        let writing = Arc::new(Writing {
-            queue: Mutex::new(queue),
-            durable,
-            swift,
-            whole: whole_file_system(root),
-            long: LONG,
-            one_by_one_until: Mutex::new(None),
-        });
-        for number in 0..THREADS {
-            let writing = Arc::clone(&writing);
-            thread::Builder::new()
-                .name(format!("objects-{number}"))
-                .spawn(move || while writing.turn().is_some() {})
-                .map_err(files)?;
+        let writing = Arc::new(Writing::new(queue, durable, swift, whole_file_system(root)));
+        let threads = match writing.whole {
+            Some(_) => FEW_THREADS,
+            None => THREADS,
+        };
+        for _ in 0..threads {
+            Writing::start_thread(&writing).map_err(files)?;
         }
-        Ok(Self { wishes })
+        Ok(Self { wishes, writing })
     }
 
     /// Writes an object, over one of the same key. When this returns, it is durable and whole; before that it may be there in
@@ -88,8 +89,14 @@ impl LocalWriter {
             done,
         };
         let ended = || fault(io::Error::other("the thread that writes objects has ended"));
+        self.writing.waiting.fetch_add(1, Ordering::Relaxed);
         self.wishes.send(wish).map_err(|_| ended())?;
         told.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Starts a further thread where the others hang.
+    pub(super) fn help(&self) {
+        Writing::help(&self.writing);
     }
 }
 
@@ -107,19 +114,72 @@ struct Writing {
     whole: Option<Whole>,
     long: Duration,
     one_by_one_until: Mutex<Option<Instant>>,
+    /// Wishes in the queue.
+    waiting: AtomicUsize,
+    /// When one was last taken out of it.
+    taken: Mutex<Instant>,
+    threads: AtomicUsize,
 }
 
 impl Writing {
-    /// Waits for wishes and grants those that are there; `None` when there will be no more.
+    fn new(
+        queue: Receiver<Wish>,
+        durable: LocalFileSystem,
+        swift: LocalFileSystem,
+        whole: Option<Whole>,
+    ) -> Self {
+        Self {
+            queue: Mutex::new(queue),
+            durable,
+            swift,
+            whole,
+            long: LONG,
+            one_by_one_until: Mutex::new(None),
+            waiting: AtomicUsize::new(0),
+            taken: Mutex::new(Instant::now()),
+            threads: AtomicUsize::new(0),
+        }
+    }
+
+    fn start_thread(this: &Arc<Self>) -> io::Result<()> {
+        let writing = Arc::clone(this);
+        let number = this.threads.fetch_add(1, Ordering::Relaxed);
+        let thread = thread::Builder::new().name(format!("objects-{number}"));
+        thread.spawn(move || while writing.turn().is_some() {})?;
+        Ok(())
+    }
+
+    fn help(this: &Arc<Self>) {
+        let mut taken = this.taken.lock();
+        let hang = this.waiting.load(Ordering::Relaxed) > 0 && taken.elapsed() >= HANG;
+        if !hang || this.threads.load(Ordering::Relaxed) >= MOST_THREADS {
+            return;
+        }
+        tracing::warn!(
+            "writes to the object directory hang; another thread is started for those that wait"
+        );
+        // The new one has as long to take something.
+        *taken = Instant::now();
+        if let Err(error) = Self::start_thread(this) {
+            tracing::error!(%error, "no thread to write objects with");
+        }
+    }
+
+    /// Waits for wishes and grants them; `None` when there will be no more.
     fn turn(&self) -> Option<()> {
         let mut wishes = Vec::new();
         {
             let queue = self.queue.lock();
             wishes.push(queue.recv().ok()?);
-            wishes.extend(queue.try_iter().take(MOST - 1));
+            // Of few, each thread takes one.
+            if self.waiting.load(Ordering::Relaxed) >= MANY && self.may_share() {
+                wishes.extend(queue.try_iter().take(MOST - 1));
+            }
+            self.waiting.fetch_sub(wishes.len(), Ordering::Relaxed);
+            *self.taken.lock() = Instant::now();
         }
         match &self.whole {
-            Some(whole) if wishes.len() >= MANY && self.may_share() => self.together(wishes, whole),
+            Some(whole) if wishes.len() > 1 => self.together(wishes, whole),
             _ => {
                 for wish in wishes {
                     let written = write(&self.durable, wish.location, wish.bytes);
@@ -133,7 +193,7 @@ impl Writing {
 
     fn may_share(&self) -> bool {
         let until = *self.one_by_one_until.lock();
-        until.is_none_or(|until| Instant::now() >= until)
+        self.whole.is_some() && until.is_none_or(|until| Instant::now() >= until)
     }
 
     fn together(&self, wishes: Vec<Wish>, whole: &Whole) {
@@ -179,13 +239,14 @@ fn fault(error: io::Error) -> object_store::Error {
 /// pass only a part on, such as FUSE, which keeps `syncfs` from the program behind it.
 #[cfg(target_os = "linux")]
 fn whole_file_system(root: &FilePath) -> Option<Whole> {
-    use rustix::fs::FsWord;
-    /// ext2 to ext4, XFS and Btrfs, as statfs(2) numbers them.
-    const KNOWN: [FsWord; 3] = [0xef53, 0x5846_5342, 0x9123_683e_u32 as FsWord];
-    let directory = File::open(root).ok()?;
-    let kind = rustix::fs::fstatfs(&directory).ok()?.f_type;
-    let sync: Whole = Box::new(move || Ok(rustix::fs::syncfs(&directory)?));
-    KNOWN.contains(&kind).then_some(sync)
+    use nix::sys::statfs::{BTRFS_SUPER_MAGIC, EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, fstatfs};
+    use nix::unistd::syncfs;
+    let directory = std::fs::File::open(root).ok()?;
+    let kind = fstatfs(&directory).ok()?.filesystem_type();
+    let sync: Whole = Box::new(move || Ok(syncfs(&directory)?));
+    [EXT4_SUPER_MAGIC, XFS_SUPER_MAGIC, BTRFS_SUPER_MAGIC]
+        .contains(&kind)
+        .then_some(sync)
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -198,7 +259,6 @@ mod tests {
     use super::*;
     use futures_util::future::join_all;
     use std::fs;
-    use std::sync::atomic::{AtomicUsize, Ordering};
     use tokio::sync::oneshot::error::TryRecvError;
 
     type Told = oneshot::Receiver<object_store::Result<()>>;
@@ -222,14 +282,8 @@ mod tests {
                 counted.fetch_add(1, Ordering::Relaxed);
                 sync()
             });
-            let writing = Writing {
-                queue: Mutex::new(queue),
-                durable: store().with_fsync(true),
-                swift: store(),
-                whole: Some(whole),
-                long: LONG,
-                one_by_one_until: Mutex::new(None),
-            };
+            let durable = store().with_fsync(true);
+            let writing = Writing::new(queue, durable, store(), Some(whole));
             Self {
                 root,
                 wishes,
@@ -245,6 +299,7 @@ mod tests {
                 bytes: Bytes::copy_from_slice(key.as_bytes()),
                 done,
             };
+            self.writing.waiting.fetch_add(1, Ordering::Relaxed);
             self.wishes.send(wish).unwrap();
             told
         }
@@ -292,8 +347,10 @@ mod tests {
     fn few_wait_for_their_own_files_alone() {
         let case = Case::new(|| Ok(()));
         let told: Vec<Told> = (1..MANY).map(|it| case.wish(&it.to_string())).collect();
-        case.writing.turn().unwrap();
-        told.into_iter().for_each(|told| outcome(told).unwrap());
+        for told in told {
+            case.writing.turn().unwrap();
+            outcome(told).unwrap();
+        }
         assert_eq!(case.syncs(), 0);
     }
 
@@ -323,16 +380,41 @@ mod tests {
     fn a_file_system_that_takes_long_is_not_asked_again_for_a_while() {
         let mut case = Case::new(|| Ok(()));
         case.writing.long = Duration::ZERO;
-        for _ in 0..2 {
-            let told = case.wish_many();
+        let told = case.wish_many();
+        case.writing.turn().unwrap();
+        told.into_iter().for_each(|told| outcome(told).unwrap());
+        for told in case.wish_many() {
             case.writing.turn().unwrap();
-            told.into_iter().for_each(|told| outcome(told).unwrap());
+            outcome(told).unwrap();
         }
         assert_eq!(case.syncs(), 1);
         *case.writing.one_by_one_until.lock() = Some(Instant::now());
         let _told = case.wish_many();
         case.writing.turn().unwrap();
         assert_eq!(case.syncs(), 2);
+    }
+
+    #[test]
+    fn where_all_threads_hang_another_one_is_started() {
+        let case = Case::new(|| Ok(()));
+        let writing = Arc::new(case.writing);
+        let long_ago = Instant::now().checked_sub(HANG).unwrap();
+        *writing.taken.lock() = long_ago;
+        Writing::help(&writing);
+        assert_eq!(writing.threads.load(Ordering::Relaxed), 0, "nothing waits");
+        writing.waiting.store(1, Ordering::Relaxed);
+        for _ in 0..2 {
+            Writing::help(&writing);
+            assert_eq!(
+                writing.threads.load(Ordering::Relaxed),
+                1,
+                "it has its time"
+            );
+        }
+        writing.threads.store(MOST_THREADS, Ordering::Relaxed);
+        *writing.taken.lock() = long_ago;
+        Writing::help(&writing);
+        assert_eq!(writing.threads.load(Ordering::Relaxed), MOST_THREADS);
     }
 
     #[tokio::test]

@@ -200,6 +200,13 @@ impl Images {
         written.map_err(|error| self.write_fault("writing", key, error))
     }
 
+    /// Lets no write wait for others that hang. To be called every second or so.
+    pub fn help_writes(&self) {
+        if let Place::Local { writer, .. } = &self.inner.place {
+            writer.help();
+        }
+    }
+
     /// Reads a whole object into memory.
     ///
     /// # Errors

@@ -273,6 +273,7 @@ TRUNCATE(ftruncate64, off64_t)
     }
 SYNCING(fsync)
 SYNCING(fdatasync)
+SYNCING(syncfs)
 
 int sync_file_range(int fd, off64_t from, off64_t length, unsigned flags) {
     NEXT(sync_file_range);
@@ -345,7 +346,6 @@ UNSEEN_FILE(fallocate, int, (int fd, int mode, off_t from, off_t length), fd, fd
 UNSEEN_FILE(fallocate64, int, (int fd, int mode, off64_t from, off64_t length), fd, fd, mode, from, length)
 UNSEEN_FILE(posix_fallocate, int, (int fd, off_t from, off_t length), fd, fd, from, length)
 UNSEEN_FILE(posix_fallocate64, int, (int fd, off64_t from, off64_t length), fd, fd, from, length)
-UNSEEN_FILE(syncfs, int, (int fd), fd, fd)
 UNSEEN_FILE(sendfile, ssize_t, (int fd, int from, off_t *at_place, size_t length), fd, fd, from, at_place, length)
 UNSEEN_FILE(sendfile64, ssize_t, (int fd, int from, off64_t *at_place, size_t length), fd, fd, from, at_place, length)
 UNSEEN_FILE(copy_file_range, ssize_t,
