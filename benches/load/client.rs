@@ -1,5 +1,5 @@
 //! The load generators. One keeps connections that each send the next request as soon as the last one is answered; the other
-//! sends at fixed moments, whatever becomes of what was sent before.
+//! sends at fixed moments, and leaves out what it cannot send because the answer before it has not come.
 
 use crate::wire::{Answer, Wire};
 use anyhow::ensure;
@@ -133,8 +133,8 @@ pub struct Schedule {
     pub time: Duration,
 }
 
-/// Sends what `request` makes for the n-th request of a connection. How long an answer took is counted from the moment when its
-/// request was to be sent, so one that had to wait for the answer before it counts with that wait. `kind` checks an answer.
+/// Sends what `request` makes for the n-th request of a connection. One whose connection still waits for an answer at its moment is
+/// not sent, as one caller more would not call who has not been answered yet. `kind` checks an answer.
 pub fn offer<const KINDS: usize>(
     address: SocketAddr,
     schedule: Schedule,
@@ -153,16 +153,21 @@ pub fn offer<const KINDS: usize>(
         let request = Rc::clone(&request);
         async move {
             let mut outcome = Outcome::begin();
+            let mut answered = start;
             for number in 0.. {
                 let after = (number * connections + connection) as f64 / rate;
                 if after >= time.as_secs_f64() {
                     break;
                 }
                 let due = start + Duration::from_secs_f64(after);
+                if due < answered {
+                    continue;
+                }
                 tokio::time::sleep_until(due.into()).await;
                 let bytes = request(connection, number);
                 let kind = kind(&wire.exchange(&bytes).await?)?;
                 outcome.kinds[kind].add(due.elapsed());
+                answered = Instant::now();
             }
             anyhow::Ok(outcome)
         }

@@ -4,7 +4,7 @@ use crate::bench::{Bench, CONNECTIONS, Measured, measure};
 use crate::client::{self, Caller, Outcome, Same, Schedule};
 use crate::report::Sample;
 use crate::server::Peer;
-use crate::wire::{self, Answer};
+use crate::wire::{self, Answer, Wire};
 use crate::{check, disk, processor};
 use anyhow::{Context as _, bail, ensure};
 use std::rc::Rc;
@@ -81,8 +81,16 @@ const RIVALS: [Row; 3] = [
     },
 ];
 
-/// At saturation, and the row of what comes when twice as much is offered.
-const CROWDED: [(Row, &str); 2] = [
+/// The rows of more than can be done.
+struct Overload {
+    /// Calls come at fixed moments, whatever becomes of those before.
+    offered: &'static str,
+    /// Callers who are refused repeat themselves at once.
+    hammered: &'static str,
+}
+
+/// At saturation, and past it.
+const CROWDED: [(Row, Overload); 2] = [
     (
         Row {
             name: "durable create, 1 account, 256 connections",
@@ -91,7 +99,10 @@ const CROWDED: [(Row, &str); 2] = [
             named: false,
             rival: None,
         },
-        "overload: on one processor, twice its capacity offered, 1 account",
+        Overload {
+            offered: "overload: on one processor, twice its capacity offered, 1 account",
+            hammered: "overload: on one processor, 4,000 callers who try again at once, 1 account",
+        },
     ),
     (
         Row {
@@ -101,7 +112,10 @@ const CROWDED: [(Row, &str); 2] = [
             named: false,
             rival: None,
         },
-        "overload: on one processor, twice its capacity offered, 1,000 accounts",
+        Overload {
+            offered: "overload: on one processor, twice its capacity offered, 1,000 accounts",
+            hammered: "overload: on one processor, 4,000 callers who try again at once, 1,000 accounts",
+        },
     ),
 ];
 
@@ -224,12 +238,49 @@ fn of_disk(bench: &mut Bench, block: usize) -> anyhow::Result<()> {
 ///
 /// The service has one processor for itself, here and where it is found out what it can do: a generator that took its own time from
 /// it would take twice as much at twice the rate.
-fn overloaded(bench: &mut Bench, name: &'static str, row: &Row) -> anyhow::Result<()> {
+fn overloaded(bench: &mut Bench, overload: &Overload, row: &Row) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
     let measured = create(bench, &peer, row)?;
     check::end(peer, directory.path(), measured.calls[0])?;
     let capacity = measured.outcome.rate(0);
+    offered(bench, overload.offered, row, capacity)?;
+    hammered(bench, overload.hammered, row, capacity)
+}
+
+/// Callers who do not wait as they are told.
+fn hammered(bench: &mut Bench, name: &'static str, row: &Row, capacity: f64) -> anyhow::Result<()> {
+    let directory = tempfile::tempdir()?;
+    let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
+    let requests = Requests::new(&peer.keys, false);
+    let mut measured = measure(&peer, CROWD, bench.time(), |_, connection| Impatient {
+        requests: requests.clone(),
+        connection,
+    })?;
+    check::end(peer, directory.path(), measured.calls[0])?;
+    let [taken, refused] = [0, 1].map(|kind| measured.outcome.rate(kind));
+    let mut sample = Sample::new(taken, &mut measured.outcome.kinds[0])
+        .with("of the capacity", taken / capacity)
+        .with("refused a second", refused);
+    sample.processor = Some(measured.processor);
+    bench.add(name, sample)
+}
+
+/// Repeats what is refused at once.
+struct Impatient {
+    requests: Requests,
+    connection: usize,
+}
+
+impl Caller<2> for Impatient {
+    async fn call(&mut self, wire: &mut Wire, number: usize) -> anyhow::Result<usize> {
+        let request = self.requests.of(false, self.connection, CROWD, number);
+        kind(&wire.exchange(&request).await?)
+    }
+}
+
+/// Calls at fixed moments, twice as many as can be done.
+fn offered(bench: &mut Bench, name: &'static str, row: &Row, capacity: f64) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
     let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
     let requests = Requests::new(&peer.keys, false);
@@ -250,6 +301,10 @@ fn overloaded(bench: &mut Bench, name: &'static str, row: &Row) -> anyhow::Resul
         .with("of the capacity", taken / capacity)
         .with("offered a second", schedule.rate)
         .with("refused a second", refused)
+        .with(
+            "not sent, for want of an answer",
+            schedule.rate - taken - refused,
+        )
         .with("ms p99 of refusals", late);
     sample.processor = Some(used.div_f64(answers));
     bench.add(name, sample)

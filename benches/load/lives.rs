@@ -27,10 +27,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Jobs whose ends are told to webhooks.
 pub fn told(bench: &mut Bench) -> anyhow::Result<()> {
-    let directory = tempfile::tempdir()?;
+    let directory = bench.directory()?;
     let receipts = Receipts::start()?;
     let receiver = Some(receipts.address);
-    let peer = Peer::tintype_with(directory.path(), ACCOUNTS, Generator::Instant, receiver)?;
+    let peer = Peer::tintype_with(&directory, ACCOUNTS, Generator::Instant, receiver)?;
     let made = Rc::new(RefCell::new(Vec::new()));
     let maker = |connection: usize| Maker {
         request: wire::post(&peer.keys[connection % ACCOUNTS], None),
@@ -48,13 +48,13 @@ pub fn told(bench: &mut Bench) -> anyhow::Result<()> {
     let used = processor::time_of(peer.id())? - before;
     let made = made.take();
     let twice = all_told(&made, &receipts)?;
-    let (_, report) = check::end(peer, directory.path(), made.len())?;
+    let (_, report) = check::end(peer, &directory, made.len())?;
     ensure!(
         report.live_jobs == 0,
         "{} jobs have not ended",
         report.live_jobs
     );
-    let store = check::open(directory.path())?;
+    let store = check::open(&directory)?;
     let delivered = check::delivered(&store)?;
     store.engine().close();
     ensure!(
@@ -117,14 +117,14 @@ pub fn waited_for(bench: &mut Bench) -> anyhow::Result<()> {
         ("create, then lookup with ?wait=60", Manner::Wait),
         ("create, then listen to events", Manner::Listen),
     ] {
-        let directory = tempfile::tempdir()?;
-        let peer = Peer::tintype_with(directory.path(), ACCOUNTS, Generator::Instant, None)?;
+        let directory = bench.directory()?;
+        let peer = Peer::tintype_with(&directory, ACCOUNTS, Generator::Instant, None)?;
         let caller = |_: bool, connection: usize| Waiting {
             key: peer.keys[connection % ACCOUNTS].clone(),
             manner,
         };
         let mut measured = measure::<1, _>(&peer, WAITING, bench.time(), caller)?;
-        let (_, report) = check::end(peer, directory.path(), measured.calls[0])?;
+        let (_, report) = check::end(peer, &directory, measured.calls[0])?;
         ensure!(
             report.live_jobs == 0,
             "{} jobs have not ended",
