@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 
 command -v strace >/dev/null || { echo "durability: strace is needed (Debian: apt install strace)" >&2; exit 2; }
 
-program=$(cargo test -p tintype-storage --test storage --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p')
+program=$(cargo test --workspace --test storage --no-run 2>&1 | sed -n 's/.*Executable.*(\(.*\))/\1/p')
 [ -n "$program" ] || { echo "durability: the storage tests were not built" >&2; exit 2; }
 
 work=$(mktemp -d)

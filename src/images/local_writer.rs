@@ -33,6 +33,8 @@ const HANG: Duration = Duration::from_secs(5);
 const MANY: usize = 8;
 /// The most that share one wait.
 const MOST: usize = 256;
+/// Bytes from which on no further one joins them: writing these takes longer than the wait by then.
+const MOST_BYTES: usize = 64 << 20;
 /// A file system that takes longer than this has more to do than our writes.
 const LONG: Duration = Duration::from_secs(1);
 /// How long it is not asked again.
@@ -167,17 +169,7 @@ impl Writing {
 
     /// Waits for wishes and grants them; `None` when there will be no more.
     fn turn(&self) -> Option<()> {
-        let mut wishes = Vec::new();
-        {
-            let queue = self.queue.lock();
-            wishes.push(queue.recv().ok()?);
-            // Of few, each thread takes one.
-            if self.waiting.load(Ordering::Relaxed) >= MANY && self.may_share() {
-                wishes.extend(queue.try_iter().take(MOST - 1));
-            }
-            self.waiting.fetch_sub(wishes.len(), Ordering::Relaxed);
-            *self.taken.lock() = Instant::now();
-        }
+        let wishes = self.take()?;
         match &self.whole {
             Some(whole) if wishes.len() > 1 => self.together(wishes, whole),
             _ => {
@@ -189,6 +181,23 @@ impl Writing {
             }
         }
         Some(())
+    }
+
+    /// Waits for a wish, and takes those along that can share its wait. Of few, each thread takes one.
+    fn take(&self) -> Option<Vec<Wish>> {
+        let queue = self.queue.lock();
+        let mut wishes = vec![queue.recv().ok()?];
+        if self.waiting.load(Ordering::Relaxed) >= MANY && self.may_share() {
+            let mut bytes = wishes[0].bytes.len();
+            while wishes.len() < MOST && bytes < MOST_BYTES {
+                let Ok(wish) = queue.try_recv() else { break };
+                bytes += wish.bytes.len();
+                wishes.push(wish);
+            }
+        }
+        self.waiting.fetch_sub(wishes.len(), Ordering::Relaxed);
+        *self.taken.lock() = Instant::now();
+        Some(wishes)
     }
 
     fn may_share(&self) -> bool {

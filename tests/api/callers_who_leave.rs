@@ -2,20 +2,21 @@
 //! everybody sees it.
 
 use crate::support::http::Request;
-use crate::support::{Customer, Gate, Options, Server, Wire, fox, until};
+use crate::support::{Customer, Options, Server, Wire, fox, until};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
+use tintype_storage::engine::gated::GatedEngine;
 
 struct World {
-    gate: Arc<Gate>,
+    gate: Arc<GatedEngine>,
     server: Server,
     customer: Customer,
 }
 
 impl World {
     fn new() -> Self {
-        let gate = Gate::new();
+        let gate = GatedEngine::in_memory();
         let options = Options::new().behind(&gate);
         let server = Server::with(options.set("backends.builtin.concurrency", 1));
         let customer = server.customer("9.00");
@@ -35,7 +36,7 @@ impl World {
 
     /// Makes a call and leaves once its commit is on the way; when this returns, the server has noticed.
     fn leave(&self, request: &Request) {
-        self.gate.close();
+        self.gate.hold();
         let held = self.gate.held();
         let mut wire = Wire::open(self.server.address);
         wire.send(&request.wire());

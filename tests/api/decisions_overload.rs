@@ -1,22 +1,23 @@
 //! Decisions 1, `overloaded`: more calls at once than the disk takes.
 
 use crate::support::http::Answer;
-use crate::support::{Customer, Gate, Options, Server, fox, until};
+use crate::support::{Customer, Options, Server, fox, until};
 use serde_json::json;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use tintype_storage::engine::gated::GatedEngine;
 
 const PATH: &str = "/text-generations";
 
 /// A server whose disk can be held up, and that lets four creations wait for it, two of them of one account.
 struct World {
-    gate: Arc<Gate>,
+    gate: Arc<GatedEngine>,
     server: Server,
 }
 
 impl World {
     fn new() -> Self {
-        let gate = Gate::new();
+        let gate = GatedEngine::in_memory();
         let options = Options::new().behind(&gate);
         let server = Server::with(options.set("jobs.max_creations_under_way", 4));
         Self { gate, server }
@@ -58,7 +59,7 @@ fn one_account_leaves_room_to_the_others_and_all_together_have_a_bound() {
     let world = World::new();
     let customers = [(); 3].map(|()| world.server.customer("9.00"));
     let [flooding, other, third] = &customers;
-    world.gate.close();
+    world.gate.hold();
     let mut waiting = vec![world.wait(flooding), world.wait(flooding)];
     let said = world.refusal(flooding);
     assert!(said.contains("calls of this account"), "{said}");
@@ -85,7 +86,7 @@ fn a_call_that_would_only_wait_is_not_looked_at_and_costs_nothing() {
     };
     let first = named("before").expect(202).job_id();
     world.server.job_once(&customer, &first, "done");
-    world.gate.close();
+    world.gate.hold();
     let waiting = vec![world.wait(&customer), world.wait(&customer)];
     let server = &world.server;
     for call in [
@@ -111,7 +112,7 @@ fn a_call_that_would_only_wait_is_not_looked_at_and_costs_nothing() {
 fn callers_who_leave_count_no_more() {
     let world = World::new();
     let customer = world.server.customer("9.00");
-    world.gate.close();
+    world.gate.hold();
     for _ in 0..3 {
         let call = world.server.generation(&customer, PATH, &fox());
         let mut wire = crate::support::Wire::open(world.server.address);

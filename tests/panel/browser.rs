@@ -228,6 +228,19 @@ impl Browser {
         ran.unwrap_or_else(|error| panic!("{script}: {error}"))
     }
 
+    /// Waits until a script returns this.
+    pub async fn comes_to(&self, script: &str, expected: Value) {
+        let began = Instant::now();
+        loop {
+            let found = self.run(script, vec![]).await;
+            if found == expected {
+                return;
+            }
+            assert!(began.elapsed() < PATIENCE, "{script}: {found}");
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
     /// Sends a command of the developer tools.
     pub async fn tools(&self, command: &str, parameters: Value) -> Value {
         let body = json!({"cmd": command, "params": parameters});

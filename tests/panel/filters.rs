@@ -88,8 +88,8 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
             .await;
         rows(&browser, 100).await;
         let stands = "const it = document.activeElement; return [it.closest('tr')?.dataset.key, it.textContent];";
-        let stands = browser.run(stands, vec![]).await;
-        assert_eq!(stands, json!([pressed[0], "Switch on"]));
+        let expected = json!([pressed[0], "Switch on"]);
+        browser.comes_to(stands, expected).await;
 
         let id = made["id"].as_str().unwrap();
         browser.go(&format!("#/keys/{id}"), "key 1").await;
@@ -112,7 +112,7 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
             .see("div", "An earlier text of this key is accepted until")
             .await;
         let back = "return document.activeElement.textContent;";
-        assert_eq!(browser.run(back, vec![]).await, json!("Rotate"));
+        browser.comes_to(back, json!("Rotate")).await;
         browser.leave().await;
         drop(service);
     });

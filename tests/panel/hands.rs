@@ -80,10 +80,8 @@ fn everything_is_reached_by_the_keyboard_alone() {
             .await;
         go_to(&browser, "Skip to content").await;
         strike(&browser, ENTER).await;
-        let at = browser
-            .run("return document.activeElement.id;", vec![])
-            .await;
-        assert_eq!(at, "main");
+        let at = "return document.activeElement.id;";
+        browser.comes_to(at, json!("main")).await;
 
         browser.go("#/keys", "API keys").await;
         go_to(&browser, "New key").await;
@@ -130,10 +128,8 @@ fn everything_is_reached_by_the_keyboard_alone() {
         browser
             .find("//input[@name='pause-pro' and not(@data-old)]")
             .await;
-        let name = browser
-            .run("return document.activeElement.name ?? '';", vec![])
-            .await;
-        assert_eq!(name, "pause-pro");
+        let name = "return document.activeElement.name ?? '';";
+        browser.comes_to(name, json!("pause-pro")).await;
         browser.leave().await;
         drop(service);
     });

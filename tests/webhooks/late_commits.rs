@@ -1,15 +1,12 @@
 //! A disk that takes its time: what is wished of a delivery while its commit is on the way.
 
 use crate::world::{BEGIN, Beginning, Outcome, World, furnish, in_paused_time, status, webhook};
-use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::delivery::{DeliveryError, Redeliver};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryState, FailReason};
-use tintype_storage::engine::memory::MemoryEngine;
-use tintype_storage::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, commit_and_wait,
-};
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::engine::gated::GatedEngine;
 use tintype_storage::store::Store;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -21,59 +18,8 @@ const HALF_A_SECOND: Outcome = Outcome {
     took: Duration::from_millis(500),
 };
 
-/// Keeps commits back while it is told to.
-#[derive(Default)]
-struct Slow {
-    inner: Arc<MemoryEngine>,
-    held: Mutex<Option<Vec<Commit>>>,
-}
-
-impl Slow {
-    fn hold(&self) {
-        *self.held.lock() = Some(Vec::new());
-    }
-
-    /// Lets go of what was kept back; returns how many commits that were.
-    fn release(&self) -> usize {
-        let held = self.held.lock().take().unwrap_or_default();
-        let count = held.len();
-        held.into_iter().for_each(|it| self.inner.submit(it));
-        count
-    }
-}
-
-impl Engine for Slow {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        self.inner.get(key)
-    }
-
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
-        self.inner.scan(range, direction, limit)
-    }
-
-    fn submit(&self, commit: Commit) {
-        match &mut *self.held.lock() {
-            Some(held) => held.push(commit),
-            None => self.inner.submit(commit),
-        }
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.inner.stats()
-    }
-
-    fn close(&self) {
-        self.inner.close();
-    }
-}
-
-fn begin(script: Vec<Outcome>) -> (Arc<Slow>, World) {
-    let slow = Arc::new(Slow::default());
+fn begin(script: Vec<Outcome>) -> (Arc<GatedEngine>, World) {
+    let slow = GatedEngine::in_memory();
     let store = Store::new(slow.clone());
     furnish(&*slow, &store, &[webhook(1)]);
     let world = World::begin(Beginning::over(slow.clone(), script));
@@ -91,7 +37,7 @@ fn wish(world: &World, id: DeliveryId) -> oneshot::Receiver<Result<Delivery, Del
 }
 
 /// An attempt whose end waits for the disk.
-async fn attempted(slow: &Slow, world: &World) -> DeliveryId {
+async fn attempted(slow: &GatedEngine, world: &World) -> DeliveryId {
     let id = world.send_test(&webhook(1)).await;
     slow.hold();
     sleep(Duration::from_secs(1)).await;
@@ -108,8 +54,8 @@ fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
         let answer = wish(&world, id);
         sleep(Duration::from_secs(1)).await;
         let removed = world.store.remove_webhook(&webhook(1));
-        commit_and_wait(&*slow.inner, removed).unwrap();
-        assert_eq!(slow.release(), 1, "the wish waits for the attempt's commit");
+        commit_and_wait(slow.inner(), removed).unwrap();
+        assert_eq!(slow.open(), 1, "the wish waits for the attempt's commit");
         let refused = answer.await.unwrap();
         assert!(matches!(refused, Err(DeliveryError::WebhookDeleted)));
         sleep(HOUR).await;
@@ -128,7 +74,7 @@ fn wishes_during_a_commit_are_granted_one_after_the_other() {
         let id = attempted(&slow, &world).await;
         let answers = [wish(&world, id), wish(&world, id), wish(&world, id)];
         sleep(Duration::from_secs(1)).await;
-        assert_eq!(slow.release(), 1);
+        assert_eq!(slow.open(), 1);
         for (round, answer) in (1..).zip(answers) {
             assert_eq!(answer.await.unwrap().unwrap().round, round);
         }
@@ -158,7 +104,7 @@ fn a_failure_of_the_set_before_does_not_shorten_the_fresh_one() {
         let answer = wish(&world, id);
         // The attempt ends while the wish is on its way to the disk.
         sleep(Duration::from_secs(9)).await;
-        assert_eq!(slow.release(), 1);
+        assert_eq!(slow.open(), 1);
         answer.await.unwrap().unwrap();
         sleep(2 * HOUR).await;
         assert_eq!(world.post.sent().len(), 1 + 7, "all seven of the fresh set");
@@ -178,13 +124,13 @@ fn nothing_is_sent_before_the_delivery_is_on_the_disk() {
         tokio::pin!(job);
         tokio::select! {
             _ = &mut job => panic!("accepted before it was on the disk"),
-            () = sleep(Duration::from_secs(1)) => assert_eq!(slow.release(), 1),
+            () = sleep(Duration::from_secs(1)) => assert_eq!(slow.open(), 1),
         }
         let job = job.await;
         slow.hold();
         sleep(HOUR).await;
         assert_eq!(world.post.sent(), [], "its end waits for the disk");
-        assert!(slow.release() > 0);
+        assert!(slow.open() > 0);
         sleep(HOUR).await;
         assert_eq!(world.post.taken(), [DeliveryId(job.0)]);
     });

@@ -4,7 +4,6 @@
 mod batching;
 mod breaker;
 mod cancel;
-mod engines;
 mod fail_stop;
 mod fairness;
 mod generators;

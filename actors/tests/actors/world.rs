@@ -1,6 +1,5 @@
 //! A running system over an engine in memory, with accounts, jobs and a clock of its own.
 
-use crate::engines::GatedEngine;
 use crate::generators::{Act, Scripted, Shelf};
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
@@ -28,6 +27,7 @@ use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::gated::GatedEngine;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 pub mod cut;
 pub mod faults;
+pub mod gated;
 pub mod journal;
 pub mod memory;
 pub mod sled;

@@ -4,7 +4,6 @@ pub mod books;
 pub mod clock;
 pub mod contract;
 pub mod customer;
-pub mod gate;
 pub mod generator;
 pub mod http;
 pub mod options;
@@ -18,7 +17,6 @@ pub mod server;
 
 pub use books::audited;
 pub use customer::Customer;
-pub use gate::Gate;
 pub use generator::Behaviour;
 pub use http::Answer;
 pub use options::Options;

@@ -1,7 +1,6 @@
 //! How a test's server differs from the default one.
 
 use super::clock::TestClock;
-use super::gate::Gate;
 use super::generator::TestGenerator;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -12,6 +11,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tintype::config::{Config, Sources};
 use tintype::egress::Resolve;
+use tintype_storage::engine::gated::GatedEngine;
 
 /// The operator's token of every test server.
 pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
@@ -22,7 +22,7 @@ pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
 pub struct Options {
     flags: Vec<(String, toml::Value)>,
     pub(super) sled: bool,
-    pub(super) gate: Option<Arc<Gate>>,
+    pub(super) gate: Option<Arc<GatedEngine>>,
     pub(super) dir: Arc<TempDir>,
     pub(super) resolver: Arc<dyn Resolve>,
     /// Its clock.
@@ -79,7 +79,7 @@ impl Options {
     }
 
     /// Keeps records in memory behind this gate.
-    pub fn behind(mut self, gate: &Arc<Gate>) -> Self {
+    pub fn behind(mut self, gate: &Arc<GatedEngine>) -> Self {
         self.gate = Some(Arc::clone(gate));
         self
     }
