@@ -112,7 +112,7 @@ impl Egress {
         body: Bytes,
     ) -> Result<Answer, EgressFault> {
         let request = request(method, url, headers, body)?;
-        let (origin, deadline) = (Origin::of(url)?, self.route.deadline());
+        let (origin, mut deadline) = (Origin::of(url)?, self.route.deadline());
         let looked_up = self.route.look_up(&origin.host, origin.port, deadline);
         let addresses = looked_up.await?;
         while let Some(mut connection) = self.kept.take(&origin, &addresses) {
@@ -122,7 +122,11 @@ impl Egress {
             match connection.exchange(request.clone()).await {
                 Ok(answered) => return Ok(answer(answered, connection, self.home(origin))),
                 Err(error) if error.is_parse() => return Err(EgressFault::Broken),
-                Err(_) => break,
+                Err(_) => {
+                    // The time that the answer did not come in is not that of connecting.
+                    deadline = self.route.deadline();
+                    break;
+                }
             }
         }
         let stream = self.route.connect(&addresses, deadline).await?;
