@@ -10,7 +10,7 @@ use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::housekeeping;
 use crate::http::change::Turns;
-use crate::http::crowd::HeldRefusals;
+use crate::http::crowd;
 use crate::http::state::AppState;
 use crate::http::{Documents, Elapsed, Rates, elapsed};
 use crate::images::{FileSigningKey, Images, ImagesError};
@@ -326,7 +326,7 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         orphans: Orphans::default(),
         room: Room::default(),
         stopping: watch::Sender::new(false),
-        held_refusals: HeldRefusals::default(),
+        held_refusals: Semaphore::new(crowd::MOST_HELD),
         fail_stop,
         public_url,
         metrics: Metrics::since(started),

@@ -1,9 +1,8 @@
 //! What backups, exports and what is made of them hold is for the owner alone.
 
-use rustix::fs::Mode;
-use rustix::process::umask;
+use nix::sys::stat::{Mode, umask};
 
 /// From here on every file that this process makes is readable by its owner alone, and every directory too.
 pub fn make_private() {
-    umask(Mode::from_raw_mode(0o077));
+    umask(Mode::S_IRWXG | Mode::S_IRWXO);
 }

@@ -90,9 +90,7 @@ impl Egress {
         let (origin, deadline) = (Origin::of(url)?, self.route.deadline());
         let looked_up = self.route.look_up(&origin.host, origin.port, deadline);
         let stream = self.route.connect(&looked_up.await?, deadline).await?;
-        let mut connection = self.converse(url, stream).await?;
-        let answered = connection.exchange(request).await.map_err(broken)?;
-        Ok(answer(answered, connection, None))
+        self.exchange(url, stream, request, None).await
     }
 
     /// As [`Egress::send`], over a connection that an earlier request has left where there is one. It is kept for the next
@@ -130,9 +128,20 @@ impl Egress {
             }
         }
         let stream = self.route.connect(&addresses, deadline).await?;
+        self.exchange(url, stream, request, self.home(origin)).await
+    }
+
+    /// The first exchange over a stream.
+    async fn exchange(
+        &self,
+        url: &Url,
+        stream: TcpStream,
+        request: Request<Full<Bytes>>,
+        home: Option<(Arc<Kept>, Origin)>,
+    ) -> Result<Answer, EgressFault> {
         let mut connection = self.converse(url, stream).await?;
         let answered = connection.exchange(request).await.map_err(broken)?;
-        Ok(answer(answered, connection, self.home(origin)))
+        Ok(answer(answered, connection, home))
     }
 
     fn home(&self, origin: Origin) -> Option<(Arc<Kept>, Origin)> {

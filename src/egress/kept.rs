@@ -45,7 +45,6 @@ pub(super) struct Kept {
 struct Idle {
     /// With the moment at which it ends. The newest is the last.
     connections: HashMap<Origin, Vec<(Connection, Instant)>>,
-    count: usize,
     /// Somebody will close those whose moment has passed.
     is_watched: bool,
 }
@@ -56,7 +55,10 @@ impl Idle {
             kept.retain(|(_, end)| *end > now);
             !kept.is_empty()
         });
-        self.count = self.connections.values().map(Vec::len).sum();
+    }
+
+    fn count(&self) -> usize {
+        self.connections.values().map(Vec::len).sum()
     }
 }
 
@@ -80,20 +82,18 @@ impl Kept {
         if kept.is_empty() {
             idle.connections.remove(origin);
         }
-        idle.count -= 1;
         Some(connection)
     }
 
     /// Keeps a connection for a moment, if there is room.
     pub fn keep(self: Arc<Self>, origin: Origin, connection: Connection) {
         let mut idle = self.idle.lock();
-        if idle.count == MOST {
+        if idle.count() >= MOST {
             return;
         }
         let end = Instant::now() + self.moment;
         let kept = idle.connections.entry(origin).or_default();
         kept.push((connection, end));
-        idle.count += 1;
         if !std::mem::replace(&mut idle.is_watched, true) {
             drop(idle);
             tokio::spawn(self.watch(end));
@@ -107,7 +107,7 @@ impl Kept {
             let now = Instant::now();
             let mut idle = self.idle.lock();
             idle.drop_old(now);
-            if idle.count == 0 {
+            if idle.connections.is_empty() {
                 idle.is_watched = false;
                 return;
             }

@@ -3,15 +3,15 @@
 use super::failures;
 use super::problem::Problem;
 use super::state::AppState;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
+use tokio::sync::Semaphore;
 use tokio::time::sleep;
 
 /// How long a refusal is held back.
 const PAUSE: Duration = Duration::from_millis(500);
 /// Refusals that are held back at most, each with its connection and request.
-const MOST_HELD: usize = 8_192;
+pub const MOST_HELD: usize = 8_192;
 
 /// Refuses what would only wait, because more creations are under way than can be written down in time. A hint: calls that look at
 /// the same moment all pass.
@@ -25,7 +25,7 @@ pub async fn check(state: &AppState, account: AccountId) -> Result<(), Problem> 
     };
     let mut stopping = state.stopping.subscribe();
     tokio::select! {
-        () = state.held_refusals.pause() => {}
+        () = pause(&state.held_refusals) => {}
         _ = stopping.wait_for(|it| *it) => {}
     }
     Err(refusal)
@@ -47,28 +47,10 @@ fn refusal(state: &AppState, account: AccountId) -> Option<Problem> {
     (accounts.under_way_of(account) >= most_of_one).then(failures::busy)
 }
 
-/// How many refusals are held back.
-#[derive(Default)]
-pub struct HeldRefusals(AtomicUsize);
-
-impl HeldRefusals {
-    /// Waits for as long as a refusal is held back; not at all when too many are already.
-    async fn pause(&self) {
-        if self.0.fetch_add(1, Ordering::Relaxed) < MOST_HELD {
-            let _held = Held(&self.0);
-            sleep(PAUSE).await;
-        } else {
-            self.0.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
-}
-
-/// Counts until its caller has been told, or has left.
-struct Held<'a>(&'a AtomicUsize);
-
-impl Drop for Held<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+/// Holds a refusal back; not at all when too many are already.
+async fn pause(places: &Semaphore) {
+    if let Ok(_place) = places.try_acquire() {
+        sleep(PAUSE).await;
     }
 }
 
@@ -81,25 +63,25 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn so_many_wait_side_by_side_and_no_more() {
-        let held = HeldRefusals::default();
+        let places = Semaphore::new(MOST_HELD);
         let began = Instant::now();
-        let mut waiting = Box::pin(join_all((0..MOST_HELD).map(|_| held.pause())));
+        let mut waiting = Box::pin(join_all((0..MOST_HELD).map(|_| pause(&places))));
         assert!(waiting.as_mut().now_or_never().is_none());
-        held.pause().await;
+        pause(&places).await;
         assert_eq!(began.elapsed(), Duration::ZERO, "there are too many");
         waiting.await;
         assert_eq!(began.elapsed(), PAUSE);
-        held.pause().await;
+        pause(&places).await;
         assert_eq!(began.elapsed(), PAUSE * 2, "there is room again");
     }
 
     #[tokio::test(start_paused = true)]
     async fn one_who_leaves_makes_room() {
-        let held = HeldRefusals::default();
-        let mut waiting = Box::pin(held.pause());
+        let places = Semaphore::new(1);
+        let mut waiting = Box::pin(pause(&places));
         assert!(waiting.as_mut().now_or_never().is_none());
-        assert_eq!(held.0.load(Ordering::Relaxed), 1);
+        assert_eq!(places.available_permits(), 0);
         drop(waiting);
-        assert_eq!(held.0.load(Ordering::Relaxed), 0);
+        assert_eq!(places.available_permits(), 1);
     }
 }

@@ -1,7 +1,6 @@
 //! What every handler may use.
 
 use super::change::Turns;
-use super::crowd::HeldRefusals;
 use super::key_ring::KeyRing;
 use super::openapi::Documents;
 use super::rate::Rates;
@@ -25,7 +24,7 @@ use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Store;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// Shared by all workers.
 pub struct AppState {
@@ -57,8 +56,8 @@ pub struct AppState {
     pub stopping: watch::Sender<bool>,
     /// The end of the process.
     pub fail_stop: FailStop,
-    /// Refused creations whose callers are told after a pause.
-    pub held_refusals: HeldRefusals,
+    /// Places for refused creations whose callers are told after a pause.
+    pub held_refusals: Semaphore,
     /// API keys that were used lately.
     pub key_ring: Arc<KeyRing>,
     /// How often keys may call.
