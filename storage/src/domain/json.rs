@@ -1,7 +1,7 @@
 //! JSON as callers wrote it: numbers keep their digits, member order is kept, and a name that stands twice is a fault.
 //!
-//! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. The reading
-//! itself is `serde_json`'s; this tree is built over its raw values, one level at a time.
+//! `serde_json::Value` was refused: it rounds integers past 64 bits and lets the last of two equal names win. The syntax
+//! is `serde_json`'s: it checks the syntax and reads strings; the tree is built in one pass over the checked text.
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -68,18 +68,9 @@ impl<'de> Deserialize<'de> for Members<'de> {
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let (mut members, mut repeated) = (Vec::<(String, &RawValue)>::new(), Vec::new());
-                let mut seen = HashSet::new();
+                let mut names = Names::default();
                 while let Some((name, value)) = map.next_entry::<String, &RawValue>()? {
-                    // A short object is searched as it is: most have under ten members and need no table.
-                    if members.len() == SHORT {
-                        seen.extend(members.iter().map(|(it, _)| it.clone()));
-                    }
-                    let is_new = if members.len() < SHORT {
-                        members.iter().all(|(it, _)| *it != name)
-                    } else {
-                        seen.insert(name.clone())
-                    };
-                    if is_new {
+                    if names.insert(&name, members.iter().map(|(it, _)| it)) {
                         members.push((name, value));
                     } else {
                         repeated.push(name);
@@ -93,6 +84,27 @@ impl<'de> Deserialize<'de> for Members<'de> {
     }
 }
 
+/// The names of one object's members so far. A short object is searched as it is: most have under ten members and need no table.
+#[derive(Default)]
+struct Names(HashSet<String>);
+
+impl Names {
+    /// Adds a name; `false` when it is one of `members`, which are all that were added before.
+    fn insert<'a>(
+        &mut self,
+        name: &str,
+        members: impl ExactSizeIterator<Item = &'a String>,
+    ) -> bool {
+        if members.len() < SHORT {
+            return members.into_iter().all(|it| it != name);
+        }
+        if self.0.is_empty() {
+            self.0.extend(members.cloned());
+        }
+        self.0.insert(name.to_owned())
+    }
+}
+
 impl Json {
     /// Reads a value that is at most `max_depth` containers deep; a container on its own is 1 deep.
     pub fn parse(text: &str, max_depth: usize) -> Result<Self, JsonFault> {
@@ -103,7 +115,7 @@ impl Json {
 
     /// As [`Json::parse`], from text whose syntax has been checked already.
     pub fn from_raw(raw: &RawValue, max_depth: usize) -> Result<Self, JsonFault> {
-        read(raw, &mut String::new(), max_depth)
+        Reader::new(raw).value(max_depth)
     }
 
     /// Writes the value without blanks, members in the order given.
@@ -160,57 +172,119 @@ fn write_string(text: &str, out: &mut String) {
     out.push_str(&serde_json::to_string(text).unwrap_or_default());
 }
 
-fn read(raw: &RawValue, path: &mut String, depth_left: usize) -> Result<Json, JsonFault> {
-    let text = raw.get();
-    let fault = |path: &str, fault: serde_json::Error| JsonFault::new(path, plain(&fault));
-    match text.as_bytes().first() {
-        Some(b'n') => Ok(Json::Null),
-        Some(b't') => Ok(Json::Bool(true)),
-        Some(b'f') => Ok(Json::Bool(false)),
-        Some(b'"') => serde_json::from_str(text)
-            .map(Json::String)
-            .map_err(|it| fault(path, it)),
-        Some(b'[') | Some(b'{') if depth_left == 0 => {
-            Err(JsonFault::new(path, "is nested too deep"))
+/// Reads a text whose syntax `serde_json` has checked, in one pass: its cost does not grow with the depth.
+struct Reader<'a> {
+    text: &'a str,
+    at: usize,
+    /// Path of the value at `at`.
+    path: String,
+}
+
+impl<'a> Reader<'a> {
+    fn new(raw: &'a RawValue) -> Self {
+        Self {
+            text: raw.get(),
+            at: 0,
+            path: String::new(),
         }
-        Some(b'[') => {
-            let items: Vec<&RawValue> = serde_json::from_str(text).map_err(|it| fault(path, it))?;
-            let read_item = |(at, item): (usize, &&RawValue)| {
-                below(
-                    path,
-                    |p| write!(p, "[{at}]"),
-                    |p| read(item, p, depth_left - 1),
-                )
-            };
-            items
-                .iter()
-                .enumerate()
-                .map(read_item)
-                .collect::<Result<_, _>>()
-                .map(Json::Array)
+    }
+
+    fn value(&mut self, depth_left: usize) -> Result<Json, JsonFault> {
+        match self.next_byte() {
+            Some(b'n') => Ok(self.literal(4, Json::Null)),
+            Some(b't') => Ok(self.literal(4, Json::Bool(true))),
+            Some(b'f') => Ok(self.literal(5, Json::Bool(false))),
+            Some(b'"') => self.string().map(Json::String),
+            Some(b'[' | b'{') if depth_left == 0 => Err(self.fault("is nested too deep")),
+            Some(b'[') => self.array(depth_left - 1),
+            Some(b'{') => self.object(depth_left - 1),
+            _ => self.number(),
         }
-        Some(b'{') => {
-            let object: Members<'_> = serde_json::from_str(text).map_err(|it| fault(path, it))?;
-            if let Some(name) = object.repeated.first() {
-                let path = format!("{path}.{}", shown(name));
-                return Err(JsonFault::new(&path, "stands twice in one object"));
+    }
+
+    fn array(&mut self, depth_left: usize) -> Result<Json, JsonFault> {
+        self.at += 1;
+        let mut items = Vec::new();
+        while self.next_byte() != Some(b']') {
+            self.skip(b',')?;
+            let length = self.path.len();
+            // Writing to a String cannot fail.
+            let _ = write!(self.path, "[{}]", items.len());
+            items.push(self.value(depth_left)?);
+            self.path.truncate(length);
+        }
+        self.at += 1;
+        Ok(Json::Array(items))
+    }
+
+    fn object(&mut self, depth_left: usize) -> Result<Json, JsonFault> {
+        self.at += 1;
+        let mut members: Vec<(String, Json)> = Vec::new();
+        let mut names = Names::default();
+        while self.next_byte() != Some(b'}') {
+            self.skip(b',')?;
+            let name = self.string()?;
+            self.skip(b':')?;
+            let length = self.path.len();
+            let _ = write!(self.path, ".{}", shown(&name));
+            if !names.insert(&name, members.iter().map(|(it, _)| it)) {
+                return Err(self.fault("stands twice in one object"));
             }
-            let read_member = |(name, value): (String, &RawValue)| {
-                let value = below(
-                    path,
-                    |p| write!(p, ".{}", shown(&name)),
-                    |p| read(value, p, depth_left - 1),
-                )?;
-                Ok((name, value))
-            };
-            object
-                .members
-                .into_iter()
-                .map(read_member)
-                .collect::<Result<_, _>>()
-                .map(Json::Object)
+            let value = self.value(depth_left)?;
+            self.path.truncate(length);
+            members.push((name, value));
         }
-        _ => number(text).map_err(|message| JsonFault::new(path, message)),
+        self.at += 1;
+        Ok(Json::Object(members))
+    }
+
+    fn string(&mut self) -> Result<String, JsonFault> {
+        let rest = &self.text.as_bytes()[self.at..];
+        let mut end = 1;
+        while rest.get(end).is_some_and(|it| *it != b'"') {
+            end += if rest[end] == b'\\' { 2 } else { 1 };
+        }
+        let text = self.text.get(self.at..=self.at + end);
+        self.at += end + 1;
+        serde_json::from_str(text.unwrap_or_default()).map_err(|it| self.fault(plain(&it)))
+    }
+
+    fn number(&mut self) -> Result<Json, JsonFault> {
+        let rest = &self.text[self.at..];
+        let end = rest.find([',', ']', '}', ' ', '\t', '\n', '\r']);
+        let text = &rest[..end.unwrap_or(rest.len())];
+        self.at += text.len();
+        number(text).map_err(|message| self.fault(message))
+    }
+
+    fn literal(&mut self, length: usize, value: Json) -> Json {
+        self.at += length;
+        value
+    }
+
+    /// The next byte that is no blank, which is not consumed.
+    fn next_byte(&mut self) -> Option<u8> {
+        let rest = &self.text.as_bytes()[self.at.min(self.text.len())..];
+        self.at += rest
+            .iter()
+            .take_while(|it| it.is_ascii_whitespace())
+            .count();
+        self.text.as_bytes().get(self.at).copied()
+    }
+
+    /// Consumes a separator, if it is the next byte, and the blanks behind it.
+    fn skip(&mut self, separator: u8) -> Result<(), JsonFault> {
+        if self.next_byte() == Some(separator) {
+            self.at += 1;
+        }
+        match self.next_byte() {
+            Some(_) => Ok(()),
+            None => Err(self.fault("ends too early")),
+        }
+    }
+
+    fn fault(&self, message: impl Into<String>) -> JsonFault {
+        JsonFault::new(&self.path, message)
     }
 }
 
@@ -220,20 +294,6 @@ fn shown(name: &str) -> String {
         "" => "\"\"".to_owned(),
         _ => name.chars().take(64).collect(),
     }
-}
-
-/// Extends the path for the time of one call.
-fn below<T>(
-    path: &mut String,
-    extend: impl FnOnce(&mut String) -> fmt::Result,
-    call: impl FnOnce(&mut String) -> T,
-) -> T {
-    let length = path.len();
-    // Writing to a String cannot fail.
-    let _ = extend(path);
-    let result = call(path);
-    path.truncate(length);
-    result
 }
 
 fn number(text: &str) -> Result<Json, &'static str> {
@@ -301,6 +361,14 @@ mod tests {
         );
         assert!(Json::parse(&nested(100_000), 32).is_err());
         assert!(Json::parse(&"[".repeat(100_000), 32).is_err());
+    }
+
+    #[test]
+    fn blanks_may_stand_wherever_json_allows_them() {
+        assert_eq!(
+            compact("\r\n { \"a\" :\t[ 1 , -2.5e3 , [ ] , { } ] , \"b\" : \"\\\\\" } \n"),
+            r#"{"a":[1,-2.5e3,[],{}],"b":"\\"}"#
+        );
     }
 
     #[test]
