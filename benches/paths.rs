@@ -6,7 +6,6 @@ use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_mai
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::backends::procedural::{self, Brief as DrawBrief};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -243,14 +242,14 @@ fn pictures(c: &mut Criterion) {
     let mut group = c.benchmark_group("picture");
     group.sample_size(10);
     for (name, side) in [("1K", 1024), ("4K", 4096)] {
-        let brief = DrawBrief {
+        let brief = tintype_procedural::Brief {
             prompt: "a red fox in the snow",
             width: side,
             height: side,
             inputs: &[],
         };
         group.bench_function(name, |b| {
-            b.iter(|| procedural::draw(black_box(&brief)).expect("picture"))
+            b.iter(|| tintype_procedural::draw(black_box(&brief)).expect("picture"))
         });
     }
     group.finish();

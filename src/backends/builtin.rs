@@ -1,12 +1,12 @@
 //! The built-in generator as a back end: drawing happens on the blocking pool, never on an arbiter.
 
 use super::inputs::read_back;
-use super::procedural::{self, Brief, DrawError};
 use crate::images::Images;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_procedural::{Brief, DrawError};
 
 /// Draws from the prompt's words. Its concurrency bounds how many blocking threads it takes.
 pub struct Builtin {
@@ -33,7 +33,7 @@ async fn draw(images: Images, order: Order) -> Result<Picture, GenerateError> {
     }
     let drawing = tokio::task::spawn_blocking(move || {
         let (width, height) = order.pixels;
-        procedural::draw(&Brief {
+        tintype_procedural::draw(&Brief {
             prompt: &order.prompt,
             width,
             height,

@@ -9,7 +9,6 @@ pub mod kinds;
 pub mod local;
 pub mod openai;
 pub mod probe;
-pub mod procedural;
 mod prompt;
 pub mod sdapi;
 pub mod upstream;

@@ -113,6 +113,29 @@ fn actors_name_no_engine_no_path_and_nothing_of_the_wire() {
 }
 
 #[test]
+fn leaf_libraries_know_neither_the_product_nor_the_network() {
+    let foreign = [
+        "actix",
+        "awc",
+        "hyper",
+        "object_store",
+        "reqwest",
+        "sled",
+        "tintype",
+    ];
+    let mut manifests = 0;
+    for folder in fs::read_dir(root().join("crates")).expect("the libraries") {
+        let name = folder.expect("a folder").file_name();
+        let manifest = format!("crates/{}/Cargo.toml", name.to_string_lossy());
+        let mut found = dependencies(&manifest);
+        found.retain(|name| foreign.iter().any(|word| name.starts_with(word)));
+        assert_none("crates that a leaf library must not depend on", found);
+        manifests += 1;
+    }
+    assert!(manifests > 0);
+}
+
+#[test]
 fn only_the_start_up_code_picks_an_engine() {
     let mut found = naming(&below("src/"), &["SledEngine", "MemoryEngine", "sled::"]);
     found.retain(|line| !line.starts_with("src/app.rs:"));

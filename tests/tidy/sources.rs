@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// Where sources lie, from the root.
 const FOLDERS: &[&str] = &[
-    ".ci", "actors", "benches", "clients", "deploy", "docs", "src", "storage", "tests",
+    ".ci", "actors", "benches", "clients", "crates", "deploy", "docs", "src", "storage", "tests",
 ];
 /// Single files at the root.
 const FILES: &[&str] = &["Cargo.toml", "README.md", "config.toml"];

@@ -1,0 +1,55 @@
+//! What is refused, and why.
+
+/// Longest side that is drawn, in pixels.
+pub const MAX_SIDE: u32 = 16_384;
+/// Most pixels that are drawn: a little over the largest size of any tier.
+pub const MAX_PIXELS: u64 = 24_000_000;
+
+/// Why nothing was drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum DrawError {
+    /// The size is zero or too large.
+    #[error(
+        "the built-in generator draws from 1 to {MAX_SIDE} pixels a side and {MAX_PIXELS} pixels in all, not {width}x{height}; ask for a smaller size"
+    )]
+    Size {
+        /// Width that was asked for.
+        width: u32,
+        /// Height that was asked for.
+        height: u32,
+    },
+    /// An input is in a format that is not decoded here.
+    #[error(
+        "input image {number} is {format}, which the built-in generator cannot decode; send PNG, JPEG, WebP or GIF"
+    )]
+    Format {
+        /// Which input, counted from 1.
+        number: usize,
+        /// Name of the format.
+        format: &'static str,
+    },
+    /// An input is damaged or not an image.
+    #[error(
+        "input image {number} cannot be read ({reason}); check that the file is complete and send it again as PNG, JPEG, WebP or GIF"
+    )]
+    Broken {
+        /// Which input, counted from 1.
+        number: usize,
+        /// What the decoder said.
+        reason: String,
+    },
+    /// An input would need too much memory.
+    #[error(
+        "input image {number} is too large to decode: the built-in generator takes at most {side} pixels a side and 256 MB unpacked; send a smaller image",
+        side = MAX_SIDE
+    )]
+    TooLarge {
+        /// Which input, counted from 1.
+        number: usize,
+    },
+    /// The finished picture could not be encoded.
+    #[error(
+        "the finished picture could not be encoded as PNG: {0}; try the request again with another size"
+    )]
+    Encode(#[from] png::EncodingError),
+}

@@ -1,0 +1,102 @@
+//! Input images: decoded within limits, turned upright, and made small early.
+
+use std::io::Cursor;
+
+use bytes::Bytes;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage};
+
+use super::error::{DrawError, MAX_SIDE};
+
+/// Memory that the decoder of one image may take.
+const MAX_ALLOC: u64 = 256 * 1024 * 1024;
+/// Longest side of an input after it has been made small: finer detail would be lost in the printing.
+const WORKING_SIDE: u32 = 1_280;
+
+/// Decodes all inputs, one after the other, for a picture whose long side is `long`.
+///
+/// # Errors
+///
+/// The first input that cannot be used, counted from 1.
+pub fn decode(inputs: &[Bytes], long: u32) -> Result<Vec<RgbImage>, DrawError> {
+    let side = long.clamp(64, WORKING_SIDE);
+    inputs
+        .iter()
+        .enumerate()
+        .map(|(i, bytes)| one(bytes, i + 1, side))
+        .collect()
+}
+
+fn one(bytes: &[u8], number: usize, side: u32) -> Result<RgbImage, DrawError> {
+    if let Some(format) = undecodable(bytes) {
+        return Err(DrawError::Format { number, format });
+    }
+    let broken = |error: ImageError| match error {
+        ImageError::Limits(_) => DrawError::TooLarge { number },
+        other => DrawError::Broken {
+            number,
+            reason: other.to_string(),
+        },
+    };
+    let format = image::guess_format(bytes).map_err(broken)?;
+    let known = [
+        ImageFormat::Png,
+        ImageFormat::Jpeg,
+        ImageFormat::WebP,
+        ImageFormat::Gif,
+    ];
+    if !known.contains(&format) {
+        return Err(DrawError::Format {
+            number,
+            format: "in another format",
+        });
+    }
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_ALLOC);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder().map_err(broken)?;
+    let (width, height) = decoder.dimensions();
+    if width > MAX_SIDE || height > MAX_SIDE || decoder.total_bytes() > MAX_ALLOC {
+        return Err(DrawError::TooLarge { number });
+    }
+    if width == 0 || height == 0 {
+        return Err(DrawError::Broken {
+            number,
+            reason: "it has no pixels".to_owned(),
+        });
+    }
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
+    let mut small = if width.max(height) > side {
+        image.thumbnail(side, side)
+    } else {
+        image
+    };
+    small.apply_orientation(orientation);
+    Ok(on_paper(&small))
+}
+
+/// Transparent parts show the paper.
+fn on_paper(image: &DynamicImage) -> RgbImage {
+    let rgba = image.to_rgba8();
+    let paper = [244u32, 239, 228];
+    RgbImage::from_fn(rgba.width(), rgba.height(), |x, y| {
+        let [r, g, b, a] = rgba.get_pixel(x, y).0.map(u32::from);
+        let over = |v: u32, p: u32| ((v * a + p * (255 - a)) / 255) as u8;
+        image::Rgb([over(r, paper[0]), over(g, paper[1]), over(b, paper[2])])
+    })
+}
+
+/// Formats that the service accepts and this generator cannot read.
+fn undecodable(bytes: &[u8]) -> Option<&'static str> {
+    if bytes.get(4..8)? != b"ftyp" {
+        return None;
+    }
+    match bytes.get(8..12)? {
+        b"avif" | b"avis" => Some("AVIF"),
+        _ => Some("HEIC"),
+    }
+}

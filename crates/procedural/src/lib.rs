@@ -1,0 +1,85 @@
+//! A painter without a model: draws from the words of the prompt.
+//!
+//! A prompt becomes a [`scene`] plan by way of the [`lexicon`]; the plan is painted in layers with a [`palette`] that
+//! suits its light; the result is textured and encoded. Everything follows from the request alone, with arithmetic that
+//! every machine rounds alike, so the same request gives the same pixels everywhere.
+
+mod canvas;
+mod colour;
+mod encode;
+mod error;
+mod exact;
+mod figure;
+mod finish;
+mod grain;
+mod ink;
+mod inputs;
+mod lexicon;
+mod paint;
+mod palette;
+mod reader;
+mod scene;
+mod seed;
+mod shape;
+mod studio;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{DrawError, MAX_PIXELS, MAX_SIDE};
+
+use seed::Seed;
+use studio::Studio;
+
+/// What to draw.
+#[derive(Debug, Clone, Copy)]
+pub struct Brief<'a> {
+    /// What the caller asked for, in any script.
+    pub prompt: &'a str,
+    /// Width of the picture in pixels.
+    pub width: u32,
+    /// Height of the picture in pixels.
+    pub height: u32,
+    /// Encoded input images (PNG, JPEG, WebP or GIF); none for text-to-image.
+    pub inputs: &'a [bytes::Bytes],
+}
+
+/// A finished picture.
+#[derive(Debug, Clone)]
+pub struct Picture {
+    /// The encoded PNG.
+    pub png: Vec<u8>,
+    /// Width in pixels, as asked.
+    pub width: u32,
+    /// Height in pixels, as asked.
+    pub height: u32,
+}
+
+/// Draws a picture. Takes processor time (about a tenth of a second for a megapixel): call it off the async threads.
+///
+/// # Errors
+///
+/// See [`DrawError`]; the text of each says what the caller can change.
+pub fn draw(brief: &Brief<'_>) -> Result<Picture, DrawError> {
+    let Brief {
+        prompt,
+        width,
+        height,
+        inputs,
+    } = *brief;
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels == 0 || width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
+        return Err(DrawError::Size { width, height });
+    }
+    let photos = inputs::decode(inputs, width.max(height))?;
+    let seed = Seed::of_request(prompt, inputs);
+    let plan = reader::read(prompt, &mut seed.branch(0));
+    let mut studio = Studio::new(&plan, &seed, width, height);
+    paint::paint(&mut studio, &photos);
+    let canvas = finish::finish(studio);
+    Ok(Picture {
+        png: encode::png(&canvas.pixels, width, height, prompt)?,
+        width,
+        height,
+    })
+}

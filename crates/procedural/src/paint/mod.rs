@@ -1,0 +1,57 @@
+//! The painters, one file per kind of thing, and the choice between them.
+
+mod bank;
+mod birds;
+mod buildings;
+mod cast;
+mod city;
+mod craft;
+mod deep;
+mod flora;
+mod fox;
+mod geometric;
+mod ground;
+mod land;
+mod mirror;
+mod objects;
+mod people;
+mod pets;
+mod photo;
+mod places;
+mod planet;
+mod plants;
+mod portrait;
+mod relief;
+mod shore;
+mod sky;
+mod space;
+mod still;
+mod swimmers;
+mod water;
+mod waves;
+mod weather;
+mod wild;
+
+use image::RgbImage;
+
+use super::scene::Stage;
+use super::studio::Studio;
+
+/// Paints the plan onto the studio's canvas; with photographs, they are the ground that it is painted on.
+pub fn paint(studio: &mut Studio<'_>, photos: &[RgbImage]) {
+    if !photos.is_empty() {
+        photo::paint(studio, photos);
+        return weather::paint(studio);
+    }
+    match studio.plan.stage {
+        Stage::Land => land::paint(studio),
+        Stage::Water => water::paint(studio),
+        Stage::City => city::paint(studio),
+        Stage::Underwater => deep::paint(studio),
+        Stage::Space => space::paint(studio),
+        Stage::StillLife => still::paint(studio),
+        Stage::Portrait => portrait::paint(studio),
+        Stage::Abstract => geometric::paint(studio),
+    }
+    weather::paint(studio);
+}

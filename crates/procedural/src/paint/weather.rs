@@ -1,0 +1,116 @@
+//! What falls or drifts in front of everything: snow, rain, fog, lightning.
+
+use crate::colour::hex;
+use crate::ink::{Along, Ink, Ramp};
+use crate::lexicon::{Season, Weather};
+use crate::shape::{Shape, stroke};
+use crate::studio::Studio;
+
+/// Paints the weather.
+pub fn paint(studio: &mut Studio<'_>) {
+    match studio.plan.weather {
+        Weather::Snow => snowfall(studio),
+        Weather::Rain => rain(studio, 1.0),
+        Weather::Storm => rain(studio, 1.2),
+        Weather::Fog | Weather::Clear => {}
+    }
+    match studio.plan.season {
+        Season::Autumn if studio.plan.weather == Weather::Clear => {
+            leaves(studio, [0xD8572A, 0xE9A23B, 0xB23A20])
+        }
+        Season::Spring if studio.plan.weather == Weather::Clear => {
+            leaves(studio, [0xFBD3E0, 0xF7B0C8, 0xFFF0F4])
+        }
+        _ => {}
+    }
+}
+
+fn area(studio: &Studio<'_>) -> f32 {
+    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    (w * h / (s * s)).min(8.0)
+}
+
+fn snowfall(studio: &mut Studio<'_>) {
+    let mut seed = studio.seed.branch(60);
+    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let white = hex(0xFFFFFF).to(studio.palette.light, 0.25);
+    for _ in 0..(area(studio) * 520.0) as usize {
+        let near = seed.unit();
+        let r = s * (0.0011 + 0.0030 * near * near);
+        studio.canvas.dot(
+            (seed.unit() * w, seed.unit() * h),
+            r,
+            white,
+            0.45 + 0.45 * near,
+        );
+    }
+    for _ in 0..(area(studio) * 26.0) as usize {
+        let at = (seed.unit() * w, seed.unit() * h);
+        let r = s * seed.range(0.006, 0.012);
+        studio.canvas.glow(at, r * 1.6, white, 0.55);
+        studio.canvas.dot(at, r * 0.6, white, 0.55);
+    }
+}
+
+fn rain(studio: &mut Studio<'_>, force: f32) {
+    let mut seed = studio.seed.branch(61);
+    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let colour = studio.palette.light;
+    let slant = seed.range(0.10, 0.24) * if studio.right { 1.0 } else { -1.0 } * force;
+    for _ in 0..(area(studio) * 420.0 * force) as usize {
+        let (x, y, long) = (
+            seed.range(-0.1, 1.1) * w,
+            seed.range(-0.05, 1.0) * h,
+            s * seed.range(0.02, 0.07),
+        );
+        let drop = [(x, y), (x - slant * long, y + long)];
+        let ink = Ink::flat(colour).faint(seed.range(0.10, 0.38));
+        studio
+            .canvas
+            .fill(&stroke(&drop, s * 0.0008, s * 0.0022), &ink);
+    }
+}
+
+fn leaves(studio: &mut Studio<'_>, colours: [u32; 3]) {
+    let mut seed = studio.seed.branch(62);
+    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    for _ in 0..(area(studio) * 60.0) as usize {
+        let (x, y, r) = (
+            seed.unit() * w,
+            seed.range(0.1, 1.0) * h,
+            s * seed.range(0.003, 0.008),
+        );
+        let (dx, dy) = (seed.range(-1.0, 1.0), seed.range(-1.0, 1.0));
+        let leaf = Shape::polygon(vec![
+            (x - dx * r, y - dy * r),
+            (x + dy * r * 0.5, y - dx * r * 0.5),
+            (x + dx * r, y + dy * r),
+            (x - dy * r * 0.5, y + dx * r * 0.5),
+        ]);
+        studio
+            .canvas
+            .fill(&leaf, &Ink::flat(hex(colours[seed.below(3)])).faint(0.9));
+    }
+}
+
+/// A bank of mist lying at a height.
+pub fn mist(studio: &mut Studio<'_>, middle: f32, half: f32, opacity: f32) {
+    let colour = studio.palette.sky[2].to(studio.palette.light, 0.2);
+    let ramp = Ramp::with_opacity(&[
+        (colour, 0.0),
+        (colour, 0.55),
+        (colour, 0.8),
+        (colour, 0.45),
+        (colour, 0.0),
+    ]);
+    let ink = Ink::ramp(
+        ramp,
+        Along::Line((0.0, middle - half), (0.0, middle + half)),
+    )
+    .stippled(0.18)
+    .faint(opacity);
+    let w = studio.canvas.w();
+    studio
+        .canvas
+        .fill(&Shape::rect(0.0, middle - half, w, half * 2.0), &ink);
+}

@@ -1,0 +1,235 @@
+//! From the prompt's words to the parts of a plan: which colour, number and size belong to which noun.
+
+use super::colour::Rgb;
+use super::lexicon::{Meaning, Place, Subject, meaning, sign};
+use super::scene::{Actor, Plan};
+use super::seed::Seed;
+
+/// At most this many different things are drawn.
+const SUBJECTS: usize = 6;
+/// So much of a prompt is read; all of it counts for the seed.
+const WORDS: usize = 400;
+/// A colour word reaches over this many words to its noun ("red, very old house").
+const COLOUR_REACH: usize = 3;
+
+/// Reads a prompt into a plan. What the prompt leaves open comes from the seed.
+pub fn read(prompt: &str, seed: &mut Seed) -> Plan {
+    let mut plan = Plan::empty();
+    let mut reader = Reader::default();
+    for (meaning, many) in meanings(prompt) {
+        reader.take(&mut plan, meaning, many);
+    }
+    reader.end(&mut plan);
+    plan.complete(seed);
+    plan
+}
+
+/// What waits for its noun.
+#[derive(Default)]
+struct Reader {
+    colour: Option<(Rgb, usize)>,
+    count: Option<u8>,
+    size: Option<f32>,
+    not: usize,
+}
+
+impl Reader {
+    fn take(&mut self, plan: &mut Plan, meaning: Option<Meaning>, many: bool) {
+        if let Some((_, age)) = &mut self.colour {
+            *age += 1;
+        }
+        self.not = self.not.saturating_sub(1);
+        if self.colour.is_some_and(|(_, age)| age > COLOUR_REACH) {
+            self.end(plan);
+        }
+        let Some(meaning) = meaning else { return };
+        let noun = matches!(
+            meaning,
+            Meaning::Subject(_) | Meaning::Place(_) | Meaning::Light(_) | Meaning::Weather(_)
+        );
+        if noun && self.not > 0 {
+            self.not = 0;
+            return;
+        }
+        match meaning {
+            Meaning::Subject(subject) => self.subject(plan, subject, many),
+            Meaning::Place(place) => {
+                if let Some((colour, _)) = self.colour.take() {
+                    let target = if place == Place::Sky {
+                        &mut plan.sky_colour
+                    } else {
+                        &mut plan.ground_colour
+                    };
+                    *target = Some(colour);
+                }
+                if !plan.places.contains(&place) && place != Place::Sky {
+                    plan.places.push(place);
+                }
+            }
+            Meaning::Light(light) => {
+                if let Some((colour, _)) = self.colour.take() {
+                    plan.tint.get_or_insert(colour);
+                }
+                if !plan.lights.contains(&light) {
+                    plan.lights.push(light);
+                }
+            }
+            Meaning::Time(time) => plan.time = time,
+            Meaning::Weather(weather) => plan.weather = weather,
+            Meaning::Season(season) => plan.season = season,
+            Meaning::Style(style) => plan.style = style,
+            Meaning::Mood(mood) if !plan.moods.contains(&mood) => plan.moods.push(mood),
+            Meaning::Mood(_) => {}
+            Meaning::Colour(colour) => {
+                self.end(plan);
+                self.colour = Some((colour, 0));
+            }
+            Meaning::Count(count) => self.count = Some(count),
+            Meaning::Size(size) => self.size = Some(size),
+            Meaning::Not => self.not = 4,
+        }
+    }
+
+    fn subject(&mut self, plan: &mut Plan, subject: Subject, many: bool) {
+        let colour = self.colour.take().map(|(c, _)| c);
+        let count = self.count.take().unwrap_or(if many { 3 } else { 1 });
+        let size = self.size.take().unwrap_or(1.0);
+        if let Some(known) = plan.actors.iter_mut().find(|a| a.subject == subject) {
+            known.colour = known.colour.or(colour);
+            return;
+        }
+        if plan.actors.len() < SUBJECTS {
+            plan.actors.push(Actor {
+                subject,
+                colour,
+                count,
+                size,
+            });
+        }
+    }
+
+    /// A colour whose noun is unknown ("in a red coat") goes to the thing before it; without one it tints the picture.
+    fn end(&mut self, plan: &mut Plan) {
+        let Some((colour, _)) = self.colour.take() else {
+            return;
+        };
+        match plan.actors.last_mut() {
+            Some(actor) => {
+                actor.colour.get_or_insert(colour);
+            }
+            None => {
+                plan.tint.get_or_insert(colour);
+            }
+        }
+    }
+}
+
+/// The words of the prompt with their meanings; an unknown word is `None`, because it takes up distance.
+fn meanings(prompt: &str) -> Vec<(Option<Meaning>, bool)> {
+    let mut found = Vec::new();
+    for word in prompt
+        .split(|c: char| !c.is_alphanumeric() && c != '-')
+        .filter(|w| !w.is_empty())
+        .take(WORDS)
+    {
+        let lower: String = word
+            .chars()
+            .take(32)
+            .flat_map(char::to_lowercase)
+            .map(plain)
+            .collect();
+        match meaning(&lower) {
+            Some((m, many)) => found.push((Some(m), many)),
+            None if lower.contains('-') => {
+                for part in lower.split('-').filter(|p| !p.is_empty()) {
+                    found.push(meaning(part).map_or((None, false), |(m, many)| (Some(m), many)));
+                }
+            }
+            None => found.push((None, false)),
+        }
+    }
+    for c in prompt.chars().take(WORDS * 8) {
+        if !c.is_ascii()
+            && let Some(m) = sign(c)
+        {
+            found.push((Some(m), false));
+        }
+    }
+    found
+}
+
+/// Letters of the Latin alphabet without their accents.
+fn plain(c: char) -> char {
+    match c {
+        'à'..='å' => 'a',
+        'è'..='ë' => 'e',
+        'ì'..='ï' => 'i',
+        'ò'..='ö' => 'o',
+        'ù'..='ü' => 'u',
+        'ç' => 'c',
+        'ñ' => 'n',
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::colour::hex;
+    use super::super::lexicon::Weather;
+    use super::super::scene::Stage;
+    use super::*;
+
+    fn plan(prompt: &str) -> Plan {
+        read(prompt, &mut Seed::of_request(prompt, &[]))
+    }
+
+    #[test]
+    fn a_colour_belongs_to_the_noun_after_it() {
+        let p = plan("a red fox in the snow near a small blue house");
+        assert_eq!(p.actors[0].subject, Subject::Fox);
+        assert_eq!(p.actors[0].colour, Some(hex(0xC8321F)));
+        assert_eq!(p.actors[1].subject, Subject::House);
+        assert_eq!(p.actors[1].colour, Some(hex(0x2F6DB5)));
+        assert_eq!(p.actors[1].size, 0.7);
+        assert_eq!(
+            (p.weather, p.stage, p.tint),
+            (Weather::Snow, Stage::Land, None)
+        );
+    }
+
+    #[test]
+    fn what_is_not_wanted_is_left_out() {
+        let p = plan("a lake without any boats, no people");
+        assert!(p.actors.is_empty());
+        assert_eq!(p.stage, Stage::Water);
+    }
+
+    #[test]
+    fn stages_follow_from_words() {
+        for (prompt, stage) in [
+            ("a whale", Stage::Underwater),
+            ("neon city at night", Stage::City),
+            ("a rocket among the stars", Stage::Space),
+            ("a cup of coffee and two lemons", Stage::StillLife),
+            ("portrait of a queen", Stage::Portrait),
+            ("abstract geometric composition", Stage::Abstract),
+            ("sailboat at sunset", Stage::Water),
+            ("un renard dans la neige", Stage::Land),
+        ] {
+            assert_eq!(plan(prompt).stage, stage, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn signs_of_other_scripts_are_read() {
+        assert_eq!(plan("雪の中の狐").actors[0].subject, Subject::Fox);
+        assert!(plan("🦊❄️").is_snowy());
+    }
+
+    #[test]
+    fn a_prompt_without_known_words_still_has_a_place() {
+        for prompt in ["", "\u{301}\u{302}", "qwzx", "שלום עולם", "🧿"] {
+            assert!(!plan(prompt).places.is_empty(), "{prompt:?}");
+        }
+    }
+}
