@@ -36,7 +36,7 @@ use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
-use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
+use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{Semaphore, watch};
 
@@ -244,7 +244,6 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
         None => open_engine(&config, fail_stop.clone())?,
     };
     let store = Store::new(engine);
-    count_earlier_jobs(&store)?;
     let images = open_images(&config, &public_url)?;
     images.remove_unfinished_uploads().await?;
     let gallery = ObjectGallery::new(images.clone());
@@ -335,15 +334,6 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));
     actix_web::rt::spawn(housekeeping::run(state.clone()));
     Ok(state)
-}
-
-/// A store of a version that kept no tallies gets them once, before anybody else writes to it.
-fn count_earlier_jobs(store: &Store) -> Result<(), StoreError> {
-    let writes = store.missing_tallies()?;
-    if !writes.is_empty() {
-        commit_and_wait(store.engine().as_ref(), writes)?;
-    }
-    Ok(())
 }
 
 /// Lets running jobs finish within the grace period and writes down what is left for the next start.

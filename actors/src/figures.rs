@@ -144,8 +144,7 @@ impl Ending {
             Self::Failed(FailureKind::Blocked) => 2,
             Self::Failed(FailureKind::Unavailable) => 3,
             Self::Failed(FailureKind::TimedOut) => 4,
-            // No job ends without a kind any more; were it to, something is broken.
-            Self::Failed(FailureKind::Broken | FailureKind::Unrecorded) => 5,
+            Self::Failed(FailureKind::Broken) => 5,
             Self::Failed(FailureKind::Canceled) => 6,
             Self::Failed(FailureKind::Interrupted) => 7,
         }
@@ -383,8 +382,6 @@ mod tests {
         words.sort_unstable();
         words.dedup();
         assert_eq!(words.len(), Ending::ALL.len());
-        let unrecorded = Ending::Failed(FailureKind::Unrecorded);
-        assert_eq!(unrecorded.word(), "broken");
     }
 
     #[test]

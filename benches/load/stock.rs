@@ -45,8 +45,6 @@ pub fn run(data_dir: &Path, stock: Stock) -> anyhow::Result<()> {
         SledOptions::new(Arc::new(|error| panic!("the engine failed: {error}"))),
     )?);
     let store = Store::new(engine.clone());
-    // As the service does at its first start: it would else count all these jobs at the next.
-    commit_and_wait(store.engine().as_ref(), store.missing_tallies()?)?;
     let ids = IdSource::new(Timestamp::now());
     let jobs = stock.queued + stock.finished;
     let busy = stock.accounts.min(jobs).clamp(1, BUSY);

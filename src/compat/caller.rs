@@ -228,9 +228,7 @@ fn outcome(job: Job) -> Result<Made, Refusal> {
                 FailureKind::Unavailable => Kind::Unavailable,
                 FailureKind::TimedOut => Kind::Deadline,
                 FailureKind::Canceled => Kind::Canceled,
-                FailureKind::Broken | FailureKind::Interrupted | FailureKind::Unrecorded => {
-                    Kind::Internal
-                }
+                FailureKind::Broken | FailureKind::Interrupted => Kind::Internal,
             },
             error,
         )),

@@ -127,13 +127,7 @@ fn audit_due(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<
     let Some((due, wanted)) = DueDelivery::of(delivery) else {
         return Ok(());
     };
-    // An entry of the first shape knows no failures, and is right all the same.
-    let found = store.due_entry(due, delivery.id)?;
-    let same = |it: DueDelivery| {
-        let failures = [0, wanted.failures].contains(&it.failures);
-        (it.account, it.webhook) == (wanted.account, wanted.webhook) && failures
-    };
-    if !found.is_some_and(same) {
+    if store.due_entry(due, delivery.id)? != Some(wanted) {
         report.fault(format!(
             "delivery {} is due at {due}, the due index does not say so",
             delivery.id

@@ -5,11 +5,6 @@ use super::ledger::Books;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// What an account is that nobody has switched off; also one of an export from before that could be done.
-const fn switched_on() -> bool {
-    true
-}
-
 /// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
@@ -22,7 +17,6 @@ pub struct Account {
     /// When it was opened.
     pub created_at: Timestamp,
     /// Switched on? The keys of one that is not open no door.
-    #[serde(default = "switched_on")]
     pub active: bool,
 }
 

@@ -63,10 +63,7 @@ impl Job {
             | FailureKind::TimedOut
             | FailureKind::Canceled
             | FailureKind::Interrupted => true,
-            FailureKind::Unrecorded
-            | FailureKind::Refused
-            | FailureKind::Blocked
-            | FailureKind::Broken => false,
+            FailureKind::Refused | FailureKind::Blocked | FailureKind::Broken => false,
         };
         self.origin == Origin::Synchronous && is_no_answer
     }
@@ -199,8 +196,6 @@ impl JobState {
 /// What kept a job from its picture, for whoever must tell failures apart: its sentence is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
-    /// Not recorded: the job failed before kinds were kept.
-    Unrecorded,
     /// The request itself is at fault.
     Refused,
     /// The prompt or the picture was blocked for safety.

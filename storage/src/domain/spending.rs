@@ -147,14 +147,6 @@ impl Counted {
 }
 
 impl KeySpending {
-    /// The spending of a key of which only the sum is known.
-    pub fn of_total(total: Amount) -> Self {
-        Self {
-            total,
-            ..Self::default()
-        }
-    }
-
     /// What was spent in the day or month of `now`, or in all.
     pub fn within(&self, period: Period, now: Timestamp) -> Amount {
         let counted = match period {
@@ -277,15 +269,6 @@ mod tests {
         assert_eq!(
             check(limits("6", "-", "1.99")),
             Some((Period::Day, "1.50".into()))
-        );
-    }
-
-    #[test]
-    fn the_sum_of_an_earlier_version_counts_for_the_total_alone() {
-        let spending = KeySpending::of_total(amount("3"));
-        assert_eq!(
-            seen(&spending, "2026-12-01T00:00:00Z"),
-            ["3.00", "0.00", "0.00"]
         );
     }
 }

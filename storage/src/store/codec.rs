@@ -1,16 +1,7 @@
 //! How records look on the disk: a version byte, then postcard.
 
 use super::StoreError;
-use super::deliveries::DueDelivery;
-use super::earlier::{AccountV1, ApiKeyV1, AttemptV1, DueDeliveryV1, PauseV1};
-use super::job_v1::JobV1;
 use crate::domain::account::Account;
-use crate::domain::amount::Amount;
-use crate::domain::api_key::ApiKey;
-use crate::domain::delivery::Attempt;
-use crate::domain::job::Job;
-use crate::domain::pause::Pause;
-use crate::domain::spending::KeySpending;
 use crate::engine::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -52,84 +43,22 @@ record!(
     super::people::Generation = "generation of sessions",
     super::tallies::Mark = "mark",
     crate::domain::tally::Tally = "tally",
+    crate::domain::job::Job = "job",
+    crate::domain::api_key::ApiKey = "API key",
+    crate::domain::delivery::Attempt = "attempt",
+    crate::domain::pause::Pause = "pause",
+    crate::domain::spending::KeySpending = "key spending",
+    super::deliveries::DueDelivery = "due delivery",
 );
-
-impl Record for Job {
-    const NAME: &'static str = "job";
-    /// Version 2 knows the kind of a failure.
-    const VERSION: u8 = 2;
-
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<JobV1, _>(bytes))
-    }
-}
 
 impl Record for Account {
     const NAME: &'static str = "account";
-    /// Version 2 can be switched off.
-    const VERSION: u8 = 2;
 
+    #[cfg(feature = "testing")]
     fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<AccountV1, _>(bytes))
+        use super::migrations::{AccountV0, upgraded};
+        (version == 0).then(|| upgraded::<AccountV0, _>(bytes))
     }
-}
-
-impl Record for DueDelivery {
-    const NAME: &'static str = "due delivery";
-    /// Version 2 knows failures.
-    const VERSION: u8 = 2;
-
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<DueDeliveryV1, _>(bytes))
-    }
-}
-
-impl Record for Attempt {
-    const NAME: &'static str = "attempt";
-    /// Version 2 knows the URL that was called, and what was sent.
-    const VERSION: u8 = 2;
-
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<AttemptV1, _>(bytes))
-    }
-}
-
-impl Record for ApiKey {
-    const NAME: &'static str = "API key";
-    /// Version 2 knows limits per day and month, ranges of addresses and earlier texts.
-    const VERSION: u8 = 2;
-
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<ApiKeyV1, _>(bytes))
-    }
-}
-
-impl Record for Pause {
-    const NAME: &'static str = "pause";
-    /// Version 2 knows reasons.
-    const VERSION: u8 = 2;
-
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| upgraded::<PauseV1, _>(bytes))
-    }
-}
-
-impl Record for KeySpending {
-    const NAME: &'static str = "key spending";
-    /// Version 1 was the sum alone.
-    const VERSION: u8 = 2;
-
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        (version == 1).then(|| {
-            let read = postcard::take_from_bytes::<Amount>(bytes);
-            read.map(|(total, rest)| (Self::of_total(total), rest))
-        })
-    }
-}
-
-/// A record from its earlier shape.
-fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
-    postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
 }
 
 /// Encodes a record.

@@ -4,7 +4,7 @@ use super::api_keys::{FIRST_KEY, PANEL_KEY};
 use super::deliveries::{DueDelivery, FORGOTTEN};
 use super::idempotency::IdempotencyRecord;
 use super::people::{Generation, OPERATOR, PersonPlace};
-use super::tallies::{COMPLETE, Mark};
+use super::tallies::Mark;
 use super::{Kind, PAUSE, Record, StoreError, decode, encode};
 use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, KeyHash};
@@ -93,7 +93,6 @@ fn setting(name: &[u8]) -> Option<Form> {
     match () {
         () if is(PAUSE) => Some(Form::new::<Pause>("pause")),
         () if is(OPERATOR) => Some(Form::new::<Generation>("operator_sessions")),
-        () if is(COMPLETE) => Some(Form::new::<Mark>("tallies_complete")),
         () if is(FORGOTTEN) => Some(Form::new::<Timestamp>("deliveries_forgotten")),
         () if is(FIRST_KEY) => Some(Form::new::<Mark>("first_key")),
         () if name.starts_with(PANEL_KEY.as_bytes()) => Some(Form::new::<KeyId>("panel_key")),

@@ -7,13 +7,13 @@ mod book;
 mod codec;
 mod commands;
 mod deliveries;
-mod earlier;
 mod forms;
 mod idempotency;
 mod job_lists;
-mod job_v1;
 mod jobs;
 pub(crate) mod keys;
+#[cfg(feature = "testing")]
+pub mod migrations;
 mod people;
 mod scan;
 mod tallies;

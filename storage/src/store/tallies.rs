@@ -1,15 +1,12 @@
 //! What each key's jobs came to on each day, by account and day.
 
-use super::{Store, StoreError, Writes, encode, keys};
+use super::{Store, StoreError, keys};
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::job::Job;
 use crate::domain::tally::Tally;
 use crate::engine::KeyRange;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
-
-/// Says that every ended job of the store is counted.
-pub(super) const COMPLETE: &str = "tallies";
 
 /// A day's jobs of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -61,26 +58,6 @@ impl Store {
         mut visit: impl FnMut(TallyPlace, Tally) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         self.each(keys::tallies(), |key, tally| visit(place(&key)?, tally))
-    }
-
-    /// Is every ended job counted?
-    pub fn has_all_tallies(&self) -> Result<bool, StoreError> {
-        Ok(self.read::<Mark>(&keys::setting(COMPLETE))?.is_some())
-    }
-
-    /// The writes that count all ended jobs, for a store that was begun before they were counted; none for any other. Nobody
-    /// else may write meanwhile. Reads the whole history.
-    pub fn missing_tallies(&self) -> Result<Writes, StoreError> {
-        if self.has_all_tallies()? {
-            return Ok(Writes::new());
-        }
-        let mut writes: Writes = self
-            .count_ended_jobs()?
-            .into_iter()
-            .map(|(place, tally)| (keys::tally(place), Some(encode(&tally))))
-            .collect();
-        writes.push((keys::setting(COMPLETE), Some(encode(&Mark))));
-        Ok(writes)
     }
 
     /// Counts all ended jobs anew, from their records alone.

@@ -79,7 +79,6 @@ pub fn inputs() -> impl Strategy<Value = InputImage> {
 
 pub fn failures() -> impl Strategy<Value = FailureKind> {
     proptest::sample::select(vec![
-        FailureKind::Unrecorded,
         FailureKind::Refused,
         FailureKind::Blocked,
         FailureKind::Unavailable,

@@ -8,6 +8,7 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+use tintype_storage::domain::spending::KeySpending;
 use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::{AccountBook, Record, encode};
 
@@ -307,7 +308,8 @@ fn a_job_on_the_wrong_side() {
 fn what_a_key_has_spent() {
     let sound = Sound::new();
     let spent = filed('u', &[key(1).as_bytes()]);
-    sound.put(spent.clone(), &amount("0.11"));
+    let too_much = KeySpending::default().charge(amount("0.11"), at(0));
+    sound.put(spent.clone(), &too_much.expect("spending"));
     let sentence = |spent| {
         format!(
             "key {} has spent {spent} by its record, 0.10 by its jobs",

@@ -111,6 +111,7 @@ fn full() -> Image {
     commit(store.put_session(&Digest32([3; 32]), &session));
     commit(store.set_pause(&Pause::default()));
     commit(store.set_operator_generation(Generation(2)));
+    commit(store.note_first_key());
     engine.image()
 }
 

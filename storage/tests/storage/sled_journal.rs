@@ -158,28 +158,6 @@ fn a_journal_that_is_gone_is_refused() {
 }
 
 #[test]
-fn a_directory_from_before_there_was_a_journal_is_taken_over() {
-    let directory = tempfile::tempdir().expect("directory");
-    {
-        let db = sled::open(directory.path()).expect("sled");
-        db.insert("format", "tintype 1").expect("insert");
-        let records = db.open_tree("records").expect("tree");
-        records.insert("a", "1").expect("insert");
-        db.flush().expect("flush");
-    }
-    for _ in 0..2 {
-        let options = SledOptions {
-            lock_timeout: Duration::from_secs(60),
-            ..options()
-        };
-        let engine = SledEngine::open(directory.path(), options).expect("open");
-        assert_eq!(engine.get(b"a").expect("get"), Some(b"1".to_vec()));
-        commit_and_wait(&engine, vec![(b"b".to_vec(), Some(vec![]))]).expect("commit");
-        engine.close();
-    }
-}
-
-#[test]
 fn starts_that_commit_nothing_cost_no_file_of_later_ones() {
     let directory = tempfile::tempdir().expect("directory");
     let images = tempfile::tempdir().expect("directory");

@@ -173,9 +173,7 @@ impl Till {
             reference: None,
             created_at: at(0),
         };
-        let mut writes = store.open_account(&account, Some(&opening));
-        // From here on every ended job is counted, and every audit demands it.
-        writes.extend(store.missing_tallies().expect("tallies"));
+        let writes = store.open_account(&account, Some(&opening));
         commit_and_wait(&**store.engine(), writes).expect("open account");
         Self::reload(store, id)
     }

@@ -1,32 +1,20 @@
-//! A data directory as the version before there was a journal wrote it, made by that version: it opens, its books add up, and it
-//! can be exported.
+//! A data directory whose records have an earlier shape: it opens, passes the audit, keeps what it held, and can be exported.
 //!
-//! `fixtures/format_1` holds its files as they were.
+//! The earlier shape is made up (see `store::migrations`), for no release has changed a record yet.
 
-use crate::support::{ACCOUNT, key, no_failure};
+use crate::support::{ACCOUNT, Till, amount, begin, finish, new_job, no_failure};
 use std::convert::Infallible;
-use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::audit::audit;
-use tintype_storage::domain::delivery::DeliveryState;
-use tintype_storage::domain::job::{FailureKind, JobState};
-use tintype_storage::engine::commit_and_wait;
+use tintype_storage::domain::account::Account;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
-use tintype_storage::store::{Part, Store};
-
-fn copy_of_fixture() -> tempfile::TempDir {
-    let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/storage/fixtures/format_1");
-    let directory = tempfile::tempdir().expect("directory");
-    for entry in fs::read_dir(from).expect("the fixture") {
-        let entry = entry.expect("an entry");
-        fs::copy(entry.path(), directory.path().join(entry.file_name())).expect("copy");
-    }
-    directory
-}
+use tintype_storage::store::Store;
+use tintype_storage::store::migrations::AccountV0;
 
 fn open(directory: &Path) -> Store {
     let options = SledOptions {
@@ -37,53 +25,52 @@ fn open(directory: &Path) -> Store {
     Store::new(Arc::new(engine))
 }
 
-/// What that version had written.
-fn holds_what_was_written(store: &Store) {
+/// The first byte of the account's record, which is its version.
+fn version(store: &Store) -> u8 {
+    let accounts = KeyRange::prefix(b"a");
+    let pairs = store.engine().scan(&accounts, Direction::Rising, 2);
+    let [(_, value)] = pairs.expect("scan").try_into().expect("one account");
+    value[0]
+}
+
+/// Writes an account with a job that is done and one that is queued, as format 0 would have.
+fn write_format_0(directory: &Path) -> Account {
+    let store = open(directory);
+    let mut till = Till::open(Arc::clone(store.engine()), ACCOUNT, amount("10"));
+    let done = till.running("0.10");
+    till.apply(done, finish()).expect("finish");
+    till.accept(new_job(amount("0.20"))).expect("accept");
+    till.check();
     let account = store.account(ACCOUNT).expect("read").expect("the account");
-    let books = account.books;
-    let figures = [books.balance, books.reserved].map(|it| it.to_string());
-    assert_eq!(figures, ["99.961", "3.75"]);
-    let jobs = store
-        .jobs_of(ACCOUNT, Part::All, None, None, 10)
-        .expect("jobs");
-    let words: Vec<&str> = jobs.iter().map(|job| job.state.word()).collect();
-    assert_eq!(words, ["failed", "failed", "done", "processing", "queued"]);
-    let kinds = jobs.iter().filter_map(|job| match &job.state {
-        JobState::Failed { kind, .. } => Some(*kind),
-        _ => None,
-    });
-    let kinds: Vec<FailureKind> = kinds.collect();
-    assert_eq!(kinds, [FailureKind::Canceled, FailureKind::Unrecorded]);
-    assert!(store.pause().expect("read").tiers[0]);
-    let spent = store.key_spending(key(1)).expect("read").total;
-    assert_eq!(spent.to_string(), "0.039");
-    let deliveries = store.deliveries_of(ACCOUNT, 10, None).expect("read").items;
-    assert_eq!(deliveries.len(), 3);
-    let tried = deliveries.iter().find(|it| it.attempts == 1).expect("one");
-    assert!(matches!(
-        tried.state,
-        DeliveryState::Pending { failures: 1, .. }
-    ));
-    let attempts = store.attempts(tried.id).expect("read");
-    assert_eq!(attempts[0].status_code, Some(503));
-    let faults = audit(store, |_| {}).expect("audit").faults;
-    assert_eq!(faults, Vec::<String>::new());
+    let earlier = AccountV0 {
+        id: account.id,
+        name: account.name.clone(),
+        books: account.books,
+        created_at: account.created_at,
+    };
+    let value = [vec![0], postcard::to_stdvec(&earlier).expect("encode")].concat();
+    let key = [b"a", ACCOUNT.as_bytes().as_slice()].concat();
+    commit_and_wait(&**store.engine(), vec![(key, Some(value))]).expect("commit");
+    drop(till);
+    store.engine().close();
+    account
+}
+
+fn holds(store: &Store, account: &Account) {
+    let found = store.account(ACCOUNT).expect("read");
+    assert_eq!(found.as_ref(), Some(account));
+    let report = audit(store, |_| {}).expect("audit");
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert_eq!((report.live_jobs, report.ended_jobs), (1, 1));
 }
 
 #[test]
-fn a_data_directory_of_the_first_format_opens_adds_up_and_is_exported() {
-    let directory = copy_of_fixture();
+fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present_one() {
+    let directory = tempfile::tempdir().expect("directory");
+    let account = write_format_0(directory.path());
     let store = open(directory.path());
-    holds_what_was_written(&store);
-    // The service does this at its start, for a store that had no tallies.
-    let writes = store.missing_tallies().expect("tallies");
-    commit_and_wait(&**store.engine(), writes).expect("commit");
-    holds_what_was_written(&store);
-    store.engine().close();
-    drop(store);
-    let store = open(directory.path());
-    holds_what_was_written(&store);
-
+    assert_eq!(version(&store), 0);
+    holds(&store, &account);
     let mut text = Vec::new();
     let cut = Arc::clone(store.engine()).cut().expect("a cut");
     write(cut, |block| {
@@ -93,6 +80,28 @@ fn a_data_directory_of_the_first_format_opens_adds_up_and_is_exported() {
     .expect("an export");
     let copy = MemoryEngine::new();
     load(&copy, &text[..], |_| {}).expect("imported");
-    holds_what_was_written(&Store::new(Arc::new(copy)));
+    let copy = Store::new(Arc::new(copy));
+    assert_eq!(version(&copy), 1);
+    holds(&copy, &account);
+    store.engine().close();
+}
+
+#[test]
+fn the_next_change_of_a_record_writes_it_in_the_present_format() {
+    let directory = tempfile::tempdir().expect("directory");
+    let account = write_format_0(directory.path());
+    let store = open(directory.path());
+    let mut till = Till::reload(store.clone(), ACCOUNT);
+    till.continue_after(2_000);
+    let live = store.jobs_of(ACCOUNT, tintype_storage::store::Part::Live, None, None, 10);
+    let job = live.expect("jobs")[0].id;
+    till.apply(job, begin()).expect("begin");
+    assert_eq!(version(&store), 0, "this step leaves the account as it was");
+    till.apply(job, finish()).expect("finish");
+    assert_eq!(version(&store), 1);
+    let after = store.account(ACCOUNT).expect("read").expect("the account");
+    assert_eq!((&after.name, after.active), (&account.name, true));
+    till.check();
+    drop(till);
     store.engine().close();
 }

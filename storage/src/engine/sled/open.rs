@@ -15,9 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 /// What stands under [`FORMAT_KEY`]: what this version reads and writes.
-const FORMAT: &str = "tintype 2";
-/// The format before there was a journal. Its records are the same.
-const WITHOUT_JOURNAL: &str = "tintype 1";
+const FORMAT: &str = "tintype 1";
 const FORMAT_KEY: &[u8] = b"format";
 
 /// The journal's files lie below sled's.
@@ -228,12 +226,11 @@ fn is_locked(error: &::sled::Error) -> bool {
     text.contains("could not acquire lock") && text.contains("WouldBlock")
 }
 
-/// Has the directory the format of this version? `false` when it is new, or has one that is brought up to it by writing the
-/// header. That lies in sled's default tree, so that no scan of the records meets it.
+/// Has the directory the format of this version? `false` when it is new. The header lies in sled's default tree, so that no scan
+/// of the records meets it.
 fn is_current(header: &::sled::Tree, records: &::sled::Tree) -> Result<bool, EngineError> {
     match header.get(FORMAT_KEY).map_err(super::failed)?.as_deref() {
         Some(found) if found == FORMAT.as_bytes() => Ok(true),
-        Some(found) if found == WITHOUT_JOURNAL.as_bytes() => Ok(false),
         None if records.is_empty() => Ok(false),
         other => {
             let found = other.map_or("none".into(), String::from_utf8_lossy);
