@@ -8,7 +8,6 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::{
     Request, Response,
     body::Incoming,
@@ -17,6 +16,8 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
+use super::written::{TrackedBody, TrackedStream, Written};
+
 /// Most that is buffered of a connection; a head that does not fit is refused.
 const MAX_BUFFER: usize = 1 << 16;
 
@@ -24,8 +25,17 @@ const MAX_BUFFER: usize = 1 << 16;
 pub(super) struct Connection {
     /// The address at its other end.
     pub peer: SocketAddr,
-    sender: SendRequest<Full<Bytes>>,
+    sender: SendRequest<TrackedBody>,
     driver: Driver,
+    written: Written,
+}
+
+/// Why a request has no answer.
+pub(super) struct NoAnswer {
+    /// What hyper says of it.
+    pub error: hyper::Error,
+    /// The whole request was handed to the connection, so that the server may have acted on it.
+    pub was_written: bool,
 }
 
 impl Connection {
@@ -34,6 +44,8 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
+        let written = Written::default();
+        let stream = TrackedStream::new(stream, written.clone());
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_BUFFER)
             .handshake(TokioIo::new(stream))
@@ -46,16 +58,22 @@ impl Connection {
             peer,
             sender,
             driver,
+            written,
         })
     }
 
     /// Sends a request and waits for the head of its answer.
     pub async fn exchange(
         &mut self,
-        request: Request<Full<Bytes>>,
-    ) -> hyper::Result<Response<Incoming>> {
+        request: Request<Bytes>,
+    ) -> Result<Response<Incoming>, NoAnswer> {
+        let request = request.map(|body| self.written.track(body));
         let sent = self.sender.send_request(request);
-        self.driver.beside(sent).await
+        let answered = self.driver.beside(sent).await;
+        answered.map_err(|error| NoAnswer {
+            error,
+            was_written: self.written.is_whole(),
+        })
     }
 
     /// Waits for something that this connection brings.

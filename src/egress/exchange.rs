@@ -8,7 +8,6 @@
 use std::{future::poll_fn, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
-use http_body_util::Full;
 use hyper::{
     HeaderMap, Method, Request, Response, StatusCode,
     body::{Body, Incoming},
@@ -21,7 +20,7 @@ use url::{Host, Position, Url};
 
 use super::{
     Egress, EgressFault, USER_AGENT,
-    connection::Connection,
+    connection::{Connection, NoAnswer},
     fault::handshake_reason,
     kept::{Kept, Origin},
 };
@@ -97,8 +96,8 @@ impl Egress {
     /// for a moment once the answer has been read to its end.
     ///
     /// The host is looked up and judged by the gate all the same, and only a connection to one of the addresses that pass is
-    /// used. A request for which it turns out to be closed, with nothing answered, is sent again over a new one: this is for
-    /// requests that may come twice.
+    /// used. One that turns out to be closed before the request was written whole is replaced by a new one. A request that was
+    /// written whole is never sent again, for the server may have acted on it.
     ///
     /// # Errors
     /// As [`Egress::send`].
@@ -119,9 +118,11 @@ impl Egress {
             }
             match connection.exchange(request.clone()).await {
                 Ok(answered) => return Ok(answer(answered, connection, self.home(origin))),
-                Err(error) if error.is_parse() => return Err(EgressFault::Broken),
+                Err(lost) if lost.was_written || lost.error.is_parse() => {
+                    return Err(EgressFault::Broken);
+                }
                 Err(_) => {
-                    // The time that the answer did not come in is not that of connecting.
+                    // The time that writing took is not that of connecting.
                     deadline = self.route.deadline();
                     break;
                 }
@@ -136,11 +137,14 @@ impl Egress {
         &self,
         url: &Url,
         stream: TcpStream,
-        request: Request<Full<Bytes>>,
+        request: Request<Bytes>,
         home: Option<(Arc<Kept>, Origin)>,
     ) -> Result<Answer, EgressFault> {
         let mut connection = self.converse(url, stream).await?;
-        let answered = connection.exchange(request).await.map_err(broken)?;
+        let answered = connection
+            .exchange(request)
+            .await
+            .map_err(|lost: NoAnswer| broken(lost.error))?;
         Ok(answer(answered, connection, home))
     }
 
@@ -194,12 +198,12 @@ fn request(
     url: &Url,
     headers: HeaderMap,
     body: Bytes,
-) -> Result<Request<Full<Bytes>>, EgressFault> {
+) -> Result<Request<Bytes>, EgressFault> {
     let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]);
     let mut request = Request::builder()
         .method(method)
         .uri(&url[Position::BeforePath..Position::AfterQuery])
-        .body(Full::new(body))
+        .body(body)
         .map_err(|_| EgressFault::Unsendable)?;
     let fields = request.headers_mut();
     *fields = headers;

@@ -17,6 +17,7 @@ mod resolve;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod tls;
+mod written;
 
 use std::{
     path::PathBuf,

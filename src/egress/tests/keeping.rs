@@ -27,6 +27,8 @@ enum Deed {
     AnswerAndClose,
     /// Without a word.
     Close,
+    /// Without a word, and without reading the body.
+    CloseUnread,
     /// With two answers, the second of which nobody has asked for.
     AnswerTwice,
     /// With less than it says that there is.
@@ -84,7 +86,7 @@ async fn server_at(address: &str, deeds: &'static [Deed]) -> (u16, Arc<Seen>) {
 
 async fn serve(mut stream: TcpStream, connection: usize, deeds: &[Deed], seen: &Seen) {
     let mut turn = 0;
-    while let Some(path) = next_path(&mut stream).await {
+    while let Some((path, length)) = next_head(&mut stream).await {
         seen.requests.lock().push((connection, path.clone()));
         let answer = format!(
             "HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{path}",
@@ -92,9 +94,18 @@ async fn serve(mut stream: TcpStream, connection: usize, deeds: &[Deed], seen: &
         );
         let unasked = "HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nunasked";
         let deed = deeds[turn.min(deeds.len() - 1)];
+        if !matches!(deed, Deed::CloseUnread) {
+            let mut body = (&mut stream).take(length);
+            if tokio::io::copy(&mut body, &mut tokio::io::sink())
+                .await
+                .is_err()
+            {
+                return;
+            }
+        }
         let text = match deed {
             Deed::Answer | Deed::AnswerAndClose => answer,
-            Deed::Close => return,
+            Deed::Close | Deed::CloseUnread => return,
             Deed::AnswerTwice => answer + unasked,
             Deed::AnswerInPart => "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\npart".into(),
             Deed::Babble => "220 mail.example ESMTP\r\n".into(),
@@ -109,15 +120,17 @@ async fn serve(mut stream: TcpStream, connection: usize, deeds: &[Deed], seen: &
     }
 }
 
-/// The path of the next request; `None` when the client has gone.
-async fn next_path(stream: &mut TcpStream) -> Option<String> {
+/// The path of the next request and the length of its body; `None` when the client has gone.
+async fn next_head(stream: &mut TcpStream) -> Option<(String, u64)> {
     let mut head = Vec::new();
     while !head.ends_with(b"\r\n\r\n") {
         head.push(stream.read_u8().await.ok()?);
     }
-    let head = String::from_utf8(head).ok()?;
-    assert!(!head.to_lowercase().contains("connection:"), "{head}");
-    Some(head.split(' ').nth(1)?.to_owned())
+    let head = String::from_utf8(head).ok()?.to_lowercase();
+    assert!(!head.contains("connection:"), "{head}");
+    let length = head.split_once("content-length: ");
+    let length = length.and_then(|(_, rest)| rest.split("\r\n").next()?.parse().ok());
+    Some((head.split(' ').nth(1)?.to_owned(), length.unwrap_or(0)))
 }
 
 /// One that keeps its connections for longer than any stall of the machine takes.
@@ -136,7 +149,16 @@ fn egress_with(resolver: Arc<FakeResolver>) -> Egress {
 async fn ask(egress: &Egress, host: &str, port: u16, path: &str) -> Result<String, EgressFault> {
     let url = format!("http://{host}:{port}{path}").parse().unwrap();
     let asked = egress.send_over_kept(Method::GET, &url, HeaderMap::new(), Bytes::new());
-    let mut answer = asked.await?;
+    text(asked.await?).await
+}
+
+async fn post(egress: &Egress, port: u16, path: &str, body: Bytes) -> Result<String, EgressFault> {
+    let url = format!("http://a.example:{port}{path}").parse().unwrap();
+    let asked = egress.send_over_kept(Method::POST, &url, HeaderMap::new(), body);
+    text(asked.await?).await
+}
+
+async fn text(mut answer: super::super::Answer) -> Result<String, EgressFault> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
         body.extend_from_slice(&chunk);
@@ -186,11 +208,29 @@ async fn one_that_the_server_has_closed_is_replaced() {
 }
 
 #[actix_web::test]
-async fn a_request_that_meets_a_close_is_sent_once_more() {
+async fn a_request_that_was_written_whole_is_not_sent_again() {
     let (port, seen) = server(&[Deed::Answer, Deed::Close]).await;
     let egress = egress();
     asked(&egress, port, "/1").await;
-    asked(&egress, port, "/2").await;
+    let answer = ask(&egress, "a.example", port, "/2").await;
+    assert_eq!(answer, Err(EgressFault::Broken));
+    assert_eq!(seen.requests(), requests(&[(0, "/1"), (0, "/2")]));
+    let answer = post(&egress, port, "/3", Bytes::from_static(b"{}")).await;
+    assert_eq!(answer.unwrap(), "/3");
+    let answer = post(&egress, port, "/4", Bytes::from_static(b"{}")).await;
+    assert_eq!(answer, Err(EgressFault::Broken));
+    assert_eq!(seen.requests()[2..], requests(&[(1, "/3"), (1, "/4")]));
+}
+
+#[actix_web::test]
+async fn a_request_that_meets_a_close_before_it_was_written_whole_is_sent_over_a_new_connection() {
+    let (port, seen) = server(&[Deed::Answer, Deed::CloseUnread]).await;
+    let egress = egress();
+    asked(&egress, port, "/1").await;
+    // More than the buffers on the way can hold.
+    let body = Bytes::from(vec![b'x'; 64 << 20]);
+    let answer = post(&egress, port, "/2", body).await;
+    assert_eq!(answer.unwrap(), "/2");
     assert_eq!(
         seen.requests(),
         requests(&[(0, "/1"), (0, "/2"), (1, "/2")])
