@@ -5,6 +5,7 @@
 //! decided about that delivery.
 
 mod messages;
+mod receiver;
 mod restart;
 
 pub use messages::{
@@ -23,7 +24,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
+use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::{Commit, EngineError};
@@ -204,18 +205,20 @@ impl DeliveryActor {
         if delivery.state.due() != Some(parcel.due) {
             return Ok(Err(Ending::Unsent));
         }
-        match self.context.store.webhook(parcel.account, parcel.webhook)? {
-            Some(webhook) => Ok(Ok((delivery, webhook))),
-            None => {
-                let given_up = delivery::webhook_deleted(&delivery, (self.context.clock)());
-                let writes = self
-                    .context
-                    .store
-                    .change_delivery(Some(&delivery), &given_up);
-                self.commit(given_up, writes, None);
-                Ok(Err(Ending::Gone))
-            }
-        }
+        let reason = match receiver::of(&self.context.store, &delivery)? {
+            Ok(webhook) => return Ok(Ok((delivery, webhook))),
+            Err(reason) => reason,
+        };
+        let given_up = delivery::give_up(&delivery, reason, (self.context.clock)());
+        let writes = self
+            .context
+            .store
+            .change_delivery(Some(&delivery), &given_up);
+        self.commit(given_up, writes, None);
+        Ok(Err(match reason {
+            NoReceiver::WebhookDeleted => Ending::Gone,
+            NoReceiver::WebhookMoved => Ending::Unsent,
+        }))
     }
 
     /// Decides now, or once the commit that is on its way has ended.
@@ -274,12 +277,8 @@ impl DeliveryActor {
             refuse(reply, DeliveryError::NotFound);
             return Ok(());
         };
-        let Some(webhook) = self.context.store.webhook(before.account, before.webhook)? else {
-            refuse(reply, DeliveryError::WebhookDeleted);
-            return Ok(());
-        };
-        if before.is_kept_from(&webhook) {
-            refuse(reply, DeliveryError::WebhookMoved);
+        if let Err(reason) = receiver::of(&self.context.store, &before)? {
+            refuse(reply, reason.into());
             return Ok(());
         }
         let after = delivery::redeliver(&before, (self.context.clock)());

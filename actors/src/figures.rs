@@ -300,8 +300,8 @@ pub struct DeliveryFigures {
     pub failed: AtomicU64,
 }
 
-/// What a receiver can answer. `broken` is a 2xx whose exchange did not end in time, `none` no answer at all.
-pub const ANSWERS: [&str; 7] = ["2xx", "3xx", "4xx", "5xx", "other", "broken", "none"];
+/// What a receiver can answer; `none` is no answer at all.
+pub const ANSWERS: [&str; 6] = ["2xx", "3xx", "4xx", "5xx", "other", "none"];
 
 impl Default for DeliveryFigures {
     fn default() -> Self {
@@ -333,13 +333,12 @@ impl DeliveryFigures {
             }
         };
         let at = match attempt.status_code {
-            Some(200..300) if !attempt.succeeded() => 5,
             Some(200..300) => 0,
             Some(300..400) => 1,
             Some(400..500) => 2,
             Some(500..600) => 3,
             Some(_) => 4,
-            None => 6,
+            None => 5,
         };
         self.attempts[at].fetch_add(1, Ordering::Relaxed);
         self.attempt_times
@@ -400,7 +399,7 @@ mod tests {
             .attempts
             .each_ref()
             .map(|it| it.load(Ordering::Relaxed));
-        assert_eq!(counted, [2, 1, 1, 2, 1, 1, 1]);
+        assert_eq!(counted, [3, 1, 1, 2, 1, 1]);
         let read = figures.attempt_times.read();
         assert_eq!((read.count(), read.sum), (9, 63_000));
         assert_eq!(figures.not_sent.load(Ordering::Relaxed), 1);

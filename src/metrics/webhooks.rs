@@ -22,7 +22,7 @@ pub fn tell(told: &mut Exposition, state: &AppState, depths: OutboxDepths) {
     .value(&[], depths.under_way);
     let mut family = told.counter(
         "tintype_webhook_attempts_total",
-        "Attempts by what was answered; broken is a success that was cut short, none is no answer.",
+        "Attempts by what was answered; none is no answer.",
     );
     for (answer, count) in ANSWERS.iter().zip(&figures.attempts) {
         family.value(&[("answer", answer)], read(count));

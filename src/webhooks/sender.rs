@@ -101,12 +101,15 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
     let mut answer = Answer::default();
     let request = payload.and_then(|it| request(&options, &delivery, &webhook, &it, at));
     let outcome = match request {
-        Ok(request) => timeout(limit, exchange(&options, request, &mut answer))
-            .await
-            .unwrap_or_else(|_| {
+        Ok(request) => match timeout(limit, exchange(&options, request, &mut answer)).await {
+            Ok(outcome) => outcome,
+            // The receiver has the delivery: only the rest of what it says is missing.
+            Err(_) if matches!(answer.status, Some(200..300)) => Ok(()),
+            Err(_) => {
                 let limit = limit.as_secs_f32();
                 Err(format!("no complete answer within {limit} s"))
-            }),
+            }
+        },
         Err(Fault::Own(reason)) => return AttemptOutcome::NotSent(reason),
         Err(Fault::Theirs(error)) => Err(error),
     };

@@ -5,7 +5,7 @@ use crate::receiver::Receiver;
 use crate::support::{Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, webhook_deleted};
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, NoReceiver, give_up};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::engine::commit_and_wait;
 use uuid::Uuid;
@@ -340,7 +340,7 @@ fn a_log_that_is_too_long_for_one_call_is_gone_through_in_parts() {
         let id = Uuid::from_u128(number);
         let now = server.inside().now();
         let test = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, JobId(id), now);
-        let over = webhook_deleted(&test, now);
+        let over = give_up(&test, NoReceiver::WebhookDeleted, now);
         commit_and_wait(&**store.engine(), store.add_delivery(&over)).unwrap();
     }
     let path = format!("/webhooks/{}/redeliver", webhook.id);

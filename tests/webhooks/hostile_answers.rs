@@ -122,15 +122,69 @@ fn hostile_98_one_byte_at_a_time() {
 }
 
 #[test]
-fn hostile_98_a_200_whose_body_stalls_is_a_time_out() {
-    let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nhalf of it".to_vec();
+fn hostile_98_a_2xx_whose_body_stalls_is_a_success() {
+    let server = Server::with(impatient());
+    for status in [200, 299] {
+        let begun = format!("HTTP/1.1 {status} x\r\nContent-Length: 100\r\n\r\nhalf of it");
+        let receiver = Receiver::always(Reply::Begin(begun.into_bytes()));
+        let (attempt, delivery) = attempt_at(&server, &receiver.url("/"));
+        assert_eq!(delivery["status"], "delivered", "{delivery}");
+        assert!(delivery["next_attempt_at"].is_null(), "{delivery}");
+        assert_eq!(attempt["status_code"], status);
+        assert!(attempt["error"].is_null(), "{attempt}");
+        assert_eq!(attempt["response_body"], "half of it");
+        receiver.once(1);
+    }
+}
+
+#[test]
+fn hostile_98_a_failure_whose_body_stalls_is_a_time_out() {
+    let begun = b"HTTP/1.1 500 Oh\r\nContent-Length: 100\r\n\r\nhalf of it".to_vec();
     let (server, receiver) = (
         Server::with(impatient()),
         Receiver::always(Reply::Begin(begun)),
     );
     let attempted = attempt_at(&server, &receiver.url("/"));
-    assert_failed(&attempted, Some(200), "no complete answer within 1 s");
+    assert_failed(&attempted, Some(500), "no complete answer within 1 s");
     assert_eq!(attempted.0["response_body"], "half of it");
+}
+
+#[test]
+fn hostile_98_headers_that_stall_after_a_2xx_status_line_are_a_time_out() {
+    let begun = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n".to_vec();
+    let (server, receiver) = (
+        Server::with(impatient()),
+        Receiver::always(Reply::Begin(begun)),
+    );
+    let attempted = attempt_at(&server, &receiver.url("/"));
+    assert_failed(&attempted, None, "no complete answer within 1 s");
+}
+
+#[test]
+fn hostile_98_a_request_that_gets_no_answer_is_sent_once_also_over_a_connection_used_before() {
+    let receiver = Receiver::deciding(|number, _| match number {
+        0 => Reply::Keep,
+        // The whole request has been read, and the connection ends without a word.
+        1 => Reply::Bytes(Vec::new()),
+        _ => Reply::Status(200),
+    });
+    let server = server();
+    let customer = server.customer("1.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let first = server.create(&customer);
+    server.delivery_in(&first, "delivered");
+    let second = server.create(&customer);
+    let delivery = server.delivery_after(&second, 1);
+    let attempted = (delivery["attempts"][0].clone(), delivery);
+    assert_failed(&attempted, None, "its host");
+    receiver.once(2);
+    server.pass(Duration::from_secs(61));
+    server.delivery_in(&second, "delivered");
+    let received = receiver.once(3);
+    assert_eq!(
+        received[1].header("webhook-id"),
+        received[2].header("webhook-id")
+    );
 }
 
 #[test]

@@ -173,6 +173,70 @@ fn hostile_103_a_named_webhook_that_was_given_another_url_meanwhile_receives_not
     server.assert_settled();
 }
 
+/// A job that named a `callback_url`, whose first attempt has failed, and whose webhook was given another URL since.
+fn moved_after_an_attempt(server: &Server, receiver: &Receiver) -> (Webhook, String) {
+    let customer = server.customer("1.00");
+    let url = receiver.url("/old");
+    let webhook = server.webhook(&customer, &url);
+    let job = server.create_with(&customer, json!({ "callback_url": url }));
+    server.delivery_after(&job, 1);
+    relocate(server, &webhook, &receiver.url("/new"));
+    (webhook, job)
+}
+
+#[test]
+fn hostile_103_a_named_webhook_that_is_given_another_url_between_attempts_receives_no_more() {
+    let (server, receiver) = (server(), Receiver::statuses(&[500, 200]));
+    let (webhook, job) = moved_after_an_attempt(&server, &receiver);
+    server.pass(std::time::Duration::from_secs(61));
+    let delivery = server.delivery_in(&job, "failed");
+    assert_eq!(delivery["reason"], "webhook url changed");
+    assert_eq!(delivery["url"], receiver.url("/old").as_str());
+    assert_eq!(delivery["attempts"].as_array().unwrap().len(), 1);
+    assert!(delivery["next_attempt_at"].is_null());
+    receiver.once(1);
+    // Back at its URL, it may be sent again by hand.
+    relocate(&server, &webhook, &receiver.url("/old"));
+    server.redeliver(&delivery);
+    server.delivery_in(&job, "delivered");
+    assert_eq!(receiver.once(2)[1].line, "POST /old");
+    server.assert_settled();
+}
+
+#[test]
+fn hostile_103_a_named_webhook_that_is_back_at_its_url_in_time_receives_the_next_attempt() {
+    let (server, receiver) = (server(), Receiver::statuses(&[500, 200]));
+    let (webhook, job) = moved_after_an_attempt(&server, &receiver);
+    relocate(&server, &webhook, &receiver.url("/old"));
+    server.pass(std::time::Duration::from_secs(61));
+    server.delivery_in(&job, "delivered");
+    assert_eq!(receiver.once(2)[1].line, "POST /old");
+}
+
+#[test]
+fn hostile_103_what_was_sent_to_a_named_webhook_is_not_sent_again_to_its_new_url() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customer = server.customer("1.00");
+    let url = receiver.url("/old");
+    let webhook = server.webhook(&customer, &url);
+    let job = server.create_with(&customer, json!({ "callback_url": url }));
+    let delivery = server.delivery_in(&job, "delivered");
+    relocate(&server, &webhook, &receiver.url("/new"));
+    let again = format!(
+        "/deliveries/{}/redeliver",
+        delivery["delivery_id"].as_str().unwrap()
+    );
+    server.admin("POST", &again).refused(409, "conflict");
+    assert_eq!(server.delivery_in(&job, "delivered"), delivery);
+    receiver.once(1);
+    // One that named none follows its webhook, also by hand.
+    let other = server.create(&customer);
+    let other = server.delivery_in(&other, "delivered");
+    relocate(&server, &webhook, &receiver.url("/newer"));
+    server.redeliver(&other);
+    assert_eq!(receiver.once(3)[2].line, "POST /newer");
+}
+
 #[test]
 fn a_chosen_webhook_that_is_given_another_url_receives_there_and_the_log_says_so() {
     let (server, receiver) = (server(), Receiver::statuses(&[500, 200]));

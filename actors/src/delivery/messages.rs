@@ -2,7 +2,7 @@
 
 use actix::Message;
 use tintype_storage::domain::audit_log::{AuditEntry, Note};
-use tintype_storage::domain::delivery::{Delivery, DeliveryId};
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::StoreError;
 use tokio::sync::oneshot;
@@ -96,4 +96,13 @@ pub enum DeliveryError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+impl From<NoReceiver> for DeliveryError {
+    fn from(reason: NoReceiver) -> Self {
+        match reason {
+            NoReceiver::WebhookDeleted => Self::WebhookDeleted,
+            NoReceiver::WebhookMoved => Self::WebhookMoved,
+        }
+    }
 }

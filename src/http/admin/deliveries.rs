@@ -370,7 +370,6 @@ fn failed(
         let within = |it: &&Delivery| {
             it.webhook == webhook.id
                 && matches!(it.state, DeliveryState::Failed { .. })
-                && !it.is_kept_from(webhook)
                 && (range.from..=range.to).contains(&it.created_at)
         };
         wanted.extend(page.items.iter().filter(within).map(|it| it.id));

@@ -167,11 +167,6 @@ impl Delivery {
             state: DeliveryState::Failed { reason, at: now },
         }
     }
-
-    /// Is this one that must not go where its webhook is now? Its job named another URL, which alone its caller asked for.
-    pub fn is_kept_from(&self, webhook: &Webhook) -> bool {
-        self.state.reason() == Some(FailReason::WebhookMoved) && webhook.url != self.url
-    }
 }
 
 impl DeliveryState {
@@ -223,7 +218,7 @@ impl FailReason {
 impl Attempt {
     /// An attempt that got an answer, of which `body` is what was read.
     ///
-    /// `error` says what broke off the exchange after the status had come, such as the time-out.
+    /// `error` says what broke off the exchange after the status had come, such as the time-out. A success has none.
     pub fn answered(
         round: u32,
         at: Timestamp,
@@ -269,9 +264,10 @@ impl Attempt {
         Self { sent, ..self }
     }
 
-    /// Did the receiver take it? Any 2xx does, and a redirect does not (specification, "Delivery").
+    /// Did the receiver take it? Any 2xx does, whatever became of the answer's body, and a redirect does not (specification,
+    /// "Delivery").
     pub fn succeeded(&self) -> bool {
-        self.error.is_none() && self.status_code.is_some_and(|it| (200..300).contains(&it))
+        self.status_code.is_some_and(|it| (200..300).contains(&it))
     }
 
     /// When it ended: a delay runs from here.
@@ -331,11 +327,41 @@ pub fn redeliver(delivery: &Delivery, now: Timestamp) -> Delivery {
     }
 }
 
-/// The delivery after its webhook was deleted: what is pending is given up, what is over stays as it is.
-pub fn webhook_deleted(delivery: &Delivery, now: Timestamp) -> Delivery {
+/// Why a delivery has no receiver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoReceiver {
+    /// The webhook was deleted.
+    WebhookDeleted,
+    /// The webhook has another URL than the one that the job named.
+    WebhookMoved,
+}
+
+impl From<NoReceiver> for FailReason {
+    fn from(reason: NoReceiver) -> Self {
+        match reason {
+            NoReceiver::WebhookDeleted => Self::WebhookDeleted,
+            NoReceiver::WebhookMoved => Self::WebhookMoved,
+        }
+    }
+}
+
+/// The webhook that an attempt may go to now. A job that named a `callback_url` asked for that URL and for no other.
+pub fn receiver(
+    webhook: Option<Webhook>,
+    callback: Option<&Callback>,
+) -> Result<Webhook, NoReceiver> {
+    let webhook = webhook.ok_or(NoReceiver::WebhookDeleted)?;
+    match callback {
+        Some(callback) if callback.url != webhook.url => Err(NoReceiver::WebhookMoved),
+        _ => Ok(webhook),
+    }
+}
+
+/// The delivery after it turned out to have no receiver: a pending one is given up, one that has ended stays as it is.
+pub fn give_up(delivery: &Delivery, reason: NoReceiver, now: Timestamp) -> Delivery {
     let state = match delivery.state {
         DeliveryState::Pending { .. } => DeliveryState::Failed {
-            reason: FailReason::WebhookDeleted,
+            reason: reason.into(),
             at: now,
         },
         state @ (DeliveryState::Delivered { .. } | DeliveryState::Failed { .. }) => state,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tintype_storage::audit::audit;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{
-    self, Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState,
+    self, Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, NoReceiver,
 };
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Callback, FailureKind, Job, JobState, Origin};
@@ -195,7 +195,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         JobId(uuid(78)),
         at(5),
     );
-    let over = delivery::webhook_deleted(&last, at(90_000_000));
+    let over = delivery::give_up(&last, NoReceiver::WebhookDeleted, at(90_000_000));
     commit_and_wait(&**store.engine(), store.add_delivery(&over)).expect("commit");
     forget(at(90_000_001));
     finds(&sound, &[]);

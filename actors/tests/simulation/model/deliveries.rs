@@ -28,6 +28,8 @@ pub struct Owed {
     pub account: AccountId,
     pub webhook: WebhookId,
     job: JobId,
+    /// The URL that its job named.
+    named: Option<String>,
     is_test: bool,
     pub(super) attempts: u32,
     round: u32,
@@ -170,7 +172,12 @@ fn read(state: DeliveryState) -> State {
 }
 
 fn succeeded(attempt: &Attempt) -> bool {
-    attempt.error.is_none() && attempt.status_code.is_some_and(|it| it / 100 == 2)
+    attempt.status_code.is_some_and(|it| it / 100 == 2)
+}
+
+/// May a delivery whose job named this URL go to this webhook?
+fn fits(named: Option<&String>, hook: &Hook) -> bool {
+    named.is_none_or(|url| *url == hook.url)
 }
 
 impl Model {
@@ -249,7 +256,7 @@ impl Model {
                 self.fault(format!("the delivery of job {} is {delivery:?}", ended.job));
             }
             self.count("deliveries");
-            self.add(&delivery, step, told);
+            self.add(&delivery, named.map(|(_, url)| url.clone()), step, told);
         }
     }
 
@@ -262,10 +269,16 @@ impl Model {
         self.count("tests of webhooks");
         self.happened
             .insert((Action::WebhookTest.word(), delivery.id.0));
-        self.add(delivery, step, told);
+        self.add(delivery, None, step, told);
     }
 
-    fn add(&mut self, delivery: &Delivery, step: &mut Step<'_>, told: &mut Vec<String>) {
+    fn add(
+        &mut self,
+        delivery: &Delivery,
+        named: Option<String>,
+        step: &mut Step<'_>,
+        told: &mut Vec<String>,
+    ) {
         told.push(format!(
             "delivery {} is {:?}",
             self.name_of(delivery.job),
@@ -281,6 +294,7 @@ impl Model {
             account: delivery.account,
             webhook: delivery.webhook,
             job: delivery.job,
+            named,
             is_test: delivery.kind == DeliveryKind::Test,
             attempts: 0,
             round: 0,
@@ -373,7 +387,12 @@ impl Model {
                     .hooks
                     .get(&before.account)
                     .map_or(&[][..], Vec::as_slice);
-                let gone = !hooks.iter().any(|it| it.id == before.webhook);
+                let hook = hooks.iter().find(|it| it.id == before.webhook);
+                let gone = !hook.is_some_and(|it| fits(before.named.as_ref(), it));
+                let reason = match hook {
+                    Some(_) => FailReason::WebhookMoved,
+                    None => FailReason::WebhookDeleted,
+                };
                 let given_up = matches!(before.state, State::Pending { .. })
                     && matches!(
                         now,
@@ -381,8 +400,12 @@ impl Model {
                             exhausted: false,
                             ..
                         }
-                    );
-                self.count("webhooks gone");
+                    )
+                    && delivery.state.reason() == Some(reason);
+                self.count(match hook {
+                    Some(_) => "webhooks moved",
+                    None => "webhooks gone",
+                });
                 gone && given_up && delivery.attempts == before.attempts
             }
         };
@@ -463,7 +486,7 @@ impl Model {
                     let registered = self
                         .hooks_of(owed.account)
                         .iter()
-                        .any(|it| it.id == webhook);
+                        .any(|it| it.id == webhook && fits(owed.named.as_ref(), it));
                     let of_job = self.jobs.get(&owed.job);
                     let told = owed.is_test || of_job.is_some_and(|it| it.stands.is_terminal());
                     let as_recorded =
