@@ -5,6 +5,7 @@ use crate::backup;
 use crate::catalog::{catalog, tier_config};
 use crate::compat::{self, Line, Orphans, Room};
 use crate::config::{Config, TierBackend};
+use crate::data_dir;
 use crate::descriptors;
 use crate::egress::{Egress, EgressOptions, EgressSetupError, Resolve};
 use crate::gallery::ObjectGallery;
@@ -23,7 +24,6 @@ use actix_web::web::Data;
 use parking_lot::RwLock;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -235,10 +235,13 @@ pub async fn start(setup: Setup) -> Result<Data<AppState>, StartError> {
     // Not the clock of the setup, which decides: this is the process's own.
     let started = SystemTime::now();
     let data_dir = config.storage.data_dir.clone();
-    prepare(&data_dir).map_err(|source| StartError::DataDir {
+    data_dir::create(&data_dir).map_err(|source| StartError::DataDir {
         path: data_dir.clone(),
         source,
     })?;
+    if let Some(warning) = data_dir::warning(&data_dir) {
+        tracing::warn!("{warning}");
+    }
     let engine = match engine {
         Some(engine) => engine,
         None => open_engine(&config, fail_stop.clone())?,
@@ -367,10 +370,6 @@ fn traces(config: &Config) -> Result<Option<Arc<Exporter>>, TraceSetupError> {
     let endpoint = config.otlp.endpoint.as_deref();
     let start = |endpoint| Exporter::start(&config.otlp, endpoint).map(Arc::new);
     endpoint.map(start).transpose()
-}
-
-fn prepare(data_dir: &Path) -> io::Result<()> {
-    fs::create_dir_all(data_dir)
 }
 
 /// The back ends, and the tiers' lists of them. What the operator will hardly have meant is in the log.

@@ -11,6 +11,7 @@ pub mod catalog;
 pub mod cli;
 pub mod compat;
 pub mod config;
+pub mod data_dir;
 pub mod decoding;
 pub mod descriptors;
 pub mod egress;

@@ -2,7 +2,7 @@
 
 use super::operator_access::Access;
 use super::output::print_json;
-use super::{private, progress, records, verify};
+use super::{progress, records, verify};
 use crate::app;
 use crate::backup::{Depot, Manifest, Order, take};
 use clap::Args;
@@ -31,7 +31,6 @@ pub struct Arguments {
 
 /// Makes a backup and says what is in it.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    private::make_private();
     let config = arguments.access.config()?;
     let data_dir = &config.storage.data_dir;
     let progress = progress::line("reading the records");

@@ -1,7 +1,7 @@
 //! `tintype export`: all records as lines of JSON.
 
 use super::operator_access::Access;
-use super::{private, progress, records};
+use super::{progress, records};
 use anyhow::Context as _;
 use clap::Args;
 use std::io;
@@ -20,7 +20,6 @@ pub struct Arguments {
 
 /// Writes an export, once all of it has been read and found whole.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    private::make_private();
     let progress = progress::line("reading the records");
     let say = |words: String| progress.set_message(words);
     let output = arguments.output.as_deref();

@@ -2,8 +2,8 @@
 
 use super::client::{JobAnswer, NativeClient};
 use super::output::print;
-use super::progress;
 use super::settings::Settings;
+use super::{private, progress};
 use crate::app::{self, Setup};
 use crate::config::Config;
 use crate::http::state::AppState;
@@ -87,7 +87,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             }
             None => embedded(&arguments).await?,
         };
-        std::fs::write(&output, &picture.bytes).with_context(|| {
+        private::write_for_user(&output, &picture.bytes).with_context(|| {
             format!(
                 "cannot write {}; the picture is made and kept: look at {}",
                 output.display(),

@@ -1,8 +1,8 @@
 //! `tintype import`: an export into a data directory that holds nothing yet.
 
 use super::filling::{self, Filling};
+use super::progress;
 use super::settings::Settings;
-use super::{private, progress};
 use anyhow::Context as _;
 use clap::Args;
 use std::fs::File;
@@ -28,7 +28,6 @@ pub struct Arguments {
 
 /// Takes the records in, audits them, and says what is still to be done.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    private::make_private();
     let config = arguments.settings.load(Vec::new())?;
     let file = &arguments.file;
     let from: Box<dyn BufRead> = match file.as_os_str() == "-" {

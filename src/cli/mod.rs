@@ -108,7 +108,9 @@ enum Command {
 
 /// Runs the command that was asked for.
 pub fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    let command = Cli::parse().command;
+    private::make_private();
+    let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
         Command::Account(command) => account::run(command),

@@ -1,8 +1,8 @@
 //! `tintype restore`: a backup into an empty data directory.
 
 use super::filling::{self, Filling};
+use super::progress;
 use super::settings::Settings;
-use super::{private, progress};
 use crate::app;
 use crate::backup::{Depot, SECRETS_KEY, restore_keys, unpack};
 use clap::Args;
@@ -26,7 +26,6 @@ pub struct Arguments {
 
 /// Puts everything in its place, and says so only when all of it was checked.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
-    private::make_private();
     let config = arguments.settings.load(Vec::new())?;
     let data_dir = &config.storage.data_dir;
     let progress = progress::line("reading the manifest");

@@ -1,13 +1,12 @@
 //! `tintype verify --backup`: everything of a backup is read, compared and audited, as a restore does.
 
-use super::{private, progress};
+use super::progress;
 use crate::app;
 use crate::backup::{Depot, unpack};
 use std::process::ExitCode;
 
 /// Prints what was checked and what is wrong; exit 1 when something is.
 pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
-    private::make_private();
     let progress = progress::line("reading the manifest");
     let say = |words: String| progress.set_message(words);
     let passing = tempfile::tempdir()?;

@@ -83,9 +83,10 @@ pub struct Admin {
 impl Admin {
     pub(super) fn read(mut s: Section<'_>) -> Self {
         let token = |text: &str| {
-            let sendable = text.len() <= 512 && text.bytes().all(|b| b.is_ascii_graphic());
-            let expected = "at most 512 visible ASCII characters without spaces";
-            sendable
+            let is_fit =
+                (32..=512).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+            let expected = "32 to 512 visible ASCII characters without spaces; make one with `openssl rand -hex 32`";
+            is_fit
                 .then(|| Secret::new(text))
                 .ok_or_else(|| expected.to_owned())
         };

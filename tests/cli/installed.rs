@@ -77,7 +77,7 @@ fn a_key_that_only_the_service_has_keeps_no_command_from_its_work() {
     let address = listen.local_addr().unwrap();
     drop(listen);
     let settings = format!(
-        "[server]\nlisten = \"{address}\"\n[admin]\ntoken = \"the-token\"\n\
+        "[server]\nlisten = \"{address}\"\n[admin]\ntoken = \"the-token-of-an-installed-service-0123\"\n\
          [backends.google]\nkind = \"gemini\"\nbase_url = \"http://{address}\"\napi_key_env = \"A_KEY_OF_THE_SERVICE\"\n\
          [tiers.fast]\nbackends = [{{ name = \"google\", model = \"gemini-2.5-flash-image\" }}]\n"
     );

@@ -19,7 +19,7 @@ fn a_server_that_is_not_there_or_refuses_the_token_is_named() {
         assert!(said.contains(part), "{said}");
     }
     let mut command = tintype(directory.path(), &list);
-    command.env("TINTYPE_ADMIN_TOKEN", "of-the-environment");
+    command.env("TINTYPE_ADMIN_TOKEN", "token-of-the-environment-0123456789");
     let said = run(command, b"").bad();
     for part in [&nobody, "connection refused", "tintype serve"] {
         assert!(said.contains(part), "{said}");

@@ -1,8 +1,11 @@
 //! The first start on an empty directory, as the greeting promises it, and the second.
 
 use crate::client::Client;
-use crate::place::{Place, until};
+use crate::place::{BINARY, Place, until};
+use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 /// The pieces of the printed curl command: URL, headers, body.
 fn curl_line(greeting: &str) -> (String, Vec<(String, String)>, String) {
@@ -107,4 +110,41 @@ fn opens(client: &Client, url: &serde_json::Value) {
     assert_eq!(answer.status, 200);
     assert_eq!(answer.header("Content-Type"), Some("image/png"));
     assert!(answer.body.starts_with(b"\x89PNG\r\n\x1a\n"));
+}
+
+/// All files and directories below a directory that a group or others may read.
+fn open_to_others(directory: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut directories = vec![directory.to_owned()];
+    while let Some(directory) = directories.pop() {
+        for entry in fs::read_dir(directory).expect("a directory") {
+            let path = entry.expect("an entry").path();
+            let metadata = fs::metadata(&path).expect("its mode");
+            if metadata.permissions().mode() & 0o077 != 0 {
+                found.push(path.clone());
+            }
+            if metadata.is_dir() {
+                directories.push(path);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn the_data_directory_is_for_its_owner_alone_and_the_picture_is_not() {
+    let place = Place::new();
+    let line = format!("umask 022; exec {BINARY} generate \"a fox\" -o fox.png --data-dir own");
+    let status = Command::new("sh")
+        .args(["-c", &line])
+        .current_dir(place.path("."))
+        .status()
+        .expect("a shell");
+    assert!(status.success());
+    let mode = |name: &str| {
+        let metadata = fs::metadata(place.path(name)).expect(name);
+        metadata.permissions().mode() & 0o777
+    };
+    assert_eq!((mode("own"), mode("fox.png")), (0o700, 0o644));
+    assert_eq!(open_to_others(&place.path("own")), Vec::<PathBuf>::new());
 }

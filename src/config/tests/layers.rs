@@ -157,16 +157,37 @@ fn a_whole_section_can_come_from_one_variable() {
 
 #[test]
 fn the_short_name_of_the_token_yields_to_the_long_one() {
-    let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "short");
-    assert_eq!(short.config().admin.token.unwrap().expose(), "short");
-    let both = short.env("TINTYPE__ADMIN__TOKEN", "long");
-    assert_eq!(both.config().admin.token.unwrap().expose(), "long");
+    let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "token-of-the-short-name-0123456789");
+    assert_eq!(
+        short.config().admin.token.unwrap().expose(),
+        "token-of-the-short-name-0123456789"
+    );
+    let both = short.env("TINTYPE__ADMIN__TOKEN", "token-of-the-long-name-0123456789");
+    assert_eq!(
+        both.config().admin.token.unwrap().expose(),
+        "token-of-the-long-name-0123456789"
+    );
 }
 
 #[test]
 fn an_empty_short_name_leaves_the_token_of_the_file_alone() {
-    let given = Given::file("[admin]\ntoken = \"of-the-file\"\n").env("TINTYPE_ADMIN_TOKEN", "");
-    assert_eq!(given.config().admin.token.unwrap().expose(), "of-the-file");
+    let given = Given::file("[admin]\ntoken = \"token-of-the-file-0123456789-0123\"\n")
+        .env("TINTYPE_ADMIN_TOKEN", "");
+    assert_eq!(
+        given.config().admin.token.unwrap().expose(),
+        "token-of-the-file-0123456789-0123"
+    );
+}
+
+#[test]
+fn a_short_admin_token_is_refused_with_what_is_expected_and_not_repeated() {
+    let short = Given::nothing().env("TINTYPE_ADMIN_TOKEN", "31-characters-are-one-too-few-x");
+    let faults = short.faults().join(" ");
+    assert!(
+        faults.contains("32 to 512 visible ASCII characters"),
+        "{faults}"
+    );
+    assert!(!faults.contains("one-too-few"), "{faults}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::super::MASK;
 use super::{Given, defaults};
 
 const SECRETS: [&str; 5] = [
-    "s3cret-token",
+    "s3cret-token-of-32-characters-or-more",
     "s3cret-key",
     "s3cret-header",
     "s3cret-env",
@@ -14,7 +14,7 @@ const SECRETS: [&str; 5] = [
 fn given() -> Given {
     let content = "
 [admin]
-token = 's3cret-token'
+token = 's3cret-token-of-32-characters-or-more'
 [backends.a]
 kind = 'openai'
 base_url = 'http://127.0.0.1:1/v1'
