@@ -14,9 +14,15 @@ const KEYS: [(&str, [&str; 3], Read); 16] = [
     ("storage.data_dir", ["'a'", "'b'", "'c'"], |c| {
         format!("'{}'", c.storage.data_dir.display())
     }),
-    ("admin.token", ["'a'", "'b'", "'c'"], |c| {
-        format!("'{}'", c.admin.token.as_ref().unwrap().expose())
-    }),
+    (
+        "admin.token",
+        [
+            "'a-token-0123456789-0123456789-0123'",
+            "'b-token-0123456789-0123456789-0123'",
+            "'c-token-0123456789-0123456789-0123'",
+        ],
+        |c| format!("'{}'", c.admin.token.as_ref().unwrap().expose()),
+    ),
     (
         "egress.allow",
         ["['10.0.0.0/8']", "['127.0.0.0/8']", "['::1/128']"],
