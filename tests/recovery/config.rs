@@ -13,7 +13,10 @@ fn check(place: &Place, arguments: &[&str]) -> Ended {
 fn the_effective_configuration_is_printed_with_secrets_masked() {
     let place = Place::with(&[
         ("JOBS__MAX_RUNS", "7"),
-        ("ADMIN__TOKEN", "a-token-of-the-operator-that-nobody-may-see"),
+        (
+            "ADMIN__TOKEN",
+            "a-token-of-the-operator-that-nobody-may-see",
+        ),
     ]);
     let text = "[backends.google]\nkind = \"gemini\"\nbase_url = \"http://127.0.0.1:9\"\napi_key = \"a-key-that-nobody-may-see\"\n";
     fs::write(place.path("mine.toml"), text).expect("a file");
