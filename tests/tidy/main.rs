@@ -1,5 +1,6 @@
 //! The rules of the house that the compiler does not know: which package may name what, and what no file may hold.
 
+mod conformance;
 mod files;
 mod hostile;
 mod layers;
