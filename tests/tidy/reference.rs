@@ -1,6 +1,6 @@
-//! `docs/configuration.md` is `config.toml` in another form: written by this test, and compared by it ever after.
+//! `docs/configuration.md` is generated from `config.toml` by this test, which also checks that both agree.
 //!
-//! To write it anew: `TINTYPE_WRITE_DOCS=1 cargo test --test tidy reference`.
+//! To generate it: `TINTYPE_WRITE_DOCS=1 cargo test --test tidy reference`.
 
 use crate::sources::root;
 use std::fs;
@@ -8,8 +8,8 @@ use std::fs;
 const PAGE: &str = "docs/configuration.md";
 const HEAD: &str = "# Configuration
 
-This page is made from [config.toml](../config.toml), which is compiled into the program: what stands here is what happens
-when nothing else is said. `tintype check-config` shows what is in effect.
+This page is generated from [config.toml](../config.toml), which is compiled into the program: these values apply unless you change them.
+`tintype check-config` prints the effective values.
 
 ";
 
@@ -83,16 +83,16 @@ fn prose(comment: &[&str]) -> String {
             _ => Some(Kind::Example),
         };
         if kind != block.as_ref().map(|(kind, _)| *kind) {
-            out += &told(block.take());
+            out += &rendered(block.take());
         }
         if let Some(kind) = kind {
             block.get_or_insert((kind, Vec::new())).1.push(line);
         }
     }
-    out + &told(block)
+    out + &rendered(block)
 }
 
-fn told(block: Option<(Kind, Vec<&str>)>) -> String {
+fn rendered(block: Option<(Kind, Vec<&str>)>) -> String {
     let Some((kind, lines)) = block else {
         return String::new();
     };
