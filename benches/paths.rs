@@ -19,7 +19,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
-use tintype_storage::store::{AccountBook, Limits, NewJob, Store, decode, encode};
+use tintype_storage::store::tables::LIVE_JOBS;
+use tintype_storage::store::{AccountBook, Limits, NewJob, Store};
 
 const LIMITS: Limits = Limits {
     max_live_per_account: usize::MAX,
@@ -150,7 +151,7 @@ fn sample_job() -> Job {
 
 fn domain(c: &mut Criterion) {
     let job = sample_job();
-    let bytes = encode(&job);
+    let bytes = LIVE_JOBS.encode(&job);
     let mut group = c.benchmark_group("domain");
     group.bench_function("transition: begin", |b| {
         b.iter(|| {
@@ -168,9 +169,11 @@ fn domain(c: &mut Criterion) {
                 .expect("books")
         });
     });
-    group.bench_function("record: encode", |b| b.iter(|| encode(black_box(&job))));
+    group.bench_function("record: encode", |b| {
+        b.iter(|| LIVE_JOBS.encode(black_box(&job)))
+    });
     group.bench_function("record: decode", |b| {
-        b.iter(|| decode::<Job>(black_box(&bytes)).expect("job"))
+        b.iter(|| LIVE_JOBS.decode(black_box(&bytes)).expect("job"))
     });
     let metadata = r#"{"order":1234,"customer":"c-77","lines":[{"sku":"a-1","n":2},{"sku":"b-2","n":1}],"gift":true}"#;
     group.bench_function("metadata: parse, write sorted", |b| {

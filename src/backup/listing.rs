@@ -9,7 +9,8 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use tintype_storage::domain::job::{Brief, Job, JobState};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Entry;
-use tintype_storage::store::{StoreError, decode};
+use tintype_storage::store::StoreError;
+use tintype_storage::store::tables::LIVE_JOBS;
 
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
@@ -70,7 +71,7 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
     if !matches!(entry.kind, "live_job" | "ended_job") {
         return Ok(Vec::new());
     }
-    let job: Job = decode(&entry.value)?;
+    let job: Job = LIVE_JOBS.decode(&entry.value)?;
     let mut keys = Vec::new();
     if let Brief::Stored(key) = &job.brief {
         keys.push(key.clone());

@@ -9,7 +9,10 @@ use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState};
 use crate::domain::ledger::{Books, EntryKind, LedgerEntry};
-use crate::store::{Store, StoreError};
+use crate::store::tables::{
+    API_KEY_SPENDING, API_KEYS, AUDIT_LOG, ENDED_JOBS, LEDGER, LIVE_JOBS, RETIRED_API_KEYS,
+};
+use crate::store::{All, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 
 /// What an audit has looked at, and what it found wrong.
@@ -61,7 +64,7 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
     let mut report = Report::default();
     let mut sums: HashMap<AccountId, Sums> = HashMap::new();
     let mut spent: HashMap<KeyId, Amount> = HashMap::new();
-    store.each_live_job(|job| {
+    LIVE_JOBS.each(store, &All, |_, job| {
         report.live_jobs += 1;
         if job.state.is_terminal() {
             report.fault(format!(
@@ -77,9 +80,9 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         );
         Ok(())
     })?;
-    store.each_ended_job(|job| {
+    ENDED_JOBS.each(store, &All, |key, job| {
         report.ended_jobs += 1;
-        if store.live_job_exists(job.account, job.id)? {
+        if LIVE_JOBS.get(store, &key)?.is_some() {
             report.fault(format!("job {} is both live and ended", job.id));
         }
         match &job.state {
@@ -101,7 +104,7 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         }
         Ok(())
     })?;
-    store.each_entry(|account, entry| {
+    LEDGER.each(store, &All, |(account, _), entry| {
         report.entries += 1;
         audit_entry(
             account,
@@ -124,9 +127,9 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
             "there are jobs or ledger entries of account {account}, which does not exist"
         ));
     }
-    store.each_key(|key| {
+    API_KEYS.each(store, &All, |_, key| {
         for retired in &key.retired {
-            if store.key_of_retired(&retired.hash)? != Some(key.id) {
+            if RETIRED_API_KEYS.get(store, &retired.hash)? != Some(key.id) {
                 report.fault(format!("an earlier text of key {} is not found", key.id));
             }
         }
@@ -139,7 +142,7 @@ pub fn audit(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, 
         Ok(())
     })?;
     audit_spending(store, spent, &mut report)?;
-    store.each_audit_entry(|id, entry| {
+    AUDIT_LOG.each(store, &All, |id, entry| {
         report.audit_entries += 1;
         if entry.id != id {
             report.fault(format!(
@@ -170,7 +173,7 @@ fn audit_spending(
     let differ = |id: KeyId, recorded: Amount, computed: Amount| {
         format!("key {id} has spent {recorded} by its record, {computed} by its jobs")
     };
-    store.each_spending(|id, spending| {
+    API_KEY_SPENDING.each(store, &All, |id, spending| {
         if let Some(fault) = spending.fault() {
             report.fault(format!("key {id} has {fault}"));
         }

@@ -7,7 +7,8 @@ use super::Report;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::AccountId;
 use crate::domain::job::{JobState, Origin};
-use crate::store::{DueDelivery, Store, StoreError};
+use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_DELIVERIES, ENDED_JOBS};
+use crate::store::{All, DueDelivery, Store, StoreError};
 use std::collections::HashSet;
 
 /// Audits all deliveries. `accounts` are those that exist.
@@ -16,7 +17,7 @@ pub(super) fn audit(
     accounts: &HashSet<AccountId>,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    store.each_delivery(|delivery| {
+    DELIVERIES.each(store, &All, |_, delivery| {
         report.deliveries += 1;
         if !accounts.contains(&delivery.account) {
             report.fault(format!(
@@ -24,7 +25,7 @@ pub(super) fn audit(
                 delivery.id, delivery.account
             ));
         }
-        if store.account_of_delivery(delivery.id)? != Some(delivery.account) {
+        if DELIVERY_ACCOUNTS.get(store, &delivery.id)? != Some(delivery.account) {
             report.fault(format!(
                 "delivery {} of account {} is not found by its id",
                 delivery.id, delivery.account
@@ -41,7 +42,7 @@ pub(super) fn audit(
         }
         Ok(())
     })?;
-    store.each_delivery_account(|id, account| {
+    DELIVERY_ACCOUNTS.each(store, &All, |id, account| {
         if store.delivery_of(account, id)?.is_none() {
             report.fault(format!(
                 "delivery {id} is listed for account {account}, which has none of that id"
@@ -49,7 +50,7 @@ pub(super) fn audit(
         }
         Ok(())
     })?;
-    store.each_due(|due, id, _| {
+    DUE_DELIVERIES.each(store, &All, |(due, id), _| {
         let delivery = store.delivery(id)?;
         if delivery.and_then(|it| it.state.due()) != Some(due) {
             report.fault(format!(
@@ -59,7 +60,7 @@ pub(super) fn audit(
         Ok(())
     })?;
     audit_owed(store, report)?;
-    store.each_attempt(|id, number| {
+    ATTEMPTS.each(store, &All, |(id, number), _| {
         let delivery = store.delivery(id)?;
         if delivery.is_none_or(|it| it.attempts <= number) {
             report.fault(format!(
@@ -73,7 +74,7 @@ pub(super) fn audit(
 /// A job that named a callback has its delivery, as long as those of its time are kept.
 fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let kept_since = store.deliveries_forgotten()?;
-    store.each_ended_job(|job| {
+    ENDED_JOBS.each(store, &All, |_, job| {
         let ended = match job.state {
             JobState::Done { finished_at, .. } | JobState::Failed { finished_at, .. } => {
                 finished_at
@@ -127,7 +128,7 @@ fn audit_due(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<
     let Some((due, wanted)) = DueDelivery::of(delivery) else {
         return Ok(());
     };
-    if store.due_entry(due, delivery.id)? != Some(wanted) {
+    if DUE_DELIVERIES.get(store, &(due, delivery.id))? != Some(wanted) {
         report.fault(format!(
             "delivery {} is due at {due}, the due index does not say so",
             delivery.id

@@ -2,7 +2,8 @@
 
 use super::Report;
 use crate::domain::ids::AccountId;
-use crate::store::{Store, StoreError};
+use crate::store::tables::PEOPLE;
+use crate::store::{All, Store, StoreError};
 use std::collections::HashSet;
 
 /// Audits all people. `accounts` are those that exist.
@@ -11,7 +12,7 @@ pub(super) fn audit(
     accounts: &HashSet<AccountId>,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    store.each_person(|person| {
+    PEOPLE.each(store, &All, |_, person| {
         if !accounts.contains(&person.account) {
             report.fault(format!(
                 "person {} is of account {}, which does not exist",

@@ -1,12 +1,13 @@
 //! Tallies against the jobs that they count.
 
 use super::Report;
-use crate::store::{Store, StoreError};
+use crate::store::tables::TALLIES;
+use crate::store::{All, Store, StoreError};
 
 /// Audits all tallies.
 pub(super) fn audit(store: &Store, report: &mut Report) -> Result<(), StoreError> {
     let mut counted = store.count_ended_jobs()?;
-    store.each_tally(|place, recorded| {
+    TALLIES.each(store, &All, |place, recorded| {
         let by_jobs = counted.remove(&place).unwrap_or_default();
         if recorded != by_jobs {
             report.fault(format!(

@@ -3,7 +3,7 @@
 use super::line::{GivenUp, Header, Line, MAX_LINE_BYTES, Trailer};
 use super::{ReadError, VERSION};
 use crate::engine::{Key, MAX_VALUE_BYTES, Value};
-use crate::store::Form;
+use crate::store::tables::table_of;
 use sha2::{Digest, Sha256};
 use std::io::{BufRead, Read as _};
 
@@ -117,8 +117,8 @@ impl<R: BufRead> Reader<R> {
     fn entry(&self, line: &Line<'_>) -> Result<Entry, ReadError> {
         let key = hex::decode(line.key.as_bytes())
             .map_err(|_| self.wrong("its key is no hexadecimal"))?;
-        let kind = Form::of(&key)
-            .filter(|kind| kind.name == line.kind)
+        let kind = table_of(&key)
+            .filter(|kind| kind.name() == line.kind)
             .ok_or_else(|| {
                 let kind = line.kind.escape_debug();
                 self.wrong(format!("no record of the kind {kind} has such a key"))
@@ -136,14 +136,14 @@ impl<R: BufRead> Reader<R> {
         }
         let value = kind
             .from_json(line.record.get())
-            .map_err(|error| self.wrong(format!("its record is no {}: {error}", kind.name)))?;
+            .map_err(|error| self.wrong(format!("its record is no {}: {error}", kind.name())))?;
         if value.len() > MAX_VALUE_BYTES {
             return Err(self.wrong(format!(
                 "its record is over the {MAX_VALUE_BYTES} bytes that a store takes"
             )));
         }
         Ok(Entry {
-            kind: kind.name,
+            kind: kind.name(),
             key,
             value,
         })

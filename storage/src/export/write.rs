@@ -3,7 +3,7 @@
 use super::line::{GivenUp, Header, Line, Trailer};
 use super::{VERSION, WriteError};
 use crate::engine::{Cut, Key, Value};
-use crate::store::Form;
+use crate::store::tables::table_of;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
@@ -69,14 +69,14 @@ fn lines<E>(
 
 fn record<E>(key: &Key, value: &Value) -> Result<Vec<u8>, WriteError<E>> {
     let key_text = hex::encode(key);
-    let Some(kind) = Form::of(key) else {
+    let Some(kind) = table_of(key) else {
         return Err(WriteError::UnknownKind(key_text));
     };
     let json = kind.to_json(value)?;
     // What a serializer wrote is JSON.
     let json = RawValue::from_string(json).unwrap_or_default();
     Ok(line(&Line {
-        kind: Cow::Borrowed(kind.name),
+        kind: Cow::Borrowed(kind.name()),
         key: Cow::Borrowed(&key_text),
         record: &json,
     }))

@@ -1,27 +1,20 @@
 //! API keys: found by hash at each call, by id for the operator, by account for lists.
 
-use super::{Mark, Page, Store, StoreError, Writes, encode, keys};
+use super::tables::{
+    API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, FIRST_KEY,
+    PANEL_KEYS, RETIRED_API_KEYS,
+};
+use super::{AccountText, Mark, Page, Store, StoreError, Writes};
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::spending::KeySpending;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key};
-use uuid::Uuid;
-
-/// Says that the service has had a first key: an operator who removes all keys wants no other.
-pub(super) const FIRST_KEY: &str = "first key";
-
-/// What the settings begin with that name the key of the panel of an account.
-pub(super) const PANEL_KEY: &str = "panel key of ";
-
-fn panel_key(account: AccountId) -> Key {
-    keys::setting(&format!("{PANEL_KEY}{account}"))
-}
+use crate::engine::Direction;
 
 impl Store {
     /// The key with this hash: the look-up of authentication.
     pub fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
-        self.read(&keys::key_by_hash(hash))
+        API_KEYS.get(self, hash)
     }
 
     /// The key that a text with this hash opens at `now`, and until when it does, where that text has been replaced.
@@ -33,7 +26,7 @@ impl Store {
         if let Some(key) = self.key_by_hash(hash)? {
             return Ok(Some((key, None)));
         }
-        let Some(id) = self.key_of_retired(hash)? else {
+        let Some(id) = RETIRED_API_KEYS.get(self, hash)? else {
             return Ok(None);
         };
         let Some((_, key)) = self.key(id)? else {
@@ -44,16 +37,11 @@ impl Store {
         Ok(until.map(|until| (key, Some(until))))
     }
 
-    /// The key that had this hash before it was rotated.
-    pub(crate) fn key_of_retired(&self, hash: &KeyHash) -> Result<Option<KeyId>, StoreError> {
-        self.read(&keys::retired_hash(hash))
-    }
-
     /// A key with its hash.
     pub fn key(&self, id: KeyId) -> Result<Option<(KeyHash, ApiKey)>, StoreError> {
         // A key that is rotated between the two looks has another hash by then, and is looked for under that one.
         for _ in 0..2 {
-            let Some(hash) = self.read::<KeyHash>(&keys::key_by_id(id))? else {
+            let Some(hash) = API_KEYS_BY_ID.get(self, &id)? else {
                 return Ok(None);
             };
             if let Some(key) = self.key_by_hash(&hash)? {
@@ -63,29 +51,6 @@ impl Store {
         Ok(None)
     }
 
-    /// The hash under which an account's list has a key.
-    pub(crate) fn key_hash_of(
-        &self,
-        account: AccountId,
-        id: KeyId,
-    ) -> Result<Option<KeyHash>, StoreError> {
-        self.read(&keys::key_of_account(account, id))
-    }
-
-    /// Visits what each key has spent, those that were removed included.
-    pub(crate) fn each_spending(
-        &self,
-        mut visit: impl FnMut(KeyId, KeySpending) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each(keys::all_spent(), |key, spending| {
-            let id = keys::last_id(&key).ok_or_else(|| StoreError::Damaged {
-                kind: "key spending",
-                reason: "its key holds no id".into(),
-            })?;
-            visit(KeyId(Uuid::from_bytes(id)), spending)
-        })
-    }
-
     /// A page of an account's keys, oldest first.
     pub fn keys_of(
         &self,
@@ -93,11 +58,10 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<ApiKey>, StoreError> {
-        let list = keys::keys_of_account(account);
         let read = || {
-            let page: Page<KeyHash> = self.page(list.clone(), Direction::Rising, limit, after)?;
+            let page = API_KEYS_OF_ACCOUNT.page(self, &account, Direction::Rising, limit, after)?;
             let mut items = Vec::with_capacity(page.items.len());
-            for hash in &page.items {
+            for (_, hash) in &page.items {
                 items.extend(self.key_by_hash(hash)?);
             }
             let whole = items.len() == page.items.len();
@@ -114,57 +78,47 @@ impl Store {
 
     /// What a key has spent: the charges of its jobs.
     pub fn key_spending(&self, id: KeyId) -> Result<KeySpending, StoreError> {
-        Ok(self.read(&keys::key_spent(id))?.unwrap_or_default())
+        Ok(API_KEY_SPENDING.get(self, &id)?.unwrap_or_default())
     }
 
     /// When a key was last used, as far as that has been written down.
     pub fn key_last_use(&self, id: KeyId) -> Result<Option<Timestamp>, StoreError> {
-        self.read(&keys::key_last_use(id))
+        API_KEY_LAST_USE.get(self, &id)
     }
 
     /// The key that pictures of the panel are charged under, where one has been made.
     pub fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
-        self.read(&panel_key(account))
+        PANEL_KEYS.get(self, &AccountText(account))
     }
 
     /// The writes that make a key that one.
     pub fn set_panel_key(&self, key: &ApiKey) -> Writes {
-        vec![(panel_key(key.account), Some(encode(&key.id)))]
+        vec![PANEL_KEYS.put(&AccountText(key.account), &key.id)]
     }
 
     /// Has the service had a first key?
     pub fn had_first_key(&self) -> Result<bool, StoreError> {
-        Ok(self.read::<Mark>(&keys::setting(FIRST_KEY))?.is_some())
+        Ok(FIRST_KEY.get(self, &())?.is_some())
     }
 
     /// The writes that say so.
     pub fn note_first_key(&self) -> Writes {
-        vec![(keys::setting(FIRST_KEY), Some(encode(&Mark)))]
+        vec![FIRST_KEY.put(&(), &Mark)]
     }
 
     /// The writes that note when keys were last used.
     pub fn put_last_uses(&self, uses: &[(KeyId, Timestamp)]) -> Writes {
-        let write = |(id, at): &(KeyId, Timestamp)| (keys::key_last_use(*id), Some(encode(at)));
-        uses.iter().map(write).collect()
-    }
-
-    /// Visits every key.
-    pub(crate) fn each_key(
-        &self,
-        mut visit: impl FnMut(ApiKey) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each(keys::keys_by_hash(), |_, key| visit(key))
+        uses.iter()
+            .map(|(id, at)| API_KEY_LAST_USE.put(id, at))
+            .collect()
     }
 
     /// The writes that add a key, or change what is known about it.
     pub fn put_key(&self, hash: &KeyHash, key: &ApiKey) -> Writes {
         vec![
-            (keys::key_by_hash(hash), Some(encode(key))),
-            (keys::key_by_id(key.id), Some(encode(hash))),
-            (
-                keys::key_of_account(key.account, key.id),
-                Some(encode(hash)),
-            ),
+            API_KEYS.put(hash, key),
+            API_KEYS_BY_ID.put(&key.id, hash),
+            API_KEYS_OF_ACCOUNT.put(&(key.account, key.id), hash),
         ]
     }
 
@@ -176,24 +130,24 @@ impl Store {
         key: &ApiKey,
         ended: &[KeyHash],
     ) -> Writes {
-        let mut writes = vec![(keys::key_by_hash(old), None)];
+        let mut writes = vec![API_KEYS.delete(old)];
         writes.extend(self.put_key(new, key));
-        writes.extend(ended.iter().map(|hash| (keys::retired_hash(hash), None)));
+        writes.extend(ended.iter().map(|hash| RETIRED_API_KEYS.delete(hash)));
         let retired = key.retired.iter();
-        writes.extend(retired.map(|it| (keys::retired_hash(&it.hash), Some(encode(&key.id)))));
+        writes.extend(retired.map(|it| RETIRED_API_KEYS.put(&it.hash, &key.id)));
         writes
     }
 
     /// The writes that remove a key. What it has spent stays on record.
     pub fn remove_key(&self, hash: &KeyHash, key: &ApiKey) -> Writes {
         let mut writes = vec![
-            (keys::key_by_hash(hash), None),
-            (keys::key_by_id(key.id), None),
-            (keys::key_of_account(key.account, key.id), None),
-            (keys::key_last_use(key.id), None),
+            API_KEYS.delete(hash),
+            API_KEYS_BY_ID.delete(&key.id),
+            API_KEYS_OF_ACCOUNT.delete(&(key.account, key.id)),
+            API_KEY_LAST_USE.delete(&key.id),
         ];
         let retired = key.retired.iter();
-        writes.extend(retired.map(|it| (keys::retired_hash(&it.hash), None)));
+        writes.extend(retired.map(|it| RETIRED_API_KEYS.delete(&it.hash)));
         writes
     }
 }

@@ -1,16 +1,15 @@
 //! The audit log: added to, read, and shortened at its old end.
 
-use super::{Page, Store, StoreError, Writes, decode, encode, keys};
+use super::tables::AUDIT_LOG;
+use super::{All, Page, Store, StoreError, Write, Writes};
 use crate::domain::audit_log::AuditEntry;
-use crate::domain::ids::AuditId;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key, KeyRange, Value};
-use uuid::Uuid;
+use crate::engine::Direction;
 
 impl Store {
-    /// The write that adds a line. It belongs into the commit of the change that it tells of.
-    pub fn add_audit(&self, entry: &AuditEntry) -> (Key, Option<Value>) {
-        (keys::audit_entry(entry.id), Some(encode(entry)))
+    /// The write that adds a line. It belongs into the commit of the change that the line describes.
+    pub fn add_audit(&self, entry: &AuditEntry) -> Write {
+        AUDIT_LOG.put(&entry.id, entry)
     }
 
     /// A page of the log, newest first.
@@ -19,18 +18,8 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<AuditEntry>, StoreError> {
-        self.page(keys::audit_log(), Direction::Falling, limit, after)
-    }
-
-    /// Visits the log, oldest first: the id that each line is found by, and the line.
-    pub(crate) fn each_audit_entry(
-        &self,
-        mut visit: impl FnMut(AuditId, AuditEntry) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each(keys::audit_log(), |key, entry: AuditEntry| {
-            let id = keys::last_id(&key).map(|id| AuditId(Uuid::from_bytes(id)));
-            visit(id.unwrap_or(entry.id), entry)
-        })
+        let page = AUDIT_LOG.page(self, &All, Direction::Falling, limit, after)?;
+        Ok(page.records())
     }
 
     /// The writes that remove up to `limit` lines from the old end, as far as they are older than a moment.
@@ -39,14 +28,9 @@ impl Store {
         older_than: Timestamp,
         limit: usize,
     ) -> Result<Writes, StoreError> {
-        let all = KeyRange::prefix(&keys::audit_log());
-        let mut writes = Vec::new();
-        for (key, value) in self.engine().scan(&all, Direction::Rising, limit)? {
-            if decode::<AuditEntry>(&value)?.at >= older_than {
-                break;
-            }
-            writes.push((key, None));
-        }
-        Ok(writes)
+        let all = AUDIT_LOG.range(&All);
+        let oldest = AUDIT_LOG.scan(self, &all, Direction::Rising, limit)?;
+        let old = oldest.iter().take_while(|(_, entry)| entry.at < older_than);
+        Ok(old.map(|(id, _)| AUDIT_LOG.delete(id)).collect())
     }
 }

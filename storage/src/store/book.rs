@@ -8,9 +8,8 @@ mod once;
 use super::commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
 };
-use super::{
-    IdempotencyRecord, IdempotentCall, Store, StoreError, TallyPlace, Writes, decode, encode, keys,
-};
+use super::tables::{ACCOUNTS, API_KEY_SPENDING, ENDED_JOBS, LEDGER, LIVE_JOBS, TALLIES};
+use super::{IdempotencyRecord, IdempotentCall, Store, StoreError, TallyPlace, Write, Writes};
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::amount::Amount;
 use crate::domain::audit_log::AuditEntry;
@@ -154,7 +153,7 @@ impl Batch<'_> {
         &self.book.account
     }
 
-    fn put(&mut self, key: Key, value: Option<Value>) {
+    fn put(&mut self, (key, value): Write) {
         self.bytes += key.len() + value.as_ref().map_or(0, Vec::len);
         self.writes.insert(key, value);
     }
@@ -206,7 +205,7 @@ impl Batch<'_> {
         self.book.account.books = books;
         self.account_changed = true;
         self.book.count_live(&job);
-        self.put(keys::live_job(job.account, id), Some(encode(&job)));
+        self.put(LIVE_JOBS.put(&(job.account, id), &job));
         self.remember(IdempotentCall::Generation, new.idempotency, id.0, now);
         self.jobs.insert(id, job);
         Ok(Accepted {
@@ -251,7 +250,7 @@ impl Batch<'_> {
         // All that can fail comes first: an error leaves the batch as it was, fit to be committed.
         match step.money {
             MoneyStep::Keep => {
-                self.put(keys::live_job(account, id), Some(encode(&step.job)));
+                self.put(LIVE_JOBS.put(&(account, id), &step.job));
             }
             MoneyStep::Settle => {
                 let books = books
@@ -310,8 +309,8 @@ impl Batch<'_> {
         // Of the same moment as the end, which under a clock that was set back may be one to come: so it is never forgotten
         // as one from before its job ended.
         delivery.created_at = job.state.finished_at().unwrap_or(now);
-        for (key, value) in self.store.add_delivery(&delivery) {
-            self.put(key, value);
+        for write in self.store.add_delivery(&delivery) {
+            self.put(write);
         }
         self.deliveries.push(delivery);
         Ok(())
@@ -326,8 +325,8 @@ impl Batch<'_> {
     fn counted(&mut self, job: &Job, now: Timestamp) -> Result<(TallyPlace, Tally), StoreError> {
         let ended = job.state.finished_at().unwrap_or(now);
         let place = TallyPlace::of(job, ended.day());
-        let tally: Tally = match self.writes.get(&keys::tally(place)) {
-            Some(Some(counted)) => decode(counted)?,
+        let tally: Tally = match self.writes.get(&TALLIES.key(&place)) {
+            Some(Some(counted)) => TALLIES.decode(counted)?,
             _ => self.store.tally(place)?,
         };
         let tally = tally.with(job);
@@ -339,19 +338,19 @@ impl Batch<'_> {
 
     /// Moves a job from the live ones to the ended ones.
     fn end(&mut self, job: &Job, (place, tally): (TallyPlace, Tally)) {
-        self.put(keys::tally(place), Some(encode(&tally)));
+        self.put(TALLIES.put(&place, &tally));
         self.account_changed = true;
         self.book.live_jobs = self.book.live_jobs.saturating_sub(1);
         let held = &mut self.book.keys.entry(job.key).or_default().held;
         *held = held.minus(job.price).unwrap_or(Amount::ZERO);
-        self.put(keys::live_job(job.account, job.id), None);
-        self.put(keys::ended_job(job.account, job.id), Some(encode(job)));
+        self.put(LIVE_JOBS.delete(&(job.account, job.id)));
+        self.put(ENDED_JOBS.put(&(job.account, job.id), job));
     }
 
     /// `spent` is what the job's key has spent with this charge.
     fn charge(&mut self, job: &Job, spent: KeySpending, entry: TransactionId, now: Timestamp) {
         self.book.keys.entry(job.key).or_default().spent = Some(spent);
-        self.put(keys::key_spent(job.key), Some(encode(&spent)));
+        self.put(API_KEY_SPENDING.put(&job.key, &spent));
         self.add_entry(LedgerEntry {
             id: entry,
             kind: EntryKind::Charge,
@@ -417,15 +416,11 @@ impl Batch<'_> {
 
     /// Adds a line of the audit log, for what this batch has decided.
     pub fn record(&mut self, entry: &AuditEntry) {
-        let (key, value) = self.store.add_audit(entry);
-        self.put(key, value);
+        self.put(self.store.add_audit(entry));
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {
-        self.put(
-            keys::ledger_entry(self.book.account.id, entry.id),
-            Some(encode(&entry)),
-        );
+        self.put(LEDGER.put(&(self.book.account.id, entry.id), &entry));
     }
 
     /// All that was decided, as the writes of one commit; empty when nothing has changed.
@@ -434,10 +429,7 @@ impl Batch<'_> {
             return Err(self.broken(fault));
         }
         if self.account_changed {
-            self.put(
-                keys::account(self.book.account.id),
-                Some(encode(&self.book.account)),
-            );
+            self.put(ACCOUNTS.put(&self.book.account.id, &self.book.account));
         }
         Ok(self.writes.into_iter().collect())
     }

@@ -1,75 +1,36 @@
-//! How records look on the disk: a version byte, then postcard.
+//! How a record is stored: a version byte, then postcard.
 
 use super::StoreError;
-use crate::domain::account::Account;
 use crate::engine::Value;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::cell::Cell;
 
-/// A kind of record. When its shape changes, the new one gets the next version and `decode` learns to read both.
-pub trait Record: Serialize + DeserializeOwned {
-    /// What messages call it.
-    const NAME: &'static str;
-    /// The version that is written.
-    const VERSION: u8 = 1;
+/// Reads one format of a record; also returns the bytes that were left over.
+pub type Reader<R> = fn(&[u8]) -> postcard::Result<(R, &[u8])>;
 
-    /// Reads what an earlier version wrote: the record, and what was left over. `None` for a version that never was.
-    fn earlier(_version: u8, _bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        None
-    }
-}
+/// The formats of a record before the present one, oldest first: the version of each, and what reads it.
+pub type Earlier<R> = &'static [(u8, Reader<R>)];
 
-macro_rules! record {
-    ($($type:ty = $name:literal),+ $(,)?) => {
-        $(impl Record for $type { const NAME: &'static str = $name; })+
-    };
-}
+/// The version of a record that is changed for the first time is 2.
+const FIRST_VERSION: u8 = 1;
 
-record!(
-    crate::domain::amount::Amount = "amount",
-    crate::domain::audit_log::AuditEntry = "audit entry",
-    crate::domain::api_key::KeyHash = "key hash",
-    crate::domain::ledger::LedgerEntry = "ledger entry",
-    crate::domain::ids::KeyId = "key id",
-    crate::domain::time::Timestamp = "moment",
-    super::idempotency::IdempotencyRecord = "idempotency",
-    crate::domain::delivery::Delivery = "delivery",
-    crate::domain::ids::AccountId = "account id",
-    crate::domain::webhook::Webhook = "webhook",
-    crate::domain::person::Person = "person",
-    crate::domain::person::Session = "session",
-    super::people::PersonPlace = "e-mail address",
-    super::people::Generation = "generation of sessions",
-    super::tallies::Mark = "mark",
-    crate::domain::tally::Tally = "tally",
-    crate::domain::job::Job = "job",
-    crate::domain::api_key::ApiKey = "API key",
-    crate::domain::delivery::Attempt = "attempt",
-    crate::domain::pause::Pause = "pause",
-    crate::domain::spending::KeySpending = "key spending",
-    super::deliveries::DueDelivery = "due delivery",
-);
-
-impl Record for Account {
-    const NAME: &'static str = "account";
-
-    #[cfg(feature = "testing")]
-    fn earlier(version: u8, bytes: &[u8]) -> Option<postcard::Result<(Self, &[u8])>> {
-        use super::migrations::{AccountV0, upgraded};
-        (version == 0).then(|| upgraded::<AccountV0, _>(bytes))
-    }
+/// The version of the present format: one more than the last of the earlier ones.
+pub fn version<R: 'static>(earlier: Earlier<R>) -> u8 {
+    earlier
+        .last()
+        .map_or(FIRST_VERSION, |(version, _)| version + 1)
 }
 
 /// Encodes a record.
-pub fn encode<R: Record>(record: &R) -> Value {
+pub fn encode<R: Serialize>(version: u8, record: &R) -> Value {
     thread_local! {
         /// Where a record grows, so that what is kept of it is allocated once and as long as it is.
         static DRAFT: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
     }
     let mut draft = DRAFT.take();
     draft.clear();
-    draft.push(R::VERSION);
+    draft.push(version);
     // Writing to a vector cannot fail, and no record holds a type that postcard refuses.
     let draft = postcard::to_extend(record, draft).unwrap_or_default();
     let encoded = draft.as_slice().to_vec();
@@ -77,24 +38,25 @@ pub fn encode<R: Record>(record: &R) -> Value {
     encoded
 }
 
-/// Decodes a record, or says which kind is damaged.
-pub fn decode<R: Record>(bytes: &[u8]) -> Result<R, StoreError> {
-    let damaged = |reason: String| StoreError::Damaged {
-        kind: R::NAME,
-        reason,
-    };
-    let (version, rest) = bytes
+/// Decodes a record of this kind in the present format or an earlier one.
+pub fn decode<R: DeserializeOwned + 'static>(
+    kind: &'static str,
+    earlier: Earlier<R>,
+    bytes: &[u8],
+) -> Result<R, StoreError> {
+    let damaged = |reason: String| StoreError::Damaged { kind, reason };
+    let (found, rest) = bytes
         .split_first()
         .ok_or_else(|| damaged("it is empty".into()))?;
-    let read = if *version == R::VERSION {
-        Some(postcard::take_from_bytes(rest))
+    let read = if *found == version(earlier) {
+        postcard::take_from_bytes(rest)
     } else {
-        R::earlier(*version, rest)
+        let reader = earlier.iter().find(|(version, _)| version == found);
+        let (_, reader) = reader.ok_or_else(|| damaged(format!("version {found} is unknown")))?;
+        reader(rest)
     };
-    let (record, rest) = read
-        .ok_or_else(|| damaged(format!("version {version} is unknown")))?
-        .map_err(|error| damaged(error.to_string()))?;
-    // A record of another shape may well begin like this one; what is left over gives it away.
+    let (record, rest) = read.map_err(|error| damaged(error.to_string()))?;
+    // A record of another shape may begin like this one; what is left over gives it away.
     if !rest.is_empty() {
         return Err(damaged(format!("{} bytes too many", rest.len())));
     }

@@ -1,11 +1,14 @@
 //! Deliveries, their attempts, and the index of what is due.
 
-use super::{Page, Store, StoreError, Writes, decode, encode, keys};
+use super::tables::{
+    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES,
+};
+use super::{All, Page, Store, StoreError, Writes};
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
-use crate::engine::{Direction, Key, KeyRange};
+use crate::engine::{Direction, Key};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
@@ -41,10 +44,6 @@ impl DueDelivery {
 /// whole for certain only while it is small.
 const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
 
-/// The setting that holds up to which moment deliveries have been forgotten: whoever audits the store can tell by it one
-/// that was forgotten from one that was lost.
-pub(super) const FORGOTTEN: &str = "deliveries forgotten before";
-
 /// Deliveries to be removed.
 #[derive(Clone, Debug, Default)]
 pub struct Forgotten {
@@ -59,18 +58,10 @@ pub struct Forgotten {
 impl Store {
     /// A delivery, whoever's it is.
     pub fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        match self.account_of_delivery(id)? {
+        match DELIVERY_ACCOUNTS.get(self, &id)? {
             Some(account) => self.delivery_of(account, id),
             None => Ok(None),
         }
-    }
-
-    /// Whose delivery this is.
-    pub(crate) fn account_of_delivery(
-        &self,
-        id: DeliveryId,
-    ) -> Result<Option<AccountId>, StoreError> {
-        self.read(&keys::delivery_account(id))
     }
 
     /// A delivery of an account.
@@ -79,7 +70,7 @@ impl Store {
         account: AccountId,
         id: DeliveryId,
     ) -> Result<Option<Delivery>, StoreError> {
-        self.read(&keys::delivery(account, id))
+        DELIVERIES.get(self, &(account, id))
     }
 
     /// A page of an account's deliveries, newest first.
@@ -89,12 +80,8 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Delivery>, StoreError> {
-        self.page(
-            keys::deliveries_of(account),
-            Direction::Falling,
-            limit,
-            after,
-        )
+        let page = DELIVERIES.page(self, &account, Direction::Falling, limit, after)?;
+        Ok(page.records())
     }
 
     /// A page of all deliveries, newest first.
@@ -103,27 +90,14 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Delivery>, StoreError> {
-        let mut range = KeyRange::prefix(&keys::delivery_accounts());
-        if let Some(id) = after {
-            range = range.below(keys::delivery_account(DeliveryId(uuid::Uuid::from_bytes(
-                id,
-            ))));
-        }
-        let pairs = self.engine().scan(&range, Direction::Falling, limit + 1)?;
-        let more = pairs.len() > limit;
-        let mut items = Vec::with_capacity(limit);
-        let mut last = None;
-        for (key, value) in pairs.iter().take(limit) {
-            let Some(id) = keys::last_id(key) else {
-                continue;
-            };
-            last = Some(id);
-            let id = DeliveryId(uuid::Uuid::from_bytes(id));
-            items.extend(self.read::<Delivery>(&keys::delivery(decode(value)?, id))?);
+        let page = DELIVERY_ACCOUNTS.page(self, &All, Direction::Falling, limit, after)?;
+        let mut items = Vec::with_capacity(page.items.len());
+        for (id, account) in page.items {
+            items.extend(self.delivery_of(account, id)?);
         }
         Ok(Page {
             items,
-            next: last.filter(|_| more),
+            next: page.next,
         })
     }
 
@@ -132,49 +106,7 @@ impl Store {
         &self,
         mut visit: impl FnMut(Delivery) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each(keys::deliveries(), |_, delivery| visit(delivery))
-    }
-
-    /// Visits every delivery's id with the account that it is said to be of.
-    pub(crate) fn each_delivery_account(
-        &self,
-        mut visit: impl FnMut(DeliveryId, AccountId) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each(keys::delivery_accounts(), |key, account| {
-            let id = keys::last_id(&key).ok_or_else(|| malformed("delivery"))?;
-            visit(DeliveryId(uuid::Uuid::from_bytes(id)), account)
-        })
-    }
-
-    /// Visits the whole due index.
-    pub(crate) fn each_due(
-        &self,
-        mut visit: impl FnMut(Timestamp, DeliveryId, DueDelivery) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each(keys::due_deliveries(), |key, entry| {
-            let (due, id) = keys::read_due(&key).ok_or_else(|| malformed("due index"))?;
-            visit(due, id, entry)
-        })
-    }
-
-    /// What the due index says of a delivery at a moment.
-    pub(crate) fn due_entry(
-        &self,
-        due: Timestamp,
-        id: DeliveryId,
-    ) -> Result<Option<DueDelivery>, StoreError> {
-        self.read(&keys::delivery_due(due, id))
-    }
-
-    /// Visits every attempt's delivery and number.
-    pub(crate) fn each_attempt(
-        &self,
-        mut visit: impl FnMut(DeliveryId, u32) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each(keys::all_attempts(), |key, _: Attempt| {
-            let (id, number) = keys::read_attempt(&key).ok_or_else(|| malformed("attempt"))?;
-            visit(id, number)
-        })
+        DELIVERIES.each(self, &All, |_, delivery| visit(delivery))
     }
 
     /// Up to `limit` pending deliveries in the order in which they are due, after the one given.
@@ -183,22 +115,19 @@ impl Store {
         after: Option<(Timestamp, DeliveryId)>,
         limit: usize,
     ) -> Result<Vec<(Timestamp, DeliveryId, DueDelivery)>, StoreError> {
-        let mut range = KeyRange::prefix(&keys::due_deliveries());
-        if let Some((due, id)) = after {
-            range = range.above(keys::delivery_due(due, id));
+        let mut range = DUE_DELIVERIES.range(&All);
+        if let Some(after) = after {
+            range = range.above(DUE_DELIVERIES.key(&after));
         }
-        let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
-        let read = |(key, value): &(Vec<u8>, Vec<u8>)| {
-            let (due, id) = keys::read_due(key).ok_or_else(|| malformed("due index"))?;
-            Ok((due, id, decode(value)?))
-        };
-        pairs.iter().map(read).collect()
+        let found = DUE_DELIVERIES.scan(self, &range, Direction::Rising, limit)?;
+        let flat = found.into_iter().map(|((due, id), entry)| (due, id, entry));
+        Ok(flat.collect())
     }
 
     /// All attempts of a delivery, in their order.
     pub fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
         let mut attempts = Vec::new();
-        self.each(keys::attempts(delivery), |_, attempt| {
+        ATTEMPTS.each(self, &delivery, |_, attempt| {
             attempts.push(attempt);
             Ok(())
         })?;
@@ -208,22 +137,19 @@ impl Store {
     /// The writes that add a delivery.
     pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
         let mut writes = self.change_delivery(None, delivery);
-        writes.push((
-            keys::delivery_account(delivery.id),
-            Some(encode(&delivery.account)),
-        ));
+        writes.push(DELIVERY_ACCOUNTS.put(&delivery.id, &delivery.account));
         writes
     }
 
     /// The writes that turn one state of a delivery into another, its place in the due index included.
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
-        let mut writes = vec![(keys::delivery(after.account, after.id), Some(encode(after)))];
+        let mut writes = vec![DELIVERIES.put(&(after.account, after.id), after)];
         let old = before.and_then(|it| it.state.due());
         if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
-            writes.push((keys::delivery_due(due, after.id), None));
+            writes.push(DUE_DELIVERIES.delete(&(due, after.id)));
         }
         if let Some((due, entry)) = DueDelivery::of(after) {
-            writes.push((keys::delivery_due(due, after.id), Some(encode(&entry))));
+            writes.push(DUE_DELIVERIES.put(&(due, after.id), &entry));
         }
         writes
     }
@@ -231,16 +157,13 @@ impl Store {
     /// The writes that record an attempt together with what it makes of the delivery.
     pub fn record_attempt(&self, before: &Delivery, after: &Delivery, attempt: &Attempt) -> Writes {
         let mut writes = self.change_delivery(Some(before), after);
-        writes.push((
-            keys::attempt(after.id, before.attempts),
-            Some(encode(attempt)),
-        ));
+        writes.push(ATTEMPTS.put(&(after.id, before.attempts), attempt));
         writes
     }
 
     /// Deliveries of jobs that ended before this moment may have been forgotten; no other ones have been.
     pub(crate) fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
-        let mark = self.read(&keys::setting(FORGOTTEN))?;
+        let mark = DELIVERIES_FORGOTTEN.get(self, &())?;
         Ok(mark.unwrap_or(Timestamp::from_millis(0)))
     }
 
@@ -252,7 +175,7 @@ impl Store {
         limit: usize,
         keep: impl Fn(DeliveryId) -> bool,
     ) -> Result<Forgotten, StoreError> {
-        let range = KeyRange::prefix(&keys::deliveries());
+        let range = DELIVERIES.range(&All);
         let range = if cursor.is_empty() {
             range
         } else {
@@ -261,19 +184,21 @@ impl Store {
         let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
         let mut forgotten = Forgotten::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
-        let (mark, mut newest) = (keys::setting(FORGOTTEN), self.deliveries_forgotten()?);
+        let mut newest = self.deliveries_forgotten()?;
         for (key, value) in pairs {
-            let delivery: Delivery = decode(&value)?;
+            let delivery = DELIVERIES.decode(&value)?;
             let over = delivery.state.ended_at();
             let over = over.map(|at| at.max(delivery.created_at));
             if let Some(over) = over.filter(|at| *at < older_than && !keep(delivery.id)) {
                 let removed = keys_of(&delivery);
                 bytes += removed.iter().map(Vec::len).sum::<usize>();
                 if forgotten.ids.is_empty() {
-                    bytes += mark.len();
+                    bytes += DELIVERIES_FORGOTTEN.key(&()).len();
                 } else if bytes > MAX_FORGOTTEN_BYTES {
                     // The next step begins with this one.
-                    forgotten.writes.push((mark, Some(encode(&newest))));
+                    forgotten
+                        .writes
+                        .push(DELIVERIES_FORGOTTEN.put(&(), &newest));
                     return Ok(forgotten);
                 }
                 // By what is really removed, and not by what might have been: a sweep under a clock that is far ahead would
@@ -290,25 +215,20 @@ impl Store {
             forgotten.cursor.clear();
         }
         if !forgotten.ids.is_empty() {
-            forgotten.writes.push((mark, Some(encode(&newest))));
+            forgotten
+                .writes
+                .push(DELIVERIES_FORGOTTEN.put(&(), &newest));
         }
         Ok(forgotten)
     }
 }
 
-fn malformed(kind: &'static str) -> StoreError {
-    StoreError::Damaged {
-        kind,
-        reason: "its key is malformed".into(),
-    }
-}
-
-/// Under which a delivery that has ended lies, and its attempts.
+/// The keys of a delivery that has ended, and of its attempts.
 fn keys_of(delivery: &Delivery) -> Vec<Key> {
-    let attempts = (0..delivery.attempts).map(|number| keys::attempt(delivery.id, number));
+    let attempts = (0..delivery.attempts).map(|number| ATTEMPTS.key(&(delivery.id, number)));
     [
-        keys::delivery(delivery.account, delivery.id),
-        keys::delivery_account(delivery.id),
+        DELIVERIES.key(&(delivery.account, delivery.id)),
+        DELIVERY_ACCOUNTS.key(&delivery.id),
     ]
     .into_iter()
     .chain(attempts)

@@ -1,10 +1,11 @@
 //! What idempotency keys were used for, for as long as they are remembered.
 
-use super::{Store, StoreError, Writes, decode, encode, keys};
+use super::tables::IDEMPOTENCY;
+use super::{Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::request::Fingerprint;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key, KeyRange};
+use crate::engine::{Direction, Key};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -21,6 +22,38 @@ pub enum IdempotentCall {
 
 /// Stands for the account where a key is used on a call that is about none yet.
 pub const SERVICE: AccountId = AccountId(Uuid::nil());
+
+/// Where a use of an idempotency key stands. The end is part of the key, so that removing an expired use can never hit the one
+/// that has taken its place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IdempotencyKey {
+    /// Whose.
+    pub account: AccountId,
+    /// In which call.
+    pub call: IdempotentCall,
+    /// The caller's name for the request.
+    pub name: String,
+    /// When the use ends.
+    pub expires_at: Timestamp,
+}
+
+impl IdempotencyKey {
+    /// What the keys of all uses of the same name begin with.
+    pub(super) fn uses(&self) -> UsesOf<'_> {
+        UsesOf {
+            account: self.account,
+            call: self.call,
+            name: &self.name,
+        }
+    }
+}
+
+/// All uses of an idempotency key: at most one of them has not expired.
+pub struct UsesOf<'a> {
+    pub(super) account: AccountId,
+    pub(super) call: IdempotentCall,
+    pub(super) name: &'a str,
+}
 
 /// What an idempotency key was used for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,8 +97,13 @@ impl Store {
         name: &str,
         record: &IdempotencyRecord,
     ) -> Writes {
-        let key = keys::idempotency_use(call, account, name, record.expires_at);
-        vec![(key, Some(encode(record)))]
+        let key = IdempotencyKey {
+            account,
+            call,
+            name: name.to_owned(),
+            expires_at: record.expires_at,
+        };
+        vec![IDEMPOTENCY.put(&key, record)]
     }
 
     /// The use of an idempotency key that has not expired at `now`, whatever came of it.
@@ -76,12 +114,16 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let uses = KeyRange::prefix(&keys::idempotency_uses(call, account, name));
+        let uses = IDEMPOTENCY.range(&UsesOf {
+            account,
+            call,
+            name,
+        });
         // A new use is only made once all earlier ones have expired or were taken away, so the one that ends last is the
         // one that counts.
         let last = self.engine().scan(&uses, Direction::Falling, 1)?;
-        let record: Option<IdempotencyRecord> =
-            last.first().map(|(_, value)| decode(value)).transpose()?;
+        let record = last.first().map(|(_, value)| IDEMPOTENCY.decode(value));
+        let record = record.transpose()?;
         Ok(record.filter(|it| now < it.expires_at))
     }
 
@@ -94,26 +136,6 @@ impl Store {
         cursor: &[u8],
         limit: usize,
     ) -> Result<(Writes, Key), StoreError> {
-        let range = KeyRange::prefix(&keys::idempotency_records());
-        let range = if cursor.is_empty() {
-            range
-        } else {
-            range.above(cursor.to_vec())
-        };
-        let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
-        let at_end = pairs.len() < limit;
-        let cursor = pairs
-            .last()
-            .filter(|_| !at_end)
-            .map(|(key, _)| key.clone())
-            .unwrap_or_default();
-        let mut writes = Vec::new();
-        for (key, value) in pairs {
-            let record: IdempotencyRecord = decode(&value)?;
-            if record.expires_at <= now {
-                writes.push((key, None));
-            }
-        }
-        Ok((writes, cursor))
+        IDEMPOTENCY.forget(self, cursor, limit, |record| record.expires_at <= now)
     }
 }

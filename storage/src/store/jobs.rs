@@ -1,9 +1,10 @@
 //! Jobs as they lie in the store: live ones apart from ended ones, so that a restart reads no history.
 
-use super::{Store, StoreError, decode, keys};
+use super::tables::{ENDED_JOBS, LIVE_JOBS};
+use super::{All, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
-use crate::engine::{Direction, Key, KeyRange, Value};
+use crate::engine::{Direction, KeyRange};
 use std::collections::BTreeMap;
 
 /// Which of an account's jobs.
@@ -21,9 +22,9 @@ impl Store {
     /// A job of an account. A job of another account is not found, in the same time as one that does not exist.
     pub fn job(&self, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
         // Jobs only ever move from live to ended, so looking in this order misses none that is on its way.
-        match self.read(&keys::live_job(account, id))? {
+        match LIVE_JOBS.get(self, &(account, id))? {
             Some(job) => Ok(Some(job)),
-            None => self.read(&keys::ended_job(account, id)),
+            None => ENDED_JOBS.get(self, &(account, id)),
         }
     }
 
@@ -42,31 +43,22 @@ impl Store {
         if below.is_some() && below <= from {
             return Ok(Vec::new());
         }
-        let scan = |other: Part, prefix: Key| -> Result<Vec<(Key, Value)>, StoreError> {
+        let scan = |other: Part, table: &JobTable| {
             if part == other {
                 return Ok(Vec::new());
             }
-            let range = within(&prefix, below, from);
-            Ok(self.engine().scan(&range, Direction::Falling, limit)?)
+            let range = within(table, account, below, from);
+            table.scan(self, &range, Direction::Falling, limit)
         };
         // Live ones first: a job that ends meanwhile is then found twice, and not missed. The ended one is the newer.
-        let live = scan(Part::Ended, keys::live_jobs_of(account))?;
-        let ended = scan(Part::Live, keys::ended_jobs_of(account))?;
-        let mut merged: BTreeMap<[u8; 16], &Value> = BTreeMap::new();
-        for (key, value) in live.iter().chain(&ended) {
-            let id = keys::last_id(key).ok_or_else(|| StoreError::Damaged {
-                kind: "job",
-                reason: "its key holds no id".into(),
-            })?;
-            merged.insert(id, value);
-        }
-        let newest = merged.into_values().rev().take(limit);
-        newest.map(|value| decode(value)).collect()
-    }
-
-    /// Is there a live record of this job?
-    pub fn live_job_exists(&self, account: AccountId, id: JobId) -> Result<bool, StoreError> {
-        Ok(self.engine().get(&keys::live_job(account, id))?.is_some())
+        let live = scan(Part::Ended, &LIVE_JOBS)?;
+        let ended = scan(Part::Live, &ENDED_JOBS)?;
+        let merged: BTreeMap<JobId, Job> = live
+            .into_iter()
+            .chain(ended)
+            .map(|((_, id), job)| (id, job))
+            .collect();
+        Ok(merged.into_values().rev().take(limit).collect())
     }
 
     /// Visits every job that is not terminal, in the order of account and acceptance.
@@ -74,7 +66,7 @@ impl Store {
         &self,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each(keys::live_jobs(), |_, job| visit(job))
+        LIVE_JOBS.each(self, &All, |_, job| visit(job))
     }
 
     /// Visits the live jobs of one account.
@@ -83,7 +75,7 @@ impl Store {
         account: AccountId,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each(keys::live_jobs_of(account), |_, job| visit(job))
+        LIVE_JOBS.each(self, &account, |_, job| visit(job))
     }
 
     /// Visits every terminal job.
@@ -91,19 +83,25 @@ impl Store {
         &self,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        self.each(keys::ended_jobs(), |_, job| visit(job))
+        ENDED_JOBS.each(self, &All, |_, job| visit(job))
     }
 }
 
-fn within(prefix: &[u8], below: Option<JobId>, from: Option<JobId>) -> KeyRange {
-    let key = |id: JobId| [prefix, id.as_bytes()].concat();
-    let range = KeyRange::prefix(prefix);
+type JobTable = Table<(AccountId, JobId), Job>;
+
+fn within(
+    table: &JobTable,
+    account: AccountId,
+    below: Option<JobId>,
+    from: Option<JobId>,
+) -> KeyRange {
+    let range = table.range(&account);
     let range = match below {
-        Some(id) => range.below(key(id)),
+        Some(id) => range.below(table.key(&(account, id))),
         None => range,
     };
     match from {
-        Some(id) => range.starting_at(key(id)),
+        Some(id) => range.starting_at(table.key(&(account, id))),
         None => range,
     }
 }

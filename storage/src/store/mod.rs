@@ -7,44 +7,42 @@ mod book;
 mod codec;
 mod commands;
 mod deliveries;
-mod forms;
 mod idempotency;
 mod job_lists;
 mod jobs;
-pub(crate) mod keys;
-#[cfg(feature = "testing")]
 pub mod migrations;
 mod people;
-mod scan;
+mod table;
+mod table_key;
+pub mod tables;
 mod tallies;
 mod webhooks;
 
 pub use book::{AccountBook, Batch};
-pub use codec::{Record, decode, encode};
 pub use commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, IdempotencyUse,
     Limits, NewJob,
 };
 pub use deliveries::{DueDelivery, Forgotten};
-pub use forms::Form;
-pub use idempotency::{IdempotencyRecord, IdempotentCall, SERVICE};
+pub use idempotency::{IdempotencyKey, IdempotencyRecord, IdempotentCall, SERVICE};
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
-pub(crate) use keys::Kind;
+pub(crate) use people::email_hash;
 pub use people::{Generation, PersonPlace};
-pub use scan::Page;
+pub(crate) use table::each_pair;
+pub use table::{AnyTable, Page, Record, Table, Write};
+pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};
 pub use tallies::{Mark, TallyPlace};
 pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;
 use crate::domain::pause::Pause;
-use crate::engine::{Engine, EngineError, Key, Value};
+use crate::engine::{Engine, EngineError};
 use std::sync::Arc;
+use tables::PAUSE;
 
 /// The writes of one decision.
-pub type Writes = Vec<(Key, Option<Value>)>;
-
-const PAUSE: &str = "pause";
+pub type Writes = Vec<Write>;
 
 /// Why the store could not answer.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -89,18 +87,11 @@ impl Store {
 
     /// Which models are paused.
     pub fn pause(&self) -> Result<Pause, StoreError> {
-        Ok(self.read(&keys::setting(PAUSE))?.unwrap_or_default())
+        Ok(PAUSE.get(self, &())?.unwrap_or_default())
     }
 
     /// The writes that set which models are paused.
     pub fn set_pause(&self, pause: &Pause) -> Writes {
-        vec![(keys::setting(PAUSE), Some(encode(pause)))]
-    }
-
-    fn read<R: Record>(&self, key: &[u8]) -> Result<Option<R>, StoreError> {
-        self.engine
-            .get(key)?
-            .map(|bytes| decode(&bytes))
-            .transpose()
+        vec![PAUSE.put(&(), pause)]
     }
 }

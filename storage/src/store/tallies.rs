@@ -1,12 +1,13 @@
 //! What each key's jobs came to on each day, by account and day.
 
-use super::{Store, StoreError, keys};
+use super::tables::{ENDED_JOBS, TALLIES};
+use super::{All, Store, StoreError};
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::job::Job;
 use crate::domain::tally::Tally;
-use crate::engine::KeyRange;
 use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
+use uuid::Uuid;
 
 /// A day's jobs of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -37,7 +38,7 @@ pub struct Mark;
 impl Store {
     /// What was counted there so far.
     pub fn tally(&self, place: TallyPlace) -> Result<Tally, StoreError> {
-        Ok(self.read(&keys::tally(place))?.unwrap_or_default())
+        Ok(TALLIES.get(self, &place)?.unwrap_or_default())
     }
 
     /// Visits an account's tallies from a day on, in the order of days.
@@ -45,25 +46,21 @@ impl Store {
         &self,
         account: AccountId,
         day: i64,
-        mut visit: impl FnMut(TallyPlace, Tally) -> Result<(), StoreError>,
+        visit: impl FnMut(TallyPlace, Tally) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let range = KeyRange::prefix(&keys::tallies_of(account));
-        let range = range.starting_at(keys::tallies_of_day(account, day));
-        self.each_in(range, |key, tally| visit(place(&key)?, tally))
-    }
-
-    /// Visits all tallies.
-    pub(crate) fn each_tally(
-        &self,
-        mut visit: impl FnMut(TallyPlace, Tally) -> Result<(), StoreError>,
-    ) -> Result<(), StoreError> {
-        self.each(keys::tallies(), |key, tally| visit(place(&key)?, tally))
+        let first = TallyPlace {
+            account,
+            day,
+            key: KeyId(Uuid::nil()),
+        };
+        let range = TALLIES.range(&account).starting_at(TALLIES.key(&first));
+        TALLIES.each_in(self, range, visit)
     }
 
     /// Counts all ended jobs anew, from their records alone.
     pub(crate) fn count_ended_jobs(&self) -> Result<HashMap<TallyPlace, Tally>, StoreError> {
         let mut tallies: HashMap<TallyPlace, Tally> = HashMap::new();
-        self.each_ended_job(|job| {
+        ENDED_JOBS.each(self, &All, |_, job| {
             if let Some(ended) = job.state.finished_at() {
                 let place = TallyPlace::of(&job, ended.day());
                 let tally = tallies.entry(place).or_default();
@@ -74,11 +71,4 @@ impl Store {
         })?;
         Ok(tallies)
     }
-}
-
-fn place(key: &[u8]) -> Result<TallyPlace, StoreError> {
-    keys::read_tally(key).ok_or_else(|| StoreError::Damaged {
-        kind: "tally",
-        reason: "its key holds no account, day and API key".into(),
-    })
 }

@@ -1,6 +1,7 @@
 //! Registered webhooks.
 
-use super::{Page, Store, StoreError, Writes, encode, keys};
+use super::tables::{WEBHOOK_ACCOUNTS, WEBHOOKS};
+use super::{All, Page, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::webhook::{Webhook, WebhookId};
 use crate::engine::Direction;
@@ -21,19 +22,20 @@ impl Store {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Webhook>, StoreError> {
-        self.page(keys::webhooks_of(account), Direction::Rising, limit, after)
+        let page = WEBHOOKS.page(self, &account, Direction::Rising, limit, after)?;
+        Ok(page.records())
     }
 
     /// The newest webhook of an account.
     pub fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {
-        let newest = self.page(keys::webhooks_of(account), Direction::Falling, 1, None)?;
-        Ok(newest.items.into_iter().next())
+        let newest = WEBHOOKS.page(self, &account, Direction::Falling, 1, None)?;
+        Ok(newest.records().items.pop())
     }
 
     /// Some webhook of some account, if there is any.
     pub fn any_webhook(&self) -> Result<Option<Webhook>, StoreError> {
-        let first = self.page(keys::webhooks(), Direction::Rising, 1, None)?;
-        Ok(first.items.into_iter().next())
+        let first = WEBHOOKS.page(self, &All, Direction::Rising, 1, None)?;
+        Ok(first.records().items.pop())
     }
 
     /// A webhook of an account.
@@ -42,12 +44,12 @@ impl Store {
         account: AccountId,
         id: WebhookId,
     ) -> Result<Option<Webhook>, StoreError> {
-        self.read(&keys::webhook(account, id))
+        WEBHOOKS.get(self, &(account, id))
     }
 
     /// A webhook, whoever's it is.
     pub fn find_webhook(&self, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
-        match self.read::<AccountId>(&keys::webhook_account(id))? {
+        match WEBHOOK_ACCOUNTS.get(self, &id)? {
             Some(account) => self.webhook(account, id),
             None => Ok(None),
         }
@@ -56,22 +58,16 @@ impl Store {
     /// The writes that register a webhook, or change it.
     pub fn put_webhook(&self, webhook: &Webhook) -> Writes {
         vec![
-            (
-                keys::webhook(webhook.account, webhook.id),
-                Some(encode(webhook)),
-            ),
-            (
-                keys::webhook_account(webhook.id),
-                Some(encode(&webhook.account)),
-            ),
+            WEBHOOKS.put(&(webhook.account, webhook.id), webhook),
+            WEBHOOK_ACCOUNTS.put(&webhook.id, &webhook.account),
         ]
     }
 
     /// The writes that remove a webhook. Its deliveries stay on record.
     pub fn remove_webhook(&self, webhook: &Webhook) -> Writes {
         vec![
-            (keys::webhook(webhook.account, webhook.id), None),
-            (keys::webhook_account(webhook.id), None),
+            WEBHOOKS.delete(&(webhook.account, webhook.id)),
+            WEBHOOK_ACCOUNTS.delete(&webhook.id),
         ]
     }
 }

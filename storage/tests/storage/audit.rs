@@ -10,7 +10,7 @@ use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::spending::KeySpending;
 use tintype_storage::engine::{Key, commit_and_wait};
-use tintype_storage::store::{AccountBook, Record, encode};
+use tintype_storage::store::AccountBook;
 
 /// A sound store: a done job of 0.10, a failed, a queued and a running one of 0.20 each, and a key.
 struct Sound {
@@ -46,7 +46,7 @@ impl Sound {
         }
     }
 
-    fn put<R: Record>(&self, key: Key, record: &R) {
+    fn put<R: serde::Serialize>(&self, key: Key, record: &R) {
         self.write(key, Some(encode(record)));
     }
 
@@ -398,7 +398,7 @@ fn a_record_that_cannot_be_read_ends_the_audit_with_its_kind() {
     let error = audit(&sound.till.store, |_| {}).expect_err("damaged");
     assert_eq!(
         error.to_string(),
-        "a damaged job record: version 9 is unknown; run `tintype verify` and restore a backup"
+        "a damaged live_job record: version 9 is unknown; run `tintype verify` and restore a backup"
     );
     assert!(matches!(sound.failed.state, JobState::Failed { .. }));
     assert!(sound.till.store.job(ACCOUNT, sound.queued.id).is_err());

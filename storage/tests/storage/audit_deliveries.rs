@@ -12,7 +12,7 @@ use tintype_storage::domain::job::{Callback, FailureKind, Job, JobState, Origin}
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Key, commit_and_wait};
-use tintype_storage::store::{DueDelivery, NewJob, Record, Writes, encode};
+use tintype_storage::store::{DueDelivery, NewJob, Writes};
 
 const OTHER: AccountId = AccountId(uuid::Uuid::from_u128(0xdead));
 
@@ -77,7 +77,7 @@ impl Sound {
         commit_and_wait(&**self.till.store.engine(), vec![(key, value)]).expect("commit");
     }
 
-    fn put<R: Record>(&self, key: Key, record: &R) {
+    fn put<R: serde::Serialize>(&self, key: Key, record: &R) {
         self.write(key, Some(encode(record)));
     }
 

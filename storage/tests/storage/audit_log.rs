@@ -7,7 +7,7 @@ use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::domain::spending::KeySpending;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
-use tintype_storage::store::{Writes, encode};
+use tintype_storage::store::Writes;
 
 fn entry(number: u128, account: Option<AccountId>) -> AuditEntry {
     AuditEntry {

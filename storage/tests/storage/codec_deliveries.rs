@@ -4,7 +4,8 @@ use crate::support::{at, uuid};
 use tintype_storage::domain::delivery::Attempt;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::{DueDelivery, StoreError, decode, encode};
+use tintype_storage::store::tables::{ATTEMPTS, DUE_DELIVERIES};
+use tintype_storage::store::{DueDelivery, StoreError};
 
 fn id(last: u8) -> Vec<u8> {
     [vec![16], vec![0; 15], vec![last]].concat()
@@ -28,7 +29,10 @@ fn an_attempt_is_written_as_ever() {
     let later = [
         1, 9, b'h', b't', b't', b'p', b':', b'/', b'/', b'a', b'/', 0,
     ];
-    assert_eq!(encode(&attempt), [&[1], &both[..], &later].concat());
+    assert_eq!(
+        ATTEMPTS.encode(&attempt),
+        [&[1], &both[..], &later].concat()
+    );
 }
 
 #[test]
@@ -40,9 +44,9 @@ fn an_entry_of_the_due_index_is_written_as_ever() {
     };
     let both = [id(0x22), id(0x44)].concat();
     let written = [&[1], both.as_slice(), &[3]].concat();
-    assert_eq!(encode(&entry), written);
+    assert_eq!(DUE_DELIVERIES.encode(&entry), written);
     for wrong in [&written[..30], &[written.as_slice(), &[0]].concat()] {
-        let read = decode::<DueDelivery>(wrong);
+        let read = DUE_DELIVERIES.decode(wrong);
         assert!(matches!(read, Err(StoreError::Damaged { .. })));
     }
 }

@@ -1,6 +1,6 @@
 //! Lists of jobs: newest first, in parts without gaps or repeats, live and ended ones alike, over one account or all.
 
-use crate::support::{amount, at, key, uuid};
+use crate::support::{amount, at, encode, key, uuid};
 use std::cell::Cell;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
@@ -11,7 +11,7 @@ use tintype_storage::domain::ledger::Books;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, commit_and_wait};
-use tintype_storage::store::{JobWindow, Part, Store, encode};
+use tintype_storage::store::{JobWindow, Part, Store};
 use uuid::Uuid;
 
 fn account(number: u128) -> AccountId {

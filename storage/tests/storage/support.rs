@@ -41,6 +41,11 @@ pub fn units(millionths: i64) -> Amount {
     ))
 }
 
+/// The stored bytes of a record in its first format, to be put where the store itself would not put it.
+pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
+    postcard::to_extend(record, vec![1]).expect("a record")
+}
+
 pub fn at(millis: i64) -> Timestamp {
     Timestamp::from_millis(millis)
 }

@@ -11,10 +11,14 @@ use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::spending::KeySpending;
 use tintype_storage::domain::tally::Tally;
-use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
-use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, decode};
+use tintype_storage::store::tables::{
+    ACCOUNTS, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, ATTEMPTS, AUDIT_LOG,
+    DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, IDEMPOTENCY, LEDGER,
+    LIVE_JOBS, PAUSE, RETIRED_API_KEYS, TALLIES, WEBHOOK_ACCOUNTS, WEBHOOKS,
+};
+use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
 
 /// One changed record; `None` where it is removed.
@@ -79,26 +83,30 @@ fn id(bytes: &[u8]) -> Option<Uuid> {
     Uuid::from_slice(bytes).ok()
 }
 
-fn record<R: Record>(value: Option<&Value>) -> Option<Option<R>> {
+fn record<K: TableKey, R: Record>(table: &Table<K, R>, value: Option<&Value>) -> Option<Option<R>> {
     value
-        .map(|bytes| decode(bytes).ok())
+        .map(|bytes| table.decode(bytes).ok())
         .map_or(Some(None), |it| it.map(Some))
 }
 
 /// A record that says itself whose it is and under which id, and lies there.
-fn at_its_place<R: Record>(value: Option<&Value>, is: impl Fn(&R) -> bool) -> Option<Option<R>> {
-    record::<R>(value).filter(|record| record.as_ref().is_none_or(is))
+fn at_its_place<K: TableKey, R: Record>(
+    table: &Table<K, R>,
+    value: Option<&Value>,
+    is: impl Fn(&R) -> bool,
+) -> Option<Option<R>> {
+    record(table, value).filter(|record| record.as_ref().is_none_or(is))
 }
 
 /// Reads a change; `None` for one that no actor of this story makes, or that cannot be read.
 pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
     let (kind, rest) = key.split_first()?;
     Some(match kind {
-        b'a' => Change::Account(AccountId(id(rest)?), record(value)?),
+        b'a' => Change::Account(AccountId(id(rest)?), record(&ACCOUNTS, value)?),
         b'l' | b'e' => {
             let (account, job) = (AccountId(id(rest.get(..16)?)?), JobId(id(rest.get(16..)?)?));
             let of = |it: &Job| (it.account, it.id) == (account, job);
-            let record = at_its_place(value, of)?.map(Box::new);
+            let record = at_its_place(&LIVE_JOBS, value, of)?.map(Box::new);
             match kind {
                 b'l' => Change::LiveJob(job, record),
                 _ => Change::EndedJob(job, record),
@@ -109,10 +117,10 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             Change::Line(
                 AccountId(id(account)?),
                 TransactionId(id(line)?),
-                record(value)?,
+                record(&LEDGER, value)?,
             )
         }
-        b'u' => Change::Spent(KeyId(id(rest)?), record(value)?),
+        b'u' => Change::Spent(KeyId(id(rest)?), record(&API_KEY_SPENDING, value)?),
         b'd' => {
             let (account, rest) = rest.split_at_checked(16)?;
             let (day, key) = rest.split_at_checked(8)?;
@@ -121,7 +129,7 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
                 AccountId(id(account)?),
                 day,
                 KeyId(id(key)?),
-                record(value)?,
+                record(&TALLIES, value)?,
             )
         }
         b'i' => {
@@ -136,41 +144,49 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
                 name: String::from_utf8(name.to_vec()).ok()?,
                 expires_at: i64::from_be_bytes(end.try_into().ok()?),
             };
-            Change::Name(used, record(value)?)
+            Change::Name(used, record(&IDEMPOTENCY, value)?)
         }
         b'w' => {
             let (account, webhook) = (id(rest.get(..16)?)?, WebhookId(id(rest.get(16..)?)?));
             let of = |it: &Webhook| (it.account.0, it.id) == (account, webhook);
-            Change::Webhook(webhook, at_its_place(value, of)?)
+            Change::Webhook(webhook, at_its_place(&WEBHOOKS, value, of)?)
         }
-        b'W' => Change::WebhookAccount(WebhookId(id(rest)?), record(value)?),
+        b'W' => Change::WebhookAccount(WebhookId(id(rest)?), record(&WEBHOOK_ACCOUNTS, value)?),
         b'v' => {
             let (account, delivery) = (id(rest.get(..16)?)?, DeliveryId(id(rest.get(16..)?)?));
             let of = |it: &Delivery| (it.account.0, it.id) == (account, delivery);
-            Change::Delivery(delivery, at_its_place(value, of)?)
+            Change::Delivery(delivery, at_its_place(&DELIVERIES, value, of)?)
         }
-        b'V' => Change::DeliveryAccount(DeliveryId(id(rest)?), record(value)?),
+        b'V' => Change::DeliveryAccount(DeliveryId(id(rest)?), record(&DELIVERY_ACCOUNTS, value)?),
         b'q' => {
             let (due, delivery) = rest.split_at_checked(8)?;
             let due = i64::from_be_bytes(due.try_into().ok()?);
-            Change::Due(due, DeliveryId(id(delivery)?), record(value)?)
+            Change::Due(
+                due,
+                DeliveryId(id(delivery)?),
+                record(&DUE_DELIVERIES, value)?,
+            )
         }
         b'n' => {
             let (delivery, number) = rest.split_at_checked(16)?;
             let number = u32::from_be_bytes(number.try_into().ok()?);
-            Change::Attempt(DeliveryId(id(delivery)?), number, record(value)?)
+            Change::Attempt(DeliveryId(id(delivery)?), number, record(&ATTEMPTS, value)?)
         }
-        b'h' => Change::Key(rest.try_into().ok()?, record(value)?),
-        b'k' => Change::KeyById(KeyId(id(rest)?), record(value)?),
+        b'h' => Change::Key(rest.try_into().ok()?, record(&API_KEYS, value)?),
+        b'k' => Change::KeyById(KeyId(id(rest)?), record(&API_KEYS_BY_ID, value)?),
         b'o' => {
             let (account, key) = rest.split_at_checked(16)?;
-            Change::KeyOfAccount(AccountId(id(account)?), KeyId(id(key)?), record(value)?)
+            Change::KeyOfAccount(
+                AccountId(id(account)?),
+                KeyId(id(key)?),
+                record(&API_KEYS_OF_ACCOUNT, value)?,
+            )
         }
-        b'r' => Change::EarlierText(rest.try_into().ok()?, record(value)?),
-        b'A' => Change::LogLine(AuditId(id(rest)?), record(value)?),
-        b's' if rest == b"pause" => Change::Pause(record(value)?),
+        b'r' => Change::EarlierText(rest.try_into().ok()?, record(&RETIRED_API_KEYS, value)?),
+        b'A' => Change::LogLine(AuditId(id(rest)?), record(&AUDIT_LOG, value)?),
+        b's' if rest == b"pause" => Change::Pause(record(&PAUSE, value)?),
         b's' if rest == b"deliveries forgotten before" => {
-            Change::ForgottenBefore(record::<Timestamp>(value)??.millis())
+            Change::ForgottenBefore(record(&DELIVERIES_FORGOTTEN, value)??.millis())
         }
         _ => return None,
     })

@@ -4,7 +4,8 @@ use super::Batch;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 use crate::store::commands::IdempotencyUse;
-use crate::store::{IdempotencyRecord, IdempotentCall, StoreError, keys};
+use crate::store::tables::IDEMPOTENCY;
+use crate::store::{IdempotencyKey, IdempotencyRecord, IdempotentCall, StoreError};
 use uuid::Uuid;
 
 impl Batch<'_> {
@@ -27,9 +28,14 @@ impl Batch<'_> {
             let job = self.known_job(JobId(first.made))?;
             if job.is_some_and(|job| job.came_to_nothing()) {
                 // Left there, it would hide the next use, should that end earlier: after a clock set back.
-                let key = keys::idempotency_use(call, account, &used.name, first.expires_at);
-                self.put(key, None);
                 self.used.remove(&in_batch);
+                let key = IdempotencyKey {
+                    account,
+                    call,
+                    name: in_batch.1,
+                    expires_at: first.expires_at,
+                };
+                self.put(IDEMPOTENCY.delete(&key));
                 return Ok(None);
             }
         }
@@ -54,9 +60,13 @@ impl Batch<'_> {
             expires_at,
         };
         let account = self.book.account.id;
-        for (key, value) in self.store.remember_use(call, account, &used.name, &record) {
-            self.put(key, value);
-        }
-        self.used.insert((call, used.name), record);
+        let key = IdempotencyKey {
+            account,
+            call,
+            name: used.name,
+            expires_at,
+        };
+        self.put(IDEMPOTENCY.put(&key, &record));
+        self.used.insert((call, key.name), record);
     }
 }

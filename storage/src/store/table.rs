@@ -1,0 +1,317 @@
+//! A kind of record: where it stands, what an export calls it, how it is encoded, and whether it fits its key.
+
+use super::codec::{self, Earlier};
+use super::table_key::{KeyBytes, TableKey, Under};
+use super::{Store, StoreError, Writes};
+use crate::engine::{Direction, Key, KeyRange, Value};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Records that are read from the engine at a time.
+const STEP: usize = 1_000;
+
+/// One change: a key with its new value, or `None` where the record is removed.
+pub type Write = (Key, Option<Value>);
+
+/// What a table can hold.
+pub trait Record: Serialize + DeserializeOwned + 'static {}
+impl<R: Serialize + DeserializeOwned + 'static> Record for R {}
+
+/// Records of one kind, by key.
+pub struct Table<K, R: 'static> {
+    /// Begins each of its keys: one byte for the kind; for a setting, the name too.
+    prefix: &'static [u8],
+    name: &'static str,
+    earlier: Earlier<R>,
+    fits: fn(&K, &R) -> bool,
+}
+
+/// A part of a list.
+#[derive(Clone, Debug)]
+pub struct Page<T> {
+    /// The records.
+    pub items: Vec<T>,
+    /// The id after which the next page begins; `None` at the end.
+    pub next: Option<[u8; 16]>,
+}
+
+impl<K, R: 'static> Table<K, R> {
+    /// A table whose keys begin with `prefix` and that exports call `name`.
+    pub(super) const fn new(prefix: &'static [u8], name: &'static str) -> Self {
+        Self {
+            prefix,
+            name,
+            earlier: &[],
+            fits: |_, _| true,
+        }
+    }
+
+    /// Says whether a record belongs under a key.
+    pub(super) const fn fits(self, fits: fn(&K, &R) -> bool) -> Self {
+        Self { fits, ..self }
+    }
+
+    /// Reads these earlier formats too.
+    pub(super) const fn earlier(self, earlier: Earlier<R>) -> Self {
+        Self { earlier, ..self }
+    }
+}
+
+impl<K: TableKey, R: Record> Table<K, R> {
+    /// Its name in exports and messages.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// The stored bytes of a record.
+    pub fn encode(&self, record: &R) -> Value {
+        codec::encode(codec::version(self.earlier), record)
+    }
+
+    /// The record that stored bytes are.
+    ///
+    /// # Errors
+    /// They are damaged.
+    pub fn decode(&self, value: &[u8]) -> Result<R, StoreError> {
+        codec::decode(self.name, self.earlier, value)
+    }
+
+    /// The stored key of a record.
+    pub fn key(&self, key: &K) -> Key {
+        self.prefixed(key)
+    }
+
+    fn prefixed(&self, part: &impl KeyBytes) -> Key {
+        let mut bytes = Vec::with_capacity(self.prefix.len() + part.length());
+        bytes.extend_from_slice(self.prefix);
+        part.write(&mut bytes);
+        bytes
+    }
+
+    /// What a stored key says; `None` where it is none of this table.
+    pub fn read_key(&self, key: &[u8]) -> Option<K> {
+        let mut rest = key.strip_prefix(self.prefix)?;
+        K::read(&mut rest).filter(|_| rest.is_empty())
+    }
+
+    /// A record with its key; `None` where the key is none of this table.
+    pub fn entry(&self, key: &[u8], value: &[u8]) -> Result<Option<(K, R)>, StoreError> {
+        match self.read_key(key) {
+            Some(key) => Ok(Some((key, self.decode(value)?))),
+            None => Ok(None),
+        }
+    }
+
+    /// The record under a key.
+    pub fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {
+        let value = store.engine().get(&self.key(key))?;
+        value.map(|value| self.decode(&value)).transpose()
+    }
+
+    /// The write that adds a record, or replaces it.
+    pub fn put(&self, key: &K, record: &R) -> Write {
+        (self.key(key), Some(self.encode(record)))
+    }
+
+    /// The write that removes a record.
+    pub fn delete(&self, key: &K) -> Write {
+        (self.key(key), None)
+    }
+
+    /// The range of the keys that begin with `part`.
+    pub fn range<P: KeyBytes>(&self, part: &P) -> KeyRange
+    where
+        K: Under<P>,
+    {
+        KeyRange::prefix(&self.prefixed(part))
+    }
+
+    /// Up to `limit` records of a range of this table, in order.
+    pub fn scan(
+        &self,
+        store: &Store,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(K, R)>, StoreError> {
+        let pairs = store.engine().scan(range, direction, limit)?;
+        pairs
+            .iter()
+            .map(|(key, value)| self.entry_of(key, value))
+            .collect()
+    }
+
+    fn entry_of(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {
+        self.entry(key, value)?.ok_or_else(|| StoreError::Damaged {
+            kind: self.name,
+            reason: format!("its key {} is malformed", hex::encode(key)),
+        })
+    }
+
+    /// Visits the records whose keys begin with `part`, in rising order, reading a bounded number at a time.
+    pub fn each<P: KeyBytes>(
+        &self,
+        store: &Store,
+        part: &P,
+        visit: impl FnMut(K, R) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError>
+    where
+        K: Under<P>,
+    {
+        self.each_in(store, self.range(part), visit)
+    }
+
+    /// Visits the records of a range of this table.
+    pub fn each_in(
+        &self,
+        store: &Store,
+        range: KeyRange,
+        mut visit: impl FnMut(K, R) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        each_pair(store, range, |key, value| {
+            let (key, record) = self.entry_of(key, value)?;
+            visit(key, record)
+        })
+    }
+
+    /// One page of the records whose keys begin with `part` and end with an id; `after` is the last id of the page before.
+    pub fn page<P: KeyBytes>(
+        &self,
+        store: &Store,
+        part: &P,
+        direction: Direction,
+        limit: usize,
+        after: Option<[u8; 16]>,
+    ) -> Result<Page<(K, R)>, StoreError>
+    where
+        K: Under<P>,
+    {
+        let mut range = self.range(part);
+        if let Some(id) = after {
+            let key = [self.prefixed(part).as_slice(), &id].concat();
+            range = match direction {
+                Direction::Rising => range.above(key),
+                Direction::Falling => range.below(key),
+            };
+        }
+        let mut pairs = store.engine().scan(&range, direction, limit + 1)?;
+        let more = pairs.len() > limit;
+        pairs.truncate(limit);
+        let last = pairs.last().filter(|_| more);
+        let next = last.and_then(|(key, _)| key.last_chunk::<16>().copied());
+        let items = pairs
+            .iter()
+            .map(|(key, value)| self.entry_of(key, value))
+            .collect::<Result<_, _>>()?;
+        Ok(Page { items, next })
+    }
+
+    /// The writes that remove the records that are over, among the next `limit` from `cursor` on, and where to go on: an empty
+    /// cursor once the end is reached.
+    pub fn forget(
+        &self,
+        store: &Store,
+        cursor: &[u8],
+        limit: usize,
+        is_over: impl Fn(&R) -> bool,
+    ) -> Result<(Writes, Key), StoreError> {
+        let mut range = KeyRange::prefix(self.prefix);
+        if !cursor.is_empty() {
+            range = range.above(cursor.to_vec());
+        }
+        let pairs = store.engine().scan(&range, Direction::Rising, limit)?;
+        let at_end = pairs.len() < limit;
+        let last = pairs.last().filter(|_| !at_end);
+        let cursor = last.map(|(key, _)| key.clone()).unwrap_or_default();
+        let mut writes = Writes::new();
+        for (key, value) in pairs {
+            if is_over(&self.decode(&value)?) {
+                writes.push((key, None));
+            }
+        }
+        Ok((writes, cursor))
+    }
+}
+
+impl<K, R> Page<(K, R)> {
+    /// The records alone.
+    pub fn records(self) -> Page<R> {
+        Page {
+            items: self.items.into_iter().map(|(_, record)| record).collect(),
+            next: self.next,
+        }
+    }
+}
+
+/// Visits every pair of a range as the engine has it, reading a bounded number at a time.
+pub(crate) fn each_pair(
+    store: &Store,
+    mut range: KeyRange,
+    mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
+) -> Result<(), StoreError> {
+    loop {
+        let pairs = store.engine().scan(&range, Direction::Rising, STEP)?;
+        for (key, value) in &pairs {
+            visit(key, value)?;
+        }
+        if pairs.len() < STEP {
+            return Ok(());
+        }
+        if let Some((last, _)) = pairs.into_iter().next_back() {
+            range = range.above(last);
+        }
+    }
+}
+
+/// A table whose types do not matter: for exports and verification.
+pub trait AnyTable: Sync {
+    /// Its name in exports and messages.
+    fn name(&self) -> &'static str;
+
+    /// Is this key one of its keys?
+    fn holds(&self, key: &[u8]) -> bool;
+
+    /// Does the record under this key, which is one of its keys, belong there?
+    ///
+    /// # Errors
+    /// The record is damaged.
+    fn fits(&self, key: &[u8], value: &[u8]) -> Result<bool, StoreError>;
+
+    /// A stored record as one line of JSON, in the present shape.
+    ///
+    /// # Errors
+    /// The record is damaged.
+    fn to_json(&self, value: &[u8]) -> Result<String, StoreError>;
+
+    /// The stored bytes of a record that a line of JSON holds.
+    ///
+    /// # Errors
+    /// The line holds another kind of record.
+    fn from_json(&self, text: &str) -> serde_json::Result<Value>;
+}
+
+impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn holds(&self, key: &[u8]) -> bool {
+        self.read_key(key).is_some()
+    }
+
+    fn fits(&self, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+        let (key, record) = self.entry_of(key, value)?;
+        Ok((self.fits)(&key, &record))
+    }
+
+    fn to_json(&self, value: &[u8]) -> Result<String, StoreError> {
+        serde_json::to_string(&self.decode(value)?).map_err(|error| StoreError::Damaged {
+            kind: self.name,
+            reason: format!("it cannot be written as JSON: {error}"),
+        })
+    }
+
+    fn from_json(&self, text: &str) -> serde_json::Result<Value> {
+        serde_json::from_str(text).map(|record| self.encode(&record))
+    }
+}

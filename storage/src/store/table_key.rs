@@ -1,0 +1,210 @@
+//! How ids, moments and numbers stand in the key of a record, so that the order of the bytes is the order of the values.
+
+use super::idempotency::{IdempotencyKey, IdempotentCall, UsesOf};
+use super::tallies::TallyPlace;
+use crate::domain::api_key::KeyHash;
+use crate::domain::delivery::DeliveryId;
+use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use crate::domain::person::{Digest32, PersonId};
+use crate::domain::time::Timestamp;
+use crate::domain::webhook::WebhookId;
+use uuid::Uuid;
+
+/// What can stand in a key, or begin one.
+pub trait KeyBytes {
+    /// How many bytes it takes.
+    fn length(&self) -> usize;
+
+    /// Appends it.
+    fn write(&self, key: &mut Vec<u8>);
+}
+
+/// The whole key of a record, but for the prefix of its table.
+pub trait TableKey: KeyBytes + Sized {
+    /// Takes it from the front of `bytes`.
+    fn read(bytes: &mut &[u8]) -> Option<Self>;
+}
+
+/// Keys that begin with `P`.
+pub trait Under<P: KeyBytes>: TableKey {}
+
+/// Begins every key.
+pub struct All;
+
+impl KeyBytes for All {
+    fn length(&self) -> usize {
+        0
+    }
+
+    fn write(&self, _: &mut Vec<u8>) {}
+}
+
+impl<K: TableKey> Under<All> for K {}
+impl<B: TableKey> Under<AccountId> for (AccountId, B) {}
+impl<B: TableKey> Under<DeliveryId> for (DeliveryId, B) {}
+impl Under<AccountId> for TallyPlace {}
+impl Under<UsesOf<'_>> for IdempotencyKey {}
+
+/// The key of a setting, which its table's prefix says alone.
+impl KeyBytes for () {
+    fn length(&self) -> usize {
+        0
+    }
+
+    fn write(&self, _: &mut Vec<u8>) {}
+}
+
+impl TableKey for () {
+    fn read(_: &mut &[u8]) -> Option<Self> {
+        Some(())
+    }
+}
+
+impl<A: KeyBytes, B: KeyBytes> KeyBytes for (A, B) {
+    fn length(&self) -> usize {
+        self.0.length() + self.1.length()
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        self.0.write(key);
+        self.1.write(key);
+    }
+}
+
+impl<A: TableKey, B: TableKey> TableKey for (A, B) {
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        Some((A::read(bytes)?, B::read(bytes)?))
+    }
+}
+
+/// Types of a fixed length: how they become bytes, and what bytes become.
+macro_rules! fixed {
+    ($($type:ty: $length:literal, |$it:ident| $to:expr, |$bytes:ident| $from:expr;)+) => {$(
+        impl KeyBytes for $type {
+            fn length(&self) -> usize {
+                $length
+            }
+
+            fn write(&self, key: &mut Vec<u8>) {
+                let $it = self;
+                key.extend_from_slice(&$to);
+            }
+        }
+
+        impl TableKey for $type {
+            fn read(bytes: &mut &[u8]) -> Option<Self> {
+                let ($bytes, rest) = bytes.split_first_chunk::<$length>()?;
+                *bytes = rest;
+                Some($from)
+            }
+        }
+    )+};
+}
+
+// Days and moments are never negative, so their big-endian bytes sort as they do.
+fixed! {
+    AccountId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    JobId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    KeyId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    TransactionId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    AuditId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    WebhookId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    DeliveryId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    PersonId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    KeyHash: 32, |it| it.0, |it| Self(*it);
+    Digest32: 32, |it| it.0, |it| Self(*it);
+    Timestamp: 8, |it| it.millis().to_be_bytes(), |it| Self::from_millis(i64::from_be_bytes(*it));
+    i64: 8, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
+    u32: 4, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
+}
+
+impl KeyBytes for TallyPlace {
+    fn length(&self) -> usize {
+        40
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        (self.account, (self.day, self.key)).write(key);
+    }
+}
+
+impl TableKey for TallyPlace {
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (account, (day, key)) = TableKey::read(bytes)?;
+        Some(Self { account, day, key })
+    }
+}
+
+/// An account as the text of its id, at the end of a setting's name.
+#[derive(Clone, Copy, Debug)]
+pub struct AccountText(pub AccountId);
+
+impl KeyBytes for AccountText {
+    fn length(&self) -> usize {
+        36
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        key.extend_from_slice(self.0.to_string().as_bytes());
+    }
+}
+
+impl TableKey for AccountText {
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let (text, rest) = bytes.split_first_chunk::<36>()?;
+        *bytes = rest;
+        Some(Self(AccountId(Uuid::try_parse_ascii(text).ok()?)))
+    }
+}
+
+impl KeyBytes for UsesOf<'_> {
+    fn length(&self) -> usize {
+        16 + 1 + 8 + self.name.len()
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        self.account.write(key);
+        key.push(match self.call {
+            IdempotentCall::Generation => b'g',
+            IdempotentCall::Deposit => b'd',
+            IdempotentCall::Opening => b'a',
+        });
+        // The length keeps the uses of one name apart from those of a name that begins with it.
+        key.extend_from_slice(&(self.name.len() as u64).to_be_bytes());
+        key.extend_from_slice(self.name.as_bytes());
+    }
+}
+
+impl KeyBytes for IdempotencyKey {
+    fn length(&self) -> usize {
+        self.uses().length() + 8
+    }
+
+    fn write(&self, key: &mut Vec<u8>) {
+        self.uses().write(key);
+        self.expires_at.write(key);
+    }
+}
+
+impl TableKey for IdempotencyKey {
+    fn read(bytes: &mut &[u8]) -> Option<Self> {
+        let account = AccountId::read(bytes)?;
+        let (call, rest) = bytes.split_first()?;
+        let call = match call {
+            b'g' => IdempotentCall::Generation,
+            b'd' => IdempotentCall::Deposit,
+            b'a' => IdempotentCall::Opening,
+            _ => return None,
+        };
+        let (length, rest) = rest.split_first_chunk::<8>()?;
+        let length = usize::try_from(u64::from_be_bytes(*length)).ok()?;
+        let (name, rest) = rest.split_at_checked(length)?;
+        *bytes = rest;
+        Some(Self {
+            account,
+            call,
+            name: std::str::from_utf8(name).ok()?.to_owned(),
+            expires_at: Timestamp::read(bytes)?,
+        })
+    }
+}

@@ -1,0 +1,74 @@
+//! All tables, one line each: the key, the record, the prefix of the stored keys, the name in exports.
+
+use super::deliveries::DueDelivery;
+use super::idempotency::{IdempotencyKey, IdempotencyRecord};
+use super::migrations;
+use super::people::{Generation, PersonPlace};
+use super::table::{AnyTable, Table};
+use super::table_key::AccountText;
+use super::tallies::{Mark, TallyPlace};
+use crate::domain::account::Account;
+use crate::domain::api_key::{ApiKey, KeyHash};
+use crate::domain::audit_log::AuditEntry;
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
+use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use crate::domain::job::Job;
+use crate::domain::ledger::LedgerEntry;
+use crate::domain::pause::Pause;
+use crate::domain::person::{Digest32, Person, PersonId, Session};
+use crate::domain::spending::KeySpending;
+use crate::domain::tally::Tally;
+use crate::domain::time::Timestamp;
+use crate::domain::webhook::{Webhook, WebhookId};
+
+macro_rules! tables {
+    ($($(#[$doc:meta])* $table:ident: $key:ty => $record:ty = $prefix:literal $name:literal $(.$with:ident($how:expr))*;)+) => {
+        $($(#[$doc])* pub static $table: Table<$key, $record> = Table::<$key, $record>::new($prefix, $name)$(.$with($how))*;)+
+
+        static ALL: &[&dyn AnyTable] = &[$(&$table),+];
+    };
+}
+
+tables! {
+    ACCOUNTS: AccountId => Account = b"a" "account" .fits(|id, it| it.id == *id) .earlier(migrations::ACCOUNT);
+    /// Jobs that are not terminal. The account is part of the key, so another account's job is not found.
+    LIVE_JOBS: (AccountId, JobId) => Job = b"l" "live_job" .fits(|key, it| (it.account, it.id) == *key);
+    ENDED_JOBS: (AccountId, JobId) => Job = b"e" "ended_job" .fits(|key, it| (it.account, it.id) == *key);
+    LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1);
+    IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| it.expires_at == key.expires_at);
+    /// The look-up of authentication.
+    API_KEYS: KeyHash => ApiKey = b"h" "api_key";
+    API_KEYS_BY_ID: KeyId => KeyHash = b"k" "api_key_by_id";
+    API_KEYS_OF_ACCOUNT: (AccountId, KeyId) => KeyHash = b"o" "api_key_of_account";
+    /// What keys have spent, those that were removed included.
+    API_KEY_SPENDING: KeyId => KeySpending = b"u" "api_key_spending";
+    API_KEY_LAST_USE: KeyId => Timestamp = b"y" "api_key_last_use";
+    /// Hashes of texts that a rotation replaced: the second look-up of authentication.
+    RETIRED_API_KEYS: KeyHash => KeyId = b"r" "api_key_earlier_text";
+    WEBHOOKS: (AccountId, WebhookId) => Webhook = b"w" "webhook" .fits(|key, it| (it.account, it.id) == *key);
+    WEBHOOK_ACCOUNTS: WebhookId => AccountId = b"W" "webhook_account";
+    DELIVERIES: (AccountId, DeliveryId) => Delivery = b"v" "delivery" .fits(|key, it| (it.account, it.id) == *key);
+    DELIVERY_ACCOUNTS: DeliveryId => AccountId = b"V" "delivery_account";
+    /// Pending deliveries by the moment at which they are due.
+    DUE_DELIVERIES: (Timestamp, DeliveryId) => DueDelivery = b"q" "delivery_due";
+    ATTEMPTS: (DeliveryId, u32) => Attempt = b"n" "attempt";
+    AUDIT_LOG: AuditId => AuditEntry = b"A" "audit_entry";
+    PEOPLE: (AccountId, PersonId) => Person = b"p" "person" .fits(|key, it| (it.account, it.id) == *key);
+    /// By the SHA-256 of the address: addresses have no length that would suit a key.
+    PEOPLE_BY_EMAIL: Digest32 => PersonPlace = b"P" "person_by_email";
+    SESSIONS: Digest32 => Session = b"z" "session";
+    TALLIES: TallyPlace => Tally = b"d" "tally";
+    PAUSE: () => Pause = b"spause" "pause";
+    OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
+    /// Up to which moment deliveries have been removed: verification tells with it a removed delivery from a lost one.
+    DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
+    /// The service has had a first key: an operator who removes all keys wants no other.
+    FIRST_KEY: () => Mark = b"sfirst key" "first_key";
+    /// The key that pictures of the panel are charged under.
+    PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";
+}
+
+/// The table that a stored key is of.
+pub fn table_of(key: &[u8]) -> Option<&'static dyn AnyTable> {
+    ALL.iter().find(|table| table.holds(key)).copied()
+}
