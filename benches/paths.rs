@@ -8,12 +8,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words, transition};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
-use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -60,12 +60,11 @@ impl World {
             reference: None,
             created_at: now(),
         };
-        commit_and_wait(
-            store.engine().as_ref(),
-            store.open_account(&account, Some(&opening)),
-        )
-        .expect("commit");
         let key = KeyId(ids.next(now()));
+        let mut writes = store.open_account(&account, Some(&opening));
+        let known = ApiKey::with_all_rights(key, account.id, now());
+        writes.extend(store.put_key(&KeyHash([1; 32]), &known));
+        commit_and_wait(store.engine().as_ref(), writes).expect("commit");
         Self {
             store,
             ids,
@@ -77,7 +76,7 @@ impl World {
     fn new_job(&self) -> NewJob {
         NewJob {
             key: self.key,
-            spend_limits: SpendLimits::default(),
+            shown: None,
             tier: Tier::Pro,
             mode: Mode::TextToImage,
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

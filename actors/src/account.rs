@@ -2,7 +2,9 @@
 
 mod commands;
 
-pub use commands::{AcceptJob, ApplyEvent, BeginJob, ChangeAccount, DepositMoney, Reply};
+pub use commands::{
+    AcceptJob, ApplyEvent, BeginJob, ChangeAccount, ChangeKey, DepositMoney, Reply,
+};
 
 use crate::clock::Clock;
 use crate::delivery::DeliveriesQueued;
@@ -15,12 +17,14 @@ use crate::queues::{QueuedJob, Queues};
 use crate::watchers::Watchers;
 use actix::{Actor, Addr, AsyncContext, Context, Handler, Message, Recipient};
 use commands::{Answer, Command};
+use parking_lot::RwLock;
 use std::collections::VecDeque;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::ids::{IdSource, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Commit, EngineError};
 use tintype_storage::store::{
     AcceptError, Accepted, AccountBook, DepositError, EventError, Limits, Store, StoreError,
@@ -48,6 +52,9 @@ pub struct AccountContext {
     pub ids: IdSource,
     /// Bounds of a decision.
     pub limits: Limits,
+    /// Which models are paused, in the order of commits: a change is submitted under the lock that a decision holds until its own
+    /// commit is submitted. So no job is accepted after a pause that was decided without it.
+    pub pause: RwLock<Pause>,
     /// Runs that a job may have.
     pub max_runs: u32,
     /// Jobs of all accounts that are not terminal.
@@ -97,7 +104,11 @@ impl AccountActor {
     }
 
     fn take(&mut self, command: Command, ctx: &Context<Self>) {
-        let may_be_refused = !matches!(command, Command::Begin(..) | Command::Apply(..));
+        // A key that is withdrawn must not wait for the calls that it is to stop.
+        let may_be_refused = !matches!(
+            command,
+            Command::Begin(..) | Command::Apply(..) | Command::ChangeKey(..)
+        );
         if may_be_refused && self.waiting.len() >= MAX_WAITING {
             // The dropped reply tells the caller that the account is overloaded.
             return;
@@ -141,7 +152,13 @@ impl AccountActor {
         let context = Arc::clone(&self.context);
         let now = (context.clock)();
         let live_before = self.book.live_jobs();
-        let mut batch = self.book.batch(&context.store, context.limits);
+        // Held until the commit is submitted.
+        let shared = Arc::clone(&self.context);
+        let pause = shared.pause.read();
+        let mut batch = self
+            .book
+            .batch(&context.store, context.limits)
+            .under(&pause);
         let (mut answers, mut begun, mut queued) = (Vec::new(), Vec::new(), Vec::new());
         let mut changed = Vec::new();
         let (mut decided, mut ended) = (Decided::default(), Vec::new());
@@ -222,6 +239,10 @@ impl AccountActor {
                         batch.record(&note(&changed));
                     }
                     answers.push(Answer::Change(batch.account().clone(), reply));
+                }
+                Command::ChangeKey(change) => {
+                    batch.change_key(change.key, change.after, change.writes);
+                    answers.push(Answer::KeyChanged(change.then, change.reply));
                 }
             }
         }
@@ -366,5 +387,13 @@ impl Handler<ChangeAccount> for AccountActor {
             Command::Change(command.change, command.note, command.reply),
             ctx,
         );
+    }
+}
+
+impl Handler<ChangeKey> for AccountActor {
+    type Result = ();
+
+    fn handle(&mut self, command: ChangeKey, ctx: &mut Self::Context) {
+        self.take(Command::ChangeKey(Box::new(command)), ctx);
     }
 }

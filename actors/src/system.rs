@@ -24,11 +24,13 @@ use crate::recovery::{self, Recovered};
 use crate::transport::Transport;
 use crate::watchers::{Watch, Watchers};
 use actix::{Actor, Addr, Arbiter, ArbiterHandle, Recipient};
+use parking_lot::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::{Notify, oneshot, watch};
@@ -129,6 +131,7 @@ impl System {
             threads,
         } = options;
         let pause = store.pause()?;
+        let switches = pause.clone();
         let arbiters = match threads {
             Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
             Threads::Callers => Vec::new(),
@@ -164,7 +167,7 @@ impl System {
         let queues = Arc::new(Queues::default());
         let (for_dispatcher, filled) = (Arc::clone(&jobs), Arc::clone(&queues));
         let dispatcher = Dispatcher::start_in_arbiter(&on(JOBS), move |_| {
-            Dispatcher::new(for_dispatcher, pause, filled)
+            Dispatcher::new(for_dispatcher, switches, filled)
         });
         let delivery_context = Arc::new(DeliveryContext {
             store: store.clone(),
@@ -184,6 +187,7 @@ impl System {
             store: store.clone(),
             clock,
             limits,
+            pause: RwLock::new(pause),
             max_runs,
             live_jobs: AtomicUsize::new(0),
             queues: Arc::clone(&queues),
@@ -239,6 +243,13 @@ impl System {
     /// Who is to hear of new switches, once they are on the disk.
     pub fn hears_of_pauses(&self) -> Recipient<PauseChanged> {
         self.dispatcher.clone().recipient()
+    }
+
+    /// Has the accounts decide under new switches from the commit on that `submit` submits.
+    pub fn change_pause(&self, pause: Pause, submit: impl FnOnce()) {
+        let mut decided_under = self.accounts.context().pause.write();
+        submit();
+        *decided_under = pause;
     }
 
     /// Tells the dispatcher that a queued job was canceled, once that is on the disk.

@@ -7,19 +7,19 @@ use std::time::Duration;
 use tintype::webhooks::Vault;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::secret::Secret;
-use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
-use tintype_storage::store::{AccountBook, Limits, NewJob, Store};
+use tintype_storage::store::{AccountBook, Limits, NewJob, Store, Writes};
 
 /// What [`deliveries`] writes.
 pub struct Deliveries {
@@ -69,8 +69,11 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
             created_at: now,
         };
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
+        let known = ApiKey::with_all_rights(key, account.id, now);
         let mut book = AccountBook::without_jobs(account);
         let mut batch = book.batch(&store, limits());
+        // Nobody calls with it: it needs no record.
+        batch.change_key(key, Some((KeyHash([0; 32]), known)), Writes::new());
         for turn in 0..wanted.count / wanted.receivers {
             let place = (turn * wanted.receivers + number) as u32;
             let due = wanted.first.plus(wanted.spacing * place);
@@ -140,7 +143,7 @@ pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, Ledger
 pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
     Ok(NewJob {
         key,
-        spend_limits: SpendLimits::default(),
+        shown: None,
         tier: Tier::Pro,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

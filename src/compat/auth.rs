@@ -1,13 +1,10 @@
 //! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
-use crate::http::admission::{self, NotAdmitted};
-use crate::http::rate;
+use crate::http::admission::{self, Admitted, NotAdmitted};
 use crate::http::state::AppState;
 use actix_web::HttpRequest;
 use actix_web::http::header;
-use std::sync::Arc;
-use tintype_storage::domain::api_key::ApiKey;
 
 const HEADER: &str = "x-goog-api-key";
 const PARAMETER: &str = "key";
@@ -17,23 +14,21 @@ const PARAMETER: &str = "key";
 /// # Errors
 /// `MissingKey` and `InvalidKey`. What was sent is never repeated. The call is counted against the key's rate; that it was one
 /// too many is told later, in its order.
-pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Arc<ApiKey>, Refusal> {
+pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Admitted, Refusal> {
     let shown = shown(request)?.ok_or_else(|| {
         Refusal::new(
             Kind::MissingKey,
             "send an API key: in the header x-goog-api-key, as ?key=, or as Authorization: Bearer",
         )
     })?;
-    let key = admission::admit(request, state, &shown).map_err(|refused| match refused {
+    admission::admit(request, state, &shown).map_err(|refused| match refused {
         NotAdmitted::Unknown => invalid(
             "API key not valid. Please pass a valid API key; check that it was copied whole.",
         ),
         NotAdmitted::Key(_) => invalid(&format!("API key not valid: {refused}")),
         NotAdmitted::Address(_) => Refusal::new(Kind::WrongAddress, refused.to_string()),
         NotAdmitted::Store(error) => error.into(),
-    })?;
-    rate::count(request, state, &key);
-    Ok(key)
+    })
 }
 
 /// Was the key sent as the OpenAI SDKs send it, and in no other way?

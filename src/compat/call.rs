@@ -4,7 +4,8 @@ use super::caller::Caller;
 use super::gathering::{Gathered, gather, input_of};
 use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
-use crate::http::rate::{self, Standing};
+use crate::http::admission::Admitted;
+use crate::http::rate;
 use crate::http::state::AppState;
 use crate::http::{acceptance, crowd, funds, open};
 use crate::inputs::{self, Held};
@@ -17,6 +18,7 @@ use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::domain::job::{Brief, JobState, Origin, Words};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
@@ -120,16 +122,15 @@ pub fn check_scope(key: &ApiKey, tier: Tier, model: &str) -> Result<(), Refusal>
 /// Whatever stands against it; then nothing is kept of it and nothing held.
 pub async fn accept(
     state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
-    standing: Option<Standing>,
+    admitted: &Admitted,
     asked: Asked,
     until: Instant,
 ) -> Result<Caller, Refusal> {
-    if let Some(caller) = earlier(state, key, &asked)? {
+    if let Some(caller) = earlier(state, &admitted.key, &asked)? {
         return Ok(caller);
     }
-    check(state, key, standing, &asked, 1).await?;
-    begin(state, key, asked, until).await
+    check(state, admitted, &asked, 1).await?;
+    begin(state, admitted, asked, until).await
 }
 
 /// The caller for whom a job is there already: by its idempotency key; or because one who went away while this very request
@@ -174,14 +175,14 @@ pub fn earlier(
 /// The first of it.
 pub async fn check(
     state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
-    standing: Option<Standing>,
+    admitted: &Admitted,
     asked: &Asked,
     count: usize,
 ) -> Result<(), Refusal> {
+    let key = &admitted.key;
     open::check(state, asked.tier)?;
     crowd::check(state, key.account).await?;
-    rate::admit(standing)?;
+    rate::admit(admitted.standing)?;
     acceptance::check_places(state, &account_of(state, key)?)?;
     let price = price(state, asked);
     let mut total = Amount::ZERO;
@@ -197,14 +198,16 @@ pub async fn check(
 /// It is not accepted after all, or an input is not to be had.
 pub async fn begin(
     state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
+    admitted: &Admitted,
     asked: Asked,
     until: Instant,
 ) -> Result<Caller, Refusal> {
+    let key = &admitted.key;
     let (waits, gone) = oneshot::channel();
     let call = Call {
         state: state.clone(),
         key: Arc::clone(key),
+        shown: admitted.shown,
         account: account_of(state, key)?,
         price: price(state, &asked),
         used: asked.idempotency(),
@@ -238,6 +241,7 @@ fn price(state: &AppState, asked: &Asked) -> Amount {
 struct Call {
     state: web::Data<AppState>,
     key: Arc<ApiKey>,
+    shown: ShownKey,
     account: AccountHandle,
     price: Amount,
     used: Option<IdempotencyUse>,
@@ -293,7 +297,7 @@ impl Call {
         }
         let new = NewJob {
             key: self.key.id,
-            spend_limits: self.key.spend_limits(),
+            shown: Some(self.shown),
             tier: asked.tier,
             mode,
             aspect: if asked.ratio.is_none() && mode == Mode::ImageToImage {

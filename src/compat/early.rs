@@ -2,11 +2,10 @@
 //! request is known.
 
 use super::refusal::Refusal;
-use crate::http::rate::Standing;
+use crate::http::admission::Admitted;
 use crate::http::state::AppState;
 use crate::http::{funds, open, rate};
 use actix_web::web;
-use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
@@ -19,11 +18,11 @@ use tintype_storage::store::IdempotentCall;
 /// Paused or full, one call too many, or too little money for the cheapest picture.
 pub async fn check(
     state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
-    standing: Option<Standing>,
+    admitted: &Admitted,
     name: Option<&str>,
     tiers: &[Tier],
 ) -> Result<(), Refusal> {
+    let key = &admitted.key;
     if may_be_there(state, key, name)? {
         return Ok(());
     }
@@ -40,20 +39,20 @@ pub async fn check(
     if let (true, Some(problem)) = (open.is_empty(), shut) {
         return Err(problem.into());
     }
-    rate::admit(standing)?;
+    rate::admit(admitted.standing)?;
     Ok(funds::check(state, key, least(state, &open)).await?)
 }
 
 /// The same where the model is told in the body: any that the key is scoped for.
 pub async fn check_any(
     state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
-    standing: Option<Standing>,
+    admitted: &Admitted,
     name: Option<&str>,
 ) -> Result<(), Refusal> {
-    let allowed = Tier::ALL.iter().copied().filter(|tier| key.allows(*tier));
+    let tiers = Tier::ALL.iter().copied();
+    let allowed = tiers.filter(|tier| admitted.key.allows(*tier));
     let allowed: Vec<Tier> = allowed.collect();
-    check(state, key, standing, name, &allowed).await
+    check(state, admitted, name, &allowed).await
 }
 
 fn may_be_there(state: &AppState, key: &ApiKey, name: Option<&str>) -> Result<bool, Refusal> {

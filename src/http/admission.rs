@@ -1,12 +1,14 @@
 //! Whether the text of an API key opens the door, for every interface that takes one.
 
 use super::client_address::client_address;
+use super::rate::{self, Standing};
 use super::request_log;
 use super::state::AppState;
 use actix_web::HttpRequest;
 use std::net::IpAddr;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::{ApiKey, KeyRefusal};
+use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::store::StoreError;
 
 /// Why it does not.
@@ -26,23 +28,39 @@ pub enum NotAdmitted {
     Store(#[from] StoreError),
 }
 
-/// The key of this text, if it may be used now and from where the call comes. Notes the use.
-pub fn admit(
-    request: &HttpRequest,
-    state: &AppState,
-    text: &str,
-) -> Result<Arc<ApiKey>, NotAdmitted> {
+/// A key that may be used.
+pub struct Admitted {
+    /// What is known about it.
+    pub key: Arc<ApiKey>,
+    /// How it was shown.
+    pub shown: ShownKey,
+    /// How it stands with its rate limit, this call counted.
+    pub standing: Option<Standing>,
+}
+
+/// The key of this text, if it may be used now and from where the call comes. Notes the use, and counts the call.
+pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Admitted, NotAdmitted> {
     let now = state.now();
     let found = state.key_ring.find(&state.store, text, now)?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
     found.admit(now)?;
-    if !found.key.allowed_ips.is_empty() {
-        let address = client_address(request, &state.config.server.trusted_proxies);
-        if !address.is_some_and(|it| found.key.admits_from(it.into())) {
-            return Err(NotAdmitted::Address(address));
-        }
+    let address = client_address(request, &state.config.server.trusted_proxies);
+    if !found.key.allowed_ips.is_empty()
+        && !address.is_some_and(|it| found.key.admits_from(it.into()))
+    {
+        return Err(NotAdmitted::Address(address));
     }
     found.note_use(now);
     request_log::note_account(request, found.key.account);
-    Ok(found.key)
+    let shown = ShownKey {
+        hash: found.hash,
+        address: address.map(Into::into),
+        rate_limit: found.key.rate_limit,
+    };
+    let standing = rate::count(request, state, &found.key);
+    Ok(Admitted {
+        key: found.key,
+        shown,
+        standing,
+    })
 }

@@ -1,6 +1,6 @@
 //! Who calls: a client by its API key, or the operator by the token.
 
-use super::admission::{self, NotAdmitted};
+use super::admission::{self, Admitted, NotAdmitted};
 use super::author::Author;
 use super::problem::{Code, Problem};
 use super::rate::{self, Standing};
@@ -13,11 +13,14 @@ use std::future::{Ready, ready};
 use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Actor;
+use tintype_storage::domain::caller::ShownKey;
 
 /// A client that has shown a valid key.
 pub struct Principal {
     /// What is known about the key.
     pub key: Arc<ApiKey>,
+    /// How the key was shown; `None` where a person asks in the panel.
+    pub shown: Option<ShownKey>,
     standing: Option<Standing>,
     /// Who asks, where it is not the key's holder.
     pub author: Option<Author>,
@@ -29,6 +32,7 @@ impl Principal {
     pub fn vouched_for(key: Arc<ApiKey>, author: Author) -> Self {
         Self {
             key,
+            shown: None,
             standing: None,
             author: Some(author),
         }
@@ -72,15 +76,20 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
 fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
     let state = state_of(request)?;
     let token = bearer(request.headers(), "<API_KEY>")?;
-    let key = admission::admit(request, state, token).map_err(|refused| match refused {
+    let admitted = admission::admit(request, state, token).map_err(|refused| match refused {
         NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
         // Not 401: the key is a good one, and another would be refused there as well.
         NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),
         NotAdmitted::Store(error) => error.into(),
     })?;
-    let standing = rate::count(request, state, &key);
+    let Admitted {
+        key,
+        shown,
+        standing,
+    } = admitted;
     Ok(Principal {
         key,
+        shown: Some(shown),
         standing,
         author: None,
     })

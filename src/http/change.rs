@@ -7,8 +7,11 @@
 use super::problem::{Code, Problem};
 use super::state::AppState;
 use std::sync::Arc;
+use tintype_actors::account::ChangeKey;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Commit, EngineError};
-use tintype_storage::store::Writes;
+use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::{Mutex, OwnedMutexGuard, oneshot};
 
 /// Turns at changing records that several callers may change: read, decide and write are one step.
@@ -75,11 +78,63 @@ impl AppState {
     /// # Errors
     /// The engine has failed, and with it the service.
     pub async fn commit(&self, change: impl Into<Change>) -> Result<(), EngineError> {
+        let (commit, outcome) = self.commit_of(change.into());
+        self.store.engine().submit(commit);
+        outcome.await.unwrap_or(Err(EngineError::Stopped))
+    }
+
+    /// The same for a change of an API key, as a decision of its account: jobs that were not accepted before are judged by the
+    /// key as it is afterwards. `after` is the key with the hash of its text; `None` removes it.
+    ///
+    /// # Errors
+    /// The engine has failed, and with it the service.
+    pub async fn commit_key(
+        &self,
+        before: &ApiKey,
+        after: Option<(KeyHash, ApiKey)>,
+        change: Change,
+    ) -> Result<(), StoreError> {
+        // The books of the account cannot be read: then nothing is accepted for it, and the change needs no order.
+        let Ok(Some(account)) = self.system.accounts().get(before.account) else {
+            return Ok(self.commit(change).await?);
+        };
         let Change {
             writes,
             turn,
             learn,
-        } = change.into();
+        } = change;
+        let then = Box::new(move || {
+            learn.into_iter().for_each(|learn| learn());
+            drop(turn);
+        });
+        let (reply, outcome) = oneshot::channel();
+        account.address.do_send(ChangeKey {
+            key: before.id,
+            after,
+            writes,
+            then,
+            reply,
+        });
+        outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
+    }
+
+    /// The same for a change of the switches: what is accepted afterwards is decided under them.
+    ///
+    /// # Errors
+    /// The engine has failed, and with it the service.
+    pub async fn commit_pause(&self, pause: Pause, change: Change) -> Result<(), EngineError> {
+        let (commit, outcome) = self.commit_of(change);
+        let engine = self.store.engine();
+        self.system.change_pause(pause, || engine.submit(commit));
+        outcome.await.unwrap_or(Err(EngineError::Stopped))
+    }
+
+    fn commit_of(&self, change: Change) -> (Commit, oneshot::Receiver<Result<(), EngineError>>) {
+        let Change {
+            writes,
+            turn,
+            learn,
+        } = change;
         let (sender, receiver) = oneshot::channel();
         let fail_stop = self.fail_stop.clone();
         let done = Box::new(move |outcome: Result<(), EngineError>| {
@@ -91,8 +146,7 @@ impl AppState {
             // The caller may have gone away; then nobody wants to know.
             drop(sender.send(outcome));
         });
-        self.store.engine().submit(Commit { writes, done });
-        receiver.await.unwrap_or(Err(EngineError::Stopped))
+        (Commit { writes, done }, receiver)
     }
 }
 

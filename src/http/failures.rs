@@ -3,6 +3,8 @@
 use super::problem::{Code, Problem};
 use crate::images::serve::FileError;
 use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
+use tintype_storage::domain::caller::CallerRefusal;
+use tintype_storage::domain::pause::Paused;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
@@ -74,6 +76,9 @@ impl From<AcceptError> for Problem {
     fn from(error: AcceptError) -> Self {
         match error {
             AcceptError::KeyReused => Problem::new(Code::IdempotencyKeyReused, error.to_string()),
+            AcceptError::Caller(refusal) => refusal.into(),
+            AcceptError::Paused(paused) => paused.into(),
+            AcceptError::RateLowered => Problem::new(Code::RateLimited, error.to_string()),
             AcceptError::TooManyLive(_) => Problem::new(
                 Code::RateLimited,
                 format!("{error}; wait for some of them to finish"),
@@ -85,6 +90,25 @@ impl From<AcceptError> for Problem {
             }
             AcceptError::Store(error) => error.into(),
         }
+    }
+}
+
+impl From<CallerRefusal> for Problem {
+    fn from(refusal: CallerRefusal) -> Self {
+        let code = match refusal {
+            CallerRefusal::Unknown | CallerRefusal::Key(_) => Code::Unauthorized,
+            // Not 401: the key is a good one, and another would be refused there as well.
+            CallerRefusal::Address(_) => Code::AddressNotAllowed,
+            CallerRefusal::Model(_) => Code::ModelNotAllowed,
+        };
+        Self::new(code, refusal.to_string())
+    }
+}
+
+impl From<Paused> for Problem {
+    fn from(paused: Paused) -> Self {
+        let detail = format!("{paused}; try again later with the same Idempotency-Key");
+        Self::new(Code::Paused, detail)
     }
 }
 

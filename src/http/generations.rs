@@ -29,6 +29,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
+use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{self, Brief, Callback, Origin, Words};
 use tintype_storage::domain::json::Json;
@@ -103,6 +104,7 @@ pub async fn submit(
     let call = Call {
         state,
         key: Arc::clone(key),
+        shown: principal.shown,
         asked,
         words,
         callback,
@@ -174,6 +176,7 @@ impl Opened {
 struct Call {
     state: web::Data<AppState>,
     key: Arc<ApiKey>,
+    shown: Option<ShownKey>,
     /// All but its words.
     asked: GenerationRequest,
     words: Words,
@@ -277,7 +280,7 @@ impl Call {
         };
         Ok(NewJob {
             key: self.key.id,
-            spend_limits: self.key.spend_limits(),
+            shown: self.shown,
             tier: asked.tier,
             mode: asked.mode,
             aspect: asked.aspect,

@@ -33,6 +33,8 @@ struct State {
 pub struct Found {
     /// What is known about it.
     pub key: Arc<ApiKey>,
+    /// SHA-256 of the text.
+    pub hash: KeyHash,
     account_is_active: bool,
     /// The text has been replaced and ends then.
     until: Option<Timestamp>,
@@ -94,6 +96,7 @@ impl KeyRing {
             account_is_active: account.is_none_or(|it| it.active),
             last_use: Arc::clone(state.uses.entry(key.id).or_default()),
             key: Arc::new(key),
+            hash,
             until,
         };
         if state.forgotten == forgotten {

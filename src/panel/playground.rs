@@ -64,14 +64,21 @@ pub async fn create(
         },
     };
     let author = of.operator().author;
-    let principal = Principal::vouched_for(Arc::new(key(&state, &of).await?), author);
+    let key = Arc::new(key(&state, &of).await?);
+    let principal = Principal::vouched_for(Arc::clone(&key), author);
     // Of the browser's headers only the one with which a call that may have come through is safe to repeat.
     let mut headers = HeaderMap::new();
     let name = HeaderName::from_static("idempotency-key");
     for value in request.headers().get_all(&name) {
         headers.append(name.clone(), value.clone());
     }
-    generations::submit(endpoint, principal, &headers, "", &body, images, state).await
+    let outcome =
+        generations::submit(endpoint, principal, &headers, "", &body, images, state).await;
+    outcome.map_err(|problem| match problem.code {
+        // The person is signed in; it is the key that is refused.
+        Code::Unauthorized => Problem::new(Code::Forbidden, of_panel_key(&key, &problem.detail)),
+        _ => problem,
+    })
 }
 
 fn names_inputs(body: &[u8]) -> bool {
@@ -180,6 +187,11 @@ async fn key(state: &AppState, of: &OfAccount) -> Result<ApiKey, Problem> {
     Ok(key)
 }
 
+fn of_panel_key(key: &ApiKey, refusal: &str) -> String {
+    let name = &key.name;
+    format!("{refusal}: the key named `{name}`, which the playground uses")
+}
+
 fn issued(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
     match state.store.panel_key(account)? {
         Some(id) => Ok(state.store.key(id)?.map(|(_, key)| key)),
@@ -191,8 +203,7 @@ fn admitted(state: &AppState, of: &OfAccount, key: ApiKey) -> Result<ApiKey, Pro
     match key.admit(of.account.active, state.now()) {
         Ok(()) => Ok(key),
         Err(refusal) => {
-            let name = &key.name;
-            let detail = format!("{refusal}: the key named `{name}`, which the playground uses");
+            let detail = of_panel_key(&key, &refusal.to_string());
             Err(Problem::new(Code::Forbidden, detail))
         }
     }

@@ -15,6 +15,7 @@ mod admin_lists;
 mod admin_pause;
 mod admin_people;
 mod callers_who_leave;
+mod decisions_acceptance;
 mod decisions_bodies;
 mod decisions_callbacks;
 mod decisions_cancel;

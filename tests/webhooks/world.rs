@@ -18,13 +18,13 @@ use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
 use tintype_actors::transport::{AttemptOutcome, Transport};
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words};
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
-use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
@@ -38,6 +38,7 @@ use uuid::Uuid;
 pub const BEGIN: i64 = 1_795_000_000_000;
 /// The one account.
 pub const ACCOUNT: AccountId = AccountId(Uuid::from_u128(0xacc));
+const KEY: KeyId = KeyId(Uuid::from_u128(1));
 /// The delays between attempts, as the specification's table has them, in seconds.
 pub const TABLE: [u64; 6] = [60, 120, 300, 600, 900, 1_200];
 
@@ -386,7 +387,10 @@ pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
         reference: None,
         created_at: Timestamp::from_millis(BEGIN),
     };
-    commit_and_wait(engine, store.open_account(&account, Some(&opening))).unwrap();
+    let mut writes = store.open_account(&account, Some(&opening));
+    let key = ApiKey::with_all_rights(KEY, ACCOUNT, account.created_at);
+    writes.extend(store.put_key(&KeyHash([1; 32]), &key));
+    commit_and_wait(engine, writes).unwrap();
     for webhook in webhooks {
         commit_and_wait(engine, store.put_webhook(webhook)).unwrap();
     }
@@ -407,8 +411,8 @@ pub fn webhook(number: u128) -> Webhook {
 
 fn new_job() -> NewJob {
     NewJob {
-        key: KeyId(Uuid::from_u128(1)),
-        spend_limits: SpendLimits::default(),
+        key: KEY,
+        shown: None,
         tier: Tier::Fast,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

@@ -2,12 +2,14 @@
 
 use actix::Message;
 use tintype_storage::domain::account::{Account, AccountChange};
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::store::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, NewJob, StoreError,
+    Writes,
 };
 use tokio::sync::oneshot;
 
@@ -74,6 +76,23 @@ pub struct ChangeAccount {
     pub reply: Reply<Result<Account, StoreError>>,
 }
 
+/// Changes or removes an API key, in the order of the account's decisions: a job that was not accepted before is judged by the
+/// key as it is afterwards. Answered once that is on the disk.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct ChangeKey {
+    /// Which key.
+    pub key: KeyId,
+    /// The key as it will be, with the hash of its text; `None` for one that is removed.
+    pub after: Option<(KeyHash, ApiKey)>,
+    /// What makes it so, the line of the audit log among it.
+    pub writes: Writes,
+    /// Runs once the change is on the disk and before anybody hears of it, on the engine's thread.
+    pub then: Box<dyn FnOnce() + Send>,
+    /// Hears that it is.
+    pub reply: Reply<Result<(), StoreError>>,
+}
+
 /// What waits to be decided.
 pub(super) enum Command {
     Accept(
@@ -98,6 +117,7 @@ pub(super) enum Command {
         Option<Note<AccountChanged>>,
         Reply<Result<Account, StoreError>>,
     ),
+    ChangeKey(Box<ChangeKey>),
 }
 
 /// Answers that wait for the disk. Sending one fails only when nobody waits for it any more.
@@ -112,6 +132,7 @@ pub(super) enum Answer {
         Reply<Result<LedgerEntry, DepositError>>,
     ),
     Change(Account, Reply<Result<Account, StoreError>>),
+    KeyChanged(Box<dyn FnOnce() + Send>, Reply<Result<(), StoreError>>),
 }
 
 impl Answer {
@@ -121,6 +142,10 @@ impl Answer {
             Self::Event(outcome, reply) => drop(reply.send(outcome.map(|job| *job))),
             Self::Deposit(outcome, reply) => drop(reply.send(outcome)),
             Self::Change(account, reply) => drop(reply.send(Ok(account))),
+            Self::KeyChanged(then, reply) => {
+                then();
+                drop(reply.send(Ok(())));
+            }
         }
     }
 
@@ -130,6 +155,7 @@ impl Answer {
             Self::Event(_, reply) => drop(reply.send(Err(error.into()))),
             Self::Deposit(_, reply) => drop(reply.send(Err(error.into()))),
             Self::Change(_, reply) => drop(reply.send(Err(error))),
+            Self::KeyChanged(_, reply) => drop(reply.send(Err(error))),
         }
     }
 }

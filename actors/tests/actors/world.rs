@@ -16,6 +16,7 @@ use tintype_actors::transport::{AttemptOutcome, Transport};
 use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
@@ -23,7 +24,6 @@ use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Origin, Words
 use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
@@ -191,7 +191,12 @@ fn route(backend: usize, weight: Option<u32>) -> Route {
     }
 }
 
-/// An engine in memory with both accounts.
+/// The hash of the text of an account's key.
+fn key_text(account: AccountId) -> [u8; 32] {
+    [account.0.as_bytes()[15]; 32]
+}
+
+/// An engine in memory with both accounts, each with a key.
 pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
     let engine = Arc::new(MemoryEngine::new());
     let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
@@ -213,7 +218,9 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
             created_at: Timestamp::from_millis(0),
             active: true,
         };
-        let writes = store.open_account(&account, Some(&opening));
+        let mut writes = store.open_account(&account, Some(&opening));
+        let key = ApiKey::with_all_rights(KeyId(id.0), id, account.created_at);
+        writes.extend(store.put_key(&KeyHash(key_text(id)), &key));
         commit_and_wait(&*engine, writes).expect("an account");
     }
     engine
@@ -264,7 +271,7 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let job = Box::new(NewJob {
             key: KeyId(account.0),
-            spend_limits: SpendLimits::default(),
+            shown: None,
             tier,
             mode: Mode::TextToImage,
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

@@ -7,10 +7,10 @@ use crate::{keys, operator};
 use tintype_actors::account::{AcceptJob, ApplyEvent};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Brief, Callback, Job, JobEvent, Origin, Words};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
 use tokio::sync::oneshot;
@@ -37,7 +37,7 @@ pub fn request(process: &Process) -> Option<usize> {
             .then(|| chance.pick(&NAMES).unwrap_or("k1").to_owned()),
         stored: chance.one_in(6),
         issues: 0,
-        sent_with: None,
+        sent: false,
         jobs: Vec::new(),
     };
     model.requests.push(request);
@@ -45,7 +45,7 @@ pub fn request(process: &Process) -> Option<usize> {
 }
 
 /// What is handed to the account's actor for a request.
-fn new_job(number: usize, request: &Request, spend_limits: SpendLimits) -> NewJob {
+fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
     let brief = match request.stored {
         true => Brief::Stored(format!("words/{number}")),
         false => Brief::Inline(Words {
@@ -57,7 +57,7 @@ fn new_job(number: usize, request: &Request, spend_limits: SpendLimits) -> NewJo
     fingerprint[..8].copy_from_slice(&(number as u64).to_be_bytes());
     NewJob {
         key: request.key,
-        spend_limits,
+        shown: Some(shown),
         tier: request.tier,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
@@ -85,13 +85,16 @@ fn new_job(number: usize, request: &Request, spend_limits: SpendLimits) -> NewJo
 pub async fn send(process: Process, number: usize) {
     let world = &process.world;
     let request = world.model.lock().requests[number].clone();
-    let Some((limits, spend_limits)) = keys::enter(&process, request.key) else {
+    let Some((limits, shown)) = keys::enter(&process, request.key) else {
         return world.tell(format!("request {number} is turned away"));
     };
-    let call = world.model.lock().issue(number, limits, world.now());
+    let call = world
+        .model
+        .lock()
+        .issue(number, limits, &shown.hash.0, world.now());
     world.tell(format!("request {number} is sent"));
     let (reply, answer) = oneshot::channel();
-    let job = Box::new(new_job(number, &request, spend_limits));
+    let job = Box::new(new_job(number, &request, shown));
     let handle = match process.system.accounts().get(request.account) {
         Ok(Some(handle)) => handle,
         other => {

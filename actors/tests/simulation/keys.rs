@@ -3,13 +3,16 @@
 use crate::chance::Chance;
 use crate::life::Process;
 use crate::model::{Door, KeyChange, Limits, amount};
-use crate::operator::{line, turn, write};
+use crate::operator::{line, turn};
 use std::time::Duration;
+use tintype_actors::account::ChangeKey;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::time::Timestamp;
+use tokio::sync::oneshot;
 
 /// Earlier texts that an account may have at once.
 const EARLIER: usize = 4;
@@ -55,8 +58,8 @@ pub fn first(chance: &Chance, account: AccountId, id: KeyId) -> (Door, ApiKey) {
     (door, key)
 }
 
-/// A caller shows a text of its key: the limits that hold for the call, if the door opens.
-pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, SpendLimits)> {
+/// A caller shows a text of its key: the limits that hold as it comes, if the door opens.
+pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
     let (world, chance) = (&process.world, &process.world.chance);
     let now = world.now();
     let mut model = world.model.lock();
@@ -87,7 +90,12 @@ pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, SpendLimits)> {
     if found.is_none() {
         model.count("calls turned away");
     }
-    Some((expected?.1, found?.spend_limits()))
+    let shown = ShownKey {
+        hash: KeyHash(text),
+        address: None,
+        rate_limit: found?.rate_limit,
+    };
+    Some((expected?.1, shown))
 }
 
 /// Gives a key another text or other limits, or switches it off or on.
@@ -104,16 +112,20 @@ pub async fn change(process: Process) {
     };
     let at = world.now();
     let now = Timestamp::from_millis(at);
-    let (change, action, mut writes) = match chance.below(5) {
+    let (change, action, after, mut writes) = match chance.below(5) {
         roll if roll == 0 || !before.active => {
             let active = !before.active;
-            let writes = process.store.put_key(&hash, &ApiKey { active, ..before });
-            (KeyChange::Active(active), Action::KeyChange, writes)
+            let key = ApiKey { active, ..before };
+            let writes = process.store.put_key(&hash, &key);
+            let change = KeyChange::Active(active);
+            (change, Action::KeyChange, (hash, key), writes)
         }
         1..3 => {
             let limits = limits(chance);
-            let writes = process.store.put_key(&hash, &with_limits(before, limits));
-            (KeyChange::Limits(limits), Action::KeyChange, writes)
+            let key = with_limits(before, limits);
+            let writes = process.store.put_key(&hash, &key);
+            let change = KeyChange::Limits(limits);
+            (change, Action::KeyChange, (hash, key), writes)
         }
         _ => {
             let overlap = chance
@@ -131,12 +143,24 @@ pub async fn change(process: Process) {
             (
                 KeyChange::Rotates { text, overlap, at },
                 Action::KeyRotate,
+                (KeyHash(text), key),
                 writes,
             )
         }
     };
     writes.push(process.store.add_audit(&line(&process, action, id.0)));
     world.model.lock().doors.ask(id, change);
-    let done = write(&process, writes).await;
+    let Ok(Some(account)) = process.system.accounts().get(after.1.account) else {
+        return world.fault(format!("the account of key {id} is not found"));
+    };
+    let (reply, answer) = oneshot::channel();
+    account.address.do_send(ChangeKey {
+        key: id,
+        after: Some(after),
+        writes,
+        then: Box::new(|| {}),
+        reply,
+    });
+    let done = answer.await.is_ok_and(|it| it.is_ok());
     world.tell(format!("{} {change:?}: {done}", action.word()));
 }

@@ -205,7 +205,18 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         tiers,
         ..Pause::default()
     };
-    if write(&process, process.store.set_pause(&pause)).await {
+    process.world.model.lock().pause_asked(tiers);
+    let (sender, written) = oneshot::channel();
+    let done = Box::new(move |outcome: Result<_, _>| {
+        // The operator may have gone away.
+        let _ = sender.send(outcome.is_ok());
+    });
+    let writes = process.store.set_pause(&pause);
+    let engine = process.store.engine();
+    process
+        .system
+        .change_pause(pause.clone(), || engine.submit(Commit { writes, done }));
+    if written.await.unwrap_or(false) {
         process.world.tell(format!("paused: {tiers:?}"));
         let hears = process.system.hears_of_pauses();
         hears.do_send(PauseChanged(pause));

@@ -19,13 +19,12 @@ use super::models;
 use super::patience;
 use super::refusal::{Kind, Refusal};
 use super::usage::Prompt;
+use crate::http::admission::Admitted;
 use crate::http::state::AppState;
 use crate::http::{idempotency, rate, request_log};
 use actix_web::{HttpRequest, HttpResponse, web};
 use answer::Answer;
 use serde_json::json;
-use std::sync::Arc;
-use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 
@@ -50,7 +49,7 @@ impl Method {
 
 /// A call whose key and model have been found good.
 struct Opened {
-    key: Arc<ApiKey>,
+    admitted: Admitted,
     tier: Tier,
     /// The id that the caller has used.
     model: String,
@@ -92,25 +91,25 @@ async fn open(
     };
     let (model, word) = rest.rsplit_once(':').ok_or_else(unknown)?;
     let method = Method::of(word).ok_or_else(unknown)?;
-    let key = auth::authenticate(request, state)?;
+    let admitted = auth::authenticate(request, state)?;
     let tier = models::tier_of(&state.config.tiers, model)
         .ok_or_else(|| models::unknown(model, version, word))?;
-    call::check_scope(&key, tier, model)?;
+    call::check_scope(&admitted.key, tier, model)?;
     let name = idempotency::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let opened = Opened {
-        key,
+        admitted,
         tier,
         name,
         model: model.to_owned(),
         method,
         until,
     };
-    let (standing, name) = (rate::standing(request), opened.name.as_deref());
+    let (admitted, name) = (&opened.admitted, opened.name.as_deref());
     match method {
-        Method::CountTokens => rate::admit(standing)?,
+        Method::CountTokens => rate::admit(admitted.standing)?,
         Method::Generate | Method::Stream => {
-            early::check(state, &opened.key, standing, name, &[tier]).await?;
+            early::check(state, admitted, name, &[tier]).await?;
         }
     }
     Ok(opened)
@@ -140,8 +139,7 @@ async fn answer(
         with_text: read.options.wants_text,
     };
     let asked = request::asked(read, received, opened.tier, opened.name.clone())?;
-    let standing = rate::standing(request);
-    let caller = call::accept(state, &opened.key, standing, asked, opened.until).await?;
+    let caller = call::accept(state, &opened.admitted, asked, opened.until).await?;
     request_log::note_job(request, caller.job);
     match opened.method {
         Method::Stream => stream::answer(answer, caller, opened.until, request).await,

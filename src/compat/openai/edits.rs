@@ -10,13 +10,11 @@ use crate::compat::drain;
 use crate::compat::early;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
+use crate::http::admission::Admitted;
 use crate::http::idempotency;
-use crate::http::rate;
 use crate::http::request_log;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
-use std::sync::Arc;
-use tintype_storage::domain::api_key::ApiKey;
 
 /// Handles one call.
 pub async fn create(
@@ -34,7 +32,7 @@ async fn make(
     state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = patience::until(request, state);
-    let (key, name) = match opened(request, state).await {
+    let (admitted, name) = match opened(request, state).await {
         Ok(opened) => opened,
         Err(refusal) => {
             drain::briefly(&mut payload).await;
@@ -43,7 +41,7 @@ async fn make(
     };
     let prefix = prefix();
     let form = parts::receive(request, payload, &prefix, state, until).await?;
-    let wanted = form.options.read(&key, state)?;
+    let wanted = form.options.read(&admitted.key, state)?;
     if form.images.is_empty() {
         let message = "is required: send at least one part of this name";
         return Err(Refusal::field("image", message));
@@ -64,8 +62,7 @@ async fn make(
         name,
         prefix,
     };
-    let standing = rate::standing(request);
-    let caller = call::accept(state, &key, standing, asked, until).await?;
+    let caller = call::accept(state, &admitted, asked, until).await?;
     request_log::note_job(request, caller.job);
     answer::when_made(vec![caller], &wanted, inputs, until, state).await
 }
@@ -74,10 +71,10 @@ async fn make(
 async fn opened(
     request: &HttpRequest,
     state: &web::Data<AppState>,
-) -> Result<(Arc<ApiKey>, Option<String>), Refusal> {
-    let key = auth::authenticate(request, state)?;
+) -> Result<(Admitted, Option<String>), Refusal> {
+    let admitted = auth::authenticate(request, state)?;
     let name = idempotency::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
-    early::check_any(state, &key, rate::standing(request), name.as_deref()).await?;
-    Ok((key, name))
+    early::check_any(state, &admitted, name.as_deref()).await?;
+    Ok((admitted, name))
 }

@@ -9,14 +9,12 @@ use crate::compat::caller::Caller;
 use crate::compat::dialect::Dialect;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
+use crate::http::admission::Admitted;
 use crate::http::body;
 use crate::http::idempotency;
-use crate::http::rate::{self, Standing};
 use crate::http::request_log;
 use crate::http::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
-use std::sync::Arc;
-use tintype_storage::domain::api_key::ApiKey;
 use tokio::time::Instant;
 
 /// Handles one call.
@@ -35,13 +33,12 @@ async fn make(
     state: &web::Data<AppState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = patience::until(request, state);
-    let key = auth::authenticate(request, state)?;
+    let admitted = auth::authenticate(request, state)?;
     let name = idempotency::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
-    let wanted = Options::of_json(&body)?.read(&key, state)?;
-    let standing = rate::standing(request);
-    let callers = accept(state, &key, standing, &wanted, name, until).await?;
+    let wanted = Options::of_json(&body)?.read(&admitted.key, state)?;
+    let callers = accept(state, &admitted, &wanted, name, until).await?;
     if let Some(caller) = callers.first() {
         request_log::note_job(request, caller.job);
     }
@@ -52,8 +49,7 @@ async fn make(
 /// is not accepted after all, those before it are what is made: what is charged is what is answered.
 async fn accept(
     state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
-    standing: Option<Standing>,
+    admitted: &Admitted,
     wanted: &Wanted,
     name: Option<String>,
     until: Instant,
@@ -70,12 +66,12 @@ async fn accept(
             name: name.as_ref().map(|name| numbered(name, number)),
             prefix: prefix(),
         };
-        match call::earlier(state, key, &asked)? {
+        match call::earlier(state, &admitted.key, &asked)? {
             Some(caller) => callers.push(caller),
             None => rest.push(asked),
         }
     }
-    match begin(state, key, standing, rest, until, &mut callers).await {
+    match begin(state, admitted, rest, until, &mut callers).await {
         Err(refusal) if callers.is_empty() => return Err(refusal),
         Err(refusal) => {
             tracing::debug!(message = %refusal.message, "not all pictures of a call were accepted");
@@ -87,17 +83,16 @@ async fn accept(
 
 async fn begin(
     state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
-    standing: Option<Standing>,
+    admitted: &Admitted,
     rest: Vec<Asked>,
     until: Instant,
     callers: &mut Vec<Caller>,
 ) -> Result<(), Refusal> {
     if let Some(one) = rest.first() {
-        call::check(state, key, standing, one, rest.len()).await?;
+        call::check(state, admitted, one, rest.len()).await?;
     }
     for asked in rest {
-        callers.push(call::begin(state, key, asked, until).await?);
+        callers.push(call::begin(state, admitted, asked, until).await?);
     }
     Ok(())
 }

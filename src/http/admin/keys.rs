@@ -130,8 +130,10 @@ pub async fn change(
         let mut writes = state.store.put_key(&hash, &key);
         writes.push(state.store.add_audit(&line));
         let ring = Arc::clone(&state.key_ring);
-        let change = Change::in_turn(turn, writes).then(move || ring.forget(&hash, &before));
-        state.commit(change).await?;
+        let after = Some((hash, key.clone()));
+        let gone = before.clone();
+        let change = Change::in_turn(turn, writes).then(move || ring.forget(&hash, &gone));
+        state.commit_key(&before, after, change).await?;
     }
     Ok(HttpResponse::Ok().json(KeyView::new(&state, key, None)?))
 }
@@ -168,8 +170,10 @@ pub async fn rotate(
     let mut writes = state.store.rotate_key(&old, &new, &key, &ended);
     writes.push(state.store.add_audit(&line));
     let ring = Arc::clone(&state.key_ring);
-    let change = Change::in_turn(turn, writes).then(move || ring.forget(&old, &before));
-    state.commit(change).await?;
+    let after = Some((new, key.clone()));
+    let gone = before.clone();
+    let change = Change::in_turn(turn, writes).then(move || ring.forget(&old, &gone));
+    state.commit_key(&before, after, change).await?;
     Ok(HttpResponse::Ok().json(KeyView::new(&state, key, Some(text))?))
 }
 
@@ -225,11 +229,12 @@ pub async fn withdraw(state: &AppState, author: &Author, id: KeyId) -> Result<bo
     let mut writes = state.store.remove_key(&hash, &key);
     writes.push(state.store.add_audit(&line));
     let ring = Arc::clone(&state.key_ring);
+    let gone = key.clone();
     let change = Change::in_turn(turn, writes).then(move || {
-        ring.forget(&hash, &key);
+        ring.forget(&hash, &gone);
         ring.forget_use(id);
     });
-    state.commit(change).await?;
+    state.commit_key(&key, None, change).await?;
     Ok(true)
 }
 

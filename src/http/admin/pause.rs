@@ -102,7 +102,7 @@ async fn switch(
             *here.write() = known.clone();
             dispatcher.do_send(PauseChanged(known));
         });
-        state.commit(change).await?;
+        state.commit_pause(pause.clone(), change).await?;
     }
     Ok(HttpResponse::Ok().json(view(&pause)))
 }

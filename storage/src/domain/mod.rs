@@ -9,6 +9,7 @@ pub mod amount;
 pub mod api_key;
 pub mod aspect_ratio;
 pub mod audit_log;
+pub mod caller;
 pub mod canonical;
 pub mod catalog;
 pub mod delivery;

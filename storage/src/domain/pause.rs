@@ -14,6 +14,20 @@ pub struct Pause {
     pub reasons: PauseReasons,
 }
 
+/// A tier takes no new jobs.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{} is paused{}",
+    .tier.map_or_else(|| "the service".to_owned(), |it| format!("the {it} model")),
+    .reason.as_ref().map(|it| format!(" ({it})")).unwrap_or_default()
+)]
+pub struct Paused {
+    /// The paused tier; `None` where everything is paused.
+    pub tier: Option<Tier>,
+    /// Why, where the operator has said so.
+    pub reason: Option<String>,
+}
+
 /// Why something is paused. What is not paused has no reason.
 #[derive(Clone, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct PauseReasons {
@@ -27,6 +41,20 @@ impl Pause {
     /// Does this tier take no new jobs, and start none?
     pub fn covers(&self, tier: Tier) -> bool {
         self.project || self.tiers[tier.index()]
+    }
+
+    /// Lets new jobs of a tier pass that is not paused.
+    ///
+    /// # Errors
+    /// What is paused, and why.
+    pub fn admit(&self, tier: Tier) -> Result<(), Paused> {
+        if !self.covers(tier) {
+            return Ok(());
+        }
+        Err(Paused {
+            tier: (!self.project).then_some(tier),
+            reason: self.reason(tier).map(str::to_owned),
+        })
     }
 
     /// Why this tier takes no new jobs, where it is known. That everything is paused goes before what is said of the tier.

@@ -3,6 +3,7 @@
 //! Whoever owns an [`AccountBook`] decides alone for that account, and decides the next batch only when the commit of the
 //! last one is on the disk: so the store always shows what the book builds on.
 
+mod key_terms;
 mod once;
 
 use super::commands::{
@@ -17,7 +18,8 @@ use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
 use crate::domain::ids::{JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, transition};
 use crate::domain::ledger::{EntryKind, LedgerEntry};
-use crate::domain::spending::KeySpending;
+use crate::domain::pause::Pause;
+use crate::domain::spending::{KeySpending, SpendLimits};
 use crate::domain::tally::Tally;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook;
@@ -35,9 +37,10 @@ pub struct AccountBook {
     keys: HashMap<KeyId, KeyMoney>,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct KeyMoney {
     held: Amount,
+    terms: key_terms::Known,
     /// Read from the store when it is first asked for.
     spent: Option<KeySpending>,
 }
@@ -107,6 +110,7 @@ impl AccountBook {
             book: self,
             store,
             limits,
+            pause: None,
             writes: HashMap::new(),
             bytes: 0,
             jobs: HashMap::new(),
@@ -135,6 +139,7 @@ pub struct Batch<'a> {
     book: &'a mut AccountBook,
     store: &'a Store,
     limits: Limits,
+    pause: Option<&'a Pause>,
     writes: HashMap<Key, Option<Value>>,
     bytes: usize,
     /// Jobs that this batch has touched, as they will be.
@@ -145,6 +150,16 @@ pub struct Batch<'a> {
     used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
     account_changed: bool,
     deliveries: Vec<Delivery>,
+}
+
+impl<'a> Batch<'a> {
+    /// Has the batch refuse jobs that these switches pause.
+    pub fn under(self, pause: &'a Pause) -> Self {
+        Self {
+            pause: Some(pause),
+            ..self
+        }
+    }
 }
 
 impl Batch<'_> {
@@ -171,6 +186,7 @@ impl Batch<'_> {
         new: NewJob,
         now: Timestamp,
     ) -> Result<Accepted, AcceptError> {
+        let spend_limits = self.judge_key(&new, now)?;
         if let Some(first) =
             self.first_use(IdempotentCall::Generation, new.idempotency.as_ref(), now)?
         {
@@ -180,11 +196,15 @@ impl Batch<'_> {
                 replayed: true,
             });
         }
+        if let Some(pause) = self.pause {
+            pause.admit(new.tier)?;
+        }
+        self.judge_rate(&new)?;
         if self.book.live_jobs >= self.limits.max_live_per_account {
             return Err(AcceptError::TooManyLive(self.book.live_jobs));
         }
         let books = self.book.account.books.hold(new.price)?;
-        self.check_key_limits(&new, now)?;
+        self.check_key_limits(&new, spend_limits, now)?;
         let job = Job {
             id,
             account: self.book.account.id,
@@ -221,8 +241,13 @@ impl Batch<'_> {
         }
     }
 
-    fn check_key_limits(&mut self, new: &NewJob, now: Timestamp) -> Result<(), AcceptError> {
-        if !new.spend_limits.any() {
+    fn check_key_limits(
+        &mut self,
+        new: &NewJob,
+        limits: SpendLimits,
+        now: Timestamp,
+    ) -> Result<(), AcceptError> {
+        if !limits.any() {
             return Ok(());
         }
         let spent = self.book.spent(self.store, new.key)?;
@@ -232,7 +257,7 @@ impl Batch<'_> {
             .get(&new.key)
             .map(|money| money.held)
             .unwrap_or_default();
-        Ok(new.spend_limits.check(&spent, held, new.price, now)?)
+        Ok(limits.check(&spent, held, new.price, now)?)
     }
 
     /// Applies an event to a job: its state, its money and its ledger line in this one batch.

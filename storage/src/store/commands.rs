@@ -4,11 +4,13 @@ use super::StoreError;
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use crate::domain::caller::{CallerRefusal, ShownKey};
 use crate::domain::ids::{JobId, KeyId};
 use crate::domain::job::{Brief, Callback, InputImage, Origin, TransitionError};
 use crate::domain::ledger::LedgerError;
+use crate::domain::pause::Paused;
 use crate::domain::request::Fingerprint;
-use crate::domain::spending::{LimitReached, SpendLimits};
+use crate::domain::spending::LimitReached;
 use crate::domain::tier::{Mode, Resolution, Tier};
 use std::time::Duration;
 
@@ -24,10 +26,10 @@ pub struct Limits {
 /// A job to be accepted: everything but its id and its moment.
 #[derive(Clone, Debug)]
 pub struct NewJob {
-    /// The key that asks.
+    /// The key that asks. The decision judges it as it is then.
     pub key: KeyId,
-    /// The most that this key may spend.
-    pub spend_limits: SpendLimits,
+    /// How the key was shown; `None` in the panel, where a person asks in its stead.
+    pub shown: Option<ShownKey>,
     /// The model.
     pub tier: Tier,
     /// With input images or without.
@@ -76,6 +78,17 @@ pub enum AcceptError {
     /// The idempotency key stands for another request.
     #[error("the Idempotency-Key was used before with a different request")]
     KeyReused,
+    /// The key may not ask for this job, as it is by now.
+    #[error(transparent)]
+    Caller(#[from] CallerRefusal),
+    /// The model is paused by now.
+    #[error(transparent)]
+    Paused(#[from] Paused),
+    /// The key's rate limit is stricter by now than the one under which the call was counted.
+    #[error(
+        "the rate limit of this API key was lowered while the request was on its way; send the request again"
+    )]
+    RateLowered,
     /// The account has too many jobs that are not terminal.
     #[error("the account has {0} jobs that are not finished, the most that it may have")]
     TooManyLive(usize),

@@ -135,14 +135,13 @@ fn hostile_52_a_refused_call_does_not_use_up_its_key() {
         // The name may even come with another request now: the first one was never accepted.
         assert!(!reused(&ids.accept(batch, job("k", 2))));
         ids.deposit(batch, deposit(amount("1"))).expect("deposit");
-        let limited = NewJob {
-            spend_limits: limit("0.01"),
-            ..job("k", 1)
-        };
+        let key = new_job(amount("1")).key;
+        ids.spend_limits.insert(key, limit("0.01"));
         assert!(matches!(
-            ids.accept(batch, limited),
+            ids.accept(batch, job("k", 1)),
             Err(AcceptError::KeyLimit(_))
         ));
+        ids.spend_limits.clear();
         let blocking = ids.accept(batch, new_job(amount("0.10"))).expect("accept");
         assert!(matches!(
             ids.accept(batch, job("k", 1)),
@@ -256,8 +255,10 @@ fn hostile_54_the_edge_of_the_window() {
     till.now = start + day;
     let next_id = till.id();
     let second = till.batch(|batch, ids| {
+        let new = job("k", 2);
+        know_key(batch, new.key, Default::default());
         batch
-            .accept(JobId(next_id), job("k", 2), ids.now)
+            .accept(JobId(next_id), new, ids.now)
             .expect("a new use")
     });
     assert!(!second.replayed && second.job != first.job);

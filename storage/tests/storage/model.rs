@@ -112,15 +112,16 @@ impl Run {
                         let price = random.below(120) as i64;
                         let new = NewJob {
                             key: key(*random.pick(&KEYS)),
-                            spend_limits: SpendLimits {
-                                total: (random.below(2) == 0).then(|| units(LIMIT)),
-                                ..Default::default()
-                            },
                             idempotency,
                             ..new_job(units(price))
                         };
+                        let limits = SpendLimits {
+                            total: (random.below(2) == 0).then(|| units(LIMIT)),
+                            ..SpendLimits::default()
+                        };
+                        ids.spend_limits.insert(new.key, limits);
                         let outcome = ids.accept(batch, new.clone());
-                        accepted(model, &new, price, name, meaning, now, outcome);
+                        accepted(model, &new, limits, price, name, meaning, now, outcome);
                     }
                     4..9 => {
                         let known: Vec<JobId> = model.jobs.keys().copied().collect();
@@ -176,6 +177,7 @@ impl Run {
 fn accepted(
     model: &mut Model,
     new: &NewJob,
+    limits: SpendLimits,
     price: i64,
     name: Option<&str>,
     meaning: u8,
@@ -195,7 +197,7 @@ fn accepted(
         "too many"
     } else if model.balance - model.held(|_| true) < price {
         "balance"
-    } else if new.spend_limits.any() && used + price > LIMIT {
+    } else if limits.any() && used + price > LIMIT {
         "key limit"
     } else {
         "accepted"

@@ -33,13 +33,15 @@ fn hostile_37_ten_thousand_creates_with_funds_for_some() {
 fn hostile_38_the_same_with_eight_keys_of_one_account() {
     let mut till = Till::with("10");
     let mut accepted = [0; 8];
+    for number in 0..8 {
+        till.spend_limits.insert(key(number), limit("1.30"));
+    }
     for round in 0..50 {
         till.batch(|batch, ids| {
             for at in 0..8 {
                 let number = (at + round) % 8;
                 let new = NewJob {
                     key: key(number as u128),
-                    spend_limits: limit("1.30"),
                     ..new_job(amount("0.10"))
                 };
                 accepted[number] += usize::from(ids.accept(batch, new).is_ok());
@@ -220,9 +222,11 @@ fn hostile_46_a_restart_between_each_pair_of_events_changes_nothing() {
 #[test]
 fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
     let mut till = Till::with("100");
+    for number in [1, 2] {
+        till.spend_limits.insert(key(number), limit("1.00"));
+    }
     let limited = |number| NewJob {
         key: key(number),
-        spend_limits: limit("1.00"),
         ..new_job(amount("0.40"))
     };
     let done = till.accept(limited(1)).expect("first").job;
@@ -292,14 +296,13 @@ fn until_refused(till: &mut Till, new: &NewJob) -> (usize, Period) {
 fn a_day_and_a_month_have_limits_of_their_own() {
     const DAY: i64 = 86_400_000;
     let mut till = Till::with("100");
-    let new = NewJob {
-        spend_limits: SpendLimits {
-            total: Some(amount("1.30")),
-            monthly: Some(amount("0.90")),
-            daily: Some(amount("0.40")),
-        },
-        ..new_job(amount("0.20"))
+    let limits = SpendLimits {
+        total: Some(amount("1.30")),
+        monthly: Some(amount("0.90")),
+        daily: Some(amount("0.40")),
     };
+    let new = new_job(amount("0.20"));
+    till.spend_limits.insert(new.key, limits);
     // The 29th of January 1970, 1 ms before midnight.
     till.now = 29 * DAY - 1;
     assert_eq!(until_refused(&mut till, &new), (2, Period::Day));
@@ -318,13 +321,12 @@ fn a_day_and_a_month_have_limits_of_their_own() {
 fn what_is_held_over_midnight_counts_for_the_new_day() {
     const DAY: i64 = 86_400_000;
     let mut till = Till::with("100");
-    let new = NewJob {
-        spend_limits: SpendLimits {
-            daily: Some(amount("0.40")),
-            ..SpendLimits::default()
-        },
-        ..new_job(amount("0.20"))
+    let limits = SpendLimits {
+        daily: Some(amount("0.40")),
+        ..SpendLimits::default()
     };
+    let new = new_job(amount("0.20"));
+    till.spend_limits.insert(new.key, limits);
     till.now = DAY - 1;
     let jobs = [0, 1].map(|_| till.accept(new.clone()).expect("within the day").job);
     till.now = DAY;
@@ -352,10 +354,8 @@ fn hostile_109_a_clock_that_is_set_back_lets_no_day_go_over_its_limit() {
         monthly: Some(amount("0.40")),
         ..SpendLimits::default()
     };
-    let new = NewJob {
-        spend_limits: limits,
-        ..new_job(amount("0.20"))
-    };
+    let new = new_job(amount("0.20"));
+    till.spend_limits.insert(new.key, limits);
     // The last day of January, and the first of February.
     till.now = 31 * DAY - 1;
     assert_eq!(until_refused(&mut till, &new).0, 2);

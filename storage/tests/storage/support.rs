@@ -1,10 +1,12 @@
 //! A till to try the account book with: a store, an account, and ids and moments that only ever rise.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, Origin, ResultImage, Words};
@@ -103,7 +105,7 @@ pub fn limit(total: &str) -> SpendLimits {
 pub fn new_job(price: Amount) -> NewJob {
     NewJob {
         key: key(1),
-        spend_limits: SpendLimits::default(),
+        shown: None,
         tier: Tier::Fast,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
@@ -150,6 +152,8 @@ pub struct Till {
     pub store: Store,
     pub book: AccountBook,
     pub limits: Limits,
+    /// What the keys may spend that have limits. The others have all rights.
+    pub spend_limits: HashMap<KeyId, SpendLimits>,
     pub now: i64,
     next_id: u128,
 }
@@ -191,6 +195,7 @@ impl Till {
             store,
             book,
             limits: limits(),
+            spend_limits: HashMap::new(),
             now: 1_000_000,
             next_id: 1_000,
         }
@@ -211,6 +216,7 @@ impl Till {
         let now = at(self.now);
         let mut ids = Ids {
             next: &mut self.next_id,
+            spend_limits: &mut self.spend_limits,
             now,
         };
         let mut batch = self.book.batch(&self.store, self.limits);
@@ -263,9 +269,21 @@ impl Till {
     }
 }
 
+/// Has a batch know a key with these limits and all other rights.
+pub fn know_key(batch: &mut Batch<'_>, id: KeyId, limits: SpendLimits) {
+    let key = ApiKey {
+        spend_limit: limits.total,
+        spend_limit_monthly: limits.monthly,
+        spend_limit_daily: limits.daily,
+        ..ApiKey::with_all_rights(id, batch.account().id, at(0))
+    };
+    batch.change_key(id, Some((KeyHash([0; 32]), key)), Vec::new());
+}
+
 /// Gives each decision its ids and its moment.
 pub struct Ids<'a> {
     next: &'a mut u128,
+    pub spend_limits: &'a mut HashMap<KeyId, SpendLimits>,
     pub now: Timestamp,
 }
 
@@ -275,7 +293,10 @@ impl Ids<'_> {
         uuid(*self.next)
     }
 
+    /// Accepts a job under a key that the store need not hold.
     pub fn accept(&mut self, batch: &mut Batch<'_>, new: NewJob) -> Result<Accepted, AcceptError> {
+        let limits = self.spend_limits.get(&new.key).copied();
+        know_key(batch, new.key, limits.unwrap_or_default());
         batch.accept(JobId(self.id()), new, self.now)
     }
 

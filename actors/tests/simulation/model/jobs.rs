@@ -214,9 +214,17 @@ impl Model {
         self.requests[request].jobs.push(job.id);
         self.jobs.insert(job.id, known);
         // Sent in this life: of no other is a commit on its way.
-        match asked.sent_with {
+        if !asked.sent {
+            self.fault(format!("request {request} was not sent in this life"));
+        }
+        if self.paused[job.tier.index()] {
+            self.fault(format!("request {request} was accepted while paused"));
+        }
+        match self.doors.terms_in(job.key, &changed.keys) {
             Some(limits) => self.hold(job.account, job.key, price, at, limits),
-            None => self.fault(format!("request {request} was not sent in this life")),
+            None => self.fault(format!(
+                "request {request} was accepted under a key that was not open"
+            )),
         }
     }
 

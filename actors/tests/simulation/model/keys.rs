@@ -30,6 +30,21 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// The stricter of each two.
+    pub fn or_stricter(self, other: Self) -> Self {
+        let stricter = |a: Option<i64>, b: Option<i64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        };
+        Self {
+            total: stricter(self.total, other.total),
+            monthly: stricter(self.monthly, other.monthly),
+            daily: stricter(self.daily, other.daily),
+        }
+    }
+}
+
 /// A key as its records say.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Door {
@@ -96,6 +111,21 @@ impl Doors {
         };
         let found = self.doors.iter().find(|(_, door)| opens(door));
         found.map(|(key, door)| (*key, door.limits))
+    }
+
+    /// Is this the text that the key has now?
+    pub fn is_current(&self, key: KeyId, text: &Text) -> bool {
+        self.doors.get(&key).is_some_and(|door| door.text == *text)
+    }
+
+    /// The loosest limits under which a job may be accepted in a commit that changes keys so; `None` where the key is not
+    /// active before it nor after.
+    pub fn terms_in(&self, key: KeyId, step: &Step) -> Option<Limits> {
+        let changed = step.by_text.values().flatten().find(|it| it.id == key);
+        let after = changed.map(|it| Door::read(it, [0; 32]));
+        let doors = [self.doors.get(&key).cloned(), after];
+        let open = doors.into_iter().flatten().filter(|door| door.active);
+        open.map(|door| door.limits).reduce(Limits::or_looser)
     }
 
     /// The operator asks for a change. One at a time: they take turns.
@@ -190,6 +220,7 @@ impl Model {
                 ));
             }
             self.may_spend(id, limits);
+            self.key_changed(id, limits);
             let action = match change {
                 KeyChange::Rotates { .. } => Action::KeyRotate,
                 KeyChange::Limits(_) | KeyChange::Active(_) => Action::KeyChange,

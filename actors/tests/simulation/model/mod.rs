@@ -94,6 +94,8 @@ pub struct Model {
     /// What the commit at hand has changed that the log tells of.
     happened: Happened,
     paused: [bool; 3],
+    /// Switches that were asked for in this life.
+    pauses_asked: Vec<[bool; 3]>,
     paused_since: i64,
     /// Time that passed, whatever the clock says.
     uptime: i64,
@@ -161,6 +163,7 @@ impl Model {
             log: BTreeSet::new(),
             happened: Happened::new(),
             paused: [false; 3],
+            pauses_asked: Vec::new(),
             paused_since: 0,
             uptime: 0,
             set_back: 0,
@@ -197,7 +200,8 @@ impl Model {
         self.deliveries.life_begins();
         self.doors.life_begins();
         self.hooks_asked.clear();
-        self.requests.iter_mut().for_each(|it| it.sent_with = None);
+        self.requests.iter_mut().for_each(|it| it.sent = false);
+        self.pauses_asked.clear();
         self.storage_failed = false;
         self.stopping = false;
     }

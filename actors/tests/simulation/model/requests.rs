@@ -1,5 +1,6 @@
 //! What callers ask, and whether the answers that they get may be given.
 
+use super::keys::Text;
 use super::{Limits, Model, Stands};
 use std::collections::BTreeMap;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
@@ -25,8 +26,8 @@ pub struct Request {
     pub stored: bool,
     /// How often it was sent.
     pub issues: u64,
-    /// The loosest of the limits with which it was sent in this life of the process.
-    pub sent_with: Option<Limits>,
+    /// Was it sent in this life of the process?
+    pub sent: bool,
     /// What came of it.
     pub jobs: Vec<JobId>,
 }
@@ -46,7 +47,12 @@ pub struct Window {
     request: usize,
     account: AccountId,
     key: KeyId,
+    /// The strictest limits of its key that it may have been decided on.
     limits: Limits,
+    /// The text that was shown may have been refused.
+    may_be_refused: bool,
+    /// Tiers that were paused, or were to be.
+    paused: [bool; 3],
     pub least_available: i64,
     pub most_live: usize,
     pub most_used: i64,
@@ -56,20 +62,21 @@ pub struct Window {
 }
 
 impl Model {
-    /// A request is sent, with a key that has these limits. Returns the number of the call.
-    pub fn issue(&mut self, request: usize, limits: Limits, now: i64) -> u64 {
+    /// A request is sent with this text of its key, which has these limits. Returns the number of the call.
+    pub fn issue(&mut self, request: usize, limits: Limits, text: &Text, now: i64) -> u64 {
         self.saw_clock(now);
         self.count("calls");
         let asked = &mut self.requests[request];
         asked.issues += 1;
-        let loosest = asked.sent_with.unwrap_or(limits).or_looser(limits);
-        asked.sent_with = Some(loosest);
+        asked.sent = true;
         let (account, key) = (asked.account, asked.key);
         let window = Window {
             request,
             account,
             key,
             limits,
+            may_be_refused: !self.doors.is_current(key, text),
+            paused: self.may_be_paused(),
             least_available: self.available(account),
             most_live: self.live(account),
             most_used: self.used(key),
@@ -104,6 +111,28 @@ impl Model {
             window.most_used_in_day = window.most_used_in_day.max(in_day + given_back);
             window.most_used_in_month = window.most_used_in_month.max(in_month + given_back);
         }
+    }
+
+    /// A key was changed while calls with it were under way.
+    pub(super) fn key_changed(&mut self, key: KeyId, limits: Limits) {
+        for window in self.windows.values_mut().filter(|it| it.key == key) {
+            window.limits = window.limits.or_stricter(limits);
+            window.may_be_refused = true;
+        }
+    }
+
+    /// Tiers are to be paused from now on, or to go on.
+    pub fn pause_asked(&mut self, tiers: [bool; 3]) {
+        self.pauses_asked.push(tiers);
+        let paused = self.may_be_paused();
+        for window in self.windows.values_mut() {
+            window.paused = [0, 1, 2].map(|at| window.paused[at] || paused[at]);
+        }
+    }
+
+    /// Tiers that are paused, or may be while the commits of the last switches are under way.
+    fn may_be_paused(&self) -> [bool; 3] {
+        [0, 1, 2].map(|at| self.paused[at] || self.pauses_asked.iter().any(|it| it[at]))
     }
 
     /// A call has ended without an answer.
@@ -190,6 +219,17 @@ impl Model {
                             limit.period
                         )
                     })
+            }
+            Err(AcceptError::Caller(_)) => {
+                self.count("refused: key changed meanwhile");
+                (!window.may_be_refused)
+                    .then(|| format!("request {number}: its key was refused, and had not changed"))
+            }
+            Err(AcceptError::Paused(_)) => {
+                self.count("refused: paused");
+                (!window.paused[request.tier.index()]).then(|| {
+                    format!("request {number} was refused for a pause that nobody asked for")
+                })
             }
             Err(AcceptError::Store(_)) if self.storage_failed => None,
             Err(error) => Some(format!("request {number} was refused: {error}")),

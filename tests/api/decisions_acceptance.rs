@@ -1,0 +1,297 @@
+//! Decisions 10: key, account, limits and pauses are judged in the decision that reserves the money. Calls whose head was admitted
+//! hold their bodies back until a change has been answered; none is accepted on the old terms.
+
+use crate::support::http::Request;
+use crate::support::{Browser, Customer, Server, Wire, fox, pictures, until};
+use serde_json::{Value, json};
+use std::fs;
+
+/// An answer: its status, and the word that clients tell errors apart by.
+type Refused = (u16, &'static str);
+
+/// What an operator does to a caller's terms.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Change {
+    Deleted,
+    Deactivated,
+    Expired,
+    Replaced,
+    Narrowed,
+    Elsewhere,
+    LimitLowered,
+    RateLowered,
+    AccountOff,
+    ModelPaused,
+    ServicePaused,
+}
+
+const CHANGES: [Change; 11] = [
+    Change::Deleted,
+    Change::Deactivated,
+    Change::Expired,
+    Change::Replaced,
+    Change::Narrowed,
+    Change::Elsewhere,
+    Change::LimitLowered,
+    Change::RateLowered,
+    Change::AccountOff,
+    Change::ModelPaused,
+    Change::ServicePaused,
+];
+
+impl Change {
+    /// Makes the change, and returns once it was answered.
+    fn make(self, server: &Server, account: &str, key: &str) {
+        let path = format!("/keys/{key}");
+        let patch = |body: Value| server.admin("PATCH", &path).json(&body).expect(200);
+        match self {
+            Self::Deleted => server.admin("DELETE", &path).expect(204),
+            Self::Deactivated => patch(json!({"active": false})),
+            Self::Expired => patch(json!({"expires_at": "2001-01-01T00:00:00Z"})),
+            Self::Replaced => server
+                .admin("POST", &format!("{path}/rotate"))
+                .json(&json!({"overlap_hours": 0}))
+                .expect(200),
+            Self::Narrowed => patch(json!({"models": ["fast"]})),
+            Self::Elsewhere => patch(json!({"allowed_ips": ["192.0.2.1"]})),
+            Self::LimitLowered => patch(json!({"spend_limit": "0.01"})),
+            Self::RateLowered => patch(json!({"rate_limit": {"per_second": 1, "burst": 1}})),
+            Self::AccountOff => server
+                .admin("PATCH", &format!("/accounts/{account}"))
+                .json(&json!({"active": false}))
+                .expect(200),
+            Self::ModelPaused => return server.pause(&["pro"]),
+            Self::ServicePaused => return server.pause(&["project"]),
+        };
+    }
+}
+
+/// Sends a request up to `at`, and the rest once `meanwhile` has been done.
+fn held_back(server: &Server, request: &Request, at: usize, meanwhile: impl FnOnce()) -> Refused {
+    let bytes = request.wire();
+    let mut wire = Wire::open(server.address);
+    wire.send(&bytes[..at]);
+    meanwhile();
+    wire.send(&bytes[at..]);
+    let answer = wire.answer_to("POST").expect("an answer");
+    let word = match answer.json() {
+        Value::Object(body) if body.contains_key("code") => body["code"].clone(),
+        body => match &body["error"]["status"] {
+            Value::Null => body["error"]["type"].clone(),
+            status => status.clone(),
+        },
+    };
+    let word = word.as_str().unwrap_or_default().to_owned();
+    (answer.status, Box::leak(word.into_boxed_str()))
+}
+
+/// Holds the last byte of a call back until a change has been answered that was made once the call's head was admitted.
+fn changed_meanwhile(
+    server: &Server,
+    change: Option<Change>,
+    request: impl FnOnce(&Customer) -> Request,
+) -> Refused {
+    let customer = server.customer("1.00");
+    let request = request(&customer);
+    let bytes = request.wire();
+    let path = format!("/keys/{}", customer.key_id);
+    let refused = held_back(server, &request, bytes.len() - 1, || {
+        until("the head is admitted", || {
+            let key = server.admin("GET", &path).expect(200).json();
+            !key["last_used_at"].is_null()
+        });
+        if let Some(change) = change {
+            change.make(server, &customer.account, &customer.key_id);
+        }
+    });
+    server.pause(&[]);
+    if change.is_some() {
+        assert_nothing_accepted(server, &customer.account, change);
+    }
+    refused
+}
+
+fn assert_nothing_accepted(server: &Server, account: &str, change: Option<Change>) {
+    let path = format!("/jobs?account_id={account}");
+    let jobs = server.admin("GET", &path).expect(200).json();
+    assert_eq!(jobs["data"], json!([]), "{change:?}");
+    let path = format!("/accounts/{account}");
+    let account = server.admin("GET", &path).expect(200).json();
+    assert_eq!(account["reserved"], "0.00", "{change:?}");
+}
+
+fn assert_each(request: impl Fn(&Server, &Customer) -> Request, table: [Refused; CHANGES.len()]) {
+    let server = Server::start();
+    let send = |change| changed_meanwhile(&server, change, |customer| request(&server, customer));
+    assert!([200, 202].contains(&send(None).0), "unchanged");
+    for (change, expected) in CHANGES.into_iter().zip(table) {
+        assert_eq!(send(Some(change)), expected, "{change:?}");
+    }
+}
+
+#[test]
+fn a_native_call_is_judged_when_it_is_accepted() {
+    assert_each(
+        |server, customer| server.generation(customer, "/text-generations", &fox()),
+        [
+            (401, "unauthorized"),
+            (401, "unauthorized"),
+            (401, "unauthorized"),
+            (401, "unauthorized"),
+            (403, "model_not_allowed"),
+            (403, "address_not_allowed"),
+            (402, "key_limit_reached"),
+            (429, "rate_limited"),
+            (401, "unauthorized"),
+            (503, "paused"),
+            (503, "paused"),
+        ],
+    );
+}
+
+#[test]
+fn a_gemini_call_is_judged_when_it_is_accepted() {
+    let body = json!({"contents": [{"role": "user", "parts": [{"text": "a fox"}]}]});
+    assert_each(
+        |server, customer| {
+            let target = "/v1beta/models/gemini-3-pro-image:generateContent";
+            let call = server.post(target).json(&body);
+            call.header("x-goog-api-key", &customer.key)
+        },
+        [
+            (400, "INVALID_ARGUMENT"),
+            (400, "INVALID_ARGUMENT"),
+            (400, "INVALID_ARGUMENT"),
+            (400, "INVALID_ARGUMENT"),
+            (403, "PERMISSION_DENIED"),
+            (403, "PERMISSION_DENIED"),
+            (429, "RESOURCE_EXHAUSTED"),
+            (429, "RESOURCE_EXHAUSTED"),
+            (400, "INVALID_ARGUMENT"),
+            (503, "UNAVAILABLE"),
+            (503, "UNAVAILABLE"),
+        ],
+    );
+}
+
+const OF_OPENAI: [Refused; CHANGES.len()] = [
+    (401, "invalid_request_error"),
+    (401, "invalid_request_error"),
+    (401, "invalid_request_error"),
+    (401, "invalid_request_error"),
+    (403, "invalid_request_error"),
+    (403, "invalid_request_error"),
+    (429, "insufficient_quota"),
+    (429, "requests"),
+    (401, "invalid_request_error"),
+    (503, "server_error"),
+    (503, "server_error"),
+];
+
+#[test]
+fn an_openai_generation_is_judged_when_it_is_accepted() {
+    let body = json!({"model": "pro", "prompt": "a fox"});
+    assert_each(
+        |server, customer| {
+            let call = server.post("/v1/images/generations").json(&body);
+            call.bearer(&customer.key)
+        },
+        OF_OPENAI,
+    );
+}
+
+#[test]
+fn an_openai_edit_is_judged_when_it_is_accepted() {
+    let part = |name: &str, value: &[u8]| {
+        let head = format!("--b\r\nContent-Disposition: form-data; name=\"{name}\"\r\n\r\n");
+        [head.as_bytes(), value, b"\r\n"].concat()
+    };
+    let form = [
+        part("model", b"pro"),
+        part("prompt", b"make it blue"),
+        part("image\"; filename=\"a.png", &pictures::png(8, 8)),
+        b"--b--\r\n".to_vec(),
+    ]
+    .concat();
+    assert_each(
+        |server, customer| {
+            let call = server.post("/v1/images/edits").bearer(&customer.key);
+            call.bytes("multipart/form-data; boundary=b", &form)
+        },
+        OF_OPENAI,
+    );
+}
+
+/// The form of the playground: a picture, then the request.
+fn playground_form() -> (Vec<u8>, usize) {
+    let mut form =
+        b"--b\r\nContent-Disposition: form-data; name=\"image\"; filename=\"a.png\"\r\n\r\n"
+            .to_vec();
+    form.extend(pictures::png(8, 8));
+    form.extend(b"\r\n--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n");
+    let first = form.len();
+    form.extend(fox().to_string().as_bytes());
+    form.extend(b"\r\n--b--\r\n");
+    (form, first)
+}
+
+/// Objects of input images.
+fn inputs(server: &Server) -> usize {
+    let each = |it: fs::DirEntry| fs::read_dir(it.path()).map_or(0, Iterator::count);
+    let folders = fs::read_dir(server.objects().join("inputs"));
+    folders.map_or(0, |it| it.filter_map(Result::ok).map(each).sum())
+}
+
+fn playground(
+    server: &Server,
+    browser: &Browser,
+    account: &str,
+    meanwhile: impl FnOnce(),
+) -> Refused {
+    let (form, first) = playground_form();
+    let path = format!("/accounts/{account}/generations/pro");
+    let call = browser.call(server, "POST", &path);
+    let call = call.bytes("multipart/form-data; boundary=b", &form);
+    let head = call.wire().len() - form.len();
+    let before = inputs(server);
+    held_back(server, &call, head + first, || {
+        until("the form's picture is stored", || inputs(server) > before);
+        meanwhile();
+    })
+}
+
+#[test]
+fn a_picture_of_the_panel_is_judged_when_it_is_accepted() {
+    let server = Server::start();
+    let browser = server.operators_browser();
+    let table = [
+        (Change::Deactivated, (403, "forbidden")),
+        (Change::Expired, (403, "forbidden")),
+        (Change::Narrowed, (403, "model_not_allowed")),
+        (Change::LimitLowered, (402, "key_limit_reached")),
+        (Change::AccountOff, (403, "forbidden")),
+        (Change::ModelPaused, (503, "paused")),
+        (Change::ServicePaused, (503, "paused")),
+    ];
+    for (change, expected) in table {
+        let account = server.customer("1.00").account;
+        // The first picture makes the account's key of the panel.
+        let (status, _) = playground(&server, &browser, &account, || {});
+        assert_eq!(status, 202);
+        let path = format!("/jobs?account_id={account}");
+        let jobs = || server.admin("GET", &path).expect(200).json();
+        until("the first picture is made", || {
+            jobs()["data"][0]["status"] == "done"
+        });
+        let path = format!("/accounts/{account}/keys");
+        let keys = server.admin("GET", &path).expect(200).json();
+        let mut keys = keys["data"].as_array().unwrap().iter();
+        let key = keys.find(|it| it["name"] == "panel").unwrap()["key_id"].clone();
+        let refused = playground(&server, &browser, &account, || {
+            change.make(&server, &account, key.as_str().unwrap());
+        });
+        server.pause(&[]);
+        assert_eq!(refused, expected, "{change:?}");
+        assert_eq!(jobs()["data"].as_array().unwrap().len(), 1, "{change:?}");
+    }
+}
