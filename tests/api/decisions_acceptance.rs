@@ -4,7 +4,9 @@
 use crate::support::http::Request;
 use crate::support::{Browser, Customer, Server, Wire, fox, pictures, until};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use std::fs;
+use std::path::PathBuf;
 
 /// An answer: its status, and the word that clients tell errors apart by.
 type Refused = (u16, &'static str);
@@ -236,10 +238,11 @@ fn playground_form() -> (Vec<u8>, usize) {
 }
 
 /// Objects of input images.
-fn inputs(server: &Server) -> usize {
-    let each = |it: fs::DirEntry| fs::read_dir(it.path()).map_or(0, Iterator::count);
-    let folders = fs::read_dir(server.objects().join("inputs"));
-    folders.map_or(0, |it| it.filter_map(Result::ok).map(each).sum())
+fn inputs(server: &Server) -> BTreeSet<PathBuf> {
+    let inside = |path: PathBuf| fs::read_dir(path).into_iter().flatten().flatten();
+    let folders = inside(server.objects().join("inputs"));
+    let objects = folders.flat_map(|it| inside(it.path()));
+    objects.map(|it| it.path()).collect()
 }
 
 fn playground(
@@ -255,7 +258,9 @@ fn playground(
     let head = call.wire().len() - form.len();
     let before = inputs(server);
     held_back(server, &call, head + first, || {
-        until("the form's picture is stored", || inputs(server) > before);
+        until("the form's picture is stored", || {
+            !inputs(server).is_subset(&before)
+        });
         meanwhile();
     })
 }
