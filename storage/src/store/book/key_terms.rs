@@ -51,9 +51,7 @@ impl Batch<'_> {
             Some(after) => Known::Is(Box::new(after)),
             None => Known::Removed,
         };
-        for (key, value) in writes {
-            self.put(key, value);
-        }
+        writes.into_iter().for_each(|write| self.put(write));
     }
 
     fn terms(&mut self, id: KeyId) -> Result<Option<&(KeyHash, ApiKey)>, StoreError> {
