@@ -2,8 +2,8 @@
 """Runs the commands of the README as a reader does: block by block, in an empty directory, with `tintype` on the PATH.
 
 A block that starts the service or the receiver gets a terminal of its own. The JSON behind a command must have the members and
-the kinds of values of the command's output, a text must appear in that output or in a terminal, and every image that a command names must
-exist afterwards. What TOML a section shows is appended to config.toml and must be accepted by `tintype check-config`.
+the kinds of values of the command's output, and without an ellipsis its very values. A text must appear in that output or in a terminal.
+Every image that a command names must exist afterwards. What TOML a section shows is appended to config.toml and must be accepted by `tintype check-config`.
 
 Everything happens in a network namespace that has the loopback interface only, so the ports of the README are free and no
 command can reach another host. Where the system grants no namespace, the ports of the README must be free.
@@ -140,8 +140,10 @@ def read(reader: Reader) -> tuple[int, list[str]]:
             count += 1
         elif language == "json":
             # The last line: a block may begin with commands whose output is not shown.
-            printed = json.loads(output.strip().splitlines()[-1])
-            wrong += [f"{section}: {fault}" for fault in faults(json.loads(text), printed)]
+            shown, printed = json.loads(text), json.loads(output.strip().splitlines()[-1])
+            wrong += [f"{section}: {fault}" for fault in faults(shown, printed)]
+            if "…" not in text and shown != printed:
+                wrong.append(f"{section}: shown {shown}, printed {printed}")
         elif language == "text":
             if not wait_for(lambda: not missing(text, output + reader.shown())):
                 wrong += [f"{section}: not printed: {line}" for line in missing(text, output + reader.shown())]
