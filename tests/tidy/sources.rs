@@ -8,7 +8,7 @@ const FOLDERS: &[&str] = &[
     ".ci", "actors", "benches", "clients", "crates", "deploy", "docs", "src", "storage", "tests",
 ];
 /// Single files at the root.
-const FILES: &[&str] = &["Cargo.toml", "README.md", "config.toml"];
+const FILES: &[&str] = &["Cargo.toml", "README.md", "SECURITY.md", "config.toml"];
 /// What ends the name of a text.
 const TEXTS: &[&str] = &[
     "css",
