@@ -5,8 +5,8 @@ use crate::images::serve::FileError;
 use crate::images::signed_url;
 use chrono::{DateTime, Utc};
 
+pub use crate::api::generation::{Endpoint, parse as parse_generation};
 pub use crate::compat::scanner::{MAX_DEPTH, Piece, ScanFault, Scanner};
-pub use crate::http::wire::generation::{Endpoint, parse as parse_generation};
 
 /// The download address of an object, as a caller is given it.
 pub fn write_url(

@@ -13,11 +13,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::app::{self, Setup};
+use tintype::application::AuditContext;
+use tintype::application::state::AppState;
 use tintype::config::{Config, Sources};
-use tintype::http::state::AppState;
-use tintype::http::{Author, Opening, issue_key, open_account};
-use tintype::server;
+use tintype::http::{Opening, issue_key, open_account};
+use tintype::server::{self, Setup};
 use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -198,21 +198,22 @@ fn tintype(wanted: Wanted) -> anyhow::Result<()> {
         setup
             .generators
             .insert("builtin".into(), wanted.generator()?);
-        let state = app::start(setup).await?;
+        let instance = server::start(setup).await?;
+        let state = &instance.state;
         println!("{address}");
         for number in 0..wanted.accounts {
-            println!("{}", customer(&state, number, wanted.receiver).await?);
+            println!("{}", customer(state, number, wanted.receiver).await?);
         }
         let before = state.store.engine().stats();
         println!("ready");
-        let server = server::serve(state.clone(), listener)?;
+        let server = server::serve(instance.clone(), listener)?;
         let handle = server.handle();
         actix_web::rt::spawn(server);
         until_told().await;
         let after = state.store.engine().stats();
         handle.stop(false).await;
-        app::finish_jobs(&state).await;
-        app::close(&state);
+        server::finish_jobs(&instance).await;
+        server::close(&instance);
         println!(
             "{} {}",
             after.syncs - before.syncs,
@@ -228,7 +229,7 @@ async fn customer(
     number: usize,
     receiver: Option<SocketAddr>,
 ) -> anyhow::Result<String> {
-    let author = Author::service();
+    let author = AuditContext::service();
     let balance: Amount = "100000000".parse()?;
     let opening = Opening {
         name: format!("load {number}"),

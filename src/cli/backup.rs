@@ -3,8 +3,8 @@
 use super::operator_access::Access;
 use super::output::print_json;
 use super::{progress, records, verify};
-use crate::app;
 use crate::backup::{Depot, Manifest, Order, take};
+use crate::server::object_store;
 use clap::Args;
 use serde_json::to_value;
 use std::path::Path;
@@ -43,7 +43,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let records = records::of_data_dir(&config, &arguments.access, &passing, &say).await?;
         let images = match arguments.without_pictures {
             true => None,
-            false => Some(app::open_images(&config, &config.public_url())?),
+            false => Some(object_store::open_images(&config, &config.public_url())?),
         };
         let order = Order {
             data_dir: (!arguments.without_keys).then_some(data_dir.as_path()),

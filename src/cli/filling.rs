@@ -1,7 +1,8 @@
 //! Filling an empty data directory: nothing else opens it until all of it is there and was checked.
 
+use crate::backup;
 use crate::config::Config;
-use crate::{app, backup};
+use crate::server::engine;
 use anyhow::{Context as _, bail};
 use std::fs::{self, File};
 use std::io;
@@ -61,7 +62,10 @@ impl<'a> Filling<'a> {
     /// # Errors
     /// As for every store.
     pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
-        Ok(app::open_unfinished_engine(self.config, FailStop::new())?)
+        Ok(engine::open_unfinished_engine(
+            self.config,
+            FailStop::new(),
+        )?)
     }
 
     /// From here on the directory may be used.

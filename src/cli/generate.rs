@@ -4,12 +4,14 @@ use super::client::{JobAnswer, NativeClient};
 use super::output::print;
 use super::settings::Settings;
 use super::{private, progress};
-use crate::app::{self, Setup};
+use crate::application::AuditContext;
+use crate::application::state::AppState;
 use crate::config::Config;
-use crate::http::state::AppState;
-use crate::http::{Author, issue_key, nothing_else, remove_key};
+use crate::http::{issue_key, nothing_else, remove_key};
 use crate::inputs::ImageKind;
-use crate::{first_run, server, telemetry};
+use crate::observability::log;
+use crate::server::bootstrap;
+use crate::server::{self, Setup};
 use actix_web::web::Data;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
@@ -142,22 +144,22 @@ fn is_url(input: &str) -> bool {
 /// Starts an instance on a free port of the loopback address, uses it like any client, and stops it.
 async fn embedded(arguments: &Arguments) -> anyhow::Result<Made> {
     let config = own_config(arguments)?;
-    telemetry::start(&config.log);
+    log::start(&config.log);
     let listener = server::bind("127.0.0.1", 0)?;
     let public_url = format!("http://{}", listener.local_addr()?);
-    let state = app::start(Setup::new(config, public_url)).await?;
-    let server = server::serve(state.clone(), listener)?;
+    let instance = server::start(Setup::new(config, public_url)).await?;
+    let server = server::serve(instance.clone(), listener)?;
     let handle = server.handle();
     actix_web::rt::spawn(server);
     let outcome = tokio::select! {
         biased;
         // Nothing more can be written, so nothing is tidied up: what is left behind expires by itself.
-        reason = state.fail_stop.tripped() => bail!("stopped: {reason}"),
-        outcome = with_own_key(&state, arguments) => outcome,
+        reason = instance.state.fail_stop.tripped() => bail!("stopped: {reason}"),
+        outcome = with_own_key(&instance.state, arguments) => outcome,
     };
     handle.stop(false).await;
-    app::finish_jobs(&state).await;
-    app::close(&state);
+    server::finish_jobs(&instance).await;
+    server::close(&instance);
     outcome
 }
 
@@ -181,14 +183,14 @@ fn own_config(arguments: &Arguments) -> anyhow::Result<Config> {
 }
 
 async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::Result<Made> {
-    let account = first_run::account(state).await?;
+    let account = bootstrap::account(state).await?;
     let expires_at = Some(state.now().plus(KEY_LIFETIME));
     let shape = |key: ApiKey| ApiKey {
-        name: first_run::PASSING_KEY.into(),
+        name: bootstrap::PASSING_KEY.into(),
         expires_at,
         ..key
     };
-    let (turn, author) = (state.operator.take().await, Author::service());
+    let (turn, author) = (state.operator.take().await, AuditContext::service());
     let (text, key) = issue_key(state, turn, &author, account.id, shape, nothing_else).await?;
     let client = NativeClient::new(&state.public_url, &text)?;
     let mut uploads = Vec::new();
@@ -204,7 +206,7 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
     for upload in uploads {
         state.images.delete(&upload).await?;
     }
-    remove_key(state, &Author::service(), key.id).await?;
+    remove_key(state, &AuditContext::service(), key.id).await?;
     outcome
 }
 

@@ -2,8 +2,8 @@
 
 use super::operator::Operator;
 use super::operator_access::Access;
-use crate::app;
 use crate::config::Config;
+use crate::server::engine;
 use anyhow::{Context as _, bail};
 use std::fs::File;
 use std::io::{self, BufReader, Seek as _, SeekFrom, Write as _};
@@ -37,10 +37,10 @@ pub async fn of_data_dir(
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
     let data_dir = &config.storage.data_dir;
-    if !app::has_store(config) {
+    if !engine::has_store(config) {
         bail!("{} is no data directory of Tintype", data_dir.display());
     }
-    match app::open_engine_at_once(config, FailStop::new()) {
+    match engine::open_engine_at_once(config, FailStop::new()) {
         Ok(engine) => {
             let records = of_engine(&engine, passing, say);
             engine.close();

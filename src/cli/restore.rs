@@ -3,8 +3,8 @@
 use super::filling::{self, Filling};
 use super::progress;
 use super::settings::Settings;
-use crate::app;
 use crate::backup::{Depot, SECRETS_KEY, restore_keys, unpack};
+use crate::server::object_store;
 use clap::Args;
 use std::process::ExitCode;
 
@@ -36,7 +36,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let filling = Filling::begin(&config)?;
         restore_keys(data_dir, &depot, &manifest).await?;
         let images = match manifest.pictures {
-            Some(_) => Some(app::open_images(&config, &config.public_url())?),
+            Some(_) => Some(object_store::open_images(&config, &config.public_url())?),
             None => None,
         };
         let engine = filling.open_store()?;

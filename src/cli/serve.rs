@@ -1,11 +1,11 @@
 //! `tintype serve`
 
 use super::settings::Settings;
-use crate::app::{self, Setup};
+use crate::application::state::AppState;
 use crate::config::{Config, Listen};
-use crate::http::state::AppState;
-use crate::{descriptors, first_run, server, telemetry};
-use actix_web::web::Data;
+use crate::observability::log;
+use crate::server::{self, Instance, Setup};
+use crate::server::{bootstrap, fd_limits};
 use anyhow::Context as _;
 use clap::Args;
 use std::io::Write as _;
@@ -33,8 +33,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .listen
         .map(|listen| ("server.listen".to_owned(), toml::Value::String(listen)));
     let config = arguments.settings.load(listen.into_iter().collect())?;
-    telemetry::start(&config.log);
-    descriptors::raise();
+    log::start(&config.log);
+    fd_limits::raise();
     actix_web::rt::System::new().block_on(serve(config))
 }
 
@@ -57,17 +57,17 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
         None => None,
     };
     let public_url = config.public_url_at(listener.local_addr()?);
-    let state = app::start(Setup::new(config, public_url)).await?;
+    let instance = server::start(Setup::new(config, public_url)).await?;
     tokio::select! {
         biased;
         // Watched during the orderly stop as well, which writes too.
-        reason = state.fail_stop.tripped() => {
+        reason = instance.state.fail_stop.tripped() => {
             tokio::time::sleep(LAST_WORDS).await;
             let _ = writeln!(std::io::stderr(), "tintype: stopped: {reason}");
             // Not through the orderly stop: nothing more may be written.
             std::process::exit(1);
         }
-        outcome = listen_until(told_to_stop, &state, listener, metrics) => outcome,
+        outcome = listen_until(told_to_stop, &instance, listener, metrics) => outcome,
     }
 }
 
@@ -80,36 +80,36 @@ fn bind_metrics(address: &Listen) -> anyhow::Result<TcpListener> {
 
 async fn listen_until(
     told_to_stop: impl Future<Output = ()>,
-    state: &Data<AppState>,
+    instance: &Instance,
     listener: TcpListener,
     metrics: Option<TcpListener>,
 ) -> anyhow::Result<ExitCode> {
     let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
-    greet(state, metrics_at).await?;
+    greet(&instance.state, metrics_at).await?;
     let figures = match metrics {
         Some(listener) => {
-            let server = server::serve_metrics(state.clone(), listener)?;
+            let server = server::serve_metrics(instance.clone(), listener)?;
             let handle = server.handle();
             actix_web::rt::spawn(server);
             Some(handle)
         }
         None => None,
     };
-    let server = server::serve(state.clone(), listener)?;
+    let server = server::serve(instance.clone(), listener)?;
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
     told_to_stop.await;
     // Connections are refused from here on, while jobs go on within the same grace period.
     let closing = actix_web::rt::spawn(handle.stop(true));
-    app::finish_jobs(state).await;
+    server::finish_jobs(instance).await;
     closing.await?;
     running.await??;
     // Told until the last job is through.
     if let Some(figures) = figures {
         figures.stop(false).await;
     }
-    let closed = state.clone();
-    tokio::task::spawn_blocking(move || app::close(&closed)).await?;
+    let closed = instance.clone();
+    tokio::task::spawn_blocking(move || server::close(&closed)).await?;
     tracing::info!("stopped");
     Ok(ExitCode::SUCCESS)
 }
@@ -118,8 +118,8 @@ async fn listen_until(
 async fn greet(state: &AppState, metrics: Option<SocketAddr>) -> anyhow::Result<()> {
     let url = &state.public_url;
     let mut words = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
-    if let Some(key) = first_run::key(state).await? {
-        let account = first_run::account(state).await?;
+    if let Some(key) = bootstrap::key(state).await? {
+        let account = bootstrap::account(state).await?;
         words += &format!(
             "
 The account `{}` has a balance of {} {}. Its first API key, shown this once:

@@ -3,7 +3,7 @@
 use super::output::print;
 use super::settings::Settings;
 use super::verify_backup;
-use crate::app;
+use crate::server::{engine, object_store};
 use clap::Args;
 use std::collections::HashMap;
 use std::process::ExitCode;
@@ -32,13 +32,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     }
     let config = arguments.settings.beside()?;
     let data_dir = &config.storage.data_dir;
-    let has_store = app::has_store(&config);
+    let has_store = engine::has_store(&config);
     anyhow::ensure!(
         has_store,
         "{} is no data directory of Tintype",
         data_dir.display()
     );
-    let engine = app::look_at_engine(&config)?;
+    let engine = engine::look_at_engine(&config)?;
     let store = Store::new(engine);
     let mut results: HashMap<String, u64> = HashMap::new();
     let kept_since = kept_since(config.results.retention_days);
@@ -52,7 +52,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     })?;
     let pictures = results.len();
-    let images = app::look_at_images(&config)?;
+    let images = object_store::look_at_images(&config)?;
     let missing = actix_web::rt::System::new().block_on(async {
         let mut missing = Vec::new();
         for (key, bytes) in results {

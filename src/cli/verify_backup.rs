@@ -1,8 +1,8 @@
 //! `tintype verify --backup`: everything of a backup is read, compared and audited, as a restore does.
 
 use super::progress;
-use crate::app;
 use crate::backup::{Depot, unpack};
+use crate::server::engine;
 use std::process::ExitCode;
 
 /// Prints what was checked and what is wrong; exit 1 when something is.
@@ -13,7 +13,7 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let (manifest, unpacked) = actix_web::rt::System::new().block_on(async {
         let depot = Depot::open_existing(place)?;
         let manifest = depot.manifest(id).await?;
-        let engine = app::open_passing_engine(&passing.path().join("store"))?;
+        let engine = engine::open_passing_engine(&passing.path().join("store"))?;
         let unpacked = unpack(
             &depot,
             &manifest,

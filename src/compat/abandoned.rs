@@ -1,6 +1,6 @@
 //! Jobs whose callers have gone away: canceled, if they have not started and nobody else waits for them.
 
-use crate::http::state::AppState;
+use crate::application::state::AppState;
 use actix_web::web::Data;
 use futures_util::StreamExt as _;
 use futures_util::stream;

@@ -2,7 +2,7 @@
 //! memory for a large picture than for a small one.
 
 use super::caller::Caller;
-use crate::http::state::AppState;
+use crate::application::state::AppState;
 use crate::images::ImagesError;
 use actix_web::body::{BodyStream, BoxBody, SizedStream};
 use base64::Engine as _;

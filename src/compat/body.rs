@@ -6,7 +6,8 @@ use super::pace::Pace;
 use super::refusal::Refusal;
 use super::room::Place;
 use super::scanner::{Piece, ScanFault, Scanner};
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::compat::state::CompatState;
 use crate::inputs::{Handed, HandedFault, Held};
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
@@ -88,7 +89,7 @@ pub fn check_headers(request: &HttpRequest) -> Result<Option<u64>, Refusal> {
 pub async fn receive(
     request: &HttpRequest,
     mut payload: web::Payload,
-    state: &AppState,
+    state: &CompatState,
     pictures: Pictures,
     until: Instant,
 ) -> Result<Received, Refusal> {

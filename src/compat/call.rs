@@ -4,12 +4,13 @@ use super::caller::Caller;
 use super::gathering::{Gathered, gather, input_of};
 use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
-use crate::http::admission::Admitted;
-use crate::http::rate;
-use crate::http::state::AppState;
+use crate::compat::state::CompatState;
+use crate::web::admission::Admitted;
+use crate::application::rate_limit;
+use crate::application::state::AppState;
 use crate::http::{acceptance, crowd, funds, open};
 use crate::inputs::{self, Held};
-use crate::words;
+use crate::request_text;
 use actix_web::web;
 use object_store::path::Path;
 use sha2::{Digest, Sha256};
@@ -121,7 +122,7 @@ pub fn check_scope(key: &ApiKey, tier: Tier, model: &str) -> Result<(), Refusal>
 /// # Errors
 /// Whatever stands against it; then nothing is kept of it and nothing held.
 pub async fn accept(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     admitted: &Admitted,
     asked: Asked,
     until: Instant,
@@ -139,7 +140,7 @@ pub async fn accept(
 /// # Errors
 /// The idempotency key stands for another request.
 pub fn earlier(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     key: &ApiKey,
     asked: &Asked,
 ) -> Result<Option<Caller>, Refusal> {
@@ -174,7 +175,7 @@ pub fn earlier(
 /// # Errors
 /// The first of it.
 pub async fn check(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     admitted: &Admitted,
     asked: &Asked,
     count: usize,
@@ -182,14 +183,14 @@ pub async fn check(
     let key = &admitted.key;
     open::check(state, asked.tier)?;
     crowd::check(state, key.account).await?;
-    rate::admit(admitted.standing)?;
+    rate_limit::admit(admitted.standing)?;
     acceptance::check_places(state, &account_of(state, key)?)?;
     let price = price(state, asked);
     let mut total = Amount::ZERO;
     for _ in 0..count {
         total = total.plus(price).unwrap_or(total);
     }
-    Ok(funds::check(state, key, total).await?)
+    Ok(funds::check(&state.app, key, total).await?)
 }
 
 /// Has a request accepted as a new job; its checks have been made.
@@ -197,7 +198,7 @@ pub async fn check(
 /// # Errors
 /// It is not accepted after all, or an input is not to be had.
 pub async fn begin(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     admitted: &Admitted,
     asked: Asked,
     until: Instant,
@@ -239,7 +240,7 @@ fn price(state: &AppState, asked: &Asked) -> Amount {
 
 /// A call that has passed its checks.
 struct Call {
-    state: web::Data<AppState>,
+    state: web::Data<CompatState>,
     key: Arc<ApiKey>,
     shown: ShownKey,
     account: AccountHandle,
@@ -327,10 +328,10 @@ impl Call {
     }
 
     async fn brief(&self, words: Words) -> Result<Brief, Refusal> {
-        if !words::is_too_large(&words) {
+        if !request_text::is_too_large(&words) {
             return Ok(Brief::Inline(words));
         }
-        let stored = words::store(&self.state.images, &words).await;
+        let stored = request_text::store(&self.state.images, &words).await;
         stored.map(Brief::Stored).map_err(|error| {
             tracing::error!(%error, "words could not be stored");
             let message = "the request could not be stored; try again";

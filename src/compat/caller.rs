@@ -4,8 +4,9 @@ use super::abandoned::{self, Abandoned, Left};
 use super::assembled::Picture;
 use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
-use crate::http::state::AppState;
-use crate::http::{failures, jobs};
+use crate::application::error;
+use crate::compat::state::CompatState;
+use crate::http::jobs;
 use crate::images::ImagesError;
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -22,7 +23,7 @@ pub enum Made {
 
 /// A caller who waits for a job. One who goes away before the job has started has it canceled.
 pub struct Caller {
-    state: web::Data<AppState>,
+    state: web::Data<CompatState>,
     account: AccountId,
     /// The job.
     pub job: JobId,
@@ -47,7 +48,7 @@ enum Stage {
 impl Caller {
     /// One who begins to wait.
     pub fn new(
-        state: &web::Data<AppState>,
+        state: &web::Data<CompatState>,
         account: AccountId,
         job: JobId,
         replayed: bool,
@@ -84,7 +85,7 @@ impl Caller {
         loop {
             tokio::select! {
                 ended = &mut ended => return Ok(Some(ended?)),
-                _ = state.fail_stop.tripped() => return Err(failures::stopping().into()),
+                _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
                 () = sleep_until(until) => return Ok(None),
                 // The sender lives as long as the state does.
                 _ = stopping.wait_for(|it| *it), if !is_stopping => {
@@ -125,7 +126,7 @@ impl Caller {
         };
         let left = tokio::select! {
             left = abandoned::cancel(&state, gone) => left,
-            _ = state.fail_stop.tripped() => return Err(failures::stopping().into()),
+            _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
         };
         let message = match left {
             Left::Canceled => {
@@ -140,7 +141,7 @@ impl Caller {
                     self.again()
                 )
             }
-            Left::Unknown => return Err(failures::stopping().into()),
+            Left::Unknown => return Err(error::stopping().into()),
         };
         Err(Refusal::new(Kind::Deadline, message))
     }

@@ -2,9 +2,11 @@
 //! request is known.
 
 use super::refusal::Refusal;
-use crate::http::admission::Admitted;
-use crate::http::state::AppState;
-use crate::http::{funds, open, rate};
+use crate::compat::state::CompatState;
+use crate::web::admission::Admitted;
+use crate::application::state::AppState;
+use crate::application::rate_limit;
+use crate::http::{funds, open};
 use actix_web::web;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -17,7 +19,7 @@ use tintype_storage::store::IdempotentCall;
 /// # Errors
 /// Paused or full, one call too many, or too little money for the cheapest picture.
 pub async fn check(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     admitted: &Admitted,
     name: Option<&str>,
     tiers: &[Tier],
@@ -39,13 +41,13 @@ pub async fn check(
     if let (true, Some(problem)) = (open.is_empty(), shut) {
         return Err(problem.into());
     }
-    rate::admit(admitted.standing)?;
-    Ok(funds::check(state, key, least(state, &open)).await?)
+    rate_limit::admit(admitted.standing)?;
+    Ok(funds::check(&state.app, key, least(state, &open)).await?)
 }
 
 /// The same where the model is told in the body: any that the key is scoped for.
 pub async fn check_any(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     admitted: &Admitted,
     name: Option<&str>,
 ) -> Result<(), Refusal> {
@@ -55,7 +57,7 @@ pub async fn check_any(
     check(state, admitted, name, &allowed).await
 }
 
-fn may_be_there(state: &AppState, key: &ApiKey, name: Option<&str>) -> Result<bool, Refusal> {
+fn may_be_there(state: &CompatState, key: &ApiKey, name: Option<&str>) -> Result<bool, Refusal> {
     let now = state.now();
     let Some(name) = name else {
         return Ok(state.orphans.has_any(key.id, now));

@@ -2,7 +2,7 @@
 
 use super::call::Input;
 use super::refusal::{Kind, Refusal};
-use crate::http::state::AppState;
+use crate::application::state::AppState;
 use crate::inputs::{self, Held, IngestError, InputImage};
 use object_store::path::Path;
 use tintype_storage::domain::job;

@@ -25,6 +25,7 @@ mod refusal;
 mod room;
 mod routes;
 pub(crate) mod scanner;
+mod state;
 mod usage;
 
 pub use abandoned::{Heard, Line, run as cancel_abandoned};
@@ -32,3 +33,4 @@ pub use dialect::Dialect;
 pub use orphans::Orphans;
 pub use room::Room;
 pub use routes::{configure, dialect_of};
+pub use state::CompatState;

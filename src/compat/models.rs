@@ -3,9 +3,11 @@
 use super::auth;
 use super::dialect::Dialect;
 use super::refusal::{Kind, Refusal};
+use crate::application::rate_limit;
+use crate::application::state::AppState;
+use crate::compat::state::CompatState;
 use crate::config::{Tier as TierConfig, Tiers};
-use crate::http::rate;
-use crate::http::state::AppState;
+use crate::web::rate_headers;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::tier::Tier;
@@ -38,7 +40,7 @@ pub fn unknown(model: &str, version: &str, method: &str) -> Refusal {
 pub async fn list(
     request: HttpRequest,
     path: web::Path<String>,
-    state: web::Data<AppState>,
+    state: web::Data<CompatState>,
 ) -> HttpResponse {
     let dialect = dialect(&request, &path);
     let outcome = admitted(&request, &state).and_then(|()| match dialect {
@@ -52,7 +54,7 @@ pub async fn list(
 pub async fn show(
     request: HttpRequest,
     path: web::Path<(String, String)>,
-    state: web::Data<AppState>,
+    state: web::Data<CompatState>,
 ) -> HttpResponse {
     let (version, model) = path.into_inner();
     let dialect = dialect(&request, &version);
@@ -70,7 +72,7 @@ pub async fn show(
 
 fn admitted(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
     auth::authenticate(request, state)?;
-    Ok(rate::admit(rate::standing(request))?)
+    Ok(rate_limit::admit(rate_headers::standing(request))?)
 }
 
 /// Both interfaces have this path under `/v1`. OpenAI's clients send their key as a bearer token and Google's do not.

@@ -1,7 +1,7 @@
 //! The pace at which a body is taken in: each side has its time for each step, and the call as a whole has its own.
 
 use super::refusal::{Kind, Refusal};
-use crate::http::state::AppState;
+use crate::application::state::AppState;
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};

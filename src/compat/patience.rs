@@ -1,6 +1,6 @@
 //! How long a call may take.
 
-use crate::http::state::AppState;
+use crate::application::state::AppState;
 use actix_web::HttpRequest;
 use std::time::Duration;
 use tokio::time::Instant;

@@ -1,8 +1,9 @@
 //! Every way in which a call of the synchronous interfaces can end without a picture, before it is put into the words of one
 //! of them.
 
-use crate::http::problem::{Code, Problem};
+use crate::application::error::Error;
 use crate::inputs::HandedFault;
+use crate::web::problem::{Code, Problem};
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, StoreError};
 
@@ -81,6 +82,12 @@ impl Refusal {
     /// The body as a whole is at fault.
     pub fn body(message: impl Into<String>) -> Self {
         Self::new(Kind::Invalid, message)
+    }
+}
+
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Self {
+        Problem::from(error).into()
     }
 }
 

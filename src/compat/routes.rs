@@ -6,7 +6,7 @@ use super::gemini;
 use super::models;
 use super::openai;
 use super::refusal::{Kind, Refusal};
-use crate::http::wall::Walled;
+use crate::web::catch_panic::Walled;
 use actix_web::{HttpRequest, HttpResponse, Resource, web};
 
 /// Adds all routes.

@@ -11,7 +11,7 @@ mod xmp;
 use crate::decoding::at_the_gate;
 use crate::images::Images;
 use crate::inputs::ImageKind;
-use crate::words;
+use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -188,7 +188,7 @@ impl Gallery for ObjectGallery {
     fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>> {
         let images = self.images.clone();
         async move {
-            words::load(&images, &key).await.map_err(|error| {
+            request_text::load(&images, &key).await.map_err(|error| {
                 tracing::error!(%key, %error, "the words of a job cannot be read");
                 GenerateError::Storage("the stored request could not be read; try again".into())
             })

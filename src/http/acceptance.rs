@@ -1,8 +1,8 @@
 //! From a valid request to its accepted job: the steps that are the same whichever interface asks.
 
-use super::failures;
-use super::problem::Problem;
-use super::state::AppState;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::problem::Problem;
 use tintype_actors::account::AcceptJob;
 use tintype_actors::accounts::AccountHandle;
 use tintype_storage::domain::audit_log::Note;
@@ -57,10 +57,10 @@ pub async fn reserve(
     let job = Box::new(job);
     let _counted = account
         .accept(AcceptJob { job, note, reply })
-        .map_err(|_| failures::busy())?;
+        .map_err(|_| error::busy())?;
     match Together::new(answer).await {
         Ok(outcome) => Ok(outcome?),
-        Err(_) if state.fail_stop.has_tripped() => Err(failures::stopping()),
-        Err(_) => Err(failures::busy()),
+        Err(_) if state.fail_stop.has_tripped() => Err(error::stopping().into()),
+        Err(_) => Err(error::busy().into()),
     }
 }

@@ -1,10 +1,10 @@
 //! `GET /balance`
 
-use super::auth::Principal;
-use super::failures;
-use super::problem::Problem;
-use super::state::AppState;
-use super::wire::job::BalanceView;
+use crate::api::job::BalanceView;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::auth::Principal;
+use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 
@@ -15,7 +15,7 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
     let account = state.store.account(principal.key.account)?;
-    let account = account.ok_or_else(failures::account_is_gone)?;
+    let account = account.ok_or_else(error::account_is_gone)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.json(BalanceView::new(&account)))

@@ -1,8 +1,8 @@
 //! Whether a creation is taken just now, while more may be under way than can be written down in time.
 
-use super::failures;
-use super::problem::Problem;
-use super::state::AppState;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::problem::Problem;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tokio::sync::Semaphore;
@@ -42,9 +42,9 @@ fn refusal(state: &AppState, account: AccountId) -> Option<Problem> {
         return None;
     }
     if all >= most {
-        return Some(failures::crowded());
+        return Some(error::overloaded().into());
     }
-    (accounts.under_way_of(account) >= most_of_one).then(failures::busy)
+    (accounts.under_way_of(account) >= most_of_one).then(|| error::busy().into())
 }
 
 /// Holds a refusal back; not at all when too many are already.

@@ -1,9 +1,9 @@
 //! `?dry_run=true` on the generation calls: every check, and then nothing.
 
-use super::problem::{FieldFault, Problem};
-use super::query::shown;
-use super::state::AppState;
-use super::wire::job::Estimate;
+use crate::api::job::Estimate;
+use crate::application::state::AppState;
+use crate::web::problem::{FieldFault, Problem};
+use crate::web::query::shown;
 use actix_web::HttpResponse;
 use actix_web::http::header;
 use tintype_storage::domain::ids::AccountId;

@@ -6,10 +6,10 @@
 //! events without an id, for they are hints of the moment. Nobody asks the store whether something has changed: a caller who
 //! listens is woken, and looks once a second at two tables in memory until the job is over.
 
-use super::auth::Principal;
 use super::jobs;
-use super::problem::Problem;
-use super::state::AppState;
+use crate::application::state::AppState;
+use crate::web::auth::Principal;
+use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;

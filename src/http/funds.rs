@@ -1,8 +1,8 @@
 //! Whether a call can be paid, looked at before anything is fetched or stored for it. The reservation decides again.
 
-use super::failures;
-use super::problem::Problem;
-use super::state::AppState;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::problem::Problem;
 use actix_web::web;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
@@ -26,7 +26,7 @@ pub async fn check(
     let (shared, key) = (state.clone(), Arc::clone(key));
     // Reads all live jobs of the account, which may be many: not on this thread, which serves other calls.
     let used = web::block(move || spent_and_held(&shared, &key)).await;
-    let (spent, held) = used.map_err(|_| failures::busy())??;
+    let (spent, held) = used.map_err(|_| error::busy())??;
     let outcome = limits.check(&spent, held, price, state.now());
     Ok(outcome.map_err(AcceptError::from)?)
 }

@@ -1,23 +1,23 @@
 //! The six generation calls, with their checks in the published order.
 
 use super::acceptance;
-use super::auth::Principal;
-use super::author::{Author, Subject, told};
-use super::body;
-use super::change::apart;
 use super::crowd;
 use super::dry_run;
-use super::failures;
 use super::funds;
-use super::idempotency;
 use super::open;
-use super::problem::{Code, Problem};
-use super::request_log;
-use super::state::AppState;
-use super::wire::generation::{self, Endpoint};
-use super::wire::job::Created;
+use crate::api::generation::{self, Endpoint};
+use crate::api::job::Created;
+use crate::application::audit_context::{AuditContext, Subject, to_audit_entry};
+use crate::application::commit::detached;
+use crate::application::error;
+use crate::application::state::AppState;
 use crate::inputs::{self, Held, IngestError, InputImage};
-use crate::words;
+use crate::observability::request_log;
+use crate::request_text;
+use crate::web::auth::Principal;
+use crate::web::body;
+use crate::web::idempotency_key;
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::{HttpRequest, HttpResponse, web};
 use object_store::path::Path;
@@ -86,7 +86,7 @@ pub async fn submit(
     });
     let words = words_of(&mut asked);
     let needs_material =
-        !asked.input_urls.is_empty() || !handed.is_empty() || words::is_too_large(&words);
+        !asked.input_urls.is_empty() || !handed.is_empty() || request_text::is_too_large(&words);
     let opened = Opened::of(&principal, &asked, &state);
     // The account's actor knows an idempotency key that was used before. It is looked for here as well where it would not be
     // asked, or only after the call has cost something.
@@ -118,8 +118,8 @@ pub async fn submit(
         funds::check(&call.state, &call.key, call.price).await?;
         // Apart from this request's own life: a caller that goes away must leave no objects behind.
         return match is_dry_run {
-            true => apart(call.try_out()).await,
-            false => apart(call.accept()).await,
+            true => detached(call.try_out()).await,
+            false => detached(call.accept()).await,
         };
     }
     call.accept().await
@@ -165,7 +165,7 @@ impl Opened {
         open::check(state, asked.tier)?;
         principal.admit()?;
         let account = state.system.accounts().get(key.account)?;
-        let account = account.ok_or_else(failures::account_is_gone)?;
+        let account = account.ok_or_else(error::account_is_gone)?;
         acceptance::check_places(state, &account)?;
         let callback = callback_of(state, key, asked)?;
         Ok(Self { account, callback })
@@ -186,7 +186,7 @@ struct Call {
     account: AccountHandle,
     handed: Vec<Held>,
     /// Who asks, where it is not the key's holder.
-    author: Option<Author>,
+    author: Option<AuditContext>,
 }
 
 impl Call {
@@ -236,7 +236,7 @@ impl Call {
     }
 
     /// The line of the audit log about the job.
-    fn note(&self, author: &Author, job: &NewJob) -> Note<JobId> {
+    fn note(&self, author: &AuditContext, job: &NewJob) -> Note<JobId> {
         let subject = Subject {
             account: Some(self.key.account),
             id: None,
@@ -254,7 +254,7 @@ impl Call {
                 subject: Some(id.0),
                 ..line
             };
-            told(line, None, Some(facts))
+            to_audit_entry(line, None, Some(facts))
         })
     }
 
@@ -325,7 +325,7 @@ fn parse(
     state: &AppState,
 ) -> Result<Parsed, Problem> {
     let is_dry_run = dry_run::is_asked(query);
-    let name = idempotency::key(headers);
+    let name = idempotency_key::key(headers);
     let asked = generation::parse(
         body,
         endpoint,
@@ -397,8 +397,8 @@ impl Material {
         // Kept only now: what fails before this line takes them back.
         let handed = handed.into_iter().map(Held::keep);
         material.inputs.splice(0..0, handed);
-        if words::is_too_large(words) {
-            match words::store(&state.images, words).await {
+        if request_text::is_too_large(words) {
+            match request_text::store(&state.images, words).await {
                 Ok(key) => material.words = Some(key),
                 Err(error) => {
                     tracing::error!(%error, "words could not be stored");
@@ -426,7 +426,7 @@ impl Material {
 fn ingest_problem(error: IngestError) -> Problem {
     match error {
         IngestError::Invalid(faults) => {
-            let fault = |(field, message)| super::problem::FieldFault { field, message };
+            let fault = |(field, message)| crate::web::problem::FieldFault { field, message };
             Problem::validation(faults.into_iter().map(fault).collect())
         }
         IngestError::Store(fault) => {

@@ -1,8 +1,8 @@
 //! `GET /healthz` and `GET /readyz`, without a token.
 
-use super::openapi::kinds;
-use super::problem::{Code, Problem};
-use super::state::AppState;
+use crate::api::kinds;
+use crate::application::state::AppState;
+use crate::web::problem::{Code, Problem};
 use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;

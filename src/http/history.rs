@@ -7,13 +7,13 @@ mod filter;
 
 pub(crate) use filter::{Asked, Filter};
 
-use super::auth::Principal;
 use super::jobs;
-use super::paging::Listing;
-use super::problem::{Code, Problem};
-use super::state::AppState;
-use super::wire::job::ListedJob;
-use crate::words::{self, WordsError};
+use crate::api::job::ListedJob;
+use crate::application::state::AppState;
+use crate::request_text::{self, WordsError};
+use crate::web::auth::Principal;
+use crate::web::paging::Listing;
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -105,7 +105,7 @@ pub(crate) async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<St
     match &job.brief {
         Brief::Inline(words) => Ok(words.metadata.clone()),
         Brief::Stored(key) => {
-            match words::load(&state.images, key).await {
+            match request_text::load(&state.images, key).await {
                 Ok(words) => Ok(words.metadata),
                 // One object that was lost must not end every list that comes past it.
                 Err(error) if error.is_gone() => Ok(None),

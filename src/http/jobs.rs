@@ -1,12 +1,12 @@
 //! Job lookup and cancellation.
 
-use super::auth::Principal;
-use super::change::apart;
-use super::failures;
-use super::problem::{Code, Problem};
-use super::state::AppState;
 use super::wait;
-use super::wire::job::JobView;
+use crate::api::job::JobView;
+use crate::application::commit::detached;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::auth::Principal;
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_actors::account::ApplyEvent;
@@ -82,10 +82,10 @@ pub async fn cancel_job(
     account
         .address
         .try_send(command)
-        .map_err(|_| failures::busy())?;
+        .map_err(|_| error::busy())?;
     let state = state.clone();
-    apart(async move {
-        match outcome.await.map_err(|_| failures::stopping())? {
+    detached(async move {
+        match outcome.await.map_err(|_| error::stopping())? {
             Ok(job) => {
                 state.system.job_canceled(&job);
                 state.gallery.forget_inputs(&job).await;

@@ -1,9 +1,9 @@
 //! `GET /key`: what the caller's own key may do.
 
-use super::auth::Principal;
-use super::openapi::kinds;
-use super::problem::Problem;
-use super::state::AppState;
+use crate::api::kinds;
+use crate::application::state::AppState;
+use crate::web::auth::Principal;
+use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;

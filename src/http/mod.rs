@@ -1,50 +1,28 @@
-//! The HTTP edge: what is asked, by whom, and how the answer is told.
+//! The native interface under `/api/v1` and the operator's under `/admin/v1`.
 
 pub(crate) mod acceptance;
 pub(crate) mod admin;
-pub(crate) mod admission;
-pub(crate) mod auth;
-pub(crate) mod author;
 mod balance;
-pub(crate) mod body;
-pub(crate) mod change;
-pub(crate) mod client_address;
 pub(crate) mod crowd;
 mod described;
 mod dry_run;
-mod envelope;
 mod events;
-pub(crate) mod failures;
 pub(crate) mod funds;
 pub(crate) mod generations;
 mod health;
 pub(crate) mod history;
-pub(crate) mod idempotency;
 pub(crate) mod jobs;
 mod key;
-mod key_ring;
+mod metrics;
 pub(crate) mod models;
 pub(crate) mod open;
 mod openapi;
-pub(crate) mod paging;
-pub mod problem;
-pub(crate) mod query;
-pub(crate) mod rate;
-pub(crate) mod request_log;
 mod routes;
-pub(crate) mod sifted;
-pub mod state;
 mod surface;
 mod transactions;
-mod unread;
 mod wait;
-pub(crate) mod wall;
-pub(crate) mod wire;
 
 pub use admin::{Opening, issue_key, nothing_else, open_account, remove_key};
-pub use author::Author;
-pub use envelope::envelope;
-pub use key_ring::KeyRing;
+pub use metrics::configure as configure_metrics;
 pub use openapi::Documents;
-pub use rate::{Elapsed, Rates, elapsed};
 pub use routes::configure;

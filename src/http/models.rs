@@ -1,10 +1,10 @@
 //! `GET /models`: what is on sale for the caller's key.
 
-use super::auth::Principal;
-use super::openapi::kinds;
-use super::paging::Listing;
-use super::problem::Problem;
-use super::state::AppState;
+use crate::api::kinds;
+use crate::application::state::AppState;
+use crate::web::auth::Principal;
+use crate::web::paging::Listing;
+use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;

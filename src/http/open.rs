@@ -1,7 +1,7 @@
 //! Whether new jobs are taken at all.
 
-use super::problem::{Code, Problem};
-use super::state::AppState;
+use crate::application::state::AppState;
+use crate::web::problem::{Code, Problem};
 use tintype_storage::domain::tier::Tier;
 
 /// Refuses while the service or the model is paused, and while the queue is full.

@@ -1,17 +1,17 @@
 //! Which path is handled where. Under the two interfaces every path asks for credentials first, unknown ones too.
 
-use super::auth::{Operator, Principal};
 use super::described::{
     catalogue, files, generations as described, jobs as of_jobs, money, service as of_service,
 };
-use super::problem::{Code, Problem};
 use super::surface::{Door, Place, Surface};
-use super::wire::generation::Endpoint;
 use super::{
-    admin, balance, events, generations, health, history, jobs, key, models, openapi, transactions,
+    admin, balance, events, generations, health, history, jobs, key, metrics, models, openapi,
+    transactions,
 };
+use crate::api::generation::Endpoint;
 use crate::images::serve;
-use crate::metrics;
+use crate::web::auth::{Operator, Principal};
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::middleware::DefaultHeaders;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -37,10 +37,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .scope()
                 .wrap(DefaultHeaders::new().add((header::CACHE_CONTROL, "no-store")))
                 .default_service(web::to(unknown_to_operator)),
-        )
-        .configure(crate::compat::configure)
-        .configure(crate::panel::configure)
-        .configure(crate::reference::configure);
+        );
     open().register(service);
     service.default_service(web::to(unknown));
 }
@@ -86,7 +83,7 @@ pub fn open() -> Surface {
 
 async fn file(
     request: HttpRequest,
-    state: web::Data<super::state::AppState>,
+    state: web::Data<crate::application::state::AppState>,
 ) -> Result<HttpResponse, Problem> {
     Ok(serve::answer(&request, &state.images, state.now().to_datetime()).await?)
 }

@@ -3,10 +3,10 @@
 //! A path is added here with a handler and its description in one step, so that the published documents, the routing and the
 //! `Allow` of a 405 come from the same lines. There is no other way into the two interfaces.
 
-use super::auth::{Operator, Principal};
 use super::openapi::{Operation, Sketch};
-use super::problem::Problem;
-use super::wall::Walled;
+use crate::web::auth::{Operator, Principal};
+use crate::web::catch_panic::Walled;
+use crate::web::problem::Problem;
 use actix_web::dev::HttpServiceFactory;
 use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Scope, web};

@@ -1,10 +1,10 @@
 //! `GET /transactions`
 
-use super::auth::Principal;
-use super::paging::{Listing, Window};
-use super::problem::Problem;
-use super::state::AppState;
-use super::wire::ledger::EntryView;
+use crate::api::transaction::EntryView;
+use crate::application::state::AppState;
+use crate::web::auth::Principal;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 

@@ -1,9 +1,9 @@
 //! Lookups that wait: `?wait=SECONDS`, or `Prefer: wait=N` (RFC 7240, section 4.3).
 
-use super::failures;
-use super::problem::Problem;
-use super::query;
-use super::state::AppState;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::problem::Problem;
+use crate::web::query;
 use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::Duration;
@@ -76,7 +76,7 @@ pub async fn until_terminal(
     let mut stopping = state.stopping.subscribe();
     tokio::select! {
         ended = state.system.ended(job.account, job.id) => return Ok(ended?.unwrap_or(job)),
-        _ = state.fail_stop.tripped() => return Err(failures::stopping()),
+        _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
         () = tokio::time::sleep(Duration::from_secs(patience.seconds)) => {}
         // The sender lives as long as the state does.
         _ = stopping.wait_for(|it| *it) => {}

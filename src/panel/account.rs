@@ -2,15 +2,15 @@
 
 use super::charts;
 use super::guard::OfAccount;
+use crate::api::job_record::JobRecord;
+use crate::application::error;
+use crate::application::state::AppState;
 use crate::http::admin::key_view::KeyView;
 use crate::http::admin::{accounts, deliveries, jobs, keys, webhooks};
-use crate::http::failures;
 use crate::http::history::{self, Asked};
 use crate::http::jobs::not_found;
-use crate::http::paging::Listing;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
-use crate::http::wire::job_record::JobRecord;
+use crate::web::paging::Listing;
+use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde::Serialize;
@@ -84,7 +84,7 @@ pub async fn show_key(of: OfAccount, request: HttpRequest, state: Data<AppState>
     let (_, key) = keys::find_key(&state, &of.key(&request, &state)?)?;
     let (shared, account, id) = (state.clone(), of.account.id, key.id);
     let read = web::block(move || charts::days(&shared, account, Some(id), days)).await;
-    let days = read.map_err(|_| failures::busy())??;
+    let days = read.map_err(|_| error::busy())??;
     let mut view = json!(KeyView::new(&state, key, None)?);
     view["days"] = json!(days);
     Ok(HttpResponse::Ok().json(view))

@@ -1,10 +1,10 @@
 //! The audit log as the operator reads it: with the names of those whom its lines are about.
 
 use super::guard::OperatorHere;
+use crate::application::state::AppState;
 use crate::http::admin::audit::{self, EntryView};
-use crate::http::paging::Listing;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::web::paging::Listing;
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use std::collections::HashMap;

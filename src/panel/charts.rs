@@ -1,8 +1,8 @@
 //! What jobs came to day by day, for the charts: of an account, or of one of its keys.
 
-use crate::http::problem::{FieldFault, Problem};
-use crate::http::query;
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::web::problem::{FieldFault, Problem};
+use crate::web::query;
 use actix_web::HttpRequest;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@
 //! records each second, about as much as one page load, and ends with its session.
 
 use super::guard::{OfAccount, OperatorHere, SignedIn, resolve};
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;

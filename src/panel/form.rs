@@ -1,9 +1,9 @@
 //! Small JSON bodies of the panel's own calls.
 
-use crate::http::body;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
+use crate::api::fields::Fields;
+use crate::application::state::AppState;
+use crate::web::body;
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, web};
 
 /// Reads a body whose fields are all strings, each of which must be there.

@@ -3,11 +3,13 @@
 //! Every handler that touches an account takes [`OfAccount`], which is the only way to learn which account a path names. To
 //! people of another account that account does not exist, whatever they ask of it.
 
-use super::{cookie, tokens};
-use crate::http::auth::Operator;
-use crate::http::author::Author;
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
+use super::cookie;
+use crate::application::audit_context::AuditContext;
+use crate::application::state::AppState;
+use crate::application::tokens;
+use crate::web::audit_context;
+use crate::web::auth::Operator;
+use crate::web::problem::{Code, Problem};
 use actix_web::body::MessageBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, HeaderValue};
@@ -45,7 +47,7 @@ pub enum Who {
 
 /// The operator, signed in to the panel.
 pub struct OperatorHere {
-    author: Author,
+    author: AuditContext,
 }
 
 impl OperatorHere {
@@ -63,7 +65,7 @@ pub struct OfAccount {
     pub account: Account,
     /// Who asks.
     pub visitor: SignedIn,
-    author: Author,
+    author: AuditContext,
 }
 
 fn unauthorized() -> Problem {
@@ -132,7 +134,7 @@ fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
 fn operator(request: &HttpRequest) -> Result<OperatorHere, Problem> {
     match signed_in(request)?.who {
         Who::Operator => Ok(OperatorHere {
-            author: Author::of(Actor::Operator, request, state_of(request)?),
+            author: audit_context::of(Actor::Operator, request, state_of(request)?),
         }),
         Who::Person(_) => Err(forbidden("this is for the operator")),
     }
@@ -166,7 +168,7 @@ fn of_account(request: &HttpRequest) -> Result<OfAccount, Problem> {
     Ok(OfAccount {
         account,
         visitor,
-        author: Author::of(actor, request, state),
+        author: audit_context::of(actor, request, state),
     })
 }
 

@@ -1,10 +1,11 @@
 //! What only the operator sees: all accounts, money coming in, switches, the state of the service, settings in effect.
 
+use super::Panel;
 use super::guard::OperatorHere;
 use super::service;
+use crate::application::state::AppState;
 use crate::http::admin::{accounts, deposits, jobs, pause};
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::web::problem::Problem;
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
@@ -52,8 +53,8 @@ pub async fn list_jobs(here: OperatorHere, request: HttpRequest, state: Data<App
     jobs::list(here.operator(), request, state).await
 }
 
-pub async fn show_stats(_: OperatorHere, state: Data<AppState>) -> Answer {
-    Ok(HttpResponse::Ok().json(service::figures(state).await?))
+pub async fn show_stats(_: OperatorHere, state: Data<AppState>, panel: Data<Panel>) -> Answer {
+    Ok(HttpResponse::Ok().json(service::figures(state, panel).await?))
 }
 
 pub async fn show_pause(here: OperatorHere, state: Data<AppState>) -> Answer {

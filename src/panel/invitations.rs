@@ -1,10 +1,13 @@
 //! Taking up an invitation: the one-time link with which a person chooses their password.
 
-use super::{form, passwords, sessions, tokens};
+use super::Panel;
+use super::{form, passwords, sessions};
+use crate::application::audit_context::to_audit_entry;
+use crate::application::state::AppState;
+use crate::application::tokens;
 use crate::http::admin::people;
-use crate::http::author::{Author, told};
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
+use crate::web::audit_context;
+use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 use tintype_storage::domain::audit_log::{Action, Actor};
@@ -29,9 +32,10 @@ pub async fn look(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let [token] = form::strings(["token"], &request, payload, &state).await?;
-    let attempt = state.panel.attempts.begin(&request, &state, None)?;
+    let attempt = panel.attempts.begin(&request, &state, None)?;
     let person = find(&state, &token)?;
     attempt.succeeded();
     let account = state.store.account(person.account)?;
@@ -48,21 +52,22 @@ pub async fn accept(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let names = ["token", "password"];
     let [token, password] = form::strings(names, &request, payload, &state).await?;
-    let attempt = state.panel.attempts.begin(&request, &state, None)?;
+    let attempt = panel.attempts.begin(&request, &state, None)?;
     find(&state, &token)?;
     attempt.succeeded();
     passwords::check(&password).map_err(|fault| Problem::field("password", fault))?;
-    let hash = state.panel.passwords.hash(password).await?;
-    let turn = state.panel.changing.take().await;
+    let hash = panel.passwords.hash(password).await?;
+    let turn = state.people.take().await;
     // Once more: of two who hold the link, one is the first.
     let before = find(&state, &token)?;
     let person = before.clone().with_password(hash);
-    let author = Author::of(Actor::Person(person.id.0), &request, &state);
+    let author = audit_context::of(Actor::Person(person.id.0), &request, &state);
     let line = people::line(&state, &author, Action::PersonJoin, &person);
-    let line = told(
+    let line = to_audit_entry(
         line,
         Some(people::facts(&before)),
         Some(people::facts(&person)),

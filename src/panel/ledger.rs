@@ -1,11 +1,11 @@
 //! The ledger as a file, whole: it is written while it is sent, however long it is.
 
 use super::guard::OfAccount;
+use crate::application::error;
+use crate::application::state::AppState;
 use crate::http::admin::ledger::Filter;
-use crate::http::failures;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
 use crate::ledger_csv::{HEAD, Line};
+use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -78,7 +78,7 @@ impl Reader {
             };
             Ok((text, reader))
         });
-        Ok(read.await.map_err(|_| failures::busy())??)
+        Ok(read.await.map_err(|_| error::busy())??)
     }
 }
 

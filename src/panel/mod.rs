@@ -22,12 +22,10 @@ mod sent;
 mod service;
 mod sessions;
 mod sign_in;
-pub(crate) mod tokens;
 
 pub use routes::configure;
 pub use sessions::forget_old;
 
-use crate::http::change::Turns;
 use passwords::Passwords;
 use service::Figures;
 use sign_in::Attempts;
@@ -41,8 +39,6 @@ const THUMBNAILS_AT_A_TIME: usize = 2;
 pub struct Panel {
     passwords: Passwords,
     attempts: Attempts,
-    /// Turns at changing sessions and people.
-    pub(crate) changing: Turns,
     thumbnails: Arc<Semaphore>,
     /// Of the whole service.
     figures: Figures,
@@ -53,7 +49,6 @@ impl Default for Panel {
         Self {
             passwords: Passwords::default(),
             attempts: Attempts::default(),
-            changing: Turns::default(),
             thumbnails: Arc::new(Semaphore::new(THUMBNAILS_AT_A_TIME)),
             figures: Figures::default(),
         }

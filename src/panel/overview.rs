@@ -1,10 +1,11 @@
 //! The first page: an account's money, jobs and deliveries at a glance, and its last weeks.
 
+use super::Panel;
 use super::guard::{OfAccount, Who};
 use super::{charts, service};
-use crate::http::failures;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::account::Account;
@@ -24,19 +25,20 @@ pub async fn show(
     of: OfAccount,
     request: HttpRequest,
     state: web::Data<AppState>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let days = charts::asked(&request)?;
     let depths = state.system.depths().await;
     let (shared, account) = (state.clone(), of.account.clone());
     let read = web::block(move || figures(&shared, &account, days)).await;
-    let mut view = read.map_err(|_| failures::busy())??;
+    let mut view = read.map_err(|_| error::busy())??;
     view["queue"] = json!({
         "waiting": depths.queued.iter().sum::<usize>(),
         "running": depths.running,
     });
     view["paused"] = paused(&state);
     if matches!(of.visitor.who, Who::Operator) {
-        view["service"] = service::figures(state).await?;
+        view["service"] = service::figures(state, panel).await?;
     }
     Ok(HttpResponse::Ok().json(view))
 }

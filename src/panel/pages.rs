@@ -1,7 +1,7 @@
 //! The page and its parts, from the binary.
 
-use crate::assets::{self, Part};
-use crate::http::problem::Problem;
+use crate::web::assets::{self, Part};
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse};
 use std::sync::LazyLock;
 

@@ -1,7 +1,7 @@
 //! Passwords: argon2id, on the blocking pool, a few at a time.
 
-use crate::http::failures;
-use crate::http::problem::{Code, Problem};
+use crate::application::error;
+use crate::web::problem::{Code, Problem};
 use actix_web::web;
 use argon2::Argon2;
 use argon2::password_hash::{PasswordHash, PasswordHasher as _, PasswordVerifier as _, SaltString};
@@ -67,13 +67,13 @@ impl Passwords {
         work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
     ) -> Result<T, Problem> {
         let place = Arc::clone(&self.places).acquire_owned().await;
-        let place = place.map_err(|_| failures::busy())?;
+        let place = place.map_err(|_| error::busy())?;
         let done = web::block(move || {
             // Given back by the work itself: a caller that goes away does not end it.
             let _place = place;
             work()
         });
-        done.await.map_err(|_| failures::busy())?
+        done.await.map_err(|_| error::busy())?
     }
 }
 

@@ -1,9 +1,9 @@
 //! People of an account as its pages see them: listed for its own, and for the operator all that the operator interface does.
 
 use super::guard::{OfAccount, OperatorHere};
+use crate::application::state::AppState;
 use crate::http::admin::people::{self, Place};
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::web::problem::Problem;
 use actix_web::web::{Data, Path, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 

@@ -1,14 +1,15 @@
 //! Pictures and their thumbnails, from this very host: so the pages may load pictures from nowhere else.
 
+use super::Panel;
 use super::guard::OfAccount;
+use crate::api::job_record::picture_of;
+use crate::application::commit::detached;
+use crate::application::error;
+use crate::application::state::AppState;
 use crate::decoding::{self, Leave};
-use crate::http::change::apart;
-use crate::http::failures;
 use crate::http::jobs::not_found;
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
-use crate::http::wire::job_record::picture_of;
 use crate::images::{ImagesError, media_type, thumbnail_key};
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -77,12 +78,13 @@ pub async fn thumbnail(
     of: OfAccount,
     request: HttpRequest,
     state: web::Data<AppState>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let image = image_of(&of, &request, &state)?;
     let key = thumbnail_key(&image.key);
     let bytes = match state.images.get(&key).await {
         Ok(bytes) => bytes,
-        Err(ImagesError::NotFound { .. }) => make(&state, &image, &key).await?,
+        Err(ImagesError::NotFound { .. }) => make(&state, &panel, &image, &key).await?,
         Err(error) => return Err(problem(error)),
     };
     Ok(HttpResponse::Ok()
@@ -95,13 +97,14 @@ pub async fn thumbnail(
 /// place.
 async fn make(
     state: &web::Data<AppState>,
+    panel: &Panel,
     image: &ResultImage,
     key: &str,
 ) -> Result<Bytes, Problem> {
-    let place = Arc::clone(&state.panel.thumbnails).acquire_owned().await;
-    let place = place.map_err(|_| failures::busy())?;
+    let place = Arc::clone(&panel.thumbnails).acquire_owned().await;
+    let place = place.map_err(|_| error::busy())?;
     let (state, picture, key) = (state.clone(), image.key.clone(), key.to_owned());
-    apart(async move {
+    detached(async move {
         let _place = place;
         // Somebody else may have made it meanwhile.
         if let Ok(bytes) = state.images.get(&key).await {

@@ -1,14 +1,14 @@
 //! Making a picture from the panel: the same acceptance as a native call, under a key of the account that nobody holds.
 
 use super::guard::{OfAccount, switched_off};
-use crate::http::auth::Principal;
+use crate::api::generation::Endpoint;
+use crate::application::state::AppState;
 use crate::http::generations;
 use crate::http::issue_key;
 use crate::http::models;
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
-use crate::http::wire::generation::Endpoint;
 use crate::inputs::{Handed, HandedFault, Held};
+use crate::web::auth::Principal;
+use crate::web::problem::{Code, Problem};
 use actix_multipart::{Field, Multipart};
 use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};

@@ -5,8 +5,8 @@ use super::{
     account, audit, events, home, invitations, ledger, overview, pages, people, pictures,
     playground, sent, sessions,
 };
-use crate::http::problem::{Code, Problem};
-use crate::http::wall::Walled;
+use crate::web::catch_panic::Walled;
+use crate::web::problem::{Code, Problem};
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, Resource, web};
 

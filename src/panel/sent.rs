@@ -1,8 +1,8 @@
 //! What each attempt of a delivery sent: its headers and its body, as far as they are kept.
 
 use super::guard::OfAccount;
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::delivery::{Attempt, DeliveryId};

@@ -1,9 +1,10 @@
 //! The figures of the whole service, for all pages that show them.
 
+use super::Panel;
+use crate::application::commit::detached;
+use crate::application::state::AppState;
 use crate::http::admin::stats;
-use crate::http::change::apart;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::web::problem::Problem;
 use actix_web::web::Data;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -26,12 +27,12 @@ struct Kept {
 /// The figures, gathered for everybody who looks at the same time. Each open page asks for them upon every hint.
 ///
 /// They are gathered to the end also when whoever asked has left: the next one finds them, and begins nothing beside them.
-pub async fn figures(state: Data<AppState>) -> Result<Value, Problem> {
-    apart(gathered(state)).await
+pub async fn figures(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
+    detached(gathered(state, panel)).await
 }
 
-async fn gathered(state: Data<AppState>) -> Result<Value, Problem> {
-    let mut kept = state.panel.figures.0.lock().await;
+async fn gathered(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Problem> {
+    let mut kept = panel.figures.0.lock().await;
     let began = Instant::now();
     if let Some(it) = &*kept
         && began < it.good_until

@@ -1,12 +1,15 @@
 //! Signing in and out. Each has its line in the audit log, in the same commit; that a session is in use has none.
 
+use super::Panel;
 use super::guard::{SignedIn, Who};
-use super::{cookie, form, passwords, tokens};
+use super::{cookie, form, passwords};
+use crate::application::audit_context::{AuditContext, Subject, to_audit_entry};
+use crate::application::commit::{Change, Turn};
+use crate::application::state::AppState;
+use crate::application::tokens;
 use crate::http::admin::people;
-use crate::http::author::{Author, Subject, told};
-use crate::http::change::{Change, Turn};
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
+use crate::web::audit_context;
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -29,9 +32,10 @@ pub async fn sign_in_operator(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let [token] = form::strings(["token"], &request, payload, &state).await?;
-    let attempt = state.panel.attempts.begin(&request, &state, None)?;
+    let attempt = panel.attempts.begin(&request, &state, None)?;
     let shown = tokens::digest(token.trim().as_bytes());
     if shown.0 != state.admin_token {
         return Err(Problem::new(
@@ -40,8 +44,8 @@ pub async fn sign_in_operator(
         ));
     }
     attempt.succeeded();
-    let turn = state.panel.changing.take().await;
-    let author = Author::of(Actor::Operator, &request, &state);
+    let turn = state.people.take().await;
+    let author = audit_context::of(Actor::Operator, &request, &state);
     let visitor = Visitor::Operator(shown);
     let who = Who::Operator;
     begin(&state, turn, visitor, &who, Some(&author), Writes::new()).await
@@ -52,26 +56,27 @@ pub async fn sign_in(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let names = ["email", "password"];
     let [email, password] = form::strings(names, &request, payload, &state).await?;
     let email: Email = email.parse().map_err(|_| wrong())?;
     let email_text = Some(email.as_str());
-    let attempt = state.panel.attempts.begin(&request, &state, email_text)?;
+    let attempt = panel.attempts.begin(&request, &state, email_text)?;
     if password.chars().count() > passwords::MAX_CHARS {
         return Err(wrong());
     }
     let person = state.store.person_by_email(&email)?;
     let hash = person.as_ref().and_then(|it| it.password.clone());
-    if !state.panel.passwords.verify(password, hash.clone()).await? {
+    if !panel.passwords.verify(password, hash.clone()).await? {
         return Err(wrong());
     }
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     // Once more: the person may have been removed, or have another password, since it was looked at.
     let person = state.store.person_by_email(&email)?;
     let person = person.filter(|it| it.password == hash).ok_or_else(wrong)?;
     attempt.succeeded();
-    let author = Author::of(Actor::Person(person.id.0), &request, &state);
+    let author = audit_context::of(Actor::Person(person.id.0), &request, &state);
     begin_for(&state, turn, &author, person, Writes::new()).await
 }
 
@@ -79,7 +84,7 @@ pub async fn sign_in(
 pub async fn begin_for(
     state: &AppState,
     turn: Turn,
-    author: &Author,
+    author: &AuditContext,
     person: Person,
     writes: Writes,
 ) -> Result<HttpResponse, Problem> {
@@ -108,7 +113,7 @@ async fn begin(
     turn: Turn,
     visitor: Visitor,
     who: &Who,
-    author: Option<&Author>,
+    author: Option<&AuditContext>,
     mut writes: Writes,
 ) -> Result<HttpResponse, Problem> {
     let now = state.now();
@@ -128,7 +133,7 @@ async fn begin(
     if let Some(author) = author {
         let line = author.line(state, Action::SessionBegin, subject(&visitor));
         let ends = now.plus(Session::LIFETIME).to_string();
-        let line = told(line, None, Some(json!({"expires_at": ends})));
+        let line = to_audit_entry(line, None, Some(json!({"expires_at": ends})));
         writes.push(state.store.add_audit(&line));
     }
     state.commit(Change::in_turn(turn, writes)).await?;
@@ -140,7 +145,7 @@ async fn begin(
 
 /// Writes down that a session is in use, unless it has ended meanwhile.
 pub async fn record_use(state: web::Data<AppState>, id: Digest32) {
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     let now = state.now();
     if let Ok(Some(session)) = state.store.session(&id)
         && session.is_alive(now)
@@ -201,7 +206,7 @@ fn line(state: &AppState, request: &HttpRequest, visitor: &SignedIn, action: Act
         Who::Operator => Actor::Operator,
         Who::Person(person) => Actor::Person(person.id.0),
     };
-    let author = Author::of(actor, request, state);
+    let author = audit_context::of(actor, request, state);
     author.line(state, action, subject(&visitor.session.visitor))
 }
 
@@ -211,11 +216,15 @@ pub async fn sign_out(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     let mut writes = state.store.remove_session(&visitor.id);
     let began = json!({"created_at": visitor.session.created_at.to_string()});
     let line = line(&state, &request, &visitor, Action::SessionEnd);
-    writes.push(state.store.add_audit(&told(line, Some(began), None)));
+    writes.push(
+        state
+            .store
+            .add_audit(&to_audit_entry(line, Some(began), None)),
+    );
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(gone(&state))
 }
@@ -226,7 +235,7 @@ pub async fn sign_out_everywhere(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     let (mut writes, current) = match &visitor.who {
         Who::Operator => {
             let Generation(current) = state.store.operator_generation()?;
@@ -245,7 +254,7 @@ pub async fn sign_out_everywhere(
     writes.extend(state.store.remove_session(&visitor.id));
     let line = line(&state, &request, &visitor, Action::SessionEndAll);
     let [before, after] = [current, current.wrapping_add(1)].map(|it| json!({"generation": it}));
-    let line = told(line, Some(before), Some(after));
+    let line = to_audit_entry(line, Some(before), Some(after));
     writes.push(state.store.add_audit(&line));
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(gone(&state))
@@ -257,6 +266,7 @@ pub async fn change_password(
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
+    panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let Who::Person(person) = visitor.who else {
         let detail = "the operator has a token, no password; it is set in the configuration";
@@ -266,27 +276,27 @@ pub async fn change_password(
     let [current, password] = form::strings(names, &request, payload, &state).await?;
     passwords::check(&password).map_err(|fault| Problem::field("password", fault))?;
     let email = Some(person.email.as_str());
-    let attempt = state.panel.attempts.begin(&request, &state, email)?;
+    let attempt = panel.attempts.begin(&request, &state, email)?;
     let kept = person.password.clone();
     let is_right = current.chars().count() <= passwords::MAX_CHARS
-        && state.panel.passwords.verify(current, kept.clone()).await?;
+        && panel.passwords.verify(current, kept.clone()).await?;
     if !is_right {
         return Err(Problem::field("current_password", "is wrong"));
     }
     attempt.succeeded();
-    let hash = state.panel.passwords.hash(password).await?;
-    let turn = state.panel.changing.take().await;
+    let hash = panel.passwords.hash(password).await?;
+    let turn = state.people.take().await;
     let found = state.store.person(person.account, person.id)?;
     let before = found.filter(|it| it.password == kept).ok_or_else(wrong)?;
     let person = before.clone().with_password(hash);
-    let author = Author::of(Actor::Person(person.id.0), &request, &state);
+    let author = audit_context::of(Actor::Person(person.id.0), &request, &state);
     let line = people::line(&state, &author, Action::PersonChangePassword, &person);
     let [before, after] = [&before, &person].map(people::facts);
     let mut writes = state.store.put_person(&person);
     writes.push(
         state
             .store
-            .add_audit(&told(line, Some(before), Some(after))),
+            .add_audit(&to_audit_entry(line, Some(before), Some(after))),
     );
     let visitor = Visitor::Person(person.account, person.id);
     let who = Who::Person(person);
@@ -303,7 +313,7 @@ fn gone(state: &AppState) -> HttpResponse {
 pub async fn forget_old(state: &AppState) {
     let mut cursor = Vec::new();
     loop {
-        let turn = state.panel.changing.take().await;
+        let turn = state.people.take().await;
         match state.store.forget_sessions(state.now(), &cursor, STEP) {
             Ok((writes, next)) => {
                 if !writes.is_empty() && state.commit(Change::in_turn(turn, writes)).await.is_err()

@@ -1,9 +1,9 @@
 //! How often somebody may try to sign in: per address and per e-mail address, so that neither one guesser nor many wear a
 //! password down.
 
-use crate::http::client_address::client_address;
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::web::client_address::client_address;
+use crate::web::problem::{Code, Problem};
 use actix_web::HttpRequest;
 use parking_lot::Mutex;
 use std::collections::HashMap;

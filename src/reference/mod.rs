@@ -3,8 +3,8 @@
 //! It is one page from the binary that reads the documents and draws them; look and building blocks are the panel's. A key or
 //! token that is typed into it is held in the page's memory alone and goes nowhere but to this server.
 
-use crate::assets::{self, Part};
-use crate::http::problem::Problem;
+use crate::web::assets::{self, Part};
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::sync::LazyLock;
 

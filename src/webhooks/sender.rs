@@ -3,7 +3,7 @@
 use super::vault::{Vault, VaultError};
 use crate::egress::{Egress, parse_url};
 use crate::images::Images;
-use crate::words;
+use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -244,7 +244,7 @@ async fn metadata(options: &SenderOptions, job: &Job) -> Result<Option<Json>, Fa
     let text = match &job.brief {
         Brief::Inline(words) => words.metadata.clone(),
         Brief::Stored(key) => {
-            let words = words::load(&options.images, key)
+            let words = request_text::load(&options.images, key)
                 .await
                 .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;
             words.metadata

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use tintype::stale_inputs;
+use tintype::server::orphaned_inputs;
 
 /// Has nothing be written below this place of the store.
 fn block(server: &Server, place: &str) {
@@ -90,7 +90,7 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
         .unwrap();
     let sweep = || {
         runtime
-            .block_on(stale_inputs::remove(server.inside()))
+            .block_on(orphaned_inputs::remove(server.inside()))
             .unwrap()
     };
     assert_eq!(sweep(), 1);

@@ -5,9 +5,9 @@ use actix_web::dev::ServerHandle;
 use actix_web::{App, HttpRequest, HttpResponse, HttpServer, web};
 use bytes::Bytes;
 use chrono::Utc;
-use tintype::http::problem::Problem;
 use tintype::images::serve;
 use tintype::images::{FileSigningKey, Images};
+use tintype::web::problem::Problem;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 

@@ -138,6 +138,6 @@ fn leaf_libraries_know_neither_the_product_nor_the_network() {
 #[test]
 fn only_the_start_up_code_picks_an_engine() {
     let mut found = naming(&below("src/"), &["SledEngine", "MemoryEngine", "sled::"]);
-    found.retain(|line| !line.starts_with("src/app.rs:"));
-    assert_none("engines are named in src/app.rs alone", found);
+    found.retain(|line| !line.starts_with("src/server/engine.rs:"));
+    assert_none("engines are named in src/server/engine.rs alone", found);
 }

@@ -6,7 +6,7 @@ use crate::support::fox;
 use crate::world::{Beginning, World, furnish, in_paused_time, status, webhook};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::housekeeping::{Pace, Sweeps};
+use tintype::server::maintenance::{Pace, Sweeps};
 use tintype_actors::delivery::ForgetDeliveries;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;

@@ -19,9 +19,11 @@ use super::models;
 use super::patience;
 use super::refusal::{Kind, Refusal};
 use super::usage::Prompt;
-use crate::http::admission::Admitted;
-use crate::http::state::AppState;
-use crate::http::{idempotency, rate, request_log};
+use crate::compat::state::CompatState;
+use crate::web::admission::Admitted;
+use crate::application::rate_limit;
+use crate::observability::request_log;
+use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use answer::Answer;
 use serde_json::json;
@@ -64,7 +66,7 @@ pub async fn call(
     request: HttpRequest,
     mut payload: web::Payload,
     path: web::Path<(String, String)>,
-    state: web::Data<AppState>,
+    state: web::Data<CompatState>,
 ) -> HttpResponse {
     let (version, rest) = path.into_inner();
     let outcome = match open(&request, &version, &rest, &state).await {
@@ -82,7 +84,7 @@ async fn open(
     request: &HttpRequest,
     version: &str,
     rest: &str,
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
 ) -> Result<Opened, Refusal> {
     let until = patience::until(request, state);
     let unknown = || {
@@ -95,7 +97,7 @@ async fn open(
     let tier = models::tier_of(&state.config.tiers, model)
         .ok_or_else(|| models::unknown(model, version, word))?;
     call::check_scope(&admitted.key, tier, model)?;
-    let name = idempotency::key(request.headers())
+    let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let opened = Opened {
         admitted,
@@ -107,7 +109,7 @@ async fn open(
     };
     let (admitted, name) = (&opened.admitted, opened.name.as_deref());
     match method {
-        Method::CountTokens => rate::admit(admitted.standing)?,
+        Method::CountTokens => rate_limit::admit(admitted.standing)?,
         Method::Generate | Method::Stream => {
             early::check(state, admitted, name, &[tier]).await?;
         }
@@ -119,7 +121,7 @@ async fn answer(
     opened: &Opened,
     request: &HttpRequest,
     payload: web::Payload,
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let pictures = match opened.method {
         Method::Generate | Method::Stream => Pictures::Stored,

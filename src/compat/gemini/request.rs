@@ -3,11 +3,11 @@
 use super::content::{self, Picture, Source};
 use super::fields::Object;
 use super::options::{self, Options};
+use crate::application::state::AppState;
 use crate::compat::body::{Received, Taken, prefix};
 use crate::compat::call::{Asked, Input};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
-use crate::http::state::AppState;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
 

@@ -1,11 +1,11 @@
 //! Answers of the Images API.
 
 use super::wanted::Wanted;
+use crate::application::state::AppState;
 use crate::compat::assembled::{self, Part};
 use crate::compat::caller::{Caller, Made};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, Prompt};
-use crate::http::state::AppState;
 use crate::images;
 use actix_web::HttpResponse;
 use actix_web::http::header;

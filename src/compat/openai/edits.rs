@@ -2,6 +2,7 @@
 
 use super::answer;
 use super::parts;
+use crate::compat::state::CompatState;
 use crate::compat::auth;
 use crate::compat::body::prefix;
 use crate::compat::call::{self, Asked};
@@ -10,17 +11,16 @@ use crate::compat::drain;
 use crate::compat::early;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
-use crate::http::admission::Admitted;
-use crate::http::idempotency;
-use crate::http::request_log;
-use crate::http::state::AppState;
+use crate::web::admission::Admitted;
+use crate::web::idempotency_key;
+use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 /// Handles one call.
 pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    state: web::Data<CompatState>,
 ) -> HttpResponse {
     let outcome = make(&request, payload, &state).await;
     outcome.unwrap_or_else(|refusal| Dialect::OpenAi.answer(&refusal))
@@ -29,7 +29,7 @@ pub async fn create(
 async fn make(
     request: &HttpRequest,
     mut payload: web::Payload,
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = patience::until(request, state);
     let (admitted, name) = match opened(request, state).await {
@@ -70,10 +70,10 @@ async fn make(
 /// Key and name of the call, and whatever else can be told before the body is read.
 async fn opened(
     request: &HttpRequest,
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
 ) -> Result<(Admitted, Option<String>), Refusal> {
     let admitted = auth::authenticate(request, state)?;
-    let name = idempotency::key(request.headers())
+    let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     early::check_any(state, &admitted, name.as_deref()).await?;
     Ok((admitted, name))

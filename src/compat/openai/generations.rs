@@ -2,6 +2,8 @@
 
 use super::answer;
 use super::wanted::{Options, Wanted};
+use crate::compat::state::CompatState;
+use crate::application::rate_limit::Standing;
 use crate::compat::auth;
 use crate::compat::body::prefix;
 use crate::compat::call::{self, Asked};
@@ -9,11 +11,10 @@ use crate::compat::caller::Caller;
 use crate::compat::dialect::Dialect;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
-use crate::http::admission::Admitted;
-use crate::http::body;
-use crate::http::idempotency;
-use crate::http::request_log;
-use crate::http::state::AppState;
+use crate::web::admission::Admitted;
+use crate::web::body;
+use crate::web::idempotency_key;
+use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tokio::time::Instant;
 
@@ -21,7 +22,7 @@ use tokio::time::Instant;
 pub async fn create(
     request: HttpRequest,
     payload: web::Payload,
-    state: web::Data<AppState>,
+    state: web::Data<CompatState>,
 ) -> HttpResponse {
     let outcome = make(&request, payload, &state).await;
     outcome.unwrap_or_else(|refusal| Dialect::OpenAi.answer(&refusal))
@@ -30,11 +31,11 @@ pub async fn create(
 async fn make(
     request: &HttpRequest,
     payload: web::Payload,
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = patience::until(request, state);
     let admitted = auth::authenticate(request, state)?;
-    let name = idempotency::key(request.headers())
+    let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
     let wanted = Options::of_json(&body)?.read(&admitted.key, state)?;
@@ -48,7 +49,7 @@ async fn make(
 /// A job for each picture: those that are there already, and new ones for the rest if all of it can be had. When one of these
 /// is not accepted after all, those before it are what is made: what is charged is what is answered.
 async fn accept(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     admitted: &Admitted,
     wanted: &Wanted,
     name: Option<String>,
@@ -82,7 +83,7 @@ async fn accept(
 }
 
 async fn begin(
-    state: &web::Data<AppState>,
+    state: &web::Data<CompatState>,
     admitted: &Admitted,
     rest: Vec<Asked>,
     until: Instant,

@@ -1,13 +1,14 @@
 //! The parts of a form, read while they arrive: texts into memory, pictures into the object store.
 
 use super::wanted::Options;
+use crate::application::state::AppState;
 use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
 use crate::compat::call::Input;
 use crate::compat::drain::drain;
 use crate::compat::pace::Pace;
 use crate::compat::refusal::Refusal;
 use crate::compat::room::Place;
-use crate::http::state::AppState;
+use crate::compat::state::CompatState;
 use crate::inputs::{Handed, HandedFault};
 use actix_multipart::{Field, Multipart};
 use actix_web::error::PayloadError;
@@ -69,7 +70,7 @@ pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
     prefix: &Path,
-    state: &AppState,
+    state: &CompatState,
     until: Instant,
 ) -> Result<Form, Refusal> {
     let mut body = Counted {

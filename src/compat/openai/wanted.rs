@@ -1,10 +1,10 @@
 //! The options of both calls, whether they came as JSON or as form fields.
 
 use super::size;
+use crate::application::state::AppState;
 use crate::compat::call;
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
-use crate::http::state::AppState;
 use std::collections::BTreeMap;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::AspectRatio;

@@ -1,18 +1,18 @@
 //! Accounts: opened, listed, changed; and their ledgers.
 
 use super::ledger;
-use crate::http::auth::Operator;
-use crate::http::author::{Author, Subject, told};
-use crate::http::body;
-use crate::http::change::{Change, Turn, apart};
-use crate::http::failures;
-use crate::http::idempotency;
-use crate::http::openapi::kinds;
-use crate::http::paging::{Listing, Window};
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
-use crate::http::wire::ledger::EntryView;
+use crate::api::fields::Fields;
+use crate::api::kinds;
+use crate::api::transaction::EntryView;
+use crate::application::audit_context::{AuditContext, Subject, to_audit_entry};
+use crate::application::commit::{Change, Turn, detached};
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::body;
+use crate::web::idempotency_key;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -140,7 +140,7 @@ pub(super) const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 
 /// The idempotency key of a call.
 pub(super) fn read_once(fields: &mut Fields<'_>, request: &HttpRequest) -> Option<String> {
-    idempotency::key(request.headers()).unwrap_or_else(|fault| {
+    idempotency_key::key(request.headers()).unwrap_or_else(|fault| {
         fields.fault(fault.field, fault.message);
         None
     })
@@ -178,7 +178,7 @@ pub struct Opening {
 pub async fn create(
     state: &AppState,
     turn: Turn,
-    author: &Author,
+    author: &AuditContext,
     opening: Opening,
 ) -> Result<Account, Problem> {
     let now = state.now();
@@ -217,7 +217,11 @@ pub async fn create(
     };
     let line = author.line(state, Action::AccountCreate, subject);
     let facts = json!({"name": account.name, "balance": balance.to_string()});
-    writes.push(state.store.add_audit(&told(line, None, Some(facts))));
+    writes.push(
+        state
+            .store
+            .add_audit(&to_audit_entry(line, None, Some(facts))),
+    );
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(account)
 }
@@ -277,7 +281,7 @@ pub async fn change(
     let line = operator.author.line(&state, Action::AccountChange, subject);
     let note = |changed: &AccountChanged| {
         let (before, after) = (facts(&changed.before), facts(&changed.after));
-        told(line, Some(before), Some(after))
+        to_audit_entry(line, Some(before), Some(after))
     };
     let (reply, answer) = oneshot::channel();
     let command = ChangeAccount {
@@ -287,12 +291,12 @@ pub async fn change(
     };
     let ring = Arc::clone(&state.key_ring);
     // Apart, so that the keys of an account that is switched off are refused also when whoever did it has left.
-    let changed = apart(async move {
+    let changed = detached(async move {
         let sent = actor.address.try_send(command);
-        sent.map_err(|_| failures::busy())?;
-        let account = answer.await.map_err(|_| failures::busy())??;
+        sent.map_err(|_| error::busy())?;
+        let account = answer.await.map_err(|_| error::busy())??;
         ring.forget_account(account.id);
-        Ok(account)
+        Ok::<_, Problem>(account)
     });
     Ok(HttpResponse::Ok().json(AccountView::from(changed.await?)))
 }
@@ -300,7 +304,7 @@ pub async fn change(
 /// Who decides for an account.
 pub(super) fn actor(state: &AppState, account: AccountId) -> Result<AccountHandle, Problem> {
     let actor = state.system.accounts().get(account)?;
-    actor.ok_or_else(failures::busy)
+    Ok(actor.ok_or_else(error::busy)?)
 }
 
 /// What the audit log says of an account that is changed.

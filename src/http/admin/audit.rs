@@ -1,11 +1,11 @@
 //! The audit log, read.
 
-use crate::http::auth::Operator;
-use crate::http::openapi::kinds;
-use crate::http::paging::{Listing, Window};
-use crate::http::problem::{FieldFault, Problem};
-use crate::http::sifted::sifted;
-use crate::http::state::AppState;
+use crate::api::kinds;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::filtered_page::sifted;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;

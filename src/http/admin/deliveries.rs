@@ -1,16 +1,16 @@
 //! The delivery log: what was sent, what came back, and sending again.
 
 use super::webhooks::{find_webhook, no_webhook};
-use crate::http::auth::Operator;
-use crate::http::author::{Author, Subject, told};
-use crate::http::body;
-use crate::http::failures;
-use crate::http::openapi::kinds;
-use crate::http::paging::{Listing, Window};
-use crate::http::problem::{Code, FieldFault, Problem};
-use crate::http::sifted::sifted;
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
+use crate::api::fields::Fields;
+use crate::api::kinds;
+use crate::application::audit_context::{AuditContext, Subject, to_audit_entry};
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::body;
+use crate::web::filtered_page::sifted;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::{Code, FieldFault, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
 use schemars::JsonSchema;
@@ -295,7 +295,7 @@ pub async fn redeliver_failed(
     let mut after = range.after;
     let shared = state.clone();
     let found = web::block(move || failed(&shared, &webhook, &range)).await;
-    let (wanted, mut next) = found.map_err(|_| failures::busy())??;
+    let (wanted, mut next) = found.map_err(|_| error::busy())??;
     let mut redelivered = 0;
     for step in wanted.chunks(STEP) {
         // Begun together, so that they share the disk's time.
@@ -388,7 +388,7 @@ enum Refusal {
 
 async fn send_again(
     state: &AppState,
-    author: &Author,
+    author: &AuditContext,
     id: DeliveryId,
 ) -> Result<Delivery, Refusal> {
     let (reply, answer) = oneshot::channel();
@@ -402,7 +402,7 @@ async fn send_again(
             account: Some(change.before.account),
             ..line
         };
-        told(
+        to_audit_entry(
             line,
             Some(facts(&change.before)),
             Some(facts(&change.after)),
@@ -416,10 +416,10 @@ async fn send_again(
             note: Some(note),
             reply,
         })
-        .map_err(|_| Refusal::Problem(failures::busy_delivering()))?;
+        .map_err(|_| Refusal::Problem(error::busy_delivering().into()))?;
     let answer = answer
         .await
-        .map_err(|_| Refusal::Problem(failures::stopping()))?;
+        .map_err(|_| Refusal::Problem(error::stopping().into()))?;
     answer.map_err(Refusal::Delivery)
 }
 
@@ -434,16 +434,4 @@ impl From<Refusal> for Problem {
 
 fn missing() -> Problem {
     Problem::new(Code::NotFound, "there is no such delivery")
-}
-
-impl From<DeliveryError> for Problem {
-    fn from(error: DeliveryError) -> Self {
-        match error {
-            DeliveryError::NotFound => missing(),
-            DeliveryError::WebhookDeleted | DeliveryError::WebhookMoved => {
-                Problem::new(Code::Conflict, error.to_string())
-            }
-            DeliveryError::Store(error) => error.into(),
-        }
-    }
 }

@@ -1,14 +1,14 @@
 //! Deposits: money that is added to an account, or taken back.
 
 use super::accounts;
-use crate::http::auth::Operator;
-use crate::http::author::{Subject, told};
-use crate::http::body;
-use crate::http::failures;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
-use crate::http::wire::ledger::EntryView;
+use crate::api::fields::Fields;
+use crate::api::transaction::EntryView;
+use crate::application::audit_context::{Subject, to_audit_entry};
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::body;
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 use std::sync::Arc;
@@ -85,8 +85,8 @@ pub async fn create(
         reply,
     };
     let sent = actor.address.try_send(command);
-    sent.map_err(|_| failures::busy())?;
-    let entry = answer.await.map_err(|_| failures::busy())??;
+    sent.map_err(|_| error::busy())?;
+    let entry = answer.await.map_err(|_| error::busy())??;
     let mut answer = HttpResponse::Created();
     if !is_new.load(Ordering::Relaxed) {
         answer.insert_header(accounts::REPLAYED);
@@ -108,5 +108,5 @@ fn deposited(line: AuditEntry, entry: &LedgerEntry) -> AuditEntry {
         "amount": entry.amount.to_string(),
         "reference": entry.reference,
     });
-    told(line, before, Some(after))
+    to_audit_entry(line, before, Some(after))
 }

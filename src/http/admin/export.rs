@@ -1,8 +1,8 @@
 //! All records as of one moment, streamed while the service goes on.
 
-use crate::http::auth::Operator;
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpResponse, web};
 use bytes::Bytes;

@@ -1,15 +1,15 @@
 //! Jobs of any account, with filters, and one of them with all that is on record.
 
-use crate::http::auth::Operator;
-use crate::http::author::{Subject, told};
-use crate::http::failures;
+use crate::api::job_record::JobRecord;
+use crate::application::audit_context::{Subject, to_audit_entry};
+use crate::application::error;
+use crate::application::state::AppState;
 use crate::http::history::{self, Filter};
 use crate::http::jobs::{cancel_job, not_found};
-use crate::http::paging::{Listing, Window};
-use crate::http::problem::{FieldFault, Problem};
-use crate::http::query;
-use crate::http::state::AppState;
-use crate::http::wire::job_record::JobRecord;
+use crate::web::auth::Operator;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::{FieldFault, Problem};
+use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
 use serde_json::json;
@@ -67,7 +67,7 @@ pub async fn list(
     };
     let shared = state.clone();
     let read = move || sift(&shared, account, &filter, window);
-    let page = web::block(read).await.map_err(|_| failures::busy())??;
+    let page = web::block(read).await.map_err(|_| error::busy())??;
     let told = page.items.iter().map(|job| JobRecord::listed(&state, job));
     let data = join_all(told).await.into_iter().collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
@@ -134,7 +134,7 @@ async fn find(
         None => store.find_job(id),
     })
     .await;
-    found.map_err(|_| failures::busy())??.ok_or_else(not_found)
+    found.map_err(|_| error::busy())??.ok_or_else(not_found)
 }
 
 /// `DELETE /jobs/{job_id}`: cancels a job that is still queued, as the account itself can.
@@ -163,7 +163,7 @@ pub async fn cancel_noted(
     let line = operator.author.line(state, Action::JobCancel, subject);
     let note = move |job: &Job| {
         let before = json!({"status": "queued"});
-        told(
+        to_audit_entry(
             line,
             Some(before),
             Some(json!({"status": job.state.word()})),

@@ -1,8 +1,8 @@
 //! What a body says of an API key that is made or changed.
 
 use super::accounts::read_name;
-use crate::http::problem::Problem;
-use crate::http::wire::fields::{Fields, kind};
+use crate::api::fields::{Fields, kind};
+use crate::web::problem::Problem;
 use ipnet::{IpNet, Ipv4Net};
 use std::net::IpAddr;
 use tintype_storage::domain::amount::Amount;

@@ -1,9 +1,9 @@
 //! An API key on the wire and in the audit log. Of its text neither knows anything.
 
+use crate::api::kinds;
+use crate::application::state::AppState;
 use crate::http::key::Rate;
-use crate::http::openapi::kinds;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::web::problem::Problem;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};

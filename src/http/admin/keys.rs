@@ -3,14 +3,14 @@
 use super::accounts::find;
 use super::key_body::KeyChange;
 use super::key_view::{KeyView, facts};
-use crate::http::auth::Operator;
-use crate::http::author::{Author, Subject, told};
-use crate::http::body;
-use crate::http::change::{Change, Turn};
-use crate::http::paging::{Listing, Window};
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
+use crate::api::fields::Fields;
+use crate::application::audit_context::{AuditContext, Subject, to_audit_entry};
+use crate::application::commit::{Change, Turn};
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::body;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use std::sync::Arc;
 use std::time::Duration;
@@ -56,7 +56,7 @@ pub fn nothing(_: &ApiKey) -> Writes {
 pub async fn issue(
     state: &AppState,
     turn: Turn,
-    author: &Author,
+    author: &AuditContext,
     account: AccountId,
     shape: impl FnOnce(ApiKey) -> ApiKey,
     also: impl FnOnce(&ApiKey) -> Writes,
@@ -70,7 +70,7 @@ pub async fn issue(
     ));
     let mut writes = state.store.put_key(&api_key::hash(&text), &key);
     writes.extend(also(&key));
-    let line = told(
+    let line = to_audit_entry(
         line(state, author, Action::KeyCreate, &key),
         None,
         Some(facts(&key, now)),
@@ -122,7 +122,7 @@ pub async fn change(
     let key = change.apply(before.clone());
     if key != before {
         let now = state.now();
-        let line = told(
+        let line = to_audit_entry(
             line(&state, &operator.author, Action::KeyChange, &key),
             Some(facts(&before, now)),
             Some(facts(&key, now)),
@@ -161,7 +161,7 @@ pub async fn rotate(
         return Err(Problem::new(Code::Conflict, detail));
     }
     let text = api_key::text(&rand::random());
-    let line = told(
+    let line = to_audit_entry(
         line(&state, &operator.author, Action::KeyRotate, &key),
         Some(facts(&before, now)),
         Some(facts(&key, now)),
@@ -216,12 +216,12 @@ pub async fn remove(
 }
 
 /// Removes a key; says whether it was still there.
-pub async fn withdraw(state: &AppState, author: &Author, id: KeyId) -> Result<bool, Problem> {
+pub async fn withdraw(state: &AppState, author: &AuditContext, id: KeyId) -> Result<bool, Problem> {
     let turn = state.operator.take().await;
     let Some((hash, key)) = state.store.key(id)? else {
         return Ok(false);
     };
-    let line = told(
+    let line = to_audit_entry(
         line(state, author, Action::KeyDelete, &key),
         Some(facts(&key, state.now())),
         None,
@@ -238,7 +238,7 @@ pub async fn withdraw(state: &AppState, author: &Author, id: KeyId) -> Result<bo
     Ok(true)
 }
 
-fn line(state: &AppState, author: &Author, action: Action, key: &ApiKey) -> AuditEntry {
+fn line(state: &AppState, author: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {
     let subject = Subject {
         account: Some(key.account),
         id: Some(key.id.0),

@@ -1,9 +1,9 @@
 //! An account's ledger, read in parts, with filters.
 
-use crate::http::paging::Window;
-use crate::http::problem::{FieldFault, Problem};
-use crate::http::sifted::sifted;
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::web::filtered_page::sifted;
+use crate::web::paging::Window;
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, web};
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, first_id_of, moment_of};

@@ -1,13 +1,13 @@
 //! The switches that pause the project or a model, with the reasons that callers are told.
 
-use crate::http::auth::Operator;
-use crate::http::author::{Subject, told};
-use crate::http::body;
-use crate::http::change::Change;
-use crate::http::openapi::kinds;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
+use crate::api::fields::Fields;
+use crate::api::kinds;
+use crate::application::audit_context::{Subject, to_audit_entry};
+use crate::application::commit::Change;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::body;
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -93,7 +93,7 @@ async fn switch(
             id: None,
         };
         let line = operator.author.line(state, Action::PauseChange, subject);
-        let line = told(line, Some(facts(&before)), Some(facts(&pause)));
+        let line = to_audit_entry(line, Some(facts(&before)), Some(facts(&pause)));
         let mut writes = state.store.set_pause(&pause);
         writes.push(state.store.add_audit(&line));
         let (here, dispatcher) = (Arc::clone(&state.pause), state.system.hears_of_pauses());

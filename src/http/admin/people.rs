@@ -2,16 +2,16 @@
 //! audit log, in the same commit.
 
 use super::accounts;
-use crate::http::auth::Operator;
-use crate::http::author::{Author, Subject, told};
-use crate::http::body;
-use crate::http::change::{Change, Turn};
-use crate::http::openapi::kinds;
-use crate::http::paging::{Listing, Window};
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
-use crate::panel::tokens;
+use crate::api::fields::Fields;
+use crate::api::kinds;
+use crate::application::audit_context::{AuditContext, Subject, to_audit_entry};
+use crate::application::commit::{Change, Turn};
+use crate::application::state::AppState;
+use crate::application::tokens;
+use crate::web::auth::Operator;
+use crate::web::body;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::{Code, Problem};
 use actix_web::http::header::{CACHE_CONTROL, HeaderValue};
 use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
@@ -96,7 +96,12 @@ pub fn facts(person: &Person) -> Value {
 }
 
 /// A line of the audit log about a person.
-pub fn line(state: &AppState, author: &Author, action: Action, person: &Person) -> AuditEntry {
+pub fn line(
+    state: &AppState,
+    author: &AuditContext,
+    action: Action,
+    person: &Person,
+) -> AuditEntry {
     let subject = Subject {
         account: Some(person.account),
         id: Some(person.id.0),
@@ -112,7 +117,7 @@ async fn keep(
     before: Option<&Person>,
     after: &Person,
 ) -> Result<(), Problem> {
-    let line = told(line, before.map(facts), Some(facts(after)));
+    let line = to_audit_entry(line, before.map(facts), Some(facts(after)));
     let mut writes = state.store.put_person(after);
     writes.push(state.store.add_audit(&line));
     Ok(state.commit(Change::in_turn(turn, writes)).await?)
@@ -176,7 +181,7 @@ pub async fn invite(
     let (Some(email), Some(role)) = (email, role) else {
         return Err(Problem::field("body", "is incomplete"));
     };
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     if state.store.person_by_email(&email)?.is_some() {
         let detail = "somebody with this e-mail address has been invited already";
         return Err(Problem::new(Code::Conflict, detail));
@@ -230,7 +235,7 @@ pub async fn invite_again(
             revoke
         }
     };
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     let before = find(&state, &account, &path.1)?;
     let (token, secret) = tokens::invitation(account.id, before.id);
     let invited = Person {
@@ -276,7 +281,7 @@ pub async fn change(
     let role = role(&mut fields);
     fields.finish(CHANGE).map_err(Problem::validation)?;
     let role = role.ok_or_else(|| Problem::field("role", "is required"))?;
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     let before = find(&state, &account, &path.1)?;
     let person = Person {
         role,
@@ -296,11 +301,11 @@ pub async fn remove(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = accounts::find(&state, &path.0)?;
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     let person = find(&state, &account, &path.1)?;
     let line = line(&state, &operator.author, Action::PersonRemove, &person);
     let mut writes = state.store.remove_person(&person);
-    let line = told(line, Some(facts(&person)), None);
+    let line = to_audit_entry(line, Some(facts(&person)), None);
     writes.push(state.store.add_audit(&line));
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(HttpResponse::NoContent().finish())
@@ -313,12 +318,12 @@ pub async fn sign_out(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = accounts::find(&state, &path.0)?;
-    let turn = state.panel.changing.take().await;
+    let turn = state.people.take().await;
     let before = find(&state, &account, &path.1)?;
     let person = signed_out(before.clone());
     let line = line(&state, &operator.author, Action::SessionEndAll, &person);
     let facts = |it: &Person| json!({"generation": it.generation});
-    let line = told(line, Some(facts(&before)), Some(facts(&person)));
+    let line = to_audit_entry(line, Some(facts(&before)), Some(facts(&person)));
     let mut writes = state.store.put_person(&person);
     writes.push(state.store.add_audit(&line));
     state.commit(Change::in_turn(turn, writes)).await?;

@@ -1,10 +1,10 @@
 //! How the service is: queue, running, throughput, back ends, webhooks.
 
-use crate::http::auth::Operator;
-use crate::http::failures;
-use crate::http::openapi::kinds;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::api::kinds;
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::problem::Problem;
 use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -92,7 +92,7 @@ pub async fn figures(state: web::Data<AppState>) -> Result<Figures, Problem> {
     let queued = tiers.map(|tier| (tier.word(), depths.queued[tier.index()]));
     let store = state.store.clone();
     let due = web::block(move || Ok::<_, StoreError>(store.due(None, MOST)?.len()));
-    let pending = due.await.map_err(|_| failures::busy())??;
+    let pending = due.await.map_err(|_| error::busy())??;
     let ended = state.system.figures().jobs.lately.ended(state.now());
     Ok(Figures {
         queued: queued.collect(),

@@ -2,17 +2,17 @@
 
 use super::accounts::find;
 use super::deliveries::DeliveryView;
+use crate::api::fields::Fields;
+use crate::api::kinds;
+use crate::application::audit_context::{Subject, to_audit_entry};
+use crate::application::commit::Change;
+use crate::application::error;
+use crate::application::state::AppState;
 use crate::egress::parse_url;
-use crate::http::auth::Operator;
-use crate::http::author::{Subject, told};
-use crate::http::body;
-use crate::http::change::Change;
-use crate::http::failures;
-use crate::http::openapi::kinds;
-use crate::http::paging::{Listing, Window};
-use crate::http::problem::{Code, Problem};
-use crate::http::state::AppState;
-use crate::http::wire::fields::Fields;
+use crate::web::auth::Operator;
+use crate::web::body;
+use crate::web::paging::{Listing, Window};
+use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -132,7 +132,7 @@ pub async fn register(
     writes.push(
         state
             .store
-            .add_audit(&told(line, None, Some(facts(&webhook)))),
+            .add_audit(&to_audit_entry(line, None, Some(facts(&webhook)))),
     );
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(HttpResponse::Created().json(view(&state, webhook)?))
@@ -275,7 +275,7 @@ pub async fn change(
         writes.push(
             state
                 .store
-                .add_audit(&told(line, Some(before), Some(after))),
+                .add_audit(&to_audit_entry(line, Some(before), Some(after))),
         );
         state.commit(Change::in_turn(turn, writes)).await?;
     }
@@ -295,7 +295,7 @@ pub async fn remove(
     writes.push(
         state
             .store
-            .add_audit(&told(line, Some(facts(&webhook)), None)),
+            .add_audit(&to_audit_entry(line, Some(facts(&webhook)), None)),
     );
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(HttpResponse::NoContent().finish())
@@ -319,7 +319,7 @@ pub async fn rotate(
     writes.push(
         state
             .store
-            .add_audit(&told(line, Some(before), Some(after))),
+            .add_audit(&to_audit_entry(line, Some(before), Some(after))),
     );
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(HttpResponse::Ok().json(view(&state, rotated)?))
@@ -339,7 +339,7 @@ pub async fn test(
     let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
     let (reply, answer) = oneshot::channel();
     let line = line(&state, &operator, Action::WebhookTest, &webhook);
-    let audit = told(line, None, Some(super::deliveries::facts(&delivery)));
+    let audit = to_audit_entry(line, None, Some(super::deliveries::facts(&delivery)));
     let command = AddDelivery {
         delivery,
         audit: Some(audit),
@@ -349,8 +349,8 @@ pub async fn test(
         .system
         .deliveries()
         .try_send(command)
-        .map_err(|_| failures::busy_delivering())?;
-    let delivery = answer.await.map_err(|_| failures::stopping())??;
+        .map_err(|_| error::busy_delivering())?;
+    let delivery = answer.await.map_err(|_| error::stopping())??;
     Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, Vec::new())))
 }
 

@@ -1,14 +1,14 @@
 //! The operator's calls on accounts and their money.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
+use crate::api::kinds::{amount, or_null, words};
+use crate::api::transaction::EntryView;
 use crate::http::admin::accounts::{AccountView, CHANGE, MAX_NAME_CHARS, OPENING};
 use crate::http::admin::deposits::{FIELDS as DEPOSIT, MAX_REFERENCE_CHARS};
 use crate::http::openapi::bodies::{object, told};
-use crate::http::openapi::kinds::{amount, or_null, words};
 use crate::http::openapi::{Answer, Header, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
-use crate::http::wire::ledger::EntryView;
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 
 /// What the path names.

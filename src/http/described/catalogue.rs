@@ -4,7 +4,7 @@ use super::examples::{KEY, last_page};
 use crate::http::key::OwnKey;
 use crate::http::models::Model;
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
+use crate::web::paging::Listing;
 use serde_json::json;
 
 /// `GET /models`

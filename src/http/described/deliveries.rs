@@ -1,11 +1,11 @@
 //! The operator's calls on deliveries.
 
 use super::examples::{ACCOUNT, WEBHOOK, page, with};
+use crate::api::kinds::{JOB, words};
 use crate::http::admin::deliveries::DeliveryView;
-use crate::http::openapi::kinds::{JOB, words};
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 
 const ID: &str = "The delivery's id.";

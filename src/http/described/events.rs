@@ -1,7 +1,7 @@
 //! What registered webhooks receive: the one event.
 
 use super::examples::done;
-use crate::http::openapi::kinds::{JOB, words};
+use crate::api::kinds::{JOB, words};
 use crate::http::openapi::span;
 use serde_json::{Map, Value, json};
 

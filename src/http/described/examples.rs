@@ -1,6 +1,6 @@
 //! Answers as they may look, shared by the descriptions.
 
-use crate::http::openapi::kinds::JOB;
+use crate::api::kinds::JOB;
 use serde_json::{Value, json};
 
 /// An account of the examples.

@@ -2,7 +2,7 @@
 
 use crate::http::openapi::Header;
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::problem::Code;
+use crate::web::problem::Code;
 use serde_json::json;
 
 /// `GET /files/...`

@@ -1,10 +1,10 @@
 //! The six calls that make pictures.
 
-use crate::http::openapi::kinds::JOB;
+use crate::api::generation::Endpoint;
+use crate::api::job::{Created, Estimate};
+use crate::api::kinds::JOB;
 use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies};
-use crate::http::problem::Code;
-use crate::http::wire::generation::Endpoint;
-use crate::http::wire::job::{Created, Estimate};
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_storage::domain::tier::{Mode, Tier};
 

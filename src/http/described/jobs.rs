@@ -1,13 +1,13 @@
 //! Looking at jobs, waiting for them, and taking them back.
 
 use super::examples::{self, canceled, done, failed, page, queued, with};
+use crate::api::job::{JobView, ListedJob};
+use crate::api::kinds::words;
 use crate::http::openapi::Header;
-use crate::http::openapi::kinds::words;
 use crate::http::openapi::named;
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
-use crate::http::wire::job::{JobView, ListedJob};
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_storage::domain::tier::{Mode, Tier};
 

@@ -2,14 +2,14 @@
 
 use super::accounts::{self, name};
 use super::examples::{ACCOUNT, KEY, last_page, with};
+use crate::api::kinds::{or_null, words};
 use crate::http::admin::key_body::{FIELDS, MAX_PER_SECOND, MAX_RANGES};
 use crate::http::admin::key_view::KeyView;
 use crate::http::admin::keys::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, ROTATION};
 use crate::http::openapi::bodies::{object, told};
-use crate::http::openapi::kinds::{or_null, words};
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_storage::domain::tier::Tier;
 

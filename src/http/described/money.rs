@@ -1,10 +1,10 @@
 //! What an account has, and what became of it.
 
 use super::examples::{charge, page};
+use crate::api::job::BalanceView;
+use crate::api::transaction::EntryView;
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::wire::job::BalanceView;
-use crate::http::wire::ledger::EntryView;
+use crate::web::paging::Listing;
 use serde_json::json;
 
 /// `GET /balance`

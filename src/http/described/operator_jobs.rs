@@ -1,11 +1,11 @@
 //! The operator's calls on jobs.
 
 use super::examples::{canceled, done, page, record, record_without_picture};
-use crate::http::openapi::kinds::words;
+use crate::api::job_record::JobRecord;
+use crate::api::kinds::words;
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
-use crate::http::wire::job_record::JobRecord;
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::json;
 use tintype_storage::domain::tier::{Mode, Tier};
 

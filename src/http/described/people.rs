@@ -2,12 +2,12 @@
 
 use super::accounts;
 use super::examples::{ACCOUNT, PERSON, last_page};
+use crate::api::kinds::words;
 use crate::http::admin::people::{AGAIN, CHANGE, FIELDS, PersonView};
 use crate::http::openapi::bodies::object;
-use crate::http::openapi::kinds::words;
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_storage::domain::person::MAX_EMAIL_CHARS;
 

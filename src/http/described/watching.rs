@@ -1,14 +1,14 @@
 //! The operator's calls on the service itself: figures, switches, the log of changes.
 
 use super::examples::{ACCOUNT, KEY, page};
+use crate::api::kinds::words;
 use crate::http::admin::audit::EntryView;
 use crate::http::admin::pause::{BODY, MAX_REASON_CHARS, SWITCHES, Switches, TIERS};
 use crate::http::admin::stats::Figures;
 use crate::http::openapi::bodies::{object, told};
-use crate::http::openapi::kinds::words;
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tintype_storage::domain::audit_log::Action;

@@ -3,13 +3,13 @@
 use super::accounts;
 use super::deliveries::pending;
 use super::examples::{ACCOUNT, WEBHOOK, last_page};
+use crate::api::kinds::{or_null, words};
 use crate::http::admin::deliveries::{DeliveryView, RANGE, Redelivery};
 use crate::http::admin::webhooks::{FIELDS, WebhookView};
 use crate::http::openapi::bodies::object;
-use crate::http::openapi::kinds::{or_null, words};
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::http::paging::Listing;
-use crate::http::problem::Code;
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::request::MAX_URL_CHARS;

@@ -1,7 +1,7 @@
 //! Which jobs a list is to hold.
 
-use crate::http::paging::Window;
-use crate::http::problem::{FieldFault, Problem};
+use crate::web::paging::Window;
+use crate::web::problem::{FieldFault, Problem};
 use actix_web::HttpRequest;
 use std::time::Duration;
 use tintype_storage::domain::ids::{JobId, KeyId};

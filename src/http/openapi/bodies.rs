@@ -1,8 +1,8 @@
 //! Schemas of bodies, made from the lists of fields that they are read by.
 
-use super::kinds::{or_null, words};
 use super::sketch::Sketch;
-use crate::http::wire::generation::{self, Endpoint};
+use crate::api::generation::{self, Endpoint};
+use crate::api::kinds::{or_null, words};
 use serde_json::{Map, Value, json};
 use tintype_storage::domain::request::{
     MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,

@@ -7,7 +7,7 @@
 pub mod bodies;
 mod document;
 mod headers;
-pub mod kinds;
+
 mod operation;
 mod prose;
 mod refusals;

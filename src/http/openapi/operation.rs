@@ -2,9 +2,9 @@
 
 use super::headers::Header;
 use super::refusals;
-use crate::http::idempotency;
-use crate::http::problem::Code;
 use crate::http::surface::{Call, Door};
+use crate::web::idempotency_key;
+use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
@@ -85,7 +85,7 @@ impl Operation {
     pub fn idempotent(self, text: &str) -> Self {
         let schema =
             json!({"type": "string", "minLength": 1, "maxLength": 255, "pattern": "^[!-~]+$"});
-        self.header(idempotency::HEADER, text, schema)
+        self.header(idempotency_key::HEADER, text, schema)
             .refuses([Code::ValidationFailed, Code::IdempotencyKeyReused])
     }
 

@@ -1,6 +1,6 @@
 //! What the documents say at their beginning, and of their groups of calls.
 
-use crate::http::state::AppState;
+use crate::application::state::AppState;
 use serde_json::{Value, json};
 
 /// The groups of the client document, in the order in which they are read.

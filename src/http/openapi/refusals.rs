@@ -1,10 +1,10 @@
 //! Errors in the documents, from the one table of codes.
 
 use super::headers::Header;
-use super::kinds::words;
 use super::sketch::reference;
-use crate::http::problem::Code;
+use crate::api::kinds::words;
 use crate::http::surface::Door;
+use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
 
 /// What everything behind a door may answer, whatever is called.

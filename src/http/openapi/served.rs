@@ -5,9 +5,9 @@
 //! put a proxy in front of.
 
 use super::document;
-use crate::http::auth::Operator;
-use crate::http::problem::Problem;
-use crate::http::state::AppState;
+use crate::application::state::AppState;
+use crate::web::auth::Operator;
+use crate::web::problem::Problem;
 use actix_web::http::header::{self, EntityTag, Header as _, IfNoneMatch};
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -43,9 +43,10 @@ impl Written {
 pub async fn native(
     request: HttpRequest,
     state: web::Data<AppState>,
+    documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
     let made = || Written::new(&document::native(&state));
-    Ok(answer(&request, state.documents.native.get_or_init(made)))
+    Ok(answer(&request, documents.native.get_or_init(made)))
 }
 
 /// The document for the operator.
@@ -53,9 +54,10 @@ pub async fn operator(
     _: Operator,
     request: HttpRequest,
     state: web::Data<AppState>,
+    documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
     let made = || Written::new(&document::operator(&state));
-    Ok(answer(&request, state.documents.operator.get_or_init(made)))
+    Ok(answer(&request, documents.operator.get_or_init(made)))
 }
 
 fn answer(request: &HttpRequest, written: &Written) -> HttpResponse {

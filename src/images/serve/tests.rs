@@ -9,8 +9,8 @@ use chrono::TimeDelta;
 use serde_json::Value;
 
 use super::*;
-use crate::http::problem::Problem;
 use crate::images::FileSigningKey;
+use crate::web::problem::Problem;
 
 const KEY: &str = "results/0198c0de-0000-7000-8000-000000000001.png";
 const PICTURE: &[u8] = b"0123456789";

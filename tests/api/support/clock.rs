@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use tintype::http::Elapsed;
+use tintype::application::Elapsed;
 use tintype_actors::clock::Clock;
 use tintype_storage::domain::time::Timestamp;
 

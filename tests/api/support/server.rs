@@ -10,9 +10,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
-use tintype::app::{self, Setup};
-use tintype::http::state::AppState;
-use tintype::server;
+use tintype::application::state::AppState;
+use tintype::server::{self, Setup};
 use tintype_actors::generator::Generator;
 use tintype_storage::engine::Engine;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -135,7 +134,7 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
         None if options.sled => None,
         None => Some(Arc::new(MemoryEngine::new())),
     };
-    let state = app::start(Setup {
+    let instance = server::start(Setup {
         clock: options.clock.clock(),
         elapsed: options.clock.elapsed(),
         engine,
@@ -145,16 +144,16 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     })
     .await
     .unwrap();
-    let server = server::serve(state.clone(), listener).unwrap();
+    let server = server::serve(instance.clone(), listener).unwrap();
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
-    tell.send((address, state.clone())).unwrap();
+    tell.send((address, instance.state.clone())).unwrap();
     drop(tell);
     // Sent by nobody: the sender is dropped when the server is to stop.
     let _ = stopped.await;
     let closing = actix_web::rt::spawn(handle.stop(true));
-    app::finish_jobs(&state).await;
+    server::finish_jobs(&instance).await;
     closing.await.unwrap();
     running.await.unwrap().unwrap();
-    app::close(&state);
+    server::close(&instance);
 }

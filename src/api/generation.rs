@@ -1,0 +1,259 @@
+//! The body of a generation call, parsed into a request that cannot be invalid.
+
+use super::fields::{Fields, kind};
+use crate::web::problem::FieldFault;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::request::{
+    GenerationRequest, MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
+};
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+
+/// Which of the six generation calls a body came with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Endpoint {
+    /// The model.
+    pub tier: Tier,
+    /// With input images or without.
+    pub mode: Mode,
+}
+
+const TEXT_FIELDS: &[&str] = &[
+    "prompt",
+    "aspect_ratio",
+    "resolution",
+    "callback_url",
+    "metadata",
+];
+const IMAGE_FIELDS: &[&str] = &[
+    "prompt",
+    "aspect_ratio",
+    "resolution",
+    "input_images_urls",
+    "callback_url",
+    "metadata",
+];
+
+/// The fields that a body may have.
+pub fn fields(mode: Mode) -> &'static [&'static str] {
+    match mode {
+        Mode::TextToImage => TEXT_FIELDS,
+        Mode::ImageToImage => IMAGE_FIELDS,
+    }
+}
+
+/// Parses a body, or lists all of its faults. `handed` input images came apart from it.
+pub fn parse(
+    body: &[u8],
+    endpoint: Endpoint,
+    handed: usize,
+    catalog: &Catalog,
+    max_prompt_chars: usize,
+) -> Result<GenerationRequest, Vec<FieldFault>> {
+    let mut fields = Fields::parse(body)?;
+    let prompt = prompt(&mut fields, max_prompt_chars);
+    let aspect = aspect(&mut fields, endpoint, catalog);
+    let resolution = resolution(&mut fields, endpoint.tier, catalog);
+    let input_urls = input_urls(&mut fields, endpoint.mode, handed);
+    let callback_url = callback_url(&mut fields);
+    let metadata = metadata(&mut fields);
+    fields.finish(self::fields(endpoint.mode))?;
+    // Each is there: where it is not, there was a fault.
+    match (prompt, aspect, resolution, input_urls) {
+        (Some(prompt), Some(aspect), Some(resolution), Some(input_urls)) => Ok(GenerationRequest {
+            tier: endpoint.tier,
+            mode: endpoint.mode,
+            aspect,
+            resolution,
+            prompt,
+            input_urls,
+            callback_url,
+            metadata,
+        }),
+        _ => Err(vec![FieldFault::new("body", "is incomplete")]),
+    }
+}
+
+fn prompt(fields: &mut Fields<'_>, max_chars: usize) -> Option<String> {
+    let prompt = fields.required_string("prompt")?.replace('\0', "");
+    match prompt.chars().count() {
+        0 => fields.fault(
+            "prompt",
+            "must have at least 1 character, NUL characters not counted",
+        ),
+        count if count > max_chars => {
+            fields.fault(
+                "prompt",
+                format!("has {count} characters; at most {max_chars} are allowed"),
+            );
+        }
+        _ => return Some(prompt),
+    }
+    None
+}
+
+fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Option<AspectChoice> {
+    let text = fields.required_string("aspect_ratio")?;
+    let offer = catalog.offer(endpoint.tier);
+    let auto = offer.auto && endpoint.mode == Mode::ImageToImage;
+    if text == "auto" {
+        if auto {
+            return Some(AspectChoice::Auto);
+        }
+        let message = if offer.auto {
+            "`auto` follows the first input image, so it is for url-generations only".to_owned()
+        } else {
+            format!("`auto` is not supported by the {} model", endpoint.tier)
+        };
+        fields.fault("aspect_ratio", message);
+        return None;
+    }
+    match text
+        .parse::<AspectRatio>()
+        .ok()
+        .filter(|ratio| offer.aspect_ratios.contains(ratio))
+    {
+        Some(ratio) => Some(AspectChoice::Fixed(ratio)),
+        None => {
+            let mut offered: Vec<String> = offer
+                .aspect_ratios
+                .iter()
+                .map(ToString::to_string)
+                .collect();
+            offered.extend(auto.then(|| "auto".to_owned()));
+            let message = format!(
+                "is not supported by the {} model; it takes {}",
+                endpoint.tier,
+                offered.join(", ")
+            );
+            fields.fault("aspect_ratio", message);
+            None
+        }
+    }
+}
+
+fn resolution(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<Resolution> {
+    let default = Resolution::K1;
+    let Some(raw) = fields.optional("resolution") else {
+        return Some(default);
+    };
+    if tier == Tier::Fast {
+        fields.fault(
+            "resolution",
+            "is not accepted on the fast model, which always makes 1K; leave it out",
+        );
+        return None;
+    }
+    let text = fields.string_of("resolution", raw)?;
+    match text
+        .parse::<Resolution>()
+        .ok()
+        .filter(|it| catalog.price(tier, *it).is_some())
+    {
+        Some(resolution) => Some(resolution),
+        None => {
+            let offered: Vec<&str> = catalog.offer(tier).resolution_words().collect();
+            fields.fault(
+                "resolution",
+                format!("must be one of {}", offered.join(", ")),
+            );
+            None
+        }
+    }
+}
+
+fn input_urls(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec<String>> {
+    let name = "input_images_urls";
+    match (mode, fields.raw(name)) {
+        (Mode::TextToImage, None) => Some(Vec::new()),
+        (Mode::TextToImage, Some(raw)) if raw.get() == "null" => Some(Vec::new()),
+        (Mode::TextToImage, Some(_)) => {
+            fields.fault(
+                name,
+                "is not accepted on text-generations; use url-generations",
+            );
+            None
+        }
+        (Mode::ImageToImage, None) if (1..=MAX_INPUTS).contains(&handed) => Some(Vec::new()),
+        (Mode::ImageToImage, None) => {
+            fields.fault(name, "is required");
+            None
+        }
+        (Mode::ImageToImage, Some(raw)) => {
+            let urls = fields.strings_of(name, raw)?;
+            if !(1..=MAX_INPUTS).contains(&(urls.len() + handed)) {
+                fields.fault(
+                    name,
+                    format!(
+                        "has {} entries; 1 to {MAX_INPUTS} are allowed",
+                        urls.len() + handed
+                    ),
+                );
+                return None;
+            }
+            let faults: Vec<(usize, String)> = urls
+                .iter()
+                .enumerate()
+                .filter_map(|(at, url)| Some((at, url_fault(url)?)))
+                .collect();
+            let faultless = faults.is_empty();
+            faults
+                .into_iter()
+                .for_each(|(at, message)| fields.fault(format!("{name}[{at}]"), message));
+            faultless.then_some(urls)
+        }
+    }
+}
+
+fn url_fault(url: &str) -> Option<String> {
+    let chars = url.chars().count();
+    if chars > MAX_URL_CHARS {
+        return Some(format!(
+            "has {chars} characters; at most {MAX_URL_CHARS} are allowed"
+        ));
+    }
+    let has_scheme = url.starts_with("http://") || url.starts_with("https://");
+    (!has_scheme).then(|| "must start with http:// or https://".to_owned())
+}
+
+fn callback_url(fields: &mut Fields<'_>) -> Option<String> {
+    let url = fields.optional_string("callback_url")?;
+    let chars = url.chars().count();
+    if !(1..=MAX_URL_CHARS).contains(&chars) {
+        fields.fault(
+            "callback_url",
+            format!("has {chars} characters; 1 to {MAX_URL_CHARS} are allowed"),
+        );
+    }
+    Some(url)
+}
+
+fn metadata(fields: &mut Fields<'_>) -> Option<Json> {
+    let raw = fields.optional("metadata")?;
+    if !raw.get().starts_with('{') {
+        fields.fault("metadata", format!("must be an object, not {}", kind(raw)));
+        return None;
+    }
+    match Json::from_raw(raw, MAX_METADATA_DEPTH) {
+        Ok(metadata) => {
+            let bytes = metadata.to_compact().len();
+            if bytes > MAX_METADATA_BYTES {
+                let message = format!(
+                    "has {bytes} bytes as compact JSON; at most {MAX_METADATA_BYTES} are allowed"
+                );
+                fields.fault("metadata", message);
+            }
+            Some(metadata)
+        }
+        Err(fault) => {
+            let message = if fault.message == "is nested too deep" {
+                format!("is nested too deep; at most {MAX_METADATA_DEPTH} levels are allowed")
+            } else {
+                fault.message
+            };
+            fields.fault(format!("metadata{}", fault.path), message);
+            None
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! Requests and answers as they look on the wire, apart from the domain: one type for each, whichever interface uses it.
+
+pub(crate) mod fields;
+pub(crate) mod generation;
+pub(crate) mod job;
+pub(crate) mod job_record;
+pub(crate) mod kinds;
+pub(crate) mod transaction;

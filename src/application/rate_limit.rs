@@ -1,0 +1,202 @@
+//! How often an API key may call: `governor` decides, one small limiter for each limited key that has called lately.
+
+use super::error::{Error, ErrorKind};
+use governor::clock::Clock;
+use governor::middleware::StateInformationMiddleware;
+use governor::state::{InMemoryState, NotKeyed};
+use governor::{Quota, RateLimiter};
+use parking_lot::RwLock;
+use std::collections::HashMap;
+use std::num::NonZeroU32;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+use tintype_storage::domain::api_key::{ApiKey, RateLimit};
+use tintype_storage::domain::ids::KeyId;
+
+/// Time since some moment; never goes back.
+pub type Elapsed = Arc<dyn Fn() -> Duration + Send + Sync>;
+
+/// The system's own.
+pub fn elapsed() -> Elapsed {
+    let start = Instant::now();
+    Arc::new(move || start.elapsed())
+}
+
+/// Limiters up to which nobody looks for quiet ones.
+const FEW: usize = 1_024;
+
+/// The limiters of the keys that have called lately.
+pub struct Rates {
+    default: Option<RateLimit>,
+    elapsed: Elapsed,
+    table: RwLock<Table>,
+}
+
+struct Table {
+    limiters: HashMap<KeyId, Arc<Limiter>>,
+    /// At this size the quiet ones are dropped.
+    sweep_at: usize,
+}
+
+struct Limiter {
+    rate: RateLimit,
+    bucket: RateLimiter<NotKeyed, InMemoryState, Ticks, StateInformationMiddleware>,
+    /// When it was last asked, in milliseconds.
+    asked: AtomicU64,
+}
+
+#[derive(Clone)]
+struct Ticks(Elapsed);
+
+impl Clock for Ticks {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        (self.0)()
+    }
+}
+
+/// How a limited key stands after the call in hand has been counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Standing {
+    rate: RateLimit,
+    /// Calls that it may still make at once.
+    remaining: u32,
+    /// Seconds until it may call again, where this call was one too many.
+    refused: Option<u32>,
+}
+
+/// Refuses a call that was one too many.
+pub fn admit(standing: Option<Standing>) -> Result<(), Error> {
+    standing.map_or(Ok(()), |it| it.admit())
+}
+
+impl Rates {
+    /// `default` holds for keys without a limit of their own; `None`: those are not limited.
+    pub fn new(default: Option<RateLimit>, elapsed: Elapsed) -> Self {
+        Self {
+            default,
+            elapsed,
+            table: RwLock::new(Table {
+                limiters: HashMap::new(),
+                sweep_at: FEW,
+            }),
+        }
+    }
+
+    /// The limit that holds for a key.
+    pub fn of(&self, key: &ApiKey) -> Option<RateLimit> {
+        key.rate_limit.or(self.default)
+    }
+
+    /// Counts a call of a key. `None` when the key is not limited.
+    pub fn count(&self, key: &ApiKey) -> Option<Standing> {
+        let rate = self.of(key)?;
+        let limiter = self.limiter(key.id, rate);
+        let now = (self.elapsed)();
+        limiter.asked.store(millis(now), Ordering::Relaxed);
+        Some(match limiter.bucket.check() {
+            Ok(state) => Standing {
+                rate,
+                remaining: state.remaining_burst_capacity(),
+                refused: None,
+            },
+            Err(until) => Standing {
+                rate,
+                remaining: 0,
+                refused: Some(whole_seconds(until.wait_time_from(now)).max(1)),
+            },
+        })
+    }
+
+    /// The limiter of a key; a fresh one when its limit has been changed.
+    fn limiter(&self, key: KeyId, rate: RateLimit) -> Arc<Limiter> {
+        let fits = |it: &&Arc<Limiter>| it.rate == rate;
+        if let Some(known) = self.table.read().limiters.get(&key).filter(fits) {
+            return Arc::clone(known);
+        }
+        let mut table = self.table.write();
+        if let Some(known) = table.limiters.get(&key).filter(fits) {
+            return Arc::clone(known);
+        }
+        if table.limiters.len() >= table.sweep_at {
+            let now = millis((self.elapsed)());
+            // A bucket that has filled up again is as good as a new one.
+            table.limiters.retain(|_, it| !it.is_full(now));
+            table.sweep_at = FEW.max(table.limiters.len() * 2);
+        }
+        let fresh = Arc::new(Limiter::new(rate, Ticks(Arc::clone(&self.elapsed))));
+        table.limiters.insert(key, Arc::clone(&fresh));
+        fresh
+    }
+}
+
+impl Limiter {
+    fn new(rate: RateLimit, ticks: Ticks) -> Self {
+        let least = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
+        let quota = Quota::per_second(least(rate.per_second)).allow_burst(least(rate.burst));
+        Self {
+            rate,
+            bucket: RateLimiter::direct_with_clock(quota, ticks).with_middleware(),
+            asked: AtomicU64::new(0),
+        }
+    }
+
+    fn is_full(&self, now: u64) -> bool {
+        let quiet = now.saturating_sub(self.asked.load(Ordering::Relaxed));
+        quiet > u64::from(seconds_for(self.rate.burst, self.rate)) * 1_000
+    }
+}
+
+impl Standing {
+    /// Was this call one too many?
+    pub fn admit(&self) -> Result<(), Error> {
+        let Some(seconds) = self.refused else {
+            return Ok(());
+        };
+        let RateLimit { per_second, burst } = self.rate;
+        let detail = format!(
+            "this API key may make {per_second} requests per second, and {burst} at once after a quiet time"
+        );
+        Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds))
+    }
+
+    /// Calls at once after a quiet time.
+    pub fn burst(&self) -> u32 {
+        self.rate.burst
+    }
+
+    /// Calls that may still be made at once.
+    pub fn remaining(&self) -> u32 {
+        self.remaining
+    }
+
+    /// Seconds in which a whole burst comes back.
+    pub fn window_seconds(&self) -> u32 {
+        seconds_for(self.rate.burst, self.rate)
+    }
+
+    /// Seconds until the key may call again, or until the whole burst is back.
+    pub fn reset_seconds(&self) -> u32 {
+        let used = self.rate.burst.saturating_sub(self.remaining);
+        self.refused.unwrap_or_else(|| seconds_for(used, self.rate))
+    }
+}
+
+/// Seconds until so many calls are there again, at least one.
+fn seconds_for(calls: u32, rate: RateLimit) -> u32 {
+    calls.div_ceil(rate.per_second.max(1)).max(1)
+}
+
+fn whole_seconds(span: Duration) -> u32 {
+    let seconds = span.as_secs() + u64::from(span.subsec_nanos() > 0);
+    u32::try_from(seconds).unwrap_or(u32::MAX)
+}
+
+fn millis(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests;

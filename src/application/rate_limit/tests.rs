@@ -1,0 +1,150 @@
+//! The limiters under a clock that stands still until it is moved.
+
+use super::*;
+use actix_web::http::header::HeaderMap;
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::time::Timestamp;
+use uuid::Uuid;
+
+fn key(id: u128, rate_limit: Option<RateLimit>) -> ApiKey {
+    ApiKey {
+        rate_limit,
+        ..ApiKey::with_all_rights(
+            KeyId(Uuid::from_u128(id)),
+            AccountId(Uuid::nil()),
+            Timestamp::from_millis(0),
+        )
+    }
+}
+
+fn limit(per_second: u32, burst: u32) -> Option<RateLimit> {
+    Some(RateLimit { per_second, burst })
+}
+
+struct Bench {
+    rates: Rates,
+    millis: Arc<AtomicU64>,
+}
+
+impl Bench {
+    fn new(default: Option<RateLimit>) -> Self {
+        let millis = Arc::new(AtomicU64::new(0));
+        let shown = Arc::clone(&millis);
+        let elapsed = Arc::new(move || Duration::from_millis(shown.load(Ordering::Relaxed)));
+        Self {
+            rates: Rates::new(default, elapsed),
+            millis,
+        }
+    }
+
+    fn advance(&self, millis: u64) {
+        self.millis.fetch_add(millis, Ordering::Relaxed);
+    }
+
+    /// How many of so many calls are let through.
+    fn admitted(&self, key: &ApiKey, calls: usize) -> usize {
+        let count = || self.rates.count(key).is_none_or(|it| it.refused.is_none());
+        (0..calls).filter(|_| count()).count()
+    }
+
+    fn kept(&self) -> usize {
+        self.rates.table.read().limiters.len()
+    }
+}
+
+fn told(standing: Standing) -> [String; 2] {
+    let mut headers = HeaderMap::new();
+    crate::web::rate_headers::write(&standing, &mut headers);
+    ["ratelimit-policy", "ratelimit"]
+        .map(|name| headers.get(name).unwrap().to_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_burst_and_then_as_many_as_the_rate_gives_back() {
+    let bench = Bench::new(None);
+    let limited = key(1, limit(5, 10));
+    assert_eq!(bench.admitted(&limited, 30), 10);
+    bench.advance(199);
+    assert_eq!(bench.admitted(&limited, 5), 0);
+    bench.advance(1);
+    assert_eq!(bench.admitted(&limited, 5), 1);
+    bench.advance(1_000);
+    assert_eq!(bench.admitted(&limited, 30), 5);
+    bench.advance(3_600_000);
+    assert_eq!(
+        bench.admitted(&limited, 30),
+        10,
+        "never more than the burst"
+    );
+}
+
+#[test]
+fn a_key_without_a_limit_is_neither_counted_nor_kept() {
+    let bench = Bench::new(None);
+    assert_eq!(bench.rates.count(&key(1, None)), None);
+    assert_eq!(bench.kept(), 0);
+}
+
+#[test]
+fn the_default_is_for_keys_without_a_limit_of_their_own() {
+    let bench = Bench::new(limit(1, 2));
+    assert_eq!(bench.admitted(&key(1, None), 9), 2);
+    assert_eq!(bench.admitted(&key(2, limit(1, 5)), 9), 5);
+    assert_eq!(bench.admitted(&key(3, None), 9), 2, "each key by itself");
+}
+
+#[test]
+fn a_changed_limit_holds_at_once() {
+    let bench = Bench::new(None);
+    assert_eq!(bench.admitted(&key(1, limit(1, 2)), 9), 2);
+    assert_eq!(bench.admitted(&key(1, limit(1, 4)), 9), 4);
+    assert_eq!(bench.kept(), 1);
+}
+
+#[test]
+fn the_headers_tell_what_is_left_and_when_there_is_more() {
+    let bench = Bench::new(None);
+    let limited = key(1, limit(2, 5));
+    let first = bench.rates.count(&limited).unwrap();
+    assert_eq!(told(first), ["\"key\";q=5;w=3", "\"key\";r=4;t=1"]);
+    bench.admitted(&limited, 3);
+    let last = bench.rates.count(&limited).unwrap();
+    assert_eq!(told(last), ["\"key\";q=5;w=3", "\"key\";r=0;t=3"]);
+    assert!(last.admit().is_ok());
+    let refused = bench.rates.count(&limited).unwrap();
+    assert_eq!(told(refused)[1], "\"key\";r=0;t=1");
+    assert_eq!(refused.admit().unwrap_err().retry_after, Some(1));
+}
+
+#[test]
+fn whatever_limit_can_be_set_is_counted() {
+    for (per_second, burst) in [
+        (1, 1),
+        (1, 1_000_000),
+        (1_000_000, 1),
+        (1_000_000, 1_000_000),
+    ] {
+        let bench = Bench::new(limit(per_second, burst));
+        assert!(bench.rates.count(&key(1, None)).unwrap().admit().is_ok());
+        assert!(bench.admitted(&key(1, None), 10) < burst as usize);
+    }
+}
+
+#[test]
+fn keys_that_go_quiet_are_dropped() {
+    let bench = Bench::new(limit(1, 10));
+    for id in 0..FEW as u128 {
+        bench.rates.count(&key(id, None));
+    }
+    bench.advance(5_000);
+    bench.admitted(&key(0, None), 20);
+    bench.advance(5_001);
+    // One more than few: the look-round finds all quiet but the one that called again.
+    bench.rates.count(&key(u128::MAX, None));
+    assert_eq!(bench.kept(), 2);
+    assert_eq!(
+        bench.admitted(&key(0, None), 20),
+        5,
+        "and its count is kept"
+    );
+}

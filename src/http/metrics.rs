@@ -1,0 +1,64 @@
+//! `GET /metrics`, without a token: beside everything else, or on an address of its own.
+
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
+use crate::web::problem::{Code, Problem};
+use actix_web::http::header;
+use actix_web::{HttpResponse, web};
+
+/// The path on an address of its own, and no other.
+pub fn configure(service: &mut web::ServiceConfig) {
+    service
+        .service(
+            web::resource("/metrics")
+                .route(web::get().to(answer))
+                .route(web::head().to(answer))
+                .default_service(web::to(wrong_method)),
+        )
+        .default_service(web::to(unknown));
+}
+
+/// The path on the service's own address, where the figures have no other.
+pub async fn show(
+    state: web::Data<AppState>,
+    metrics: web::Data<Metrics>,
+) -> Result<HttpResponse, Problem> {
+    if state.config.server.metrics_listen.is_some() {
+        return unknown().await;
+    }
+    answer(state, metrics).await
+}
+
+async fn answer(
+    state: web::Data<AppState>,
+    metrics: web::Data<Metrics>,
+) -> Result<HttpResponse, Problem> {
+    let deliveries = state.system.outbox().await;
+    // On the blocking pool: it reads files and the accounts.
+    let text = web::block(move || {
+        metrics.text(&Sources {
+            store: &state.store,
+            system: &state.system,
+            pause: state.pause.read().clone(),
+            deliveries,
+            now: state.now(),
+            max_live_jobs: state.config.jobs.max_live,
+            currency: &state.config.billing.currency,
+        })
+    });
+    let text = text.await.map_err(|_| error::busy())??;
+    let mut answer = HttpResponse::Ok();
+    answer.content_type(CONTENT_TYPE);
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    Ok(answer.body(text))
+}
+
+async fn unknown() -> Result<HttpResponse, Problem> {
+    let detail = "there is nothing at this path";
+    Err(Problem::new(Code::NotFound, detail))
+}
+
+async fn wrong_method() -> Result<HttpResponse, Problem> {
+    Err(Problem::method_not_allowed("GET, HEAD"))
+}

@@ -1,0 +1,83 @@
+//! Spans as OTLP's JSON (opentelemetry-proto, `ExportTraceServiceRequest` in the JSON mapping of Protobuf): ids in lower-case
+//! hex, 64-bit numbers as strings, enumerations as numbers.
+
+use super::span::{Span, Value};
+use serde_json::{Map, Value as Json, json};
+
+/// The status of a span that went wrong.
+const ERROR: u8 = 2;
+
+/// The body of one export.
+pub fn body(service: &str, instance: &str, spans: &[Span]) -> Json {
+    let spans: Vec<Json> = spans.iter().map(span).collect();
+    json!({"resourceSpans": [{
+        "resource": {"attributes": [
+            attribute("service.name", &service.into()),
+            attribute("service.version", &env!("CARGO_PKG_VERSION").into()),
+            attribute("service.instance.id", &instance.into()),
+        ]},
+        "scopeSpans": [{
+            "scope": {"name": "tintype", "version": env!("CARGO_PKG_VERSION")},
+            "spans": spans,
+        }],
+    }]})
+}
+
+fn span(span: &Span) -> Json {
+    let attributes = span.attributes.iter();
+    let attributes: Vec<Json> = attributes.map(|(key, it)| attribute(key, it)).collect();
+    let mut told = Map::new();
+    let mut tell = |key: &str, value: Json| drop(told.insert(key.to_owned(), value));
+    tell("traceId", hex::encode(span.trace).into());
+    tell("spanId", hex::encode(span.id).into());
+    if let Some(parent) = span.parent {
+        tell("parentSpanId", hex::encode(parent).into());
+    }
+    tell("name", span.name.into());
+    tell("kind", (span.kind as u8).into());
+    tell("startTimeUnixNano", span.began.0.to_string().into());
+    tell("endTimeUnixNano", span.ended.0.to_string().into());
+    tell("attributes", attributes.into());
+    if let Some(failure) = &span.failure {
+        tell("status", json!({"code": ERROR, "message": failure}));
+    }
+    told.into()
+}
+
+fn attribute(key: &str, value: &Value) -> Json {
+    let value = match value {
+        Value::Text(text) => json!({"stringValue": text}),
+        Value::Number(number) => json!({"intValue": number.to_string()}),
+    };
+    json!({"key": key, "value": value})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::observability::traces::span::{Kind, Moment};
+
+    #[test]
+    fn a_span_is_told_in_the_json_of_otlp() {
+        let span = Span {
+            trace: [0xAB; 16],
+            id: [1; 8],
+            parent: Some([2; 8]),
+            name: "run",
+            kind: Kind::Internal,
+            began: Moment(1_795_000_000_000_000_000),
+            ended: Moment(1_795_000_000_500_000_000),
+            attributes: vec![("tintype.tier", "pro".into()), ("tintype.run", 2u32.into())],
+            failure: Some("no room".into()),
+        };
+        let root = Span {
+            parent: None,
+            failure: None,
+            attributes: Vec::new(),
+            ..span.clone()
+        };
+        let body = body("pictures", "one", &[span, root]);
+        let text = serde_json::to_string_pretty(&body).unwrap();
+        insta::assert_snapshot!(text.replace(env!("CARGO_PKG_VERSION"), "VERSION"));
+    }
+}

@@ -1,0 +1,216 @@
+//! Puts the parts together: what is opened at the start, and in which order.
+
+use super::backends::backends;
+use super::engine::{open_engine, store_dir};
+use super::object_store::open_images;
+use super::start_error::StartError;
+use super::{fd_limits, maintenance};
+use crate::application::commit::Turns;
+use crate::application::rate_limit::{Elapsed, Rates, elapsed};
+use crate::application::state::AppState;
+use crate::catalog::catalog;
+use crate::compat::{self, CompatState, Line};
+use crate::config::Config;
+use crate::data_dir;
+use crate::egress::{Egress, EgressOptions, Resolve};
+use crate::gallery::ObjectGallery;
+use crate::http::{Documents, crowd};
+use crate::observability::metrics::Metrics;
+use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
+use crate::panel::Panel;
+use crate::secrets;
+use crate::webhooks::{Sender, SenderOptions, Vault};
+use actix_web::web::Data;
+use parking_lot::RwLock;
+use sha2::{Digest, Sha256};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tintype_actors::clock::{Clock, random_jitter, system_clock};
+use tintype_actors::fail_stop::FailStop;
+use tintype_actors::generator::Generator;
+use tintype_actors::observer::Observer;
+use tintype_actors::outbox::OutboxLimits;
+use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_storage::engine::Engine;
+use tintype_storage::store::{Limits, Store};
+use tokio::sync::{Semaphore, watch};
+
+/// Attempts of deliveries under way at a time to one receiver that answers.
+const MAX_ATTEMPTS_PER_RECEIVER: usize = 16;
+
+/// What an instance is made of. Tests and benchmarks replace the parts that they look at.
+pub struct Setup {
+    /// The effective configuration.
+    pub config: Config,
+    /// What absolute links begin with.
+    pub public_url: String,
+    /// The moment.
+    pub clock: Clock,
+    /// Time for rate limits, which never goes back.
+    pub elapsed: Elapsed,
+    /// Where records are kept; `None` for sled in the data directory.
+    pub engine: Option<Arc<dyn Engine>>,
+    /// Generators in place of the configured ones, by the back end's name.
+    pub generators: HashMap<String, Arc<dyn Generator>>,
+    /// Looks host names up, for input images and webhooks; `None` for the system's way.
+    pub resolver: Option<Arc<dyn Resolve>>,
+    /// Hears of failures that end the process.
+    pub fail_stop: FailStop,
+}
+
+impl Setup {
+    /// The real parts.
+    pub fn new(config: Config, public_url: String) -> Self {
+        Self {
+            config,
+            public_url,
+            clock: system_clock(),
+            elapsed: elapsed(),
+            engine: None,
+            generators: HashMap::new(),
+            resolver: None,
+            fail_stop: FailStop::new(),
+        }
+    }
+}
+
+/// A running instance: what its listeners hand to each worker.
+#[derive(Clone)]
+pub struct Instance {
+    /// What all interfaces share.
+    pub state: Data<AppState>,
+    pub(super) compat: Data<CompatState>,
+    pub(super) panel: Data<Panel>,
+    pub(super) documents: Data<Documents>,
+    pub(super) metrics: Data<Metrics>,
+    pub(super) exporter: Option<Arc<Exporter>>,
+}
+
+/// Starts everything but the listeners: store, recovery, actors, maintenance. Must be called within an actix system.
+pub async fn start(setup: Setup) -> Result<Instance, StartError> {
+    let Setup {
+        config,
+        public_url,
+        clock,
+        elapsed,
+        engine,
+        generators,
+        resolver,
+        fail_stop,
+    } = setup;
+    // Not the clock of the setup, which decides: this is the process's own.
+    let started = SystemTime::now();
+    let data_dir = config.storage.data_dir.clone();
+    data_dir::create(&data_dir).map_err(|source| StartError::DataDir {
+        path: data_dir.clone(),
+        source,
+    })?;
+    if let Some(warning) = data_dir::warning(&data_dir) {
+        tracing::warn!("{warning}");
+    }
+    let engine = match engine {
+        Some(engine) => engine,
+        None => open_engine(&config, fail_stop.clone())?,
+    };
+    let store = Store::new(engine);
+    let images = open_images(&config, &public_url)?;
+    images.remove_unfinished_uploads().await?;
+    let gallery = ObjectGallery::new(images.clone());
+    let token = secrets::admin_token(config.admin.token.as_ref(), &data_dir).map_err(|source| {
+        StartError::DataDir {
+            path: data_dir.clone(),
+            source,
+        }
+    })?;
+    let options = EgressOptions {
+        allow: config.egress.allow.clone(),
+        extra_ca_file: config.egress.extra_ca_file.clone(),
+        ..EgressOptions::default()
+    };
+    // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
+    let way_out = || match &resolver {
+        Some(resolver) => Egress::with_resolver(options.clone(), Arc::clone(resolver)),
+        None => Egress::new(options.clone()),
+    };
+    let (to_webhooks, egress) = (way_out()?, way_out()?);
+    let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
+    let (backends, routes) = backends(&config, &images, &generators)?;
+    let traces = traces(&config)?;
+    let ratio = config.otlp.sample_ratio;
+    let observer = traces.clone().map(|exporter| {
+        let observer = JobTraces::new(exporter, Arc::clone(&clock), ratio);
+        Arc::new(observer) as Arc<dyn Observer>
+    });
+    let system = System::start(SystemOptions {
+        store: store.clone(),
+        clock: Arc::clone(&clock),
+        jitter: random_jitter(),
+        limits: Limits {
+            max_live_per_account: config.jobs.max_live_per_account as usize,
+            idempotency_retention: Duration::from_secs(config.idempotency.retention_hours * 3_600),
+        },
+        max_runs: config.jobs.max_runs,
+        run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
+        backends,
+        routes,
+        gallery: Arc::new(gallery.clone()),
+        transport: Arc::new(Sender::new(SenderOptions {
+            store: store.clone(),
+            images: images.clone(),
+            vault: vault.clone(),
+            egress: to_webhooks,
+            clock: Arc::clone(&clock),
+            timeout: config.webhooks.attempt_timeout(),
+            url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
+        })),
+        retry_delays: config.webhooks.retry_delays(),
+        outbox: OutboxLimits {
+            total: fd_limits::attempts(),
+            per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
+        },
+        observer,
+        fail_stop: fail_stop.clone(),
+        threads: Threads::Own,
+    })?;
+    let metrics = Metrics::new(started, store_dir(&config), traces.clone());
+    let state = Data::new(AppState {
+        catalog: catalog(&config.tiers),
+        key_ring: Arc::default(),
+        rates: Rates::new(config.limits.of_keys(), elapsed),
+        pause: Arc::new(RwLock::new(store.pause()?)),
+        admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
+        gallery,
+        operator: Turns::default(),
+        people: Turns::default(),
+        config,
+        store,
+        system,
+        images,
+        vault,
+        egress,
+        clock,
+        stopping: watch::Sender::new(false),
+        held_refusals: Semaphore::new(crowd::MOST_HELD),
+        fail_stop,
+        public_url,
+    });
+    let (abandoned, heard) = Line::new();
+    actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));
+    actix_web::rt::spawn(maintenance::run(state.clone()));
+    Ok(Instance {
+        compat: Data::new(CompatState::new(state.clone(), abandoned)),
+        state,
+        panel: Data::default(),
+        documents: Data::default(),
+        metrics: Data::new(metrics),
+        exporter: traces,
+    })
+}
+
+/// The way to the collector, where there is one.
+fn traces(config: &Config) -> Result<Option<Arc<Exporter>>, TraceSetupError> {
+    let endpoint = config.otlp.endpoint.as_deref();
+    let start = |endpoint| Exporter::start(&config.otlp, endpoint).map(Arc::new);
+    endpoint.map(start).transpose()
+}

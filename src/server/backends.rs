@@ -1,0 +1,61 @@
+//! The back ends of the configuration, and which of them each tier uses.
+
+use super::start_error::StartError;
+use crate::backends::kinds;
+use crate::catalog::tier_config;
+use crate::config::{Config, TierBackend};
+use crate::images::Images;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tintype_actors::generator::Generator;
+use tintype_actors::system::{Backend, Route, Routes};
+use tintype_storage::domain::tier::Tier;
+use tokio::sync::Semaphore;
+
+/// The back ends, and the tiers' lists of them. What the operator will hardly have meant is in the log.
+pub fn backends(
+    config: &Config,
+    images: &Images,
+    generators: &HashMap<String, Arc<dyn Generator>>,
+) -> Result<(Vec<Backend>, Routes), StartError> {
+    for warning in config.warnings() {
+        tracing::warn!("{warning}");
+    }
+    let mut backends = Vec::new();
+    let mut index_of = HashMap::new();
+    for (name, backend) in &config.backends {
+        let generator = match generators.get(name) {
+            Some(given) => Arc::clone(given),
+            None => kinds::generator(name, backend, images)?,
+        };
+        index_of.insert(name.as_str(), backends.len());
+        backends.push(Backend {
+            name: name.clone(),
+            generator,
+            places: Arc::new(Semaphore::new(backend.concurrency)),
+            timeout: backend.timeout(),
+            retries: backend.retries(),
+        });
+    }
+    let routes = |tier: Tier| {
+        let settings = tier_config(&config.tiers, tier);
+        // The configuration knows every back end that a tier names.
+        let route = |listed: &TierBackend| {
+            let name = &listed.name;
+            let backend = config.backends.get(name)?;
+            let model = kinds::model(backend, listed.model.as_deref(), &settings.compat_models);
+            let sold = &settings.resolutions;
+            if let Some(shortfall) = kinds::shortfall(backend, model.as_deref(), sold) {
+                tracing::warn!(%tier, backend = %name, "{shortfall}");
+            }
+            Some(Route {
+                backend: *index_of.get(name.as_str())?,
+                model,
+                weight: listed.weight,
+            })
+        };
+        settings.backends.iter().filter_map(route).collect()
+    };
+    let routes = Routes([routes(Tier::Fast), routes(Tier::Quality), routes(Tier::Pro)]);
+    Ok((backends, routes))
+}

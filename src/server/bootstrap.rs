@@ -1,0 +1,81 @@
+//! What an empty data directory begins with: an account with some money, and a key to it.
+
+use crate::application::AuditContext;
+use crate::application::state::AppState;
+use crate::config::FirstRun;
+use crate::http::{Opening, issue_key, open_account};
+use crate::web::problem::Problem;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::ledger::Books;
+use tintype_storage::store::StoreError;
+
+/// The account that is made first.
+pub const ACCOUNT: &str = "default";
+
+/// The name of a key that `generate` makes for itself and removes when it is through.
+pub const PASSING_KEY: &str = "generate";
+/// Keys looked at in one step.
+const STEP: usize = 100;
+
+/// The oldest account, which is made if there is none.
+pub async fn account(state: &AppState) -> Result<Account, Problem> {
+    if let Some(account) = state.store.accounts(1, None)?.items.into_iter().next() {
+        return Ok(account);
+    }
+    let balance = opening_balance(&state.config.first_run);
+    let books = Books::default().deposit(balance).unwrap_or_default();
+    let opening = Opening {
+        name: ACCOUNT.into(),
+        books,
+        used: None,
+    };
+    let turn = state.operator.take().await;
+    open_account(state, turn, &AuditContext::service(), opening).await
+}
+
+/// The text of a first key, if the service has never had one. Whoever has removed all keys since gets no other: at the next
+/// start it would stand in a log.
+pub async fn key(state: &AppState) -> Result<Option<String>, Problem> {
+    let account = account(state).await?;
+    if state.store.had_first_key()? {
+        return Ok(None);
+    }
+    let first = state.store.note_first_key();
+    if has_keys(state)? {
+        state.commit(first).await?;
+        return Ok(None);
+    }
+    let shape = |key| ApiKey {
+        name: "first".into(),
+        ..key
+    };
+    let turn = state.operator.take().await;
+    let author = AuditContext::service();
+    let (text, _) = issue_key(state, turn, &author, account.id, shape, |_| first).await?;
+    Ok(Some(text))
+}
+
+/// A key that a killed `generate` left behind does not count: nobody knows its text.
+fn has_keys(state: &AppState) -> Result<bool, StoreError> {
+    let mut after = None;
+    loop {
+        let page = state.store.accounts(STEP, after)?;
+        for account in &page.items {
+            let keys = state.store.keys_of(account.id, STEP, None)?.items;
+            let passing = |key: &ApiKey| key.name == PASSING_KEY && key.expires_at.is_some();
+            if !keys.iter().all(passing) {
+                return Ok(true);
+            }
+        }
+        match page.next {
+            Some(next) => after = Some(next),
+            None => return Ok(false),
+        }
+    }
+}
+
+fn opening_balance(config: &FirstRun) -> Amount {
+    Amount::new(config.balance).unwrap_or_default()
+}

@@ -1,0 +1,87 @@
+//! The listening side.
+
+use super::assembly::Instance;
+use super::{middleware, routes};
+use crate::http;
+use actix_web::dev::Server;
+use actix_web::middleware::from_fn;
+use actix_web::{App, HttpServer};
+use std::io;
+use std::net::{TcpListener, ToSocketAddrs};
+use std::time::Duration;
+
+const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(75);
+const BACKLOG: i32 = 4_096;
+
+/// Binds the configured address. Done first, so that a taken port is found before anything is opened.
+pub fn bind(host: &str, port: u16) -> io::Result<TcpListener> {
+    let mut last = io::Error::new(io::ErrorKind::AddrNotAvailable, "the name has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match listen(address) {
+            Ok(listener) => return Ok(listener),
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+fn listen(address: std::net::SocketAddr) -> io::Result<TcpListener> {
+    let domain = socket2::Domain::for_address(address);
+    let socket = socket2::Socket::new(domain, socket2::Type::STREAM, Some(socket2::Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    let listener: TcpListener = socket.into();
+    listener.set_nonblocking(true)?;
+    Ok(listener)
+}
+
+/// Serves `/metrics` alone, on an address of its own, until it is stopped through its handle.
+pub fn serve_metrics(instance: Instance, listener: TcpListener) -> io::Result<Server> {
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(instance.state.clone())
+            .app_data(instance.metrics.clone())
+            .app_data(instance.metrics.requests.worker())
+            .wrap(from_fn(middleware::wrap))
+            .configure(http::configure_metrics)
+    });
+    let server = server
+        .workers(1)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .keep_alive(KEEP_ALIVE)
+        .disable_signals()
+        .listen(listener)?;
+    Ok(server.run())
+}
+
+/// Serves until it is stopped through its handle. Signals are left to the caller.
+pub fn serve(instance: Instance, listener: TcpListener) -> io::Result<Server> {
+    let config = &instance.state.config;
+    let workers = config.server.workers();
+    let grace = config.server.shutdown_grace_seconds;
+    let server = HttpServer::new(move || {
+        App::new()
+            .app_data(instance.state.clone())
+            .app_data(instance.compat.clone())
+            .app_data(instance.panel.clone())
+            .app_data(instance.documents.clone())
+            .app_data(instance.metrics.clone())
+            .app_data(instance.metrics.requests.worker())
+            .wrap(from_fn(middleware::wrap))
+            .configure(routes::configure)
+    });
+    let server = server
+        .workers(workers)
+        .client_request_timeout(HEAD_TIMEOUT)
+        .keep_alive(KEEP_ALIVE)
+        // An event is small, and would else wait until the client has acknowledged the one before: 40 ms with Linux.
+        .tcp_nodelay(true)
+        .shutdown_timeout(grace)
+        // A client that closes its side waits for nothing any more: its call is dropped, and what waits for it is told.
+        .h1_allow_half_closed(false)
+        .disable_signals()
+        .listen(listener)?;
+    Ok(server.run())
+}

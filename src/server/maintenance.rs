@@ -1,0 +1,222 @@
+//! What is done now and then: forgetting old idempotency keys and deliveries, removing old pictures, noticing a dead actor.
+
+use super::orphaned_inputs;
+use crate::application::commit::Change;
+use crate::application::state::AppState;
+use crate::images::{RESULTS, THUMBNAILS};
+use crate::panel;
+use actix_web::web::Data;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tintype_actors::delivery::ForgetDeliveries;
+use tintype_storage::domain::time::Timestamp;
+use tokio::sync::oneshot;
+use tokio::time::{MissedTickBehavior, interval};
+
+const PULSE: Duration = Duration::from_secs(1);
+/// Pulses between two sweeps of records and pictures.
+const SWEEP_EVERY: u64 = 600;
+/// Pulses between two writings of when keys were used.
+const NOTE_USES_EVERY: u64 = 60;
+/// Records looked at in one step, and pictures removed in one.
+const STEP: usize = 1_000;
+/// Steps of one sweep; the rest waits for the next.
+const MAX_STEPS: usize = 1_000;
+/// Steps of one sweep over lists that are swept from where the last one stopped. Ten thousand of them remove more than ten
+/// thousand deliveries a second between two sweeps, each step's commit being small.
+const SWEEP: Pace = Pace {
+    step: STEP,
+    steps: 10_000,
+};
+
+/// How much of a list one sweep goes through.
+#[derive(Clone, Copy, Debug)]
+pub struct Pace {
+    /// Records looked at in one step.
+    pub step: usize,
+    /// Steps of one sweep.
+    pub steps: usize,
+}
+
+/// The lists that are too long for one sweep, and how far each has been swept: the next sweep goes on from there, so that what
+/// comes early in a list never keeps what comes late from being looked at.
+pub struct Sweeps {
+    pace: Pace,
+    idempotency_keys: Vec<u8>,
+    deliveries: Vec<u8>,
+}
+
+/// Runs for as long as the process does.
+pub(crate) async fn run(state: Data<AppState>) {
+    let mut sweeps = Sweeps::new(SWEEP);
+    let mut pulse = interval(PULSE);
+    pulse.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    for beat in 0u64.. {
+        pulse.tick().await;
+        if !state.system.is_alive() {
+            state
+                .fail_stop
+                .trip("the actor that begins jobs, or the one that sends webhooks, has died");
+            return;
+        }
+        state.images.help_writes();
+        if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
+            note_key_uses(&state).await;
+        }
+        if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
+            forget_audit_log(&state).await;
+            sweeps.forget_idempotency_keys(&state).await;
+            remove_old(&state, RESULTS).await;
+            remove_old(&state, THUMBNAILS).await;
+            state.gallery.forget_kept_inputs(Instant::now()).await;
+            remove_stale_inputs(&state).await;
+            sweeps.forget_old_deliveries(&state).await;
+            panel::forget_old(&state).await;
+        }
+    }
+}
+
+impl Sweeps {
+    /// Sweeps that begin at the beginning of each list.
+    pub fn new(pace: Pace) -> Self {
+        Self {
+            pace,
+            idempotency_keys: Vec::new(),
+            deliveries: Vec::new(),
+        }
+    }
+
+    /// Forgets idempotency keys whose time is over.
+    pub async fn forget_idempotency_keys(&mut self, state: &AppState) {
+        for _ in 0..self.pace.steps {
+            let cursor = &self.idempotency_keys;
+            match state
+                .store
+                .forget_expired(state.now(), cursor, self.pace.step)
+            {
+                Ok((writes, next)) => {
+                    if !writes.is_empty() && state.commit(writes).await.is_err() {
+                        return;
+                    }
+                    self.idempotency_keys = next;
+                }
+                Err(error) => {
+                    tracing::error!(%error, "old idempotency keys could not be forgotten");
+                    return;
+                }
+            }
+            if self.idempotency_keys.is_empty() {
+                return;
+            }
+        }
+    }
+
+    /// Removes deliveries that ended longer ago than they are to be kept.
+    pub async fn forget_old_deliveries(&mut self, state: &AppState) {
+        let Some(age) = state.config.webhooks.delivery_retention() else {
+            return;
+        };
+        let older_than = before(state.now(), age);
+        for _ in 0..self.pace.steps {
+            let (reply, answer) = oneshot::channel();
+            let command = ForgetDeliveries {
+                older_than,
+                cursor: self.deliveries.clone(),
+                limit: self.pace.step,
+                reply,
+            };
+            // Refused or unanswered, the process is busy or ending; the next sweep goes on.
+            if state.system.deliveries().try_send(command).is_err() {
+                return;
+            }
+            let Ok(Ok(next)) = answer.await else { return };
+            self.deliveries = next;
+            if self.deliveries.is_empty() {
+                return;
+            }
+        }
+    }
+}
+
+fn before(now: Timestamp, age: Duration) -> Timestamp {
+    let age = i64::try_from(age.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millis(now.millis().saturating_sub(age))
+}
+
+async fn forget_audit_log(state: &AppState) {
+    let Some(age) = state.config.audit.retention() else {
+        return;
+    };
+    let older_than = before(state.now(), age);
+    for _ in 0..MAX_STEPS {
+        match state.store.forget_audit_log(older_than, STEP) {
+            Ok(writes) if writes.is_empty() => return,
+            Ok(writes) => {
+                if state.commit(writes).await.is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::error!(%error, "old lines of the audit log could not be removed");
+                return;
+            }
+        }
+    }
+}
+
+/// Writes down when keys were last used, for those that were used since it was last written.
+pub async fn note_key_uses(state: &AppState) {
+    for _ in 0..MAX_STEPS {
+        // Nobody removes a key meanwhile, whose last use would then be left behind for ever.
+        let turn = state.operator.take().await;
+        let mut uses = state.key_ring.unwritten_uses(STEP);
+        if uses.is_empty() {
+            return;
+        }
+        // A call that had found a key just before it was removed has put its use back.
+        uses.retain(|(id, _)| match state.store.key(*id) {
+            Ok(None) => {
+                state.key_ring.forget_use(*id);
+                false
+            }
+            Ok(Some(_)) | Err(_) => true,
+        });
+        let writes = state.store.put_last_uses(&uses);
+        let ring = Arc::clone(&state.key_ring);
+        let change = Change::in_turn(turn, writes).then(move || ring.uses_written(&uses));
+        if state.commit(change).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Pictures, or their thumbnails.
+async fn remove_old(state: &AppState, place: &str) {
+    let days = state.config.results.retention_days;
+    if days == 0 {
+        return;
+    }
+    let older_than = state.now().days_before(days);
+    for _ in 0..MAX_STEPS {
+        match state
+            .images
+            .expire(place, older_than.to_datetime(), STEP)
+            .await
+        {
+            Ok(removed) if removed < STEP => return,
+            Ok(_) => {}
+            Err(error) => {
+                tracing::warn!(%error, "old pictures could not be removed");
+                return;
+            }
+        }
+    }
+}
+
+async fn remove_stale_inputs(state: &AppState) {
+    match orphaned_inputs::remove(state).await {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "input images that no job needs were removed"),
+        Err(error) => tracing::warn!(%error, "stale input images could not be removed"),
+    }
+}

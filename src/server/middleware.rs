@@ -1,0 +1,203 @@
+//! The outermost layer: request id, the rendering of errors, and a wall against panics.
+
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::compat::{self, Dialect};
+use crate::observability::metrics::WorkerMetrics;
+use crate::observability::request_log;
+use crate::web::problem::Problem;
+use crate::web::rate_headers;
+use crate::web::request_id::RequestId;
+use crate::web::unread_body;
+use actix_web::body::{BoxBody, MessageBody};
+use actix_web::dev::{ServiceRequest, ServiceResponse};
+use actix_web::http::StatusCode;
+use actix_web::middleware::Next;
+use actix_web::{Error, HttpMessage as _, HttpResponse, ResponseError, web};
+use futures_util::FutureExt as _;
+use std::fmt;
+use std::panic::AssertUnwindSafe;
+use std::time::Instant;
+
+/// Below these the id of a request is also kept for the audit log.
+const AUDITED: [&str; 2] = ["/admin/", "/panel/"];
+
+/// Wraps every call: it is counted, and has its line in the log.
+pub async fn wrap<B: MessageBody + 'static>(
+    request: ServiceRequest,
+    next: Next<B>,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let began = Instant::now();
+    let visit = request.app_data().map(WorkerMetrics::begin);
+    let id = RequestId::of(request.request());
+    let method = request.method().clone();
+    let path = request.path().to_owned();
+    request_log::begin(&request);
+    let outcome = answered(request, next, &id).await;
+    let took = began.elapsed();
+    let (route, status) = match &outcome {
+        Ok(response) => {
+            let route = response.request().match_pattern();
+            request_log::answered(response, route.as_deref(), id.as_str(), took);
+            (route, response.status())
+        }
+        Err(error) => {
+            let status = error.as_response_error().status_code();
+            request_log::broke(&method, &path, status, id.as_str(), took);
+            (None, status)
+        }
+    };
+    if let Some(visit) = visit {
+        visit.end(route.as_deref(), &method, status, took);
+    }
+    outcome
+}
+
+async fn answered<B: MessageBody + 'static>(
+    mut request: ServiceRequest,
+    next: Next<B>,
+    id: &RequestId,
+) -> Result<ServiceResponse<BoxBody>, Error> {
+    let dialect = compat::dialect_of(request.path());
+    let state = request.app_data::<web::Data<AppState>>();
+    if state.is_some_and(|state| state.fail_stop.has_tripped()) {
+        let answer = render(&error::stopping().into(), dialect, id.as_str());
+        return Ok(sealed(request.into_response(answer), id));
+    }
+    if AUDITED
+        .iter()
+        .any(|prefix| request.path().starts_with(prefix))
+    {
+        request.extensions_mut().insert(id.clone());
+    }
+    let unread = unread_body::keep(&mut request);
+    // No other handle on the request may be held here: the router needs it for itself.
+    let mut response = match AssertUnwindSafe(next.call(request)).catch_unwind().await {
+        Ok(Ok(response)) => response.map_into_boxed_body(),
+        Ok(Err(error)) => return Err(Rendered::of(&error, id, dialect).into()),
+        Err(_) => {
+            tracing::error!(request_id = %id.as_str(), "a handler panicked");
+            return Err(Rendered {
+                problem: error::internal().into(),
+                id: id.clone(),
+                dialect,
+            }
+            .into());
+        }
+    };
+    let problem = response.response_mut().extensions_mut().remove::<Problem>();
+    if let Some(problem) = problem {
+        tracing::debug!(request_id = %id.as_str(), %problem, "refused");
+        let answer = render(&problem, dialect, id.as_str());
+        response = response.into_response(answer);
+    }
+    let response = match unread {
+        Some(unread) => unread.until_sent(response),
+        None => response,
+    };
+    Ok(sealed(response, id))
+}
+
+/// An error that is told where the request is out of reach.
+#[derive(Debug)]
+struct Rendered {
+    problem: Problem,
+    id: RequestId,
+    /// Which interface was called; `None` for the native one.
+    dialect: Option<Dialect>,
+}
+
+impl Rendered {
+    fn of(error: &Error, id: &RequestId, dialect: Option<Dialect>) -> Self {
+        let problem = error.as_error::<Problem>().cloned().unwrap_or_else(|| {
+            tracing::error!(request_id = %id.as_str(), %error, "an unexpected error");
+            error::internal().into()
+        });
+        Self {
+            problem,
+            id: id.clone(),
+            dialect,
+        }
+    }
+}
+
+/// A problem in the form that the clients of the interface read.
+fn render(problem: &Problem, dialect: Option<Dialect>, id: &str) -> HttpResponse<BoxBody> {
+    match dialect {
+        Some(dialect) => dialect.answer(&problem.clone().into()),
+        None => problem.render(id),
+    }
+}
+
+impl fmt::Display for Rendered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.problem.fmt(f)
+    }
+}
+
+impl ResponseError for Rendered {
+    fn status_code(&self) -> StatusCode {
+        self.problem.code.status()
+    }
+
+    fn error_response(&self) -> HttpResponse<BoxBody> {
+        let mut answer = render(&self.problem, self.dialect, self.id.as_str());
+        self.id.write(answer.headers_mut());
+        answer
+    }
+}
+
+fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResponse<BoxBody> {
+    id.write(response.headers_mut());
+    if let Some(standing) = rate_headers::standing(response.request()) {
+        rate_headers::write(&standing, response.headers_mut());
+    }
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::web::catch_panic::Walled;
+    use crate::web::request_id::REQUEST_ID;
+    use actix_web::App;
+    use actix_web::middleware::from_fn;
+    use actix_web::test::{
+        TestRequest, call_service, init_service, read_body_json, try_call_service,
+    };
+
+    #[actix_web::test]
+    async fn a_panic_is_told_as_500_in_the_form_of_every_error() {
+        let app = App::new()
+            .wrap(from_fn(wrap))
+            .route("/", web::get().to(panicking));
+        let app = init_service(app).await;
+        let call = TestRequest::get().uri("/").to_request();
+        let error = try_call_service(&app, call).await.err();
+        let answer = error.map(|it| it.error_response());
+        let answer = answer.expect("the error that the server renders");
+        assert_eq!(answer.status(), 500);
+        assert!(answer.headers().contains_key(REQUEST_ID));
+        let body = actix_web::body::to_bytes(answer.into_body()).await;
+        let body: serde_json::Value = serde_json::from_slice(&body.unwrap()).unwrap();
+        assert_eq!(body["code"], "internal");
+    }
+
+    async fn panicking() -> HttpResponse {
+        panic!("as a fault would")
+    }
+
+    #[actix_web::test]
+    async fn a_panic_is_told_in_the_form_of_the_interface_that_was_called() {
+        let app = App::new()
+            .wrap(from_fn(wrap))
+            .route("/v1/images/edits", web::post().to(Walled(panicking)));
+        let app = init_service(app).await;
+        let call = TestRequest::post().uri("/v1/images/edits").to_request();
+        let answer = call_service(&app, call).await;
+        assert_eq!(answer.status(), 500);
+        assert!(answer.headers().contains_key(REQUEST_ID));
+        let body: serde_json::Value = read_body_json(answer).await;
+        assert!(body["error"]["message"].is_string(), "{body}");
+    }
+}

@@ -1,0 +1,21 @@
+//! Assembly: the one place that picks an engine and wires the parts together; the start, the listeners, the maintenance and the
+//! stop of an instance.
+
+mod assembly;
+mod backends;
+pub mod bootstrap;
+pub(crate) mod engine;
+pub(crate) mod fd_limits;
+mod listener;
+pub mod maintenance;
+pub(crate) mod middleware;
+pub(crate) mod object_store;
+pub mod orphaned_inputs;
+mod routes;
+mod shutdown;
+mod start_error;
+
+pub use assembly::{Instance, Setup, start};
+pub use listener::{bind, serve, serve_metrics};
+pub use shutdown::{close, finish_jobs};
+pub use start_error::StartError;

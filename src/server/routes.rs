@@ -1,0 +1,13 @@
+//! The routes of all interfaces.
+
+use crate::{compat, http, panel, reference};
+use actix_web::web::ServiceConfig;
+
+/// Adds all routes. The native interface comes last: it answers whatever path is left.
+pub fn configure(service: &mut ServiceConfig) {
+    service
+        .configure(compat::configure)
+        .configure(panel::configure)
+        .configure(reference::configure)
+        .configure(http::configure);
+}

@@ -1,0 +1,45 @@
+//! Why an instance could not start.
+
+use crate::backends::kinds::BackendSetupError;
+use crate::egress::EgressSetupError;
+use crate::images::ImagesError;
+use crate::observability::traces::TraceSetupError;
+use crate::webhooks::VaultError;
+use std::io;
+use std::path::PathBuf;
+use tintype_storage::engine::EngineError;
+use tintype_storage::store::StoreError;
+
+/// Why an instance could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The data directory cannot be used.
+    #[error("the data directory {}: {source}", .path.display())]
+    DataDir {
+        /// Where.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The engine could not be opened.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The records are not as they must be.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The object store cannot be used.
+    #[error(transparent)]
+    Images(#[from] ImagesError),
+    /// Outgoing connections cannot be set up.
+    #[error(transparent)]
+    Egress(#[from] EgressSetupError),
+    /// The secrets of webhooks cannot be kept.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// A back end cannot be driven as it is configured.
+    #[error(transparent)]
+    Backend(#[from] BackendSetupError),
+    /// Traces cannot be sent.
+    #[error(transparent)]
+    Traces(#[from] TraceSetupError),
+}

@@ -1,0 +1,67 @@
+//! Whether the text of an API key opens the door, for every interface that takes one.
+
+use super::client_address::client_address;
+use super::rate_headers;
+use crate::application::rate_limit::Standing;
+use crate::application::state::AppState;
+use crate::observability::request_log;
+use actix_web::HttpRequest;
+use std::net::IpAddr;
+use std::sync::Arc;
+use tintype_storage::domain::api_key::{ApiKey, KeyRefusal};
+use tintype_storage::domain::caller::ShownKey;
+use tintype_storage::store::StoreError;
+
+/// Why it does not.
+#[derive(Debug, thiserror::Error)]
+pub enum NotAdmitted {
+    /// Malformed, or nobody's.
+    #[error("the API key is not valid; check that it was copied whole")]
+    Unknown,
+    /// Switched off, by itself or with its account, or past its end.
+    #[error(transparent)]
+    Key(#[from] KeyRefusal),
+    /// The key may not be used from where the call comes.
+    #[error("the API key may not be used from {}", .0.map_or_else(|| "an address that is not known".to_owned(), |it| it.to_string()))]
+    Address(Option<IpAddr>),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// A key that may be used.
+pub struct Admitted {
+    /// What is known about it.
+    pub key: Arc<ApiKey>,
+    /// How it was shown.
+    pub shown: ShownKey,
+    /// How it stands with its rate limit, this call counted.
+    pub standing: Option<Standing>,
+}
+
+/// The key of this text, if it may be used now and from where the call comes. Notes the use, and counts the call.
+pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Admitted, NotAdmitted> {
+    let now = state.now();
+    let found = state.key_ring.find(&state.store, text, now)?;
+    let found = found.ok_or(NotAdmitted::Unknown)?;
+    found.admit(now)?;
+    let address = client_address(request, &state.config.server.trusted_proxies);
+    if !found.key.allowed_ips.is_empty()
+        && !address.is_some_and(|it| found.key.admits_from(it.into()))
+    {
+        return Err(NotAdmitted::Address(address));
+    }
+    found.note_use(now);
+    request_log::note_account(request, found.key.account);
+    let shown = ShownKey {
+        hash: found.hash,
+        address: address.map(Into::into),
+        rate_limit: found.key.rate_limit,
+    };
+    let standing = rate_headers::count(request, state, &found.key);
+    Ok(Admitted {
+        key: found.key,
+        shown,
+        standing,
+    })
+}

@@ -1,0 +1,145 @@
+//! Who calls: a client by its API key, or the operator by the token.
+
+use super::admission::{self, Admitted, NotAdmitted};
+use super::audit_context;
+use super::problem::{Code, Problem};
+use crate::application::audit_context::AuditContext;
+use crate::application::rate_limit::{self, Standing};
+use crate::application::state::AppState;
+use actix_web::dev::Payload;
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::{FromRequest, HttpRequest, web};
+use sha2::{Digest, Sha256};
+use std::future::{Ready, ready};
+use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::audit_log::Actor;
+use tintype_storage::domain::caller::ShownKey;
+
+/// A client that has shown a valid key.
+pub struct Principal {
+    /// What is known about the key.
+    pub key: Arc<ApiKey>,
+    /// How the key was shown; `None` where a person asks in the panel.
+    pub shown: Option<ShownKey>,
+    standing: Option<Standing>,
+    /// Who asks, where it is not the key's holder.
+    pub author: Option<AuditContext>,
+}
+
+impl Principal {
+    /// Someone who has shown otherwise that they may use this key. Their calls do not count towards its rate, and what they
+    /// have made stands in the audit log.
+    pub fn vouched_for(key: Arc<ApiKey>, author: AuditContext) -> Self {
+        Self {
+            key,
+            shown: None,
+            standing: None,
+            author: Some(author),
+        }
+    }
+
+    /// Refuses a call that is one too many for the key's rate. The call was counted when it came; that it is refused is told
+    /// where the order of checks has it.
+    pub fn admit(&self) -> Result<(), Problem> {
+        Ok(rate_limit::admit(self.standing)?)
+    }
+}
+
+/// Whoever has shown the operator's token.
+pub struct Operator {
+    /// As the audit log is to name them.
+    pub author: AuditContext,
+}
+
+impl FromRequest for Principal {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(authenticate(request))
+    }
+}
+
+impl FromRequest for Operator {
+    type Error = Problem;
+    type Future = Ready<Result<Self, Problem>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(authenticate_operator(request))
+    }
+}
+
+fn unauthorized(detail: impl Into<String>) -> Problem {
+    Problem::new(Code::Unauthorized, detail)
+}
+
+fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
+    let state = state_of(request)?;
+    let token = bearer(request.headers(), "<API_KEY>")?;
+    let admitted = admission::admit(request, state, token).map_err(|refused| match refused {
+        NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
+        // Not 401: the key is a good one, and another would be refused there as well.
+        NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),
+        NotAdmitted::Store(error) => error.into(),
+    })?;
+    let Admitted {
+        key,
+        shown,
+        standing,
+    } = admitted;
+    Ok(Principal {
+        key,
+        shown: Some(shown),
+        standing,
+        author: None,
+    })
+}
+
+fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {
+    let state = state_of(request)?;
+    let token = bearer(request.headers(), "<ADMIN_TOKEN>")?;
+    // Hashes are compared: how long that takes says nothing about the token.
+    let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
+    if shown == state.admin_token {
+        Ok(Operator {
+            author: audit_context::of(Actor::Operator, request, state),
+        })
+    } else {
+        Err(unauthorized("the admin token is not valid"))
+    }
+}
+
+fn state_of(request: &HttpRequest) -> Result<&web::Data<AppState>, Problem> {
+    request
+        .app_data()
+        .ok_or_else(|| Problem::new(Code::Internal, "the service is not set up"))
+}
+
+/// The credentials of `Authorization: Bearer`. What was sent is never repeated in the answer.
+fn bearer<'a>(headers: &'a HeaderMap, placeholder: &str) -> Result<&'a str, Problem> {
+    let mut values = headers.get_all(header::AUTHORIZATION);
+    let Some(value) = values.next() else {
+        return Err(unauthorized(format!(
+            "send the header `Authorization: Bearer {placeholder}`"
+        )));
+    };
+    if values.next().is_some() {
+        return Err(unauthorized("there is more than one Authorization header"));
+    }
+    let malformed = || {
+        unauthorized(format!(
+            "the Authorization header must be `Bearer {placeholder}`"
+        ))
+    };
+    let (scheme, token) = value
+        .to_str()
+        .map_err(|_| malformed())?
+        .split_once(' ')
+        .ok_or_else(malformed)?;
+    // The scheme's case does not matter (RFC 9110, section 11.1).
+    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
+        return Err(malformed());
+    }
+    Ok(token.trim_start_matches(' '))
+}

@@ -1,0 +1,120 @@
+//! Reads request bodies: JSON only, never inflated, bounded in size and time.
+
+use super::problem::{Code, Problem};
+use crate::application::state::AppState;
+use actix_web::http::header::{self, HeaderMap};
+use actix_web::{HttpMessage as _, HttpRequest, web};
+use bytes::{Bytes, BytesMut};
+use futures_util::{FutureExt as _, StreamExt as _};
+use std::time::Duration;
+
+/// The body of a call that takes JSON.
+///
+/// Answers 415 for another media type or an encoded body, 413 past the limit, whether the length was declared or not,
+/// and 408 when it does not arrive in time.
+pub async fn read_json(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<Bytes, Problem> {
+    check_type(request)?;
+    let server = &state.config.server;
+    let limit = server.max_body_bytes;
+    let time = Duration::from_secs(server.body_timeout_seconds);
+    let too_large = || {
+        Problem::new(
+            Code::PayloadTooLarge,
+            format!("the body may have at most {limit} bytes"),
+        )
+    };
+    if declared_length(request.headers()).is_some_and(|length| length > limit as u64) {
+        return Err(too_large());
+    }
+    let read = async {
+        let mut payload = payload;
+        let mut body = BytesMut::new();
+        while let Some(chunk) = payload.next().await {
+            let broken = |error| Problem::field("body", format!("did not arrive whole: {error}"));
+            let chunk = chunk.map_err(broken)?;
+            if body.len() + chunk.len() > limit {
+                return Err(too_large());
+            }
+            if body.is_empty()
+                && chunk.len() as u64 == declared_length(request.headers()).unwrap_or(0)
+            {
+                // Most bodies come in one piece, which needs no copy.
+                return Ok(chunk);
+            }
+            body.extend_from_slice(&chunk);
+        }
+        Ok(body.freeze())
+    };
+    let late = |_| {
+        Problem::new(
+            Code::RequestTimeout,
+            format!("the body did not arrive within {} s", time.as_secs()),
+        )
+    };
+    let mut read = std::pin::pin!(read);
+    // Most bodies are there already: then no timer is set.
+    if let Some(body) = read.as_mut().now_or_never() {
+        return body;
+    }
+    tokio::time::timeout(time, read).await.map_err(late)?
+}
+
+/// The body of a call that may do without one: `None` where nothing is sent.
+pub async fn read_optional_json(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<Option<Bytes>, Problem> {
+    let headers = request.headers();
+    let sends = declared_length(headers).is_some_and(|length| length > 0)
+        || headers.contains_key(header::TRANSFER_ENCODING);
+    if !sends {
+        return Ok(None);
+    }
+    read_json(request, payload, state).await.map(Some)
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<u64> {
+    headers
+        .get(header::CONTENT_LENGTH)?
+        .to_str()
+        .ok()?
+        .parse()
+        .ok()
+}
+
+fn check_type(request: &HttpRequest) -> Result<(), Problem> {
+    let unsupported = |detail: &str| Problem::new(Code::UnsupportedMediaType, detail);
+    let mut encodings = request.headers().get_all(header::CONTENT_ENCODING);
+    if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
+        return Err(unsupported(
+            "Content-Encoding is not supported; send the body as it is",
+        ));
+    }
+    let given = request.headers().get(header::CONTENT_TYPE);
+    if given.is_some_and(|value| value.as_bytes() == b"application/json") {
+        // What nearly all callers send needs no parsing.
+        return Ok(());
+    }
+    let expected = "send the body as `Content-Type: application/json`";
+    let media = request
+        .mime_type()
+        .ok()
+        .flatten()
+        .ok_or_else(|| unsupported(expected))?;
+    let json = media.type_() == "application"
+        && (media.subtype() == "json" || media.suffix().is_some_and(|it| it == "json"));
+    if !json {
+        return Err(unsupported(expected));
+    }
+    match media.get_param("charset") {
+        Some(charset) if charset != "utf-8" => {
+            Err(unsupported("JSON is UTF-8; send no other charset"))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,92 @@
+//! How errors of the parts below become problems.
+
+use super::problem::{Code, Problem};
+use crate::application::error::{Error, ErrorKind};
+use crate::images::serve::FileError;
+use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
+use tintype_actors::delivery::DeliveryError;
+use tintype_storage::domain::caller::CallerRefusal;
+use tintype_storage::domain::pause::Paused;
+use tintype_storage::engine::EngineError;
+use tintype_storage::store::{AcceptError, DepositError, StoreError};
+
+impl From<ErrorKind> for Code {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::Unauthorized => Self::Unauthorized,
+            ErrorKind::InsufficientBalance => Self::InsufficientBalance,
+            ErrorKind::KeyLimitReached => Self::KeyLimitReached,
+            ErrorKind::ModelNotAllowed => Self::ModelNotAllowed,
+            ErrorKind::AddressNotAllowed => Self::AddressNotAllowed,
+            ErrorKind::Forbidden => Self::Forbidden,
+            ErrorKind::NotFound => Self::NotFound,
+            ErrorKind::Conflict => Self::Conflict,
+            ErrorKind::Gone => Self::Gone,
+            ErrorKind::Invalid => Self::ValidationFailed,
+            ErrorKind::IdempotencyKeyReused => Self::IdempotencyKeyReused,
+            ErrorKind::RateLimited => Self::RateLimited,
+            ErrorKind::Internal => Self::Internal,
+            ErrorKind::StorageUnavailable => Self::StorageUnavailable,
+            ErrorKind::Paused => Self::Paused,
+            ErrorKind::Overloaded => Self::Overloaded,
+        }
+    }
+}
+
+impl From<Error> for Problem {
+    fn from(error: Error) -> Self {
+        let mut problem = Self::new(error.kind.into(), error.detail);
+        problem.errors = error.faults;
+        match error.retry_after {
+            Some(seconds) => problem.retry_after(seconds),
+            None => problem,
+        }
+    }
+}
+
+/// What the use cases make of these is what callers are told.
+macro_rules! through_application {
+    ($($error:ty),+) => {$(
+        impl From<$error> for Problem {
+            fn from(error: $error) -> Self {
+                Error::from(error).into()
+            }
+        }
+    )+};
+}
+
+through_application!(
+    CallerRefusal,
+    Paused,
+    StoreError,
+    EngineError,
+    AcceptError,
+    DepositError,
+    DeliveryError
+);
+
+impl From<FileError> for Problem {
+    fn from(error: FileError) -> Self {
+        let code = match &error {
+            FileError::InvalidSignature => Code::InvalidSignature,
+            FileError::UrlExpired => Code::UrlExpired,
+            FileError::NotFound => Code::NotFound,
+            FileError::Gone => Code::Gone,
+            FileError::RangeNotSatisfiable { .. } => Code::RangeNotSatisfiable,
+            FileError::Storage(cause) => {
+                tracing::error!(error = %cause, "a file could not be read");
+                Code::StorageUnavailable
+            }
+        };
+        let problem = Problem::new(code, error.to_string());
+        match error {
+            FileError::RangeNotSatisfiable { size } => {
+                match HeaderValue::from_str(&format!("bytes */{size}")) {
+                    Ok(value) => problem.with_header(CONTENT_RANGE, value),
+                    Err(_) => problem,
+                }
+            }
+            _ => problem,
+        }
+    }
+}

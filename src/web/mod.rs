@@ -1,0 +1,18 @@
+//! What the HTTP interfaces share: problems, bodies, lists, authentication and headers.
+
+pub(crate) mod admission;
+pub(crate) mod assets;
+pub(crate) mod audit_context;
+pub(crate) mod auth;
+pub(crate) mod body;
+pub(crate) mod catch_panic;
+pub(crate) mod client_address;
+pub(crate) mod failures;
+pub(crate) mod filtered_page;
+pub(crate) mod idempotency_key;
+pub(crate) mod paging;
+pub mod problem;
+pub(crate) mod query;
+pub(crate) mod rate_headers;
+pub(crate) mod request_id;
+pub(crate) mod unread_body;
