@@ -80,7 +80,8 @@ impl Setup {
 pub struct Instance {
     /// What all interfaces share.
     pub state: Data<AppState>,
-    pub(super) compat: Data<CompatState>,
+    /// What the synchronous interfaces share.
+    pub compat: Data<CompatState>,
     pub(super) panel: Data<Panel>,
     pub(super) documents: Data<Documents>,
     pub(super) metrics: Data<Metrics>,

@@ -66,7 +66,7 @@ fn large_bodies_that_find_no_room_are_told_to_come_again() {
     let server = Server::start();
     let customer = server.customer("1.00");
     let large = with_picture(&STANDARD.encode(pictures::heavy_png(2_000_000)));
-    let room = &server.inside().room;
+    let room = &server.instance().compat.room;
     let mut places = Vec::new();
     while let Ok(place) = room.place(Some(200_000_000)) {
         places.push(place);

@@ -7,7 +7,7 @@ use tintype_storage::audit::{Report, audit};
 impl Server {
     /// Waits until every job is over, then checks every invariant of the records.
     pub fn assert_settled(&self) -> Report {
-        let store = &self.state.as_ref().unwrap().store;
+        let store = &self.inside().store;
         super::until("every job is over", || {
             let mut live = 0;
             let count = store.each_live_job(|_| {
@@ -22,7 +22,7 @@ impl Server {
 
     /// Has the service given up after a storage failure?
     pub fn has_failed(&self) -> bool {
-        self.state.as_ref().unwrap().fail_stop.has_tripped()
+        self.inside().fail_stop.has_tripped()
     }
 
     /// What lies in the object store, as paths below it.
@@ -52,7 +52,7 @@ impl Server {
 ///
 /// What is still on its way to the disk may tear the first look apart; an invariant that stays broken fails.
 pub fn audited(server: &Server) -> Report {
-    let store = &server.state.as_ref().unwrap().store;
+    let store = &server.inside().store;
     let mut last = Vec::new();
     let look = || {
         let report = audit(store, |_| {}).unwrap();

@@ -4,14 +4,13 @@ use super::clock::TestClock;
 use super::generator::TestGenerator;
 use super::http::Request;
 use super::options::{ADMIN_TOKEN, Options};
-use actix_web::web::Data;
 use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tintype::application::state::AppState;
-use tintype::server::{self, Setup};
+use tintype::server::{self, Instance, Setup};
 use tintype_actors::generator::Generator;
 use tintype_storage::engine::Engine;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -26,7 +25,7 @@ pub struct Server {
     /// Its back end.
     pub generator: TestGenerator,
     /// Its inside, for audits only.
-    pub(super) state: Option<Data<AppState>>,
+    pub(super) instance: Option<Instance>,
     pub(super) options: Options,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -47,12 +46,12 @@ impl Server {
             let system = actix_web::rt::System::new();
             system.block_on(serve(given, tell, stopped));
         });
-        let (address, state) = told.recv().expect("the server did not start");
+        let (address, instance) = told.recv().expect("the server did not start");
         Self {
             address,
             clock: options.clock.clone(),
             generator: options.generator.clone(),
-            state: Some(state),
+            instance: Some(instance),
             options,
             stop: Some(stop),
             thread: Some(thread),
@@ -94,7 +93,12 @@ impl Server {
 
     /// Its inside, for audits and nudges only.
     pub fn inside(&self) -> &AppState {
-        self.state.as_ref().expect("a server that runs")
+        &self.instance().state
+    }
+
+    /// The same with what single interfaces keep in memory.
+    pub fn instance(&self) -> &Instance {
+        self.instance.as_ref().expect("a server that runs")
     }
 
     /// Where its objects lie.
@@ -103,7 +107,7 @@ impl Server {
     }
 
     fn shut_down(&mut self) {
-        self.state = None;
+        self.instance = None;
         drop(self.stop.take());
         if let Some(thread) = self.thread.take()
             && thread.join().is_err()
@@ -120,7 +124,7 @@ impl Drop for Server {
     }
 }
 
-type Started = (SocketAddr, Data<AppState>);
+type Started = (SocketAddr, Instance);
 
 /// The same steps as `tintype serve` takes, without its signals.
 async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::Receiver<()>) {
@@ -147,7 +151,7 @@ async fn serve(options: Options, tell: mpsc::Sender<Started>, stopped: oneshot::
     let server = server::serve(instance.clone(), listener).unwrap();
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
-    tell.send((address, instance.state.clone())).unwrap();
+    tell.send((address, instance.clone())).unwrap();
     drop(tell);
     // Sent by nobody: the sender is dropped when the server is to stop.
     let _ = stopped.await;
