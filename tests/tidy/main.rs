@@ -3,8 +3,10 @@
 mod conformance;
 mod files;
 mod hostile;
+mod imports;
 mod layers;
 mod links;
+mod modules;
 mod reached;
 mod reference;
 mod sources;

@@ -1,0 +1,215 @@
+//! Imports go down the layers that `docs/architecture.md` draws, and no modules import each other in a circle.
+
+use crate::modules::{self, Module, Modules};
+use crate::sources::{assert_none, root};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+/// Imports that still go up, or between the modules of one row: from, to. None may be added.
+const UPWARD: &[(&str, &str)] = &[
+    ("src/api", "src/http"),
+    ("src/api", "src/web"),
+    ("src/compat", "src/http"),
+    ("src/panel", "src/http"),
+];
+
+/// Circles that are still there: the folder, and the modules in it. None may be added, and none may grow.
+const CIRCLES: &[(&str, &[&str])] = &[
+    (
+        "actors/src",
+        &[
+            "account",
+            "accounts",
+            "dispatcher",
+            "job",
+            "lane",
+            "moves",
+            "permit",
+            "queues",
+            "run",
+            "tries",
+        ],
+    ),
+    ("src", &["api", "http"]),
+    ("src/application", &["commit", "state"]),
+    ("src/backends", &["comfyui", "kinds"]),
+    ("src/cli", &["operator", "operator_access"]),
+    ("src/compat", &["assembled", "caller"]),
+    ("src/compat", &["call", "gathering"]),
+    ("src/config", &["file", "source"]),
+    (
+        "src/http",
+        &["admin", "described", "openapi", "routes", "surface"],
+    ),
+    ("src/http/admin", &["deliveries", "webhooks"]),
+    ("src/images", &["serve", "signed_url"]),
+    ("src/inputs", &["fetch", "ingestion"]),
+    ("src/inputs", &["outline", "size"]),
+    ("src/panel", &["guard", "sessions"]),
+    ("storage/src/engine/sled", &["applier", "snapshot"]),
+    (
+        "storage/src/store",
+        &[
+            "codec",
+            "deliveries",
+            "earlier",
+            "idempotency",
+            "keys",
+            "people",
+            "scan",
+            "tallies",
+        ],
+    ),
+];
+
+/// The rows of the drawing, from the top: each has modules that do not import each other.
+fn layers() -> Vec<Vec<String>> {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).expect("the document");
+    let (_, rest) = text.split_once("```layers\n").expect("the drawing");
+    let (drawing, _) = rest.split_once("```").expect("its end");
+    let rows = drawing.lines().map(|line| {
+        let names = line.split_whitespace();
+        let paths = names.filter(|it| it.contains('/') || ["actors", "src"].contains(it));
+        paths.map(str::to_owned).collect()
+    });
+    rows.filter(|row: &Vec<String>| !row.is_empty()).collect()
+}
+
+/// The row of the drawing that a file belongs to, and its name there: the longest that it lies below.
+fn place<'a>(file: &str, layers: &'a [Vec<String>]) -> Option<(usize, &'a str)> {
+    let rows = layers.iter().enumerate();
+    let all = rows.flat_map(|(row, names)| names.iter().map(move |name| (row, name.as_str())));
+    let covers = |name: &str| {
+        let stem = file.strip_suffix(".rs").unwrap_or(file);
+        file == name || stem == name || file.starts_with(&format!("{name}/"))
+    };
+    all.filter(|(_, name)| covers(name))
+        .max_by_key(|(_, name)| name.len())
+}
+
+#[test]
+fn every_module_stands_in_the_drawing_and_imports_go_down() {
+    let (modules, layers) = (modules::read(), layers());
+    let missing: Vec<String> = modules
+        .files
+        .values()
+        .filter(|file| place(file, &layers).is_none())
+        .cloned()
+        .collect();
+    assert_none("files that the drawing does not cover", missing);
+    let unknown = layers.iter().flatten().filter(|name| {
+        let path = root().join(name);
+        !path.exists() && !path.with_extension("rs").exists()
+    });
+    assert_none(
+        "names of the drawing without a file",
+        unknown.cloned().collect(),
+    );
+    let mut found = BTreeMap::new();
+    for import in &modules.imports {
+        let ends = [&import.from, &import.to].map(|it| place(&modules.files[it], &layers));
+        let [Some((from_row, from)), Some((to_row, to))] = ends else {
+            continue;
+        };
+        if from != to && to_row <= from_row {
+            let file = &modules.files[&import.from];
+            found.entry((from, to)).or_insert_with(|| file.clone());
+        }
+    }
+    let known: BTreeSet<(&str, &str)> = UPWARD.iter().copied().collect();
+    let new = found.iter().filter(|(pair, _)| !known.contains(*pair));
+    let new = new.map(|((from, to), file)| format!("{from} -> {to}, for example in {file}"));
+    assert_none("imports that do not go down", new.collect());
+    let gone = known.iter().filter(|pair| !found.contains_key(*pair));
+    let gone = gone.map(|(from, to)| format!("{from} -> {to}"));
+    assert_none("no longer there: take it off the list", gone.collect());
+}
+
+#[test]
+fn no_modules_import_each_other_in_a_circle() {
+    let found = circles(&modules::read());
+    let is_known = |folder: &str, members: &BTreeSet<String>| {
+        let mut known = CIRCLES.iter();
+        known.any(|(at, all)| *at == folder && members.iter().all(|it| all.contains(&it.as_str())))
+    };
+    let new = found.iter().filter(|(at, it)| !is_known(at, it));
+    let new = new.map(|(folder, members)| format!("(\"{folder}\", &{members:?}),"));
+    assert_none("modules that import each other", new.collect());
+    let is_there = |folder: &str, all: &[&str]| {
+        let mut found = found.iter();
+        found.any(|(at, it)| at == folder && it.iter().all(|it| all.contains(&it.as_str())))
+    };
+    let gone = CIRCLES.iter().filter(|(at, all)| !is_there(at, all));
+    let gone = gone.map(|(folder, all)| format!("{folder}: {all:?}"));
+    assert_none("no longer there: take it off the list", gone.collect());
+}
+
+/// The children of each folder that reach each other.
+fn circles(modules: &Modules) -> Vec<(String, BTreeSet<String>)> {
+    let mut folders: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
+    for import in &modules.imports {
+        let (from, to) = (&import.from, &import.to);
+        let common = from.iter().zip(to).take_while(|(a, b)| a == b).count();
+        if 0 < common && common < from.len() && common < to.len() {
+            let edges = folders.entry(from[..common].to_vec()).or_default();
+            let targets = edges.entry(from[common].clone()).or_default();
+            targets.insert(to[common].clone());
+        }
+    }
+    let mut found = Vec::new();
+    for (folder, edges) in &folders {
+        let mut left: BTreeSet<&String> = edges.keys().collect();
+        while let Some(one) = left.pop_first() {
+            let ahead = reached(one, edges);
+            let back = |it: &&String| reached(it, edges).contains(one);
+            let circle: BTreeSet<String> = ahead.iter().filter(back).cloned().collect();
+            if circle.len() > 1 {
+                left.retain(|it| !circle.contains(*it));
+                found.push((folder.join("/"), circle));
+            }
+        }
+    }
+    found
+}
+
+fn reached(from: &str, edges: &BTreeMap<String, BTreeSet<String>>) -> BTreeSet<String> {
+    let (mut found, mut next) = (BTreeSet::new(), vec![from]);
+    while let Some(one) = next.pop() {
+        for target in edges.get(one).into_iter().flatten() {
+            if found.insert(target.clone()) {
+                next.push(target);
+            }
+        }
+    }
+    found
+}
+
+#[test]
+fn circles_are_found_at_every_level() {
+    let module = |path: &str| -> Module { path.split('/').map(str::to_owned).collect() };
+    let import = |(from, to)| modules::Import {
+        from: module(from),
+        to: module(to),
+    };
+    let pairs = [
+        ("p/a/x", "p/b/y"),
+        ("p/b", "p/c"),
+        ("p/c/z", "p/a"),
+        ("p/a/x", "p/a/w"),
+        ("p/a/w", "p/a"),
+        ("p/d/e", "p/d/f/g"),
+        ("p/d/f", "p/d/e"),
+        ("p/d", "p/a"),
+    ];
+    let modules = Modules {
+        files: BTreeMap::new(),
+        imports: pairs.map(import).into(),
+    };
+    let found = circles(&modules);
+    let set = |names: &[&str]| names.iter().map(|it| (*it).to_owned()).collect();
+    let expected: [(String, BTreeSet<String>); 2] = [
+        ("p".into(), set(&["a", "b", "c"])),
+        ("p/d".into(), set(&["e", "f"])),
+    ];
+    assert_eq!(found, expected);
+}
