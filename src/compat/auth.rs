@@ -1,8 +1,8 @@
 //! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
-use crate::web::admission::{self, Admitted, NotAdmitted};
 use crate::application::state::AppState;
+use crate::web::admission::{self, Admitted, NotAdmitted};
 use actix_web::HttpRequest;
 use actix_web::http::header;
 

@@ -2,11 +2,11 @@
 //! request is known.
 
 use super::refusal::Refusal;
-use crate::compat::state::CompatState;
-use crate::web::admission::Admitted;
-use crate::application::state::AppState;
 use crate::application::rate_limit;
+use crate::application::state::AppState;
+use crate::compat::state::CompatState;
 use crate::http::{funds, open};
+use crate::web::admission::Admitted;
 use actix_web::web;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;

@@ -2,7 +2,6 @@
 
 use super::answer;
 use super::parts;
-use crate::compat::state::CompatState;
 use crate::compat::auth;
 use crate::compat::body::prefix;
 use crate::compat::call::{self, Asked};
@@ -11,9 +10,10 @@ use crate::compat::drain;
 use crate::compat::early;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
+use crate::compat::state::CompatState;
+use crate::observability::request_log;
 use crate::web::admission::Admitted;
 use crate::web::idempotency_key;
-use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
 
 /// Handles one call.

@@ -2,8 +2,6 @@
 
 use super::answer;
 use super::wanted::{Options, Wanted};
-use crate::compat::state::CompatState;
-use crate::application::rate_limit::Standing;
 use crate::compat::auth;
 use crate::compat::body::prefix;
 use crate::compat::call::{self, Asked};
@@ -11,10 +9,11 @@ use crate::compat::caller::Caller;
 use crate::compat::dialect::Dialect;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
+use crate::compat::state::CompatState;
+use crate::observability::request_log;
 use crate::web::admission::Admitted;
 use crate::web::body;
 use crate::web::idempotency_key;
-use crate::observability::request_log;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tokio::time::Instant;
 
