@@ -63,6 +63,9 @@ pub struct Egress {
     /// Ranges that are opened although they are not public.
     #[serde(serialize_with = "render::as_strings")]
     pub allow: Vec<IpNet>,
+    /// Ranges that are closed although they are public, or part of `allow`.
+    #[serde(serialize_with = "render::as_strings")]
+    pub deny: Vec<IpNet>,
     /// Certificate authorities that are trusted besides the system's.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub extra_ca_file: Option<PathBuf>,
@@ -72,6 +75,7 @@ impl Egress {
     pub(super) fn read(mut s: Section<'_>) -> Self {
         let read = Self {
             allow: s.required("allow", list(0..=256, text(range))),
+            deny: s.required("deny", list(0..=256, text(range))),
             extra_ca_file: s
                 .required("extra_ca_file", text(or_empty(free_name)))
                 .map(PathBuf::from),

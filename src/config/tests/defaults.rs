@@ -34,7 +34,8 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.admin.token, None);
     assert!(c.server.trusted_proxies.is_empty());
     assert_eq!(c.audit.retention(), Some(Duration::from_secs(365 * 86_400)));
-    assert!(c.egress.allow.is_empty() && c.egress.extra_ca_file.is_none());
+    assert!(c.egress.allow.is_empty() && c.egress.deny.is_empty());
+    assert!(c.egress.extra_ca_file.is_none());
     let delays: Vec<u64> = c
         .webhooks
         .retry_delays()
