@@ -1,5 +1,7 @@
 //! Deliveries: what is owed to whom, and what each attempt makes of it.
 
+mod attempts;
+
 use super::Model;
 use super::hooks::{Hook, Hooks};
 use super::jobs::Ended;
@@ -169,10 +171,6 @@ fn read(state: DeliveryState) -> State {
             exhausted: reason == FailReason::AttemptsExhausted,
         },
     }
-}
-
-fn succeeded(attempt: &Attempt) -> bool {
-    attempt.status_code.is_some_and(|it| it / 100 == 2)
 }
 
 /// May a delivery whose job named this URL go to this webhook?
@@ -428,83 +426,6 @@ impl Model {
             owed.set_back = set_back.unwrap_or(step.set_back);
         }
         self.dues(id, step);
-    }
-
-    /// Was this attempt made in this life, and not recorded yet?
-    fn was_made(&mut self, id: DeliveryId, attempt: &Attempt) -> bool {
-        let returned = self.deliveries.returned.entry(id).or_default();
-        if let Some(at) = returned.iter().position(|it| it == attempt) {
-            returned.remove(at);
-            return true;
-        }
-        match self.deliveries.panicked.get_mut(&id) {
-            Some(count) if *count > 0 && attempt.status_code.is_none() => {
-                *count -= 1;
-                true
-            }
-            _ => false,
-        }
-    }
-
-    fn after(&self, before: &Owed, attempt: &Attempt) -> State {
-        let at = attempt.at.millis() + i64::try_from(attempt.duration_ms).unwrap_or(i64::MAX);
-        match before.state {
-            State::Delivered { .. } => before.state,
-            _ if succeeded(attempt) => State::Delivered { at },
-            State::Pending { failures, .. } if attempt.round == before.round => {
-                match self.rules.delays.get(failures as usize) {
-                    Some(delay) => State::Pending {
-                        due: at + delay,
-                        failures: failures + 1,
-                    },
-                    None => State::Failed {
-                        at,
-                        exhausted: true,
-                    },
-                }
-            }
-            state => state,
-        }
-    }
-
-    /// A receiver is sent a delivery.
-    pub fn attempt_begins(&mut self, delivery: &Delivery, webhook: WebhookId, now: i64) {
-        self.count("attempts");
-        let id = delivery.id;
-        let longest = self.rules.delays.iter().max().copied().unwrap_or(0);
-        let complaint = match self.deliveries.owed.get(&id) {
-            None => Some("is not durable".to_owned()),
-            Some(owed) => match owed.state {
-                // What was scheduled before the clock was set back has moved along with it.
-                State::Pending { due, .. }
-                    if now + self.set_back - owed.set_back < due
-                        && due <= now + longest + SLACK =>
-                {
-                    Some(format!("is due only at {due}, it is {now}"))
-                }
-                State::Pending { .. } => {
-                    let registered = self
-                        .hooks_of(owed.account)
-                        .iter()
-                        .any(|it| it.id == webhook && fits(owed.named.as_ref(), it));
-                    let of_job = self.jobs.get(&owed.job);
-                    let told = owed.is_test || of_job.is_some_and(|it| it.stands.is_terminal());
-                    let as_recorded =
-                        delivery.round == owed.round && delivery.attempts == owed.attempts;
-                    let ours = webhook == owed.webhook && registered;
-                    (!told || !as_recorded || !ours)
-                        .then(|| format!("is not as recorded: {owed:?}"))
-                }
-                state => Some(format!("is {state:?}")),
-            },
-        };
-        if let Some(complaint) = complaint {
-            self.fault(format!("delivery {id} is sent, which {complaint}"));
-        }
-        self.deliveries.began.insert(id, self.set_back);
-        if !self.deliveries.under_way.insert(id) {
-            self.fault(format!("delivery {id} is sent twice at a time"));
-        }
     }
 
     /// What the story calls a job.
