@@ -13,7 +13,6 @@ pub mod compat;
 pub mod config;
 pub mod data_dir;
 pub mod decoding;
-pub mod egress;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gallery;
@@ -27,5 +26,6 @@ mod reference;
 mod request_text;
 pub mod secrets;
 pub mod server;
+mod user_agent;
 pub mod web;
 pub mod webhooks;

@@ -4,7 +4,6 @@ use super::api_key_cache::KeyRing;
 use super::commit::Turns;
 use super::rate_limit::Rates;
 use crate::config::Config;
-use crate::egress::Egress;
 use crate::gallery::ObjectGallery;
 use crate::images::Images;
 use crate::inputs::InputLimits;
@@ -15,6 +14,7 @@ use std::time::Duration;
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::system::System;
+use tintype_egress::Client;
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
@@ -38,7 +38,7 @@ pub struct AppState {
     /// Seals the secrets of webhooks.
     pub vault: Vault,
     /// The way out, for input images, and for a look at where a webhook is to be.
-    pub egress: Egress,
+    pub egress: Client,
     /// The moment.
     pub clock: Clock,
     /// Turns true when an orderly stop begins.

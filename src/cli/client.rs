@@ -3,9 +3,9 @@
 use super::exchange::{Answered, Exchange};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use hyper::{Method, StatusCode};
 use serde::Deserialize;
 use serde_json::Value;
+use tintype_egress::{Method, StatusCode};
 
 const NOT_TINTYPE: &str = "the server's answer is not that of Tintype";
 /// The largest picture that is taken: a 4K PNG of noise has about 60 MB.

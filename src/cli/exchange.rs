@@ -1,12 +1,12 @@
 //! One request to a server and its whole answer, for the commands that talk to one.
 
-use crate::egress::{Egress, EgressFault, EgressOptions, EgressSetupError, parse_url};
+use crate::user_agent::USER_AGENT;
 use bytes::Bytes;
-use hyper::header::{self, HeaderMap, HeaderValue};
-use hyper::{Method, StatusCode};
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use serde_json::Value;
 use std::time::Duration;
+use tintype_egress::header::{self, HeaderMap, HeaderValue};
+use tintype_egress::{Client, ClientOptions, Error, Method, SetupError, StatusCode, parse_url};
 
 /// For one request and its answer.
 const TIMEOUT: Duration = Duration::from_secs(60);
@@ -16,7 +16,7 @@ const MAX_REFUSAL: usize = 64 * 1024;
 
 /// The way to a server of the user's choosing.
 pub struct Exchange {
-    egress: Egress,
+    client: Client,
 }
 
 /// A whole answer.
@@ -29,13 +29,14 @@ pub struct Answered {
 
 impl Exchange {
     /// Reaches every address: the server is the user's own choice, so no range is closed.
-    pub fn new() -> Result<Self, EgressSetupError> {
+    pub fn new() -> Result<Self, SetupError> {
         let everywhere = [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())];
-        let egress = Egress::new(EgressOptions {
+        let client = Client::new(ClientOptions {
             allow: everywhere.into(),
-            ..EgressOptions::default()
+            user_agent: Some(HeaderValue::from_static(USER_AGENT)),
+            ..ClientOptions::default()
         })?;
-        Ok(Self { egress })
+        Ok(Self { client })
     }
 
     /// Sends a request, with a key where there is one, and reads an answer of at most `most` bytes.
@@ -67,7 +68,7 @@ impl Exchange {
         let url = parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))?;
         let mut headers = HeaderMap::new();
         headers.insert(header::AUTHORIZATION, bearer(key)?);
-        let sent = self.egress.send(Method::GET, &url, headers, Bytes::new());
+        let sent = self.client.send(Method::GET, &url, headers, Bytes::new());
         let mut answer = in_time(sent).await?;
         let mut refusal = Vec::new();
         while let Some(chunk) = in_time(answer.chunk()).await? {
@@ -116,7 +117,7 @@ impl Exchange {
             None => Bytes::new(),
         };
         let exchange = async {
-            let mut answer = self.egress.send(method, &url, headers, body).await?;
+            let mut answer = self.client.send(method, &url, headers, body).await?;
             let mut read = Vec::new();
             while let Some(chunk) = answer.chunk().await? {
                 read.extend_from_slice(&chunk);
@@ -124,7 +125,7 @@ impl Exchange {
                     return Ok(Err(anyhow::anyhow!("its answer has over {most} bytes")));
                 }
             }
-            Ok::<_, EgressFault>(Ok(Answered {
+            Ok::<_, Error>(Ok(Answered {
                 status: answer.status,
                 body: read.into(),
             }))
@@ -148,7 +149,7 @@ fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
 }
 
 /// One step of a longer exchange.
-async fn in_time<T>(step: impl Future<Output = Result<T, EgressFault>>) -> anyhow::Result<T> {
+async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
     match tokio::time::timeout(TIMEOUT, step).await {
         Ok(Ok(done)) => Ok(done),
         Ok(Err(fault)) => Err(anyhow::anyhow!("{fault}")),

@@ -1,9 +1,10 @@
 //! Fetching one input image: following redirects, looking at the answer, and carrying its bytes to the object store.
 
 use bytes::{Bytes, BytesMut};
-use hyper::{
-    HeaderMap, Method, StatusCode,
+use tintype_egress::{
+    HeaderMap, Method, Response, StatusCode,
     header::{self, HeaderValue},
+    resolve_location,
 };
 use url::Url;
 
@@ -15,7 +16,6 @@ use super::{
     outline::Outline,
     upload::{Stored, Upload},
 };
-use crate::egress::{Answer, resolve_location};
 
 /// An image that is complete in the store, and still taken back when dropped.
 pub(super) struct Landed {
@@ -51,7 +51,7 @@ pub(super) async fn fetch(
 
 /// The final answer, if it is a `200`. A redirect is held to the rules for the first URL; besides, it may not leave https
 /// for http, since the caller asked for a fetch that nobody on the way can tamper with.
-async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Answer, Failure> {
+async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Response, Failure> {
     for hop in 0..=ingestion.limits.max_redirects {
         let answer = send(ingestion, &url, hop).await?;
         let status = answer.status;
@@ -92,7 +92,7 @@ async fn follow(ingestion: &Ingestion<'_>, mut url: Url) -> Result<Answer, Failu
     ))
 }
 
-async fn send(ingestion: &Ingestion<'_>, url: &Url, hop: usize) -> Result<Answer, Failure> {
+async fn send(ingestion: &Ingestion<'_>, url: &Url, hop: usize) -> Result<Response, Failure> {
     let mut headers = HeaderMap::new();
     headers.insert(header::ACCEPT, HeaderValue::from_static("image/*"));
     headers.insert(
@@ -113,7 +113,7 @@ fn is_redirect(status: StatusCode) -> bool {
     matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
 }
 
-fn declared_length(answer: &Answer) -> Option<u64> {
+fn declared_length(answer: &Response) -> Option<u64> {
     answer
         .headers
         .get(header::CONTENT_LENGTH)?
@@ -128,7 +128,7 @@ fn declared_length(answer: &Answer) -> Option<u64> {
 async fn land(
     ingestion: &Ingestion<'_>,
     index: usize,
-    mut answer: Answer,
+    mut answer: Response,
 ) -> Result<Landed, Failure> {
     let first = sniff(ingestion, index, &mut answer).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
@@ -177,7 +177,7 @@ async fn land(
 async fn sniff(
     ingestion: &Ingestion<'_>,
     index: usize,
-    answer: &mut Answer,
+    answer: &mut Response,
 ) -> Result<BytesMut, Failure> {
     let mut first = BytesMut::new();
     while first.len() < SNIFFED_BYTES
@@ -191,7 +191,7 @@ async fn sniff(
 async fn read(
     ingestion: &Ingestion<'_>,
     index: usize,
-    answer: &mut Answer,
+    answer: &mut Response,
 ) -> Result<Option<Bytes>, Failure> {
     match answer.chunk().await {
         Ok(Some(chunk)) => {

@@ -4,6 +4,7 @@ use std::{cell::Cell, collections::BTreeMap, future::Future, time::Duration};
 
 use futures_util::stream::{self, StreamExt};
 use object_store::path::Path;
+use tintype_egress::Client;
 use tokio::time::{Instant, timeout_at};
 use url::Url;
 
@@ -13,7 +14,6 @@ use super::{
     fetch::{Landed, fetch},
     upload::Alive,
 };
-use crate::egress::Egress;
 
 /// Fetches that run side by side: as many as a request may have entries.
 const SIDE_BY_SIDE: usize = 14;
@@ -39,7 +39,7 @@ struct Progress {
 
 /// What the fetches of one ingestion share. They all run on one thread.
 pub(super) struct Ingestion<'a> {
-    pub egress: &'a Egress,
+    pub egress: &'a Client,
     pub store: SharedStore,
     pub prefix: &'a Path,
     pub limits: &'a InputLimits,
@@ -49,7 +49,7 @@ pub(super) struct Ingestion<'a> {
 
 impl<'a> Ingestion<'a> {
     pub fn new(
-        egress: &'a Egress,
+        egress: &'a Client,
         store: SharedStore,
         prefix: &'a Path,
         limits: &'a InputLimits,

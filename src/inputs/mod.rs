@@ -18,9 +18,8 @@ mod upload;
 use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use object_store::{ObjectStore, path::Path};
+use tintype_egress::{Client, parse_url};
 use tokio::{sync::mpsc, time::timeout};
-
-use crate::egress::{Egress, parse_url};
 
 pub use fault::{FIELD, IngestError, StoreFault};
 pub use handed::{Handed, HandedFault, Held};
@@ -80,7 +79,7 @@ pub struct InputImage {
 /// those that showed their fault until two seconds after the first did. [`IngestError::Store`] when the store fails or is
 /// what the deadline was missed for.
 pub async fn ingest(
-    egress: &Egress,
+    egress: &Client,
     store: Arc<dyn ObjectStore>,
     prefix: &Path,
     urls: &[String],

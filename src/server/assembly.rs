@@ -12,13 +12,13 @@ use crate::catalog::catalog;
 use crate::compat::{self, CompatState, Line};
 use crate::config::Config;
 use crate::data_dir;
-use crate::egress::{Egress, EgressOptions, Resolve};
 use crate::gallery::ObjectGallery;
 use crate::http::{Documents, crowd};
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::panel::Panel;
 use crate::secrets;
+use crate::user_agent::USER_AGENT;
 use crate::webhooks::{Sender, SenderOptions, Vault};
 use actix_web::web::Data;
 use parking_lot::RwLock;
@@ -32,6 +32,8 @@ use tintype_actors::generator::Generator;
 use tintype_actors::observer::Observer;
 use tintype_actors::outbox::OutboxLimits;
 use tintype_actors::system::{System, SystemOptions, Threads};
+use tintype_egress::header::HeaderValue;
+use tintype_egress::{Client, ClientOptions, Resolve};
 use tintype_storage::engine::Engine;
 use tintype_storage::store::{Limits, Store};
 use tokio::sync::{Semaphore, watch};
@@ -124,17 +126,19 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
             source,
         }
     })?;
-    let options = EgressOptions {
+    let options = ClientOptions {
         allow: config.egress.allow.clone(),
+        deny: config.egress.deny.clone(),
+        user_agent: Some(HeaderValue::from_static(USER_AGENT)),
         extra_ca_file: config.egress.extra_ca_file.clone(),
-        ..EgressOptions::default()
+        ..ClientOptions::default()
     };
     // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
-    let way_out = || match &resolver {
-        Some(resolver) => Egress::with_resolver(options.clone(), Arc::clone(resolver)),
-        None => Egress::new(options.clone()),
+    let client = || match &resolver {
+        Some(resolver) => Client::with_resolver(options.clone(), Arc::clone(resolver)),
+        None => Client::new(options.clone()),
     };
-    let (to_webhooks, egress) = (way_out()?, way_out()?);
+    let (to_webhooks, egress) = (client()?, client()?);
     let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let traces = traces(&config)?;

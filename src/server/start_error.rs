@@ -1,12 +1,12 @@
 //! Why an instance could not start.
 
 use crate::backends::kinds::BackendSetupError;
-use crate::egress::EgressSetupError;
 use crate::images::ImagesError;
 use crate::observability::traces::TraceSetupError;
 use crate::webhooks::VaultError;
 use std::io;
 use std::path::PathBuf;
+use tintype_egress::SetupError;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::StoreError;
 
@@ -32,7 +32,7 @@ pub enum StartError {
     Images(#[from] ImagesError),
     /// Outgoing connections cannot be set up.
     #[error(transparent)]
-    Egress(#[from] EgressSetupError),
+    Egress(#[from] SetupError),
     /// The secrets of webhooks cannot be kept.
     #[error(transparent)]
     Vault(#[from] VaultError),

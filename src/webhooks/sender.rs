@@ -1,17 +1,16 @@
 //! One attempt of a delivery: the body, its signatures, one POST through the address gate, and what came of it.
 
 use super::vault::{Vault, VaultError};
-use crate::egress::{Egress, parse_url};
 use crate::images::Images;
 use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use hyper::Method;
-use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::{Duration, Instant};
 use tintype_actors::clock::Clock;
 use tintype_actors::transport::{AttemptOutcome, Transport};
+use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
+use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind, Sent};
 use tintype_storage::domain::job::{Brief, Job, JobState};
@@ -40,7 +39,7 @@ pub struct SenderOptions {
     /// Opens the secrets.
     pub vault: Vault,
     /// The way out.
-    pub egress: Egress,
+    pub egress: Client,
     /// The moment.
     pub clock: Clock,
     /// For the whole exchange of one attempt, and for what our own stores take before it.
@@ -171,11 +170,11 @@ async fn exchange(
         .egress
         .gate()
         .check_host(&url)
-        .map_err(|_| "the URL is not at a public address".to_owned())?;
+        .map_err(|_| Error::NotPublic.to_string())?;
     answer.sent = Some(sent);
     let exchanged = options
         .egress
-        .send_over_kept(Method::POST, &url, headers, Bytes::from(body));
+        .send_pooled(Method::POST, &url, headers, Bytes::from(body));
     let mut response = exchanged.await.map_err(|fault| fault.to_string())?;
     answer.status = Some(response.status.as_u16());
     while answer.body.len() < MAX_ANSWER_BYTES {

@@ -232,7 +232,7 @@ fn the_log_survives_a_restart_and_the_books_agree_with_it() {
 
 #[test]
 fn the_longest_texts_fit_a_line() {
-    let server = Server::start();
+    let server = Server::with(Options::new().allow_loopback());
     let account = server.customer("1.00").account;
     let name = "🦊".repeat(200);
     let ranges: Vec<String> = (0..64)

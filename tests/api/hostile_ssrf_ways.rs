@@ -15,7 +15,7 @@ use std::collections::HashMap;
 use std::io;
 use std::net::IpAddr;
 use std::sync::Arc;
-use tintype::egress::{AddressGate, Resolve};
+use tintype_egress::{AddressGate, Resolve};
 
 /// Input images that one request may name.
 const AT_ONCE: usize = 14;
@@ -113,7 +113,7 @@ fn hostile_57_58_59_63_no_way_out_takes_an_address_that_is_refused() {
 fn hostile_62_no_redirect_leads_to_an_address_that_is_refused() {
     // The listener that redirects stands for a public one; every other address of loopback stays shut.
     let trap = trap_at("127.0.0.2");
-    let gate = AddressGate::new(vec!["127.0.0.1/32".parse().unwrap()]);
+    let gate = AddressGate::new(vec!["127.0.0.1/32".parse().unwrap()], vec![]);
     let shut = |url: &String| gate.check_host(&url.parse().unwrap()).is_err();
     let targets: Vec<String> = refused_urls(trap.port()).into_iter().filter(shut).collect();
     assert!(targets.len() >= 300, "only {} targets", targets.len());
@@ -180,7 +180,7 @@ fn hostile_64_no_way_out_takes_a_name_of_an_address_that_is_refused() {
 fn hostile_60_of_a_mixed_answer_the_public_address_alone_is_used() {
     let trap = trap_at("127.0.0.2");
     let open: IpAddr = [127, 0, 0, 1].into();
-    let gate = AddressGate::new(vec!["127.0.0.1/32".parse().unwrap()]);
+    let gate = AddressGate::new(vec!["127.0.0.1/32".parse().unwrap()], vec![]);
     let mut refused = refused_addresses();
     refused.retain(|ip| gate.check(*ip).is_err());
     assert!(refused.len() >= 200, "only {} addresses", refused.len());

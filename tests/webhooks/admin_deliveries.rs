@@ -332,7 +332,7 @@ fn failed_ones_of_a_webhook_are_sent_again_by_the_time_of_their_creation() {
 fn a_log_that_is_too_long_for_one_call_is_gone_through_in_parts() {
     let server = server();
     let customer = server.customer("1.00");
-    let webhook = server.webhook(&customer, "https://nowhere.example/");
+    let webhook = server.webhook(&customer, "https://example.com/");
     let store = &server.inside().store;
     let webhook = store.find_webhook(webhook.id.parse().unwrap()).unwrap();
     let webhook = webhook.unwrap();

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::io;
 use std::net::IpAddr;
 use std::time::Duration;
-use tintype::egress::Resolve;
+use tintype_egress::Resolve;
 
 const UNKNOWN: &str = "01a1ee56-5e00-7830-9f1e-fe4a8b85c625";
 
@@ -81,9 +81,9 @@ fn the_list_begins_with_the_oldest() {
 
 #[test]
 fn what_cannot_be_registered() {
-    let server = Server::with(Options::new());
+    let server = Server::with(Options::new().resolving(Names));
     let customer = server.customer("1.00");
-    let long = format!("https://example.com/{}", "x".repeat(2_049 - 20));
+    let long = format!("https://outside.example/{}", "x".repeat(2_049 - 24));
     assert_eq!(long.len(), 2_049);
     for url in [
         "http://127.0.0.1/",
@@ -138,21 +138,42 @@ fn a_name_is_looked_up_when_it_is_registered_and_when_it_is_changed() {
     let server = Server::with(Options::new().resolving(Names));
     let customer = server.customer("1.00");
     let inside = json!({"url": "https://inside.example/"});
-    let refused = register(&server, &customer.account, &inside);
-    let text = refused.invalid(&["url"]).text();
-    assert!(text.contains("is not at a public address"), "{text}");
+    let unknown = json!({"url": "https://unknown.example/"});
+    let texts = [&inside, &unknown].map(|body| {
+        let refused = register(&server, &customer.account, body).invalid(&["url"]);
+        let problem = refused.json();
+        (problem["detail"].clone(), problem["errors"].clone())
+    });
+    assert_eq!(texts[0], texts[1], "it tells nobody which names exist");
+    let text = texts[0].1.to_string();
+    assert!(text.contains("resolves to a public address"), "{text}");
     assert!(!text.contains("10.0.0.1"), "{text}");
-    for host in ["outside", "mixed", "unknown"] {
+    for host in ["outside", "mixed"] {
         let url = format!("https://{host}.example/");
         let made = register(&server, &customer.account, &json!({ "url": url }));
         let made = made.expect(201).json();
         let path = format!("/webhooks/{}", made["webhook_id"].as_str().unwrap());
-        let change = server.admin("PATCH", &path).json(&inside);
-        change.invalid(&["url"]);
+        for refused in [&inside, &unknown] {
+            let change = server.admin("PATCH", &path).json(refused);
+            change.invalid(&["url"]);
+        }
         assert_eq!(server.admin("GET", &path).expect(200).json(), made);
         let moved = json!({"url": format!("{url}moved")});
         server.admin("PATCH", &path).json(&moved).expect(200);
     }
+}
+
+#[test]
+fn what_the_operator_denies_is_refused_though_it_is_allowed() {
+    let server = Server::with(options().set("egress.deny", vec!["127.0.0.2/32"]));
+    let customer = server.customer("1.00");
+    let denied = json!({"url": "http://127.0.0.2:9/"});
+    let allowed = json!({"url": "http://127.0.0.3:9/"});
+    register(&server, &customer.account, &denied).invalid(&["url"]);
+    let made = register(&server, &customer.account, &allowed).expect(201);
+    let id = made.json()["webhook_id"].as_str().unwrap().to_owned();
+    let change = server.admin("PATCH", &format!("/webhooks/{id}"));
+    change.json(&denied).invalid(&["url"]);
 }
 
 #[test]

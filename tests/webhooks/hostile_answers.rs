@@ -228,7 +228,7 @@ fn hostile_99_closes_after_half_of_our_body() {
     assert_failed(
         &(delivery["attempts"][0].clone(), delivery),
         None,
-        "broke off",
+        "closed the connection early",
     );
 }
 
@@ -247,7 +247,7 @@ fn answers_that_are_not_http() {
         assert_failed(
             &attempted,
             None,
-            "broke off or did not answer with valid HTTP",
+            "closed the connection early or did not answer with valid HTTP",
         );
     }
 }

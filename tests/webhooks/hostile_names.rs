@@ -9,10 +9,10 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use tintype::egress::{Egress, EgressOptions, Resolve};
 use tintype::images::{FileSigningKey, Images};
 use tintype::webhooks::{Sender, SenderOptions, Vault};
 use tintype_actors::transport::{AttemptOutcome, Transport};
+use tintype_egress::{Client, ClientOptions, Resolve};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
@@ -48,9 +48,9 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
         answers,
         asked: AtomicUsize::new(0),
     });
-    let options = EgressOptions {
+    let options = ClientOptions {
         allow,
-        ..EgressOptions::default()
+        ..ClientOptions::default()
     };
     let vault = Vault::load_or_create(directory.path(), None).unwrap();
     let id = WebhookId(Uuid::from_u128(1));
@@ -65,7 +65,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
         store,
         images: Images::open("", directory.path(), "http://x", key).unwrap(),
         vault,
-        egress: Egress::with_resolver(options, resolver).unwrap(),
+        egress: Client::with_resolver(options, resolver).unwrap(),
         clock: Arc::new(|| Timestamp::from_millis(BEGIN)),
         timeout: Duration::from_secs(10),
         url_lifetime: Duration::from_secs(86_400),
@@ -105,7 +105,7 @@ fn a_name_that_turns_private_is_called_no_more() {
         assert_eq!(made[1].status_code, None);
         assert_eq!(
             made[1].error.as_deref(),
-            Some("its host is not at a public address")
+            Some("its host does not resolve to a public address")
         );
         assert_eq!(receiver.count(), 1, "{private}");
     }

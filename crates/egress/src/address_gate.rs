@@ -1,67 +1,85 @@
-//! The address gate: which addresses may be reached at the wish of a caller.
+//! The address gate: which addresses may be reached for a stranger.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
 use url::{Host, Url};
 
-use super::ranges::{self, Special};
+use crate::ranges;
 
 /// An address that may not be reached.
 ///
 /// The text names no address and no range, so that nobody learns from it what a name resolves to inside the operator's
 /// network; [`Refused::purpose`] and [`Refused::source`] are for the operator's own log.
-#[derive(Clone, Copy, Debug, thiserror::Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the address is not a public one")]
 pub struct Refused {
-    range: &'static Special,
+    purpose: &'static str,
+    authority: &'static str,
 }
 
 impl Refused {
+    const DENIED: Self = Self {
+        purpose: "denied",
+        authority: "the operator",
+    };
+
     /// What the refused range is for, for example `loopback`.
     pub fn purpose(self) -> &'static str {
-        self.range.purpose
+        self.purpose
     }
 
-    /// The document that sets the range apart, for example `RFC 1122`.
+    /// Who sets the range apart, for example `RFC 1122`.
     pub fn source(self) -> &'static str {
-        self.range.source
+        self.authority
     }
 }
 
-/// Decides by address alone: public ones pass, all others only where the operator has opened their range.
+/// Decides by address alone: what the operator denied is refused, what the operator allowed passes, and of all other addresses
+/// the public ones pass.
 #[derive(Clone, Debug, Default)]
 pub struct AddressGate {
     allow: Vec<IpNet>,
+    deny: Vec<IpNet>,
 }
 
 impl AddressGate {
-    /// A gate that, beside public addresses, lets `allow` through (`[egress] allow` of the configuration).
-    pub fn new(allow: Vec<IpNet>) -> Self {
-        Self { allow }
+    /// A gate that lets `allow` through beside public addresses, and refuses `deny` even where it is public or in `allow`.
+    pub fn new(allow: Vec<IpNet>, deny: Vec<IpNet>) -> Self {
+        Self { allow, deny }
     }
 
-    /// Passes an address that is public or that an opened range contains.
+    /// Passes an address that is public or that an opened range contains, unless a closed range contains it.
     ///
     /// IPv6 forms that carry an IPv4 address (mapped, NAT64, 6to4, ISATAP) are judged by the address they carry: that is
     /// where the packets end up. The well-known NAT64 prefix is not refused as a whole because on a network without IPv4
     /// every IPv4 site resolves to it.
     pub fn check(&self, ip: IpAddr) -> Result<(), Refused> {
         let carried = carried_ipv4(ip);
-        let opened = |net: &IpNet| {
-            net.contains(&ip) || carried.is_some_and(|v4| net.contains(&IpAddr::V4(v4.0)))
+        let listed = |nets: &[IpNet]| {
+            nets.iter().any(|net| {
+                net.contains(&ip) || carried.is_some_and(|v4| net.contains(&IpAddr::V4(v4.0)))
+            })
         };
-        if self.allow.iter().any(opened) {
+        if listed(&self.deny) {
+            return Err(Refused::DENIED);
+        }
+        if listed(&self.allow) {
             return Ok(());
         }
-        let refused = match carried {
+        let special = match carried {
             Some((v4, Carrier::Translated)) => ranges::refused(IpAddr::V4(v4)),
             Some((v4, Carrier::Interface)) => {
                 ranges::refused(ip).or_else(|| ranges::refused(IpAddr::V4(v4)))
             }
             None => ranges::refused(ip),
         };
-        refused.map_or(Ok(()), |range| Err(Refused { range }))
+        special.map_or(Ok(()), |special| {
+            Err(Refused {
+                purpose: special.purpose,
+                authority: special.source,
+            })
+        })
     }
 
     /// Checks what can be checked of a URL without asking a name server: a literal address, and `localhost` names, which

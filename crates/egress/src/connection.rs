@@ -1,4 +1,4 @@
-//! One connection: hyper's side of it, and whoever waits for what comes over it.
+//! One connection, over which requests go one after the other.
 
 use std::{
     future::{Future, poll_fn},
@@ -16,22 +16,22 @@ use hyper::{
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 
-use super::written::{TrackedBody, TrackedStream, Written};
+use crate::request_progress::{RequestProgress, TrackedBody, TrackedStream};
 
 /// Most that is buffered of a connection; a head that does not fit is refused.
 const MAX_BUFFER: usize = 1 << 16;
 
 /// A connection over which requests go one after the other.
-pub(super) struct Connection {
+pub(crate) struct Connection {
     /// The address at its other end.
     pub peer: SocketAddr,
     sender: SendRequest<TrackedBody>,
     driver: Driver,
-    written: Written,
+    progress: RequestProgress,
 }
 
 /// Why a request has no answer.
-pub(super) struct NoAnswer {
+pub(crate) struct NoAnswer {
     /// What hyper says of it.
     pub error: hyper::Error,
     /// The whole request was handed to the connection, so that the server may have acted on it.
@@ -44,21 +44,21 @@ impl Connection {
     where
         S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     {
-        let written = Written::default();
-        let stream = TrackedStream::new(stream, written.clone());
+        let progress = RequestProgress::default();
+        let stream = TrackedStream::new(stream, progress.clone());
         let (sender, connection) = http1::Builder::new()
             .max_buf_size(MAX_BUFFER)
             .handshake(TokioIo::new(stream))
             .await?;
         let driver = Driver(Some(Box::pin(async move {
-            // What goes wrong is told to the request or the body that it goes wrong for.
+            // hyper reports an error to the request or the body that it concerns.
             let _ = connection.await;
         })));
         Ok(Self {
             peer,
             sender,
             driver,
-            written,
+            progress,
         })
     }
 
@@ -67,12 +67,12 @@ impl Connection {
         &mut self,
         request: Request<Bytes>,
     ) -> Result<Response<Incoming>, NoAnswer> {
-        let request = request.map(|body| self.written.track(body));
+        let request = request.map(|body| self.progress.track(body));
         let sent = self.sender.send_request(request);
         let answered = self.driver.beside(sent).await;
         answered.map_err(|error| NoAnswer {
             error,
-            was_written: self.written.is_whole(),
+            was_written: self.progress.is_written(),
         })
     }
 
@@ -81,8 +81,8 @@ impl Connection {
         self.driver.beside(work).await
     }
 
-    /// Can another request be sent at once? Not where the other side has closed the connection, has said more than it was
-    /// asked, or has not heard all of the last request.
+    /// Can another request be sent at once? Not if the server has closed the connection, has sent more than it was asked for,
+    /// or has not read all of the last request.
     pub async fn is_free(&mut self) -> bool {
         poll_fn(|cx| {
             self.driver.run(cx);
@@ -92,8 +92,8 @@ impl Connection {
     }
 }
 
-/// hyper's side of a connection, which has to be run for anything to happen. It runs beside whatever waits for it, and not
-/// as a task, so that it ends with its owner.
+/// hyper's side of a connection, which has to be polled for anything to happen. The future that waits for a response polls it.
+/// It is not a task, so that the connection ends with its owner.
 struct Driver(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
 
 impl Driver {

@@ -1,9 +1,9 @@
-//! Connections that are kept for a moment after an exchange, for the next request to the same place.
+//! Idle connections, kept for a moment for the next request to the same origin.
 //!
-//! A look-up, a handshake and their round trips cost more than a webhook itself, and whoever is told of one job is often told of
-//! the next within the second.
+//! A handshake and its round trips cost more than a webhook itself, and a receiver that hears of one job often hears of the next
+//! within the second.
 
-use super::{EgressFault, connection::Connection};
+use crate::{Error, connection::Connection};
 use parking_lot::Mutex;
 use std::collections::HashMap;
 use std::net::SocketAddr;
@@ -12,12 +12,12 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 use url::Url;
 
-/// Connections that are kept at most, to all places together.
-const MOST: usize = 512;
+/// Idle connections at most, to all origins together.
+const MAX_IDLE: usize = 512;
 
-/// Where a connection leads to. Between two of these nothing is ever shared, even at one address.
+/// Where a connection leads to. Two origins never share a connection, even at one address.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     pub secure: bool,
     pub host: String,
     pub port: u16,
@@ -25,35 +25,34 @@ pub(super) struct Origin {
 
 impl Origin {
     /// That of a URL.
-    pub fn of(url: &Url) -> Result<Self, EgressFault> {
+    pub fn of(url: &Url) -> Result<Self, Error> {
         Ok(Self {
             secure: url.scheme() == "https",
-            host: url.host_str().ok_or(EgressFault::Unsendable)?.to_owned(),
-            port: url.port_or_known_default().ok_or(EgressFault::Unsendable)?,
+            host: url.host_str().ok_or(Error::Unsendable)?.to_owned(),
+            port: url.port_or_known_default().ok_or(Error::Unsendable)?,
         })
     }
 }
 
-/// The connections that are kept.
-pub(super) struct Kept {
+/// Idle connections by origin.
+pub(crate) struct ConnectionPool {
     idle: Mutex<Idle>,
-    /// How long each is.
-    moment: Duration,
+    idle_timeout: Duration,
 }
 
 #[derive(Default)]
 struct Idle {
-    /// With the moment at which it ends. The newest is the last.
+    /// Each with the moment at which it is closed. The newest is the last.
     connections: HashMap<Origin, Vec<(Connection, Instant)>>,
-    /// Somebody will close those whose moment has passed.
-    is_watched: bool,
+    /// A task runs that closes those whose moment has passed.
+    has_reaper: bool,
 }
 
 impl Idle {
-    fn drop_old(&mut self, now: Instant) {
-        self.connections.retain(|_, kept| {
-            kept.retain(|(_, end)| *end > now);
-            !kept.is_empty()
+    fn close_expired(&mut self, now: Instant) {
+        self.connections.retain(|_, idle| {
+            idle.retain(|(_, end)| *end > now);
+            !idle.is_empty()
         });
     }
 
@@ -62,56 +61,59 @@ impl Idle {
     }
 }
 
-impl Kept {
-    /// None yet; each will be kept for this long.
-    pub fn for_a_moment(moment: Duration) -> Self {
+impl ConnectionPool {
+    /// An empty pool whose connections are closed when no request has used them for `idle_timeout`.
+    pub fn new(idle_timeout: Duration) -> Self {
         Self {
             idle: Mutex::default(),
-            moment,
+            idle_timeout,
         }
     }
 
-    /// A connection to this place at one of these addresses, the newest first. Whether it still stands shows when it is used.
+    /// An idle connection to this origin at one of these addresses, the newest first. The server may have closed it.
     pub fn take(&self, origin: &Origin, addresses: &[SocketAddr]) -> Option<Connection> {
         let (mut idle, now) = (self.idle.lock(), Instant::now());
-        let kept = idle.connections.get_mut(origin)?;
+        let of_origin = idle.connections.get_mut(origin)?;
         let fits = |(connection, end): &(Connection, Instant)| {
             *end > now && addresses.contains(&connection.peer)
         };
-        let (connection, _) = kept.iter().rposition(fits).map(|at| kept.remove(at))?;
-        if kept.is_empty() {
+        let (connection, _) = of_origin
+            .iter()
+            .rposition(fits)
+            .map(|at| of_origin.remove(at))?;
+        if of_origin.is_empty() {
             idle.connections.remove(origin);
         }
         Some(connection)
     }
 
-    /// Keeps a connection for a moment, if there is room.
-    pub fn keep(self: Arc<Self>, origin: Origin, connection: Connection) {
+    /// Keeps a connection, if there is room.
+    pub fn put(self: Arc<Self>, origin: Origin, connection: Connection) {
         let mut idle = self.idle.lock();
-        if idle.count() >= MOST {
+        if idle.count() >= MAX_IDLE {
             return;
         }
-        let end = Instant::now() + self.moment;
-        let kept = idle.connections.entry(origin).or_default();
-        kept.push((connection, end));
-        if !std::mem::replace(&mut idle.is_watched, true) {
+        let end = Instant::now() + self.idle_timeout;
+        let of_origin = idle.connections.entry(origin).or_default();
+        of_origin.push((connection, end));
+        if !std::mem::replace(&mut idle.has_reaper, true) {
             drop(idle);
-            tokio::spawn(self.watch(end));
+            tokio::spawn(self.reap(end));
         }
     }
 
-    /// Closes what is not used again, until nothing is left.
-    async fn watch(self: Arc<Self>, mut next: Instant) {
+    /// Closes connections that no request used in time, until none is left.
+    async fn reap(self: Arc<Self>, mut next: Instant) {
         loop {
             sleep_until(next).await;
             let now = Instant::now();
             let mut idle = self.idle.lock();
-            idle.drop_old(now);
+            idle.close_expired(now);
             if idle.connections.is_empty() {
-                idle.is_watched = false;
+                idle.has_reaper = false;
                 return;
             }
-            next = now + self.moment;
+            next = now + self.idle_timeout;
         }
     }
 }

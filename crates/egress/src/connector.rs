@@ -1,4 +1,4 @@
-//! Opening connections: resolve, check every address, connect to exactly the address that was checked.
+//! The connector: it resolves a name, judges every address, and connects to exactly an address that passed.
 
 use std::{
     io,
@@ -16,24 +16,21 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::{gate::AddressGate, resolve::Resolve};
+use crate::{address_gate::AddressGate, resolver::Resolve};
 
-/// Addresses of one answer that are looked at. A name with more is either a mistake or an attack.
+/// Addresses of one answer that are judged. A name with more is either a mistake or an attack.
 const MAX_ANSWERS: usize = 64;
-/// Checked addresses that are tried at most.
+/// Addresses that are tried at most.
 const MAX_ATTEMPTS: usize = 8;
 /// Head start of each address before the next is tried beside it (RFC 8305 section 5).
 const HEAD_START: Duration = Duration::from_millis(250);
 
 /// Why no connection was opened.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum OpenFault {
-    /// The host has addresses, none of which may be reached.
-    #[error("the address is refused")]
-    Refused,
-    /// The name has no addresses or could not be looked up.
-    #[error("the name does not resolve")]
-    Unresolved,
+pub(crate) enum ConnectError {
+    /// The host has no address that may be reached.
+    #[error("the host has no public address")]
+    NotPublic,
     /// Looking up or connecting took too long.
     #[error("connecting took too long")]
     TimedOut,
@@ -42,32 +39,32 @@ pub(super) enum OpenFault {
     Unreachable(#[source] io::Error),
 }
 
-/// What a connection needs, shared by all worker threads.
-pub(super) struct Route {
+/// Opens connections for all worker threads.
+pub(crate) struct Connector {
     pub gate: AddressGate,
     pub resolver: Arc<dyn Resolve>,
     /// For look-up and connection together.
     pub timeout: Duration,
-    /// Connections not opened because of the gate, since the start.
+    /// Connections that the gate has refused since the start.
     pub refusals: AtomicU64,
 }
 
-impl Route {
-    /// When a connection that is wanted now must have come about.
+impl Connector {
+    /// The deadline of a connection that is begun now.
     pub fn deadline(&self) -> Instant {
         Instant::now() + self.timeout
     }
 
-    /// As [`Route::permitted`], until a deadline.
+    /// As [`Connector::permitted`], until a deadline.
     pub async fn look_up(
         &self,
         host: &str,
         port: u16,
         deadline: Instant,
-    ) -> Result<Vec<SocketAddr>, OpenFault> {
+    ) -> Result<Vec<SocketAddr>, ConnectError> {
         timeout_at(deadline, self.permitted(host, port))
             .await
-            .unwrap_or(Err(OpenFault::TimedOut))
+            .unwrap_or(Err(ConnectError::TimedOut))
     }
 
     /// Opens a connection to one of these addresses, which have passed the gate, until a deadline.
@@ -75,24 +72,25 @@ impl Route {
         &self,
         addresses: &[SocketAddr],
         deadline: Instant,
-    ) -> Result<TcpStream, OpenFault> {
+    ) -> Result<TcpStream, ConnectError> {
         timeout_at(deadline, connect_first(addresses))
             .await
-            .map_err(|_| OpenFault::TimedOut)?
-            .map_err(OpenFault::Unreachable)
+            .map_err(|_| ConnectError::TimedOut)?
+            .map_err(ConnectError::Unreachable)
     }
 
-    /// The addresses of `host` that may be reached. Of a mixed answer the public ones are used, never the others.
-    pub async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, OpenFault> {
+    /// The addresses of `host` that pass the gate. Of a mixed answer, only the public ones are used.
+    pub async fn permitted(&self, host: &str, port: u16) -> Result<Vec<SocketAddr>, ConnectError> {
         let answers = match literal(host) {
             Some(ip) => vec![ip],
             None => self.resolver.resolve(host).await.map_err(|error| {
                 tracing::debug!(host, %error, "look-up failed");
-                OpenFault::Unresolved
+                ConnectError::NotPublic
             })?,
         };
         if answers.is_empty() {
-            return Err(OpenFault::Unresolved);
+            tracing::debug!(host, "the name has no address");
+            return Err(ConnectError::NotPublic);
         }
         let pass = |ip: &IpAddr| match self.gate.check(*ip) {
             Ok(()) => true,
@@ -111,7 +109,7 @@ impl Route {
             .collect();
         if passed.is_empty() {
             self.refusals.fetch_add(1, Ordering::Relaxed);
-            return Err(OpenFault::Refused);
+            return Err(ConnectError::NotPublic);
         }
         Ok(passed)
     }
@@ -125,7 +123,7 @@ fn literal(host: &str) -> Option<IpAddr> {
     bare.parse().ok()
 }
 
-/// The first connection that comes about, each further address started a little after the one before or when that fails.
+/// The first connection that succeeds. The next address is started after [`HEAD_START`], or when the one before fails.
 async fn connect_first(addresses: &[SocketAddr]) -> io::Result<TcpStream> {
     let mut untried = addresses.iter();
     let mut attempts = FuturesUnordered::new();

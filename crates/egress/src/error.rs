@@ -1,20 +1,20 @@
-//! What went wrong with a request that left through the gate, in words that may be shown to whoever asked for it.
+//! What went wrong with a request, in words that may be shown to the stranger who named the URL.
 
 use std::io;
 
 use rustls::{CertificateError, Error as TlsError};
 
-use super::connector::OpenFault;
+use crate::connector::ConnectError;
 
 /// A failed request. The texts are whole clauses without a capital or full stop; none names an address.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EgressFault {
-    /// The gate has refused every address of the host. Nothing was sent.
-    #[error("its host is not at a public address")]
-    Refused,
-    /// The name has no address.
-    #[error("its host name could not be resolved")]
-    Unresolved,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// The host has no address that may be reached. Nothing was sent.
+    ///
+    /// A name without addresses and a name of refused ones are the same error: the difference would tell strangers which names
+    /// exist inside the operator's network. The operator's log has it, at `debug`.
+    #[error("its host does not resolve to a public address")]
+    NotPublic,
     /// No connection came about.
     #[error("its host could not be reached: {0}")]
     Unreachable(&'static str),
@@ -25,20 +25,19 @@ pub enum EgressFault {
     #[error("a secure connection to its host could not be made: {0}")]
     Tls(&'static str),
     /// The connection ended early or the answer is not HTTP.
-    #[error("its host broke off or did not answer with valid HTTP")]
+    #[error("its host closed the connection early or did not answer with valid HTTP")]
     Broken,
     /// The URL standard takes the URL, HTTP does not.
     #[error("it cannot be written as an HTTP request")]
     Unsendable,
 }
 
-impl From<OpenFault> for EgressFault {
-    fn from(fault: OpenFault) -> Self {
-        match fault {
-            OpenFault::Refused => Self::Refused,
-            OpenFault::Unresolved => Self::Unresolved,
-            OpenFault::TimedOut => Self::TimedOut,
-            OpenFault::Unreachable(error) => Self::Unreachable(reason(&error)),
+impl From<ConnectError> for Error {
+    fn from(error: ConnectError) -> Self {
+        match error {
+            ConnectError::NotPublic => Self::NotPublic,
+            ConnectError::TimedOut => Self::TimedOut,
+            ConnectError::Unreachable(error) => Self::Unreachable(reason(&error)),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! The address ranges that are never fetched from, as data: each with what it is for and the document that says so.
+//! The address ranges that are not public, each with its purpose and the document that sets it apart.
 //!
-//! The tables follow the IANA special-purpose address registries (RFC 6890). Two kinds of entries go beyond them: ranges
-//! that those registries call reachable although no public web server stands in them, and metadata services of clouds
-//! that sit at a public-looking address.
+//! The tables follow the IANA special-purpose address registries (RFC 6890). Two kinds of entries go beyond them: ranges that
+//! those registries call reachable although they hold no public web server, and metadata services of clouds at addresses
+//! that look public.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -13,7 +13,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 pub struct Special {
     /// The addresses.
     pub net: IpNet,
-    /// What they are for, in a few words, for the operator's log.
+    /// Their purpose in a few words, for the operator's log.
     pub purpose: &'static str,
     /// The document that sets them apart.
     pub source: &'static str,
@@ -63,7 +63,7 @@ pub const IPV4: &[Special] = &[
     v4([240, 0, 0, 0], 4, "reserved and broadcast", "RFC 1112"),
 ];
 
-/// Refused IPv6 ranges. Whatever lies outside [`GLOBAL_UNICAST`] is refused besides.
+/// Refused IPv6 ranges. Everything outside [`GLOBAL_UNICAST`] is refused too.
 pub const IPV6: &[Special] = &[
     v6(
         [0, 0, 0, 0],
@@ -90,14 +90,14 @@ pub const IPV6: &[Special] = &[
     v6([0xff00, 0, 0, 0], 8, "multicast", "RFC 4291"),
 ];
 
-/// The only IPv6 space that is handed out for global unicast (IANA, RFC 4291 section 2.4).
+/// The only IPv6 space that IANA assigns for global unicast (RFC 4291 section 2.4).
 pub const GLOBAL_UNICAST: Ipv6Net =
     Ipv6Net::new_assert(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
 /// Stands for everything outside [`GLOBAL_UNICAST`] that has no line of its own.
 pub const UNALLOCATED: Special = v6([0, 0, 0, 0], 0, "not global unicast", "RFC 4291");
 
-/// The refused range that holds `ip`, if there is one. Forms with an embedded IPv4 address are the caller's business.
+/// The refused range that holds `ip`, if there is one. The caller looks at embedded IPv4 addresses.
 pub fn refused(ip: IpAddr) -> Option<&'static Special> {
     let table = if ip.is_ipv4() { IPV4 } else { IPV6 };
     let listed = table.iter().find(|special| special.net.contains(&ip));

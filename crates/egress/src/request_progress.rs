@@ -1,4 +1,4 @@
-//! Has a request been written whole? hyper does not say it, and only a request that was not may be sent again.
+//! Whether a request was written whole. hyper does not say it, and only a request that was not may be sent again.
 
 use std::{
     convert::Infallible,
@@ -27,20 +27,20 @@ const WHOLE: u8 = 3;
 
 /// How far the request of a connection has come.
 #[derive(Clone, Default)]
-pub(super) struct Written(Arc<AtomicU8>);
+pub(crate) struct RequestProgress(Arc<AtomicU8>);
 
-impl Written {
+impl RequestProgress {
     /// Begins a request with this body.
     pub fn track(&self, body: Bytes) -> TrackedBody {
         self.set(if body.is_empty() { BUFFERED } else { BEGUN });
         TrackedBody {
             body: Full::new(body),
-            written: self.clone(),
+            progress: self.clone(),
         }
     }
 
     /// Has the stream taken the whole request?
-    pub fn is_whole(&self) -> bool {
+    pub fn is_written(&self) -> bool {
         self.get() == WHOLE
     }
 
@@ -60,9 +60,9 @@ impl Written {
 }
 
 /// The body of a request. All of it is one frame.
-pub(super) struct TrackedBody {
+pub(crate) struct TrackedBody {
     body: Full<Bytes>,
-    written: Written,
+    progress: RequestProgress,
 }
 
 impl Body for TrackedBody {
@@ -74,7 +74,7 @@ impl Body for TrackedBody {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let frame = Pin::new(&mut self.body).poll_frame(cx);
-        self.written.advance(BEGUN, BUFFERED);
+        self.progress.advance(BEGUN, BUFFERED);
         frame
     }
 
@@ -88,19 +88,19 @@ impl Body for TrackedBody {
 }
 
 /// The stream of a connection. hyper flushes it whenever its own buffer is empty, and at no other time.
-pub(super) struct TrackedStream<S> {
+pub(crate) struct TrackedStream<S> {
     stream: S,
-    written: Written,
+    progress: RequestProgress,
 }
 
 impl<S> TrackedStream<S> {
-    pub fn new(stream: S, written: Written) -> Self {
-        Self { stream, written }
+    pub fn new(stream: S, progress: RequestProgress) -> Self {
+        Self { stream, progress }
     }
 
     fn wrote(&self, outcome: &Poll<io::Result<usize>>) {
         if matches!(outcome, Poll::Ready(Ok(1..))) {
-            self.written.advance(BUFFERED, WRITING);
+            self.progress.advance(BUFFERED, WRITING);
         }
     }
 }
@@ -143,7 +143,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for TrackedStream<S> {
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let outcome = Pin::new(&mut self.stream).poll_flush(cx);
         if matches!(outcome, Poll::Ready(Ok(()))) {
-            self.written.advance(WRITING, WHOLE);
+            self.progress.advance(WRITING, WHOLE);
         }
         outcome
     }

@@ -1,4 +1,4 @@
-//! Looking up host names: the one place where a name becomes addresses.
+//! The resolver: the one place where a name becomes addresses.
 
 use std::{
     collections::{HashMap, HashSet},
@@ -15,37 +15,37 @@ use tokio::{
     time::timeout,
 };
 
-/// Something that turns a host name into addresses. The tests put in resolvers that change their mind, lie or hang.
+/// Turns a host name into addresses. Tests use resolvers that change their answers, lie or hang.
 pub trait Resolve: Send + Sync {
-    /// All addresses of `host`, in the order in which they should be tried. An empty list means that there are none.
+    /// All addresses of `host`, in the order in which to try them. An empty list means that the name has none.
     ///
     /// # Errors
-    /// Whatever kept the name from being resolved; its text stays inside the process.
+    /// Why the name was not resolved; the text stays inside the process.
     fn resolve<'a>(&'a self, host: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>>;
 }
 
-/// Look-ups that may be under way at once, of names that are not known to be slow.
-const PLACES: usize = 48;
-/// The same of names whose last look-up had no answer in time: they cannot take the places of the others.
-const SLOW_PLACES: usize = 16;
-/// Look-ups beyond these that had no answer in time, each of which blocks a thread until the system gives up on it.
+/// Concurrent look-ups of names that are not known to be slow.
+const SLOTS: usize = 48;
+/// Concurrent look-ups of names whose last look-up had no answer in time: they cannot take the slots of the others.
+const SLOW_SLOTS: usize = 16;
+/// Further look-ups without an answer in time, each of which blocks a thread until the system gives up on it.
 const STRAGGLERS: usize = 128;
-/// How long an answer is waited for: as long as the attempt that needs it can well spare.
-const PATIENCE: Duration = Duration::from_secs(3);
-/// Names remembered as slow. Past these all are forgotten, which costs each of them one ordinary place again.
+/// How long a look-up may take: as long as the request that needs it can spare.
+const TIMEOUT: Duration = Duration::from_secs(3);
+/// Names remembered as slow. A full set is cleared, which costs each of its names one ordinary slot again.
 const MAX_SLOW: usize = 4_096;
 
-/// What a look-up comes to. Only the kind of a fault is kept, for many may wait for the same answer.
+/// The outcome of a look-up. Only the kind of an error is kept, because many may wait for the same answer.
 type Outcome = Result<Vec<IpAddr>, io::ErrorKind>;
-/// Blocks for as long as the name servers take.
+/// Asks the name servers, and blocks until they answer.
 type Ask = dyn Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync;
 
 /// The system's resolver: hosts file, name servers and address order as everywhere else on the machine.
 ///
-/// A look-up blocks a thread for as long as the name servers take, and giving up on it does not free the thread. So there is
-/// one look-up of a name at a time, which others join; one without an answer in time fails all who wait, and whoever asks
-/// for that name before the system has given up on it; and the number of threads is bounded: names that never resolve can
-/// take neither the places of those that do nor the threads that the object store needs.
+/// A look-up blocks a thread until the name servers answer, and a time-out does not free the thread. Three rules follow. Requests
+/// for the same name share one look-up. A look-up without an answer in time fails all requests that wait for it, and all that
+/// ask for that name until the system has given up on it. The number of threads is bounded, so that names that never resolve
+/// take neither the slots of those that do nor the threads that the object store needs.
 #[derive(Clone)]
 pub struct SystemResolver {
     inner: Arc<Inner>,
@@ -53,9 +53,9 @@ pub struct SystemResolver {
 
 struct Inner {
     ask: Box<Ask>,
-    patience: Duration,
-    places: Arc<Semaphore>,
-    slow_places: Arc<Semaphore>,
+    timeout_after: Duration,
+    slots: Arc<Semaphore>,
+    slow_slots: Arc<Semaphore>,
     stragglers: Arc<Semaphore>,
     names: Mutex<Names>,
 }
@@ -63,22 +63,22 @@ struct Inner {
 #[derive(Default)]
 struct Names {
     under_way: HashMap<String, UnderWay>,
-    /// Those whose last look-up had no answer in time.
+    /// Names whose last look-up had no answer in time.
     slow: HashSet<String>,
 }
 
 enum UnderWay {
-    /// To be joined, as long as anyone waits for it.
+    /// Further requests join it, as long as one waits for it.
     Awaited(WeakShared<BoxFuture<'static, Outcome>>),
-    /// Without an answer in time; its thread still blocks.
+    /// It had no answer in time; its thread still blocks.
     GivenUp,
 }
 
 impl Default for SystemResolver {
     fn default() -> Self {
-        // The port plays no part in a look-up; the caller knows its own.
+        // The port plays no part in a look-up.
         let ask = |host: &str| Ok((host, 0).to_socket_addrs()?.map(|it| it.ip()).collect());
-        Self::asking(ask, PATIENCE)
+        Self::asking(ask, TIMEOUT)
     }
 }
 
@@ -89,24 +89,24 @@ impl fmt::Debug for SystemResolver {
 }
 
 impl SystemResolver {
-    /// One that asks in another way, and waits this long for an answer.
+    /// A resolver that asks in another way, with another time-out.
     pub(super) fn asking(
         ask: impl Fn(&str) -> io::Result<Vec<IpAddr>> + Send + Sync + 'static,
-        patience: Duration,
+        timeout_after: Duration,
     ) -> Self {
         Self {
             inner: Arc::new(Inner {
                 ask: Box::new(ask),
-                patience,
-                places: Arc::new(Semaphore::new(PLACES)),
-                slow_places: Arc::new(Semaphore::new(SLOW_PLACES)),
+                timeout_after,
+                slots: Arc::new(Semaphore::new(SLOTS)),
+                slow_slots: Arc::new(Semaphore::new(SLOW_SLOTS)),
                 stragglers: Arc::new(Semaphore::new(STRAGGLERS)),
                 names: Mutex::default(),
             }),
         }
     }
 
-    /// The look-up of a name that is under way, or a new one.
+    /// The look-up of this name that is under way, or a new one.
     fn joined(&self, host: &str) -> Result<Shared<BoxFuture<'static, Outcome>>, io::ErrorKind> {
         let mut names = self.inner.names.lock();
         match names.under_way.get(host) {
@@ -135,43 +135,39 @@ impl Resolve for SystemResolver {
     }
 }
 
-/// The place that a look-up holds until its thread is free; empty from then on.
+/// The slot that a look-up holds until its thread is free; empty from then on.
 type Held = Arc<Mutex<Option<OwnedSemaphorePermit>>>;
 
 impl Inner {
     async fn look_up(self: Arc<Self>, host: String) -> Outcome {
         let slow = self.names.lock().slow.contains(&host);
-        let places = if slow {
-            &self.slow_places
-        } else {
-            &self.places
-        };
-        let (places, patience) = (Arc::clone(places), self.patience);
+        let slots = if slow { &self.slow_slots } else { &self.slots };
+        let (slots, timeout_after) = (Arc::clone(slots), self.timeout_after);
         let mut wait = Wait {
             inner: self,
             host,
             slow,
             held: None,
         };
-        let place = places.acquire_owned().await;
-        let place = place.map_err(|_| io::ErrorKind::Other)?;
-        let held: Held = Arc::new(Mutex::new(Some(place)));
+        let slot = slots.acquire_owned().await;
+        let slot = slot.map_err(|_| io::ErrorKind::Other)?;
+        let held: Held = Arc::new(Mutex::new(Some(slot)));
         wait.held = Some(Arc::clone(&held));
         let (tell, told) = oneshot::channel();
         let (inner, name) = (Arc::clone(&wait.inner), wait.host.clone());
         tokio::task::spawn_blocking(move || {
             let outcome = (inner.ask)(&name).map_err(|error| error.kind());
             inner.answered(&name, &held);
-            // Nobody waits any more where it came too late.
+            // Fails if the answer came too late.
             drop(tell.send(outcome));
         });
-        match timeout(patience, told).await {
+        match timeout(timeout_after, told).await {
             Ok(outcome) => outcome.unwrap_or(Err(io::ErrorKind::Other)),
             Err(_) => Err(io::ErrorKind::TimedOut),
         }
     }
 
-    /// The thread of a look-up is free again, sooner or later.
+    /// Called when the thread of a look-up is free again.
     fn answered(&self, host: &str, held: &Held) {
         let mut names = self.names.lock();
         let late = matches!(names.under_way.remove(host), Some(UnderWay::GivenUp));
@@ -181,12 +177,12 @@ impl Inner {
         held.lock().take();
     }
 
-    /// Nobody waits for this look-up any more, and its thread goes on. The place of a name that was not known to be slow
-    /// goes to those after it, who need not wait for the system to give up, unless there are too many of its kind already.
+    /// Called when no request waits for this look-up any more and its thread still blocks. The slot of a name that was not known
+    /// to be slow is freed for other names, unless too many threads block already.
     fn given_up(&self, host: &str, was_slow: bool, held: &Held) {
         let mut names = self.names.lock();
-        let mut place = held.lock();
-        if place.is_none() {
+        let mut slot = held.lock();
+        if slot.is_none() {
             return;
         }
         if names.slow.len() >= MAX_SLOW {
@@ -195,17 +191,17 @@ impl Inner {
         names.slow.insert(host.to_owned());
         names.under_way.insert(host.to_owned(), UnderWay::GivenUp);
         if !was_slow && let Ok(straggling) = Arc::clone(&self.stragglers).try_acquire_owned() {
-            *place = Some(straggling);
+            *slot = Some(straggling);
         }
     }
 }
 
-/// Somebody waits for a look-up, until this is dropped: with its answer, without one in time, or because all have left.
+/// At least one request waits for a look-up. Dropped with its answer, at its time-out, or when all requests have gone.
 struct Wait {
     inner: Arc<Inner>,
     host: String,
     slow: bool,
-    /// What its thread holds, once it has one.
+    /// The slot of its thread, once it has one.
     held: Option<Held>,
 }
 

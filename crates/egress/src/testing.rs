@@ -1,4 +1,4 @@
-//! Resolvers that do as they are told, and ways out that treat one loopback address as public.
+//! For tests: resolvers that answer by a script, clients that treat one loopback address as public, and a TLS server.
 
 use std::{
     io,
@@ -14,37 +14,46 @@ use bytes::Bytes;
 use futures_util::future::{BoxFuture, FutureExt};
 use hyper::{HeaderMap, Method};
 
-use super::super::{Egress, EgressFault, EgressOptions, Resolve};
+use crate::{Client, ClientOptions, Error, Resolve};
 
-/// What a fake look-up comes to.
+pub mod tls;
+
+/// The outcome of a look-up.
 #[derive(Clone)]
-pub(crate) enum Answer {
+pub enum LookUp {
+    /// The name has these addresses.
     Addresses(Vec<IpAddr>),
+    /// The name servers fail.
     Failure,
+    /// The name servers never answer.
     Silence,
 }
 
 /// Answers with one after the other of its answers, and then always with the last, whatever the name.
-pub(crate) struct FakeResolver {
-    answers: Vec<Answer>,
-    pub(crate) lookups: AtomicUsize,
+pub struct ScriptedResolver {
+    answers: Vec<LookUp>,
+    /// How often it was asked.
+    pub lookups: AtomicUsize,
 }
 
-impl FakeResolver {
-    pub(crate) fn new(answers: impl IntoIterator<Item = Answer>) -> Arc<Self> {
+impl ScriptedResolver {
+    /// One with these answers.
+    pub fn new(answers: impl IntoIterator<Item = LookUp>) -> Arc<Self> {
         Arc::new(Self {
             answers: answers.into_iter().collect(),
             lookups: AtomicUsize::new(0),
         })
     }
 
-    pub(crate) fn always(address: &str) -> Arc<Self> {
-        Self::new([Answer::of(&[address])])
+    /// One that always answers with this address.
+    pub fn always(address: &str) -> Arc<Self> {
+        Self::new([LookUp::of(&[address])])
     }
 }
 
-impl Answer {
-    pub(crate) fn of(addresses: &[&str]) -> Self {
+impl LookUp {
+    /// These addresses.
+    pub fn of(addresses: &[&str]) -> Self {
         Self::Addresses(
             addresses
                 .iter()
@@ -54,15 +63,15 @@ impl Answer {
     }
 }
 
-impl Resolve for FakeResolver {
+impl Resolve for ScriptedResolver {
     fn resolve<'a>(&'a self, _: &'a str) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         let turn = self.lookups.fetch_add(1, Ordering::Relaxed);
         let answer = self.answers[turn.min(self.answers.len() - 1)].clone();
         async move {
             match answer {
-                Answer::Addresses(addresses) => Ok(addresses),
-                Answer::Failure => Err(io::Error::other("server failure")),
-                Answer::Silence => std::future::pending().await,
+                LookUp::Addresses(addresses) => Ok(addresses),
+                LookUp::Failure => Err(io::Error::other("server failure")),
+                LookUp::Silence => std::future::pending().await,
             }
         }
         .boxed()
@@ -70,29 +79,29 @@ impl Resolve for FakeResolver {
 }
 
 /// 127.0.0.1 is open and stands for a public address; 127.0.0.2 and all other loopback ones stay shut.
-pub(crate) fn loopback() -> EgressOptions {
-    EgressOptions {
+pub fn loopback() -> ClientOptions {
+    ClientOptions {
         allow: vec!["127.0.0.1/32".parse().unwrap()],
-        ..EgressOptions::default()
+        ..ClientOptions::default()
     }
 }
 
-/// A way out with [`loopback`] open and a short time-out.
-pub(crate) fn egress_for(resolver: Arc<dyn Resolve>, connect_timeout: Duration) -> Egress {
-    let options = EgressOptions {
+/// A client with [`loopback`] open.
+pub fn client_for(resolver: Arc<dyn Resolve>, connect_timeout: Duration) -> Client {
+    let options = ClientOptions {
         connect_timeout,
         ..loopback()
     };
-    Egress::with_resolver(options, resolver).unwrap()
+    Client::with_resolver(options, resolver).unwrap()
 }
 
-/// The body of an answer.
-pub(crate) async fn get(egress: &Egress, url: &str) -> Result<String, EgressFault> {
+/// The body of a response.
+pub async fn get(client: &Client, url: &str) -> Result<String, Error> {
     let mut bytes = Vec::new();
     let url = url.parse().unwrap();
-    let answer = egress.send(Method::GET, &url, HeaderMap::new(), Bytes::new());
-    let mut answer = answer.await?;
-    while let Some(chunk) = answer.chunk().await? {
+    let response = client.send(Method::GET, &url, HeaderMap::new(), Bytes::new());
+    let mut response = response.await?;
+    while let Some(chunk) = response.chunk().await? {
         bytes.extend_from_slice(&chunk);
     }
     Ok(String::from_utf8(bytes).unwrap())

@@ -1,6 +1,9 @@
 //! TLS for outgoing requests: rustls with the system's certificate authorities, and one file of the operator's own.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use rustls::{
     ClientConfig, RootCertStore,
@@ -8,7 +11,21 @@ use rustls::{
     pki_types::{CertificateDer, pem::PemObject},
 };
 
-use super::EgressSetupError;
+/// Why requests cannot be set up.
+#[derive(Debug, thiserror::Error)]
+pub enum SetupError {
+    /// The file of certificate authorities is unusable.
+    #[error("cannot use the certificate authorities in {}: {reason}", path.display())]
+    CaFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The cryptography that was compiled in lacks what TLS needs.
+    #[error("TLS cannot be set up: {0}")]
+    Provider(#[source] rustls::Error),
+}
 
 /// A client configuration that speaks HTTP/1.1 only.
 ///
@@ -16,7 +33,7 @@ use super::EgressSetupError;
 ///
 /// # Errors
 /// The extra file cannot be read, is not PEM, or holds no certificate that can be an authority.
-pub(crate) fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, EgressSetupError> {
+pub fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, SetupError> {
     let mut roots = RootCertStore::empty();
     let native = rustls_native_certs::load_native_certs();
     roots.add_parsable_certificates(native.certs);
@@ -31,15 +48,15 @@ pub(crate) fn client_config(extra_ca: Option<&Path>) -> Result<ClientConfig, Egr
     }
     let mut config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
-        .map_err(EgressSetupError::Provider)?
+        .map_err(SetupError::Provider)?
         .with_root_certificates(roots)
         .with_no_client_auth();
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(config)
 }
 
-fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), EgressSetupError> {
-    let unusable = |reason: String| EgressSetupError::CaFile {
+fn add_file(roots: &mut RootCertStore, path: &Path) -> Result<(), SetupError> {
+    let unusable = |reason: String| SetupError::CaFile {
         path: path.to_owned(),
         reason,
     };

@@ -1,17 +1,17 @@
-//! Reading a URL that a caller wants fetched or called: what is refused before any name is resolved.
+//! The rules for URLs that strangers name: what is refused before any name is resolved.
 
 use url::{Host, Url};
 
-/// Longest URL that is taken, in characters.
+/// Characters of a URL at most.
 pub const MAX_URL_CHARS: usize = 2_048;
 
-/// Why a URL is not taken. The texts complete a sentence that begins with the name of the field.
+/// Why a URL is refused. The texts complete a sentence that begins with the name of the field.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum UrlFault {
+pub enum UrlError {
     /// Empty or over-long.
     #[error("must be 1 to {MAX_URL_CHARS} characters long")]
     Length,
-    /// Anything that does not begin with one of the two prefixes, letter for letter.
+    /// It does not begin with one of the two prefixes, letter for letter.
     #[error("must start with http:// or https://")]
     Scheme,
     /// Characters that parsers drop, fold or trim in different ways.
@@ -20,100 +20,100 @@ pub enum UrlFault {
     /// `user:password@` before the host.
     #[error("must not contain a user name or password")]
     Credentials,
-    /// No host, or one that is no name and no address.
+    /// No host, or one that is neither a name nor an address.
     #[error("has no valid host: {0}")]
     Host(String),
     /// Port 0.
     #[error("must not name port 0")]
     Port,
-    /// Whatever else the URL standard refuses.
+    /// Another rule of the URL standard.
     #[error("is not a valid URL: {0}")]
     Syntax(url::ParseError),
 }
 
 /// Parses a URL as a caller wrote it.
 ///
-/// The raw text is checked before the parser sees it, because the URL standard repairs silently what differing parsers
-/// read differently: it drops tabs and newlines, turns backslashes into slashes and trims spaces. Legacy spellings of
-/// addresses (`127.1`, `0x7f.1`, `2130706433`, full-width digits) come back as the address they mean.
+/// The raw text is checked before the parser sees it. The URL standard silently repairs what parsers read differently: it drops
+/// tabs and newlines, turns backslashes into slashes and trims spaces. Legacy spellings of addresses (`127.1`, `0x7f.1`,
+/// `2130706433`, full-width digits) are returned as the address they mean.
 ///
 /// # Errors
-/// The first fault found, in the order of [`UrlFault`]'s variants.
-pub fn parse_url(text: &str) -> Result<Url, UrlFault> {
+/// The first fault found, in the order of [`UrlError`]'s variants.
+pub fn parse_url(text: &str) -> Result<Url, UrlError> {
     if text.is_empty() || text.chars().nth(MAX_URL_CHARS).is_some() {
-        return Err(UrlFault::Length);
+        return Err(UrlError::Length);
     }
     let after_scheme = text
         .strip_prefix("http://")
         .or_else(|| text.strip_prefix("https://"))
-        .ok_or(UrlFault::Scheme)?;
+        .ok_or(UrlError::Scheme)?;
     refuse_ambiguous(text)?;
     let authority = after_scheme
         .split(['/', '?', '#'])
         .next()
         .unwrap_or_default();
     if authority.contains('@') {
-        return Err(UrlFault::Credentials);
+        return Err(UrlError::Credentials);
     }
     if authority.is_empty() {
-        // The parser would skip the surplus slashes of `http:///path` and take `path` for the host.
-        return Err(UrlFault::Host("it is empty".to_owned()));
+        // The parser skips the surplus slashes of `http:///path` and takes `path` for the host.
+        return Err(UrlError::Host("it is empty".to_owned()));
     }
     if authority.contains('%') && authority.starts_with('[') {
-        return Err(UrlFault::Host(
+        return Err(UrlError::Host(
             "zone identifiers mean something on one machine only".to_owned(),
         ));
     }
     check_parsed(Url::parse(text).map_err(syntax)?)
 }
 
-/// Resolves the `Location` of a redirect against the URL that answered with it, under the same rules as [`parse_url`];
-/// relative references are taken, and a scheme may be written in any case.
+/// Resolves the `Location` of a redirect against the URL that answered with it, under the rules of [`parse_url`]. Relative
+/// references are valid, and a scheme may be written in any case.
 ///
 /// # Errors
 /// As [`parse_url`].
-pub fn resolve_location(base: &Url, location: &str) -> Result<Url, UrlFault> {
+pub fn resolve_location(base: &Url, location: &str) -> Result<Url, UrlError> {
     if location.chars().nth(MAX_URL_CHARS).is_some() {
-        return Err(UrlFault::Length);
+        return Err(UrlError::Length);
     }
     refuse_ambiguous(location)?;
     let url = base.join(location).map_err(syntax)?;
     if !matches!(url.scheme(), "http" | "https") {
-        return Err(UrlFault::Scheme);
+        return Err(UrlError::Scheme);
     }
     check_parsed(url)
 }
 
-fn refuse_ambiguous(text: &str) -> Result<(), UrlFault> {
+fn refuse_ambiguous(text: &str) -> Result<(), UrlError> {
     let ambiguous = |c: char| c.is_control() || c.is_whitespace() || c == '\\';
     if text.chars().any(ambiguous) {
-        Err(UrlFault::Character)
+        Err(UrlError::Character)
     } else {
         Ok(())
     }
 }
 
-fn check_parsed(url: Url) -> Result<Url, UrlFault> {
+fn check_parsed(url: Url) -> Result<Url, UrlError> {
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(UrlFault::Credentials);
+        return Err(UrlError::Credentials);
     }
     match url.host() {
-        None => return Err(UrlFault::Host("it is empty".to_owned())),
+        None => return Err(UrlError::Host("it is empty".to_owned())),
         Some(Host::Domain(name)) if !is_name(name) => {
-            return Err(UrlFault::Host(
+            return Err(UrlError::Host(
                 "it is no name that can be looked up".to_owned(),
             ));
         }
         Some(_) => {}
     }
     if url.port() == Some(0) {
-        return Err(UrlFault::Port);
+        return Err(UrlError::Port);
     }
     Ok(url)
 }
 
-/// Labels of 1 to 63 characters, 253 in all (RFC 1035 section 2.3.4), of letters, digits, hyphens and underscores; one
-/// trailing dot. What the URL standard lets through beyond that no name server answers.
+/// Labels of 1 to 63 letters, digits, hyphens and underscores, 253 characters in all (RFC 1035 section 2.3.4), and one trailing
+/// dot. The URL standard allows more, which no name server answers.
 fn is_name(name: &str) -> bool {
     let name = name.strip_suffix('.').unwrap_or(name);
     let letter = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
@@ -123,14 +123,14 @@ fn is_name(name: &str) -> bool {
             .all(|label| (1..=63).contains(&label.len()) && label.bytes().all(letter))
 }
 
-fn syntax(error: url::ParseError) -> UrlFault {
+fn syntax(error: url::ParseError) -> UrlError {
     use url::ParseError::*;
     match error {
         EmptyHost
         | IdnaError
         | InvalidIpv4Address
         | InvalidIpv6Address
-        | InvalidDomainCharacter => UrlFault::Host(error.to_string()),
-        other => UrlFault::Syntax(other),
+        | InvalidDomainCharacter => UrlError::Host(error.to_string()),
+        other => UrlError::Syntax(other),
     }
 }

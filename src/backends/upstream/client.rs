@@ -3,7 +3,7 @@
 use super::hidden::hidden;
 use super::{Answer, Fault, blocking, message, told_in};
 use crate::config::Remote;
-use crate::egress::{EgressSetupError, USER_AGENT, tls};
+use crate::user_agent::USER_AGENT;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::{Bytes, BytesMut};
@@ -16,6 +16,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_egress::{SetupError, tls};
 use url::Url;
 
 /// Largest answer that is read: a 4K picture of noise has about 60 MB, and base64 makes 80 of them.
@@ -56,7 +57,7 @@ pub enum UpstreamSetupError {
     },
     /// No TLS.
     #[error(transparent)]
-    Tls(#[from] EgressSetupError),
+    Tls(#[from] SetupError),
     /// The client itself.
     #[error("connections to the back end `{name}` cannot be set up: {source}")]
     Client {

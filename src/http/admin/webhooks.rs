@@ -8,7 +8,6 @@ use crate::application::audit_context::{Subject, to_audit_entry};
 use crate::application::commit::Change;
 use crate::application::error;
 use crate::application::state::AppState;
-use crate::egress::parse_url;
 use crate::web::auth::Operator;
 use crate::web::body;
 use crate::web::paging::{Listing, Window};
@@ -18,6 +17,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tintype_actors::delivery::AddDelivery;
+use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
@@ -145,7 +145,9 @@ struct Target {
     url: Url,
 }
 
-const NOT_PUBLIC: &str = "is not at a public address; [egress] allow opens ranges of your own";
+/// One text for every host that is not taken: it tells nobody which names exist inside the operator's network.
+const NOT_PUBLIC: &str =
+    "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
 
 /// A target as far as can be said without a look-up.
 fn read_url(state: &AppState, fields: &mut Fields<'_>, text: Option<String>) -> Option<Target> {

@@ -269,7 +269,7 @@ async fn an_answer_that_is_no_http_is_a_fault() {
     ];
     for path in paths {
         let text = faults(&[server.url(path)], &limits()).await;
-        let expected = "could not be fetched: its host broke off or did not answer with valid HTTP";
+        let expected = "could not be fetched: its host closed the connection early or did not answer with valid HTTP";
         assert_eq!(text, format!("input_images_urls[0] {expected}"), "{path}");
     }
 }

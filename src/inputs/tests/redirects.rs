@@ -8,9 +8,9 @@ use super::{
     server::{Server, ok, redirect},
     support::*,
 };
-use crate::egress::{
-    Egress, EgressOptions,
-    tests::{Answer, FakeResolver, loopback, tls},
+use tintype_egress::{
+    Client, ClientOptions,
+    testing::{LookUp, ScriptedResolver, loopback, tls},
 };
 
 #[actix_web::test]
@@ -131,8 +131,8 @@ async fn a_name_inside_is_refused_after_a_redirect_too() {
     let outside =
         Server::start(move |_| redirect(302, &format!("http://inside.example:{port}/"))).await;
     // The first look-up says outside, all that follow say inside.
-    let resolver = FakeResolver::new([Answer::of(&["127.0.0.1"]), Answer::of(&["127.0.0.2"])]);
-    let egress = Egress::with_resolver(loopback(), resolver.clone()).unwrap();
+    let resolver = ScriptedResolver::new([LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.2"])]);
+    let egress = Client::with_resolver(loopback(), resolver.clone()).unwrap();
     let urls = [outside.url("/")];
     let error = ingest(&egress, memory(), &prefix(), &urls, &limits())
         .await
@@ -140,7 +140,7 @@ async fn a_name_inside_is_refused_after_a_redirect_too() {
     assert_eq!(
         error.to_string(),
         "input images were not taken: input_images_urls[0] could not be fetched after a redirect: \
-         its host is not at a public address"
+         its host does not resolve to a public address"
     );
     assert_eq!((inside.count(), egress.refusals()), (0, 1));
     assert_eq!(resolver.lookups.load(Ordering::SeqCst), 2);
@@ -149,8 +149,11 @@ async fn a_name_inside_is_refused_after_a_redirect_too() {
 #[actix_web::test]
 async fn without_an_opened_range_nothing_on_this_machine_is_reached() {
     let server = Server::start(|_| ok(&png(3, 2))).await;
-    let egress =
-        Egress::with_resolver(EgressOptions::default(), FakeResolver::always("127.0.0.1")).unwrap();
+    let egress = Client::with_resolver(
+        ClientOptions::default(),
+        ScriptedResolver::always("127.0.0.1"),
+    )
+    .unwrap();
     let store = memory();
     let urls = [server.url("/")];
     let error = ingest(&egress, store.clone(), &prefix(), &urls, &limits())
@@ -158,7 +161,7 @@ async fn without_an_opened_range_nothing_on_this_machine_is_reached() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        "input images were not taken: input_images_urls[0] could not be fetched: its host is not at a public address"
+        "input images were not taken: input_images_urls[0] could not be fetched: its host does not resolve to a public address"
     );
     assert_eq!(server.count(), 0);
     assert!(keys(&store).await.is_empty());
@@ -182,7 +185,7 @@ async fn https_may_lead_to_https_but_not_to_http() {
     let up = serve(to(format!("https://pictures.example:{end}/"))).await;
     let down = serve(to(plain.url("/"))).await;
     let ca = tls::file(&authority.pem());
-    let egress = tls::egress(Some(ca.path())).unwrap();
+    let egress = tls::client(Some(ca.path())).unwrap();
     let ingest_from = async |port: u16| {
         let urls = [format!("https://pictures.example:{port}/")];
         ingest(&egress, memory(), &prefix(), &urls, &limits()).await

@@ -6,14 +6,20 @@ use futures_util::TryStreamExt;
 use object_store::{ObjectStore, memory::InMemory, path::Path};
 
 use super::super::{IngestError, InputImage, InputLimits, ingest};
-use crate::egress::{
-    Egress,
-    tests::{FakeResolver, egress_for},
+use tintype_egress::{
+    Client, ClientOptions,
+    header::HeaderValue,
+    testing::{ScriptedResolver, loopback},
 };
 
 /// Every name is 127.0.0.1, which is open; other loopback addresses are not.
-pub(super) fn egress() -> Egress {
-    egress_for(FakeResolver::always("127.0.0.1"), Duration::from_secs(20))
+pub(super) fn egress() -> Client {
+    let options = ClientOptions {
+        connect_timeout: Duration::from_secs(20),
+        user_agent: Some(HeaderValue::from_static(crate::user_agent::USER_AGENT)),
+        ..loopback()
+    };
+    Client::with_resolver(options, ScriptedResolver::always("127.0.0.1")).unwrap()
 }
 
 pub(super) fn limits() -> InputLimits {

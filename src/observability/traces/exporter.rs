@@ -6,7 +6,7 @@ use super::encode;
 use super::span::Span;
 use crate::backends::upstream::retry_after;
 use crate::config::Otlp;
-use crate::egress::{EgressSetupError, USER_AGENT, tls};
+use crate::user_agent::USER_AGENT;
 use parking_lot::Mutex;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Response, StatusCode, redirect};
@@ -14,6 +14,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
+use tintype_egress::{SetupError, tls};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -38,7 +39,7 @@ const LAST_WORDS: Duration = Duration::from_secs(5);
 pub enum TraceSetupError {
     /// No TLS.
     #[error(transparent)]
-    Tls(#[from] EgressSetupError),
+    Tls(#[from] SetupError),
     /// A header that HTTP does not know.
     #[error("[otlp] headers: `{0}` cannot be sent")]
     Header(String),

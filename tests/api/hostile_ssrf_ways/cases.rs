@@ -2,8 +2,8 @@
 
 use std::net::{IpAddr, Ipv4Addr};
 
-const ADDRESSES: &str = include_str!("../../../src/egress/tests/addresses.txt");
-const URLS: &str = include_str!("../../../src/egress/tests/urls.txt");
+const ADDRESSES: &str = include_str!("../../../crates/egress/src/tests/addresses.txt");
+const URLS: &str = include_str!("../../../crates/egress/src/tests/urls.txt");
 
 fn rows<'a>(table: &'a str, wanted: &'a [&'a str]) -> impl Iterator<Item = &'a str> {
     let rows = table.lines().filter(|line| !line.starts_with('#'));

@@ -3,7 +3,7 @@
 
 use std::net::IpAddr;
 use std::sync::LazyLock;
-use tintype::egress::{AddressGate, MAX_URL_CHARS, parse_url, resolve_location};
+use tintype_egress::{AddressGate, MAX_URL_CHARS, parse_url, resolve_location};
 use url::{Host, Url};
 
 static BASE: LazyLock<Url> = LazyLock::new(|| Url::parse("https://example.com/a/b.png?c").unwrap());

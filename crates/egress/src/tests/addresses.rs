@@ -2,10 +2,16 @@
 
 use std::net::IpAddr;
 
-use super::super::gate::AddressGate;
+use ipnet::IpNet;
+
+use crate::AddressGate;
 
 fn ip(text: &str) -> IpAddr {
     text.parse().unwrap()
+}
+
+fn nets(texts: &[&str]) -> Vec<IpNet> {
+    texts.iter().map(|text| text.parse().unwrap()).collect()
 }
 
 /// The lines of a table: a verdict and what it is about.
@@ -35,7 +41,7 @@ fn judges_every_address_of_the_table() {
 #[test]
 fn opens_what_the_operator_allows_and_nothing_else() {
     let allow = ["127.0.0.0/8", "10.1.0.0/16", "fd00:1::/32", "100::/64"];
-    let gate = AddressGate::new(allow.map(|net| net.parse().unwrap()).to_vec());
+    let gate = AddressGate::new(nets(&allow), vec![]);
     let opened = [
         "127.0.0.1",
         "127.255.255.255",
@@ -69,9 +75,37 @@ fn opens_what_the_operator_allows_and_nothing_else() {
 
 #[test]
 fn opening_everything_opens_everything() {
-    let gate = AddressGate::new(vec!["0.0.0.0/0".parse().unwrap(), "::/0".parse().unwrap()]);
+    let gate = AddressGate::new(nets(&["0.0.0.0/0", "::/0"]), vec![]);
     for (_, address) in rows(include_str!("addresses.txt")) {
         assert!(gate.check(ip(address)).is_ok(), "{address}");
+    }
+}
+
+#[test]
+fn refuses_what_the_operator_denies_though_it_is_public_or_allowed() {
+    let allow = nets(&["127.0.0.0/8", "0.0.0.0/0"]);
+    let deny = nets(&["127.0.0.2/32", "8.8.8.0/24", "2600:1::/96", "64:ff9b::/96"]);
+    for gate in [
+        AddressGate::new(vec![], deny.clone()),
+        AddressGate::new(allow, deny),
+    ] {
+        for address in [
+            "127.0.0.2",
+            "8.8.8.8",
+            // In carried forms too.
+            "::ffff:8.8.8.8",
+            "64:ff9b::8.8.8.8",
+            "2002:808:808::1",
+            // A network's translation prefix, and the well-known one.
+            "2600:1::a00:1",
+            "64:ff9b::1.1.1.1",
+        ] {
+            let refused = gate.check(ip(address)).unwrap_err();
+            assert_eq!(refused.purpose(), "denied", "{address}");
+        }
+        for address in ["8.8.9.1", "1.1.1.1", "2600:2::1"] {
+            assert!(gate.check(ip(address)).is_ok(), "{address} stays open");
+        }
     }
 }
 

@@ -14,10 +14,9 @@ use tokio::{
     net::{TcpListener, TcpSocket, TcpStream},
 };
 
-use super::{
-    super::{Egress, EgressFault, EgressOptions, USER_AGENT},
-    egress_for,
-    support::{Answer, FakeResolver, get},
+use crate::{
+    Client, ClientOptions, Error,
+    testing::{LookUp, ScriptedResolver, client_for, get, loopback},
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -47,16 +46,20 @@ async fn echo(address: &str) -> (SocketAddr, Arc<AtomicUsize>) {
     (bound, count)
 }
 
-fn one(answer: &Answer) -> Egress {
-    egress_for(FakeResolver::new([answer.clone()]), PATIENCE)
+fn one(answer: &LookUp) -> Client {
+    client_for(ScriptedResolver::new([answer.clone()]), PATIENCE)
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn reaches_a_permitted_address_and_says_who_it_is() {
     let (server, count) = echo("127.0.0.1:0").await;
     let port = server.port();
-    let egress = egress_for(FakeResolver::always("127.0.0.1"), PATIENCE);
-    let head = get(&egress, &format!("http://pictures.example:{port}/a?b"))
+    let options = ClientOptions {
+        user_agent: Some("tester/1".parse().unwrap()),
+        ..loopback()
+    };
+    let client = Client::with_resolver(options, ScriptedResolver::always("127.0.0.1")).unwrap();
+    let head = get(&client, &format!("http://pictures.example:{port}/a?b"))
         .await
         .unwrap();
     assert!(head.starts_with("GET /a?b HTTP/1.1\r\n"), "{head}");
@@ -65,16 +68,13 @@ async fn reaches_a_permitted_address_and_says_who_it_is() {
         lower.contains(&format!("host: pictures.example:{port}\r\n")),
         "{head}"
     );
-    assert!(
-        lower.contains(&format!("user-agent: {USER_AGENT}\r\n")),
-        "{head}"
-    );
+    assert!(lower.contains("user-agent: tester/1\r\n"), "{head}");
     assert!(lower.contains("connection: close\r\n"), "{head}");
-    assert_eq!(egress.refusals(), 0);
+    assert_eq!(client.refusals(), 0);
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn refuses_literal_addresses_in_every_spelling() {
     let (server, count) = echo("127.0.0.2:0").await;
     let (v6, count6) = echo("[::1]:0").await;
@@ -87,53 +87,50 @@ async fn refuses_literal_addresses_in_every_spelling() {
         format!("https://127.0.0.2:{port}/"),
         format!("https://[::ffff:127.0.0.2]:{port}/"),
     ];
-    let egress = one(&Answer::Failure);
+    let client = one(&LookUp::Failure);
     for url in &urls {
-        assert_eq!(get(&egress, url).await, Err(EgressFault::Refused), "{url}");
+        assert_eq!(get(&client, url).await, Err(Error::NotPublic), "{url}");
     }
-    assert_eq!(egress.refusals(), urls.len() as u64);
+    assert_eq!(client.refusals(), urls.len() as u64);
     assert_eq!(
         count.load(Ordering::SeqCst) + count6.load(Ordering::SeqCst),
         0
     );
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn legacy_spellings_that_a_resolver_understands_are_refused_after_it() {
     let (server, count) = echo("127.0.0.2:0").await;
-    let egress = Egress::new(EgressOptions::default()).unwrap();
+    let client = Client::new(ClientOptions::default()).unwrap();
     for host in ["127.2", "2130706434", "0x7f.2", "0177.0.0.2"] {
         let url = format!("http://{host}:{}/", server.port());
-        let fault = get(&egress, &url).await.unwrap_err();
-        assert!(
-            matches!(fault, EgressFault::Refused | EgressFault::Unresolved),
-            "{host}: {fault}"
-        );
+        let fault = get(&client, &url).await.unwrap_err();
+        assert_eq!(fault, Error::NotPublic, "{host}");
     }
     assert_eq!(
-        get(&egress, "http://localhost/").await,
-        Err(EgressFault::Refused)
+        get(&client, "http://localhost/").await,
+        Err(Error::NotPublic)
     );
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_name_that_moves_inside_after_the_check_is_refused() {
     let (inside, count) = echo("127.0.0.2:0").await;
     let (outside, _) = echo(&format!("127.0.0.1:{}", inside.port())).await;
     let url = format!("http://rebinding.example:{}/", outside.port());
-    let answers = [Answer::of(&["127.0.0.1"]), Answer::of(&["127.0.0.2"])];
-    let resolver = FakeResolver::new(answers);
-    let egress = egress_for(resolver.clone(), PATIENCE);
+    let answers = [LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.2"])];
+    let resolver = ScriptedResolver::new(answers);
+    let client = client_for(resolver.clone(), PATIENCE);
     // One look-up for one connection: there is no second one between check and use.
-    assert!(get(&egress, &url).await.is_ok());
+    assert!(get(&client, &url).await.is_ok());
     assert_eq!(resolver.lookups.load(Ordering::SeqCst), 1);
     // The next connection is judged anew.
-    assert_eq!(get(&egress, &url).await, Err(EgressFault::Refused));
+    assert_eq!(get(&client, &url).await, Err(Error::NotPublic));
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn of_a_mixed_answer_only_permitted_addresses_are_used() {
     let (inside, count) = echo("127.0.0.2:0").await;
     let (outside, reached) = echo(&format!("127.0.0.1:{}", inside.port())).await;
@@ -146,20 +143,20 @@ async fn of_a_mixed_answer_only_permitted_addresses_are_used() {
         ["fe80::1", "127.0.0.1"],
     ];
     for answer in answers {
-        let egress = one(&Answer::of(&answer));
-        assert!(get(&egress, &url).await.is_ok(), "{answer:?}");
+        let client = one(&LookUp::of(&answer));
+        assert!(get(&client, &url).await.is_ok(), "{answer:?}");
     }
     assert_eq!(reached.load(Ordering::SeqCst), answers.len());
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_permitted_address_that_fails_does_not_lead_to_a_refused_one() {
     let (inside, count) = echo("127.0.0.2:0").await;
     let url = format!("http://mixed.example:{}/", inside.port());
-    let egress = one(&Answer::of(&["127.0.0.1", "127.0.0.2"]));
-    let refused = Err(EgressFault::Unreachable("connection refused"));
-    assert_eq!(get(&egress, &url).await, refused);
+    let client = one(&LookUp::of(&["127.0.0.1", "127.0.0.2"]));
+    let refused = Err(Error::Unreachable("connection refused"));
+    assert_eq!(get(&client, &url).await, refused);
     assert_eq!(count.load(Ordering::SeqCst), 0);
 }
 
@@ -179,79 +176,84 @@ async fn deaf(address: &str) -> (TcpListener, Vec<TcpStream>) {
     panic!("the queue never fills");
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn an_address_that_hangs_does_not_hold_up_the_next() {
     let (good, count) = echo("127.0.0.1:0").await;
     let (deaf, _waiting) = deaf(&format!("127.0.0.3:{}", good.port())).await;
-    let options = EgressOptions {
+    let options = ClientOptions {
         allow: vec!["127.0.0.0/8".parse().unwrap()],
         connect_timeout: Duration::from_secs(60),
-        ..EgressOptions::default()
+        ..ClientOptions::default()
     };
-    let resolver = FakeResolver::new([Answer::of(&["127.0.0.3", "127.0.0.1"])]);
-    let egress = Egress::with_resolver(options, resolver).unwrap();
+    let resolver = ScriptedResolver::new([LookUp::of(&["127.0.0.3", "127.0.0.1"])]);
+    let client = Client::with_resolver(options, resolver).unwrap();
     let url = format!("http://two.example:{}/", deaf.local_addr().unwrap().port());
-    assert!(get(&egress, &url).await.is_ok());
+    assert!(get(&client, &url).await.is_ok());
     assert_eq!(count.load(Ordering::SeqCst), 1);
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn an_address_that_hangs_alone_runs_into_the_time_out() {
     let (deaf, _waiting) = deaf("127.0.0.1:0").await;
     let url = format!("http://deaf.example:{}/", deaf.local_addr().unwrap().port());
-    let egress = egress_for(
-        FakeResolver::always("127.0.0.1"),
+    let client = client_for(
+        ScriptedResolver::always("127.0.0.1"),
         Duration::from_millis(300),
     );
-    assert_eq!(get(&egress, &url).await, Err(EgressFault::TimedOut));
+    assert_eq!(get(&client, &url).await, Err(Error::TimedOut));
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_handshake_that_hangs_runs_into_the_time_out() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!(
         "https://deaf.example:{}/",
         listener.local_addr().unwrap().port()
     );
-    let egress = egress_for(
-        FakeResolver::always("127.0.0.1"),
+    let client = client_for(
+        ScriptedResolver::always("127.0.0.1"),
         Duration::from_millis(300),
     );
-    assert_eq!(get(&egress, &url).await, Err(EgressFault::TimedOut));
+    assert_eq!(get(&client, &url).await, Err(Error::TimedOut));
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn an_answer_of_ten_thousand_records_is_looked_at_in_part() {
     let (outside, _) = echo("127.0.0.1:0").await;
     let url = format!("http://many.example:{}/", outside.port());
     let answer = |before: usize| {
         let mut records = vec!["10.0.0.1"; before];
         records.push("127.0.0.1");
-        Answer::of(&records)
+        LookUp::of(&records)
     };
     assert!(get(&one(&answer(63)), &url).await.is_ok());
     let beyond = get(&one(&answer(10_000)), &url).await;
-    assert_eq!(beyond, Err(EgressFault::Refused));
+    assert_eq!(beyond, Err(Error::NotPublic));
 }
 
-#[actix_web::test]
-async fn names_that_do_not_resolve_are_told_apart_from_refused_ones() {
-    for answer in [Answer::Failure, Answer::of(&[])] {
-        let egress = one(&answer);
-        assert_eq!(
-            get(&egress, "http://gone.example/").await,
-            Err(EgressFault::Unresolved)
-        );
-        assert_eq!(egress.refusals(), 0);
+#[tokio::test]
+async fn names_that_do_not_resolve_are_not_told_apart_from_refused_ones() {
+    let ask = async |answer: LookUp| {
+        let fault = get(&one(&answer), "http://gone.example/")
+            .await
+            .unwrap_err();
+        (fault, fault.to_string())
+    };
+    let refused = ask(LookUp::of(&["10.0.0.1"])).await;
+    for answer in [LookUp::Failure, LookUp::of(&[])] {
+        assert_eq!(ask(answer.clone()).await, refused);
+        let client = one(&answer);
+        assert!(get(&client, "http://gone.example/").await.is_err());
+        assert_eq!(client.refusals(), 0, "the gate has refused nothing");
     }
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_resolver_that_hangs_runs_into_the_time_out() {
     tokio::time::pause();
-    let egress = one(&Answer::Silence);
+    let client = one(&LookUp::Silence);
     for url in ["http://slow.example/", "https://slow.example/"] {
-        assert_eq!(get(&egress, url).await, Err(EgressFault::TimedOut));
+        assert_eq!(get(&client, url).await, Err(Error::TimedOut));
     }
 }
 
@@ -268,32 +270,33 @@ async fn canned(answer: &'static str) -> u16 {
     port
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn redirects_are_handed_to_the_caller() {
     let answer = "HTTP/1.1 302 Found\r\nLocation: http://127.0.0.2/\r\nContent-Length: 2\r\n\r\nno";
     let port = canned(answer).await;
-    let egress = egress_for(FakeResolver::always("127.0.0.1"), PATIENCE);
-    let body = get(&egress, &format!("http://a.example:{port}/")).await;
+    let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);
+    let body = get(&client, &format!("http://a.example:{port}/")).await;
     assert_eq!(body.unwrap(), "no");
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_host_is_refused_beforehand_only_where_every_address_of_it_is() {
+async fn a_host_is_refused_beforehand_unless_an_address_of_it_may_be_reached() {
     let url = "https://hook.example/".parse().unwrap();
-    for (answer, refused) in [
-        (Answer::of(&["10.0.0.1", "127.0.0.2"]), true),
-        (Answer::of(&["10.0.0.1", "1.1.1.1"]), false),
-        (Answer::of(&[]), false),
-        (Answer::Failure, false),
-        (Answer::Silence, false),
+    for (answer, expected) in [
+        (
+            LookUp::of(&["10.0.0.1", "127.0.0.2"]),
+            Err(Error::NotPublic),
+        ),
+        (LookUp::of(&["10.0.0.1", "1.1.1.1"]), Ok(())),
+        (LookUp::of(&[]), Err(Error::NotPublic)),
+        (LookUp::Failure, Err(Error::NotPublic)),
+        (LookUp::Silence, Err(Error::NotPublic)),
     ] {
-        let checked = one(&answer).check(&url).await;
-        assert_eq!(checked == Err(EgressFault::Refused), refused);
-        assert_eq!(checked.is_ok(), !refused);
+        assert_eq!(one(&answer).check(&url).await, expected);
     }
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn what_is_no_http_is_called_broken() {
     for answer in [
         "",
@@ -301,16 +304,16 @@ async fn what_is_no_http_is_called_broken() {
         "HTTP/1.1 200 OK\r\nContent-Length: x\r\n\r\n",
     ] {
         let port = canned(answer).await;
-        let egress = egress_for(FakeResolver::always("127.0.0.1"), PATIENCE);
-        let fault = get(&egress, &format!("http://a.example:{port}/")).await;
-        assert_eq!(fault, Err(EgressFault::Broken), "{answer:?}");
+        let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);
+        let fault = get(&client, &format!("http://a.example:{port}/")).await;
+        assert_eq!(fault, Err(Error::Broken), "{answer:?}");
     }
 }
 
 /// What awc gets wrong.
-#[actix_web::test]
+#[tokio::test]
 async fn bodies_end_where_their_servers_meant_them_to() {
-    let egress = egress_for(FakeResolver::always("127.0.0.1"), PATIENCE);
+    let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);
     for (answer, body) in [
         ("HTTP/1.1 200 OK\r\n\r\nto the end", Ok("to the end")),
         ("HTTP/1.0 200 OK\r\n\r\nto the end", Ok("to the end")),
@@ -328,7 +331,7 @@ async fn bodies_end_where_their_servers_meant_them_to() {
         ),
         (
             "HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nhalf",
-            Err(EgressFault::Broken),
+            Err(Error::Broken),
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n\r\n",
@@ -340,15 +343,15 @@ async fn bodies_end_where_their_servers_meant_them_to() {
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n",
-            Err(EgressFault::Broken),
+            Err(Error::Broken),
         ),
         (
             "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-2\r\nok\r\n",
-            Err(EgressFault::Broken),
+            Err(Error::Broken),
         ),
     ] {
         let port = canned(answer).await;
-        let read = get(&egress, &format!("http://a.example:{port}/")).await;
+        let read = get(&client, &format!("http://a.example:{port}/")).await;
         assert_eq!(read.as_deref(), body.as_deref(), "{answer:?}");
     }
 }

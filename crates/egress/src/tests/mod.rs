@@ -2,10 +2,7 @@
 
 mod addresses;
 mod connecting;
-mod keeping;
+mod pooling;
 mod resolving;
-mod support;
-pub(crate) mod tls;
+mod tls;
 mod urls;
-
-pub(crate) use support::{Answer, FakeResolver, egress_for, loopback};

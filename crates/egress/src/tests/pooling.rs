@@ -11,10 +11,9 @@ use tokio::{
     sync::watch,
 };
 
-use super::{
-    super::{Egress, EgressFault},
-    egress_for, loopback,
-    support::{Answer, FakeResolver},
+use crate::{
+    Client, Error, Response,
+    testing::{LookUp, ScriptedResolver, client_for, loopback},
 };
 
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -134,31 +133,31 @@ async fn next_head(stream: &mut TcpStream) -> Option<(String, u64)> {
 }
 
 /// One that keeps its connections for longer than any stall of the machine takes.
-fn egress() -> Egress {
-    egress_with(FakeResolver::always("127.0.0.1"))
+fn client() -> Client {
+    egress_with(ScriptedResolver::always("127.0.0.1"))
 }
 
-fn egress_with(resolver: Arc<FakeResolver>) -> Egress {
+fn egress_with(resolver: Arc<ScriptedResolver>) -> Client {
     let mut options = loopback();
     options.allow.push("127.0.0.3/32".parse().unwrap());
-    options.keep = PATIENCE * 6;
-    Egress::with_resolver(options, resolver).unwrap()
+    options.idle_timeout = PATIENCE * 6;
+    Client::with_resolver(options, resolver).unwrap()
 }
 
 /// The body of an answer.
-async fn ask(egress: &Egress, host: &str, port: u16, path: &str) -> Result<String, EgressFault> {
+async fn ask(client: &Client, host: &str, port: u16, path: &str) -> Result<String, Error> {
     let url = format!("http://{host}:{port}{path}").parse().unwrap();
-    let asked = egress.send_over_kept(Method::GET, &url, HeaderMap::new(), Bytes::new());
+    let asked = client.send_pooled(Method::GET, &url, HeaderMap::new(), Bytes::new());
     text(asked.await?).await
 }
 
-async fn post(egress: &Egress, port: u16, path: &str, body: Bytes) -> Result<String, EgressFault> {
+async fn post(client: &Client, port: u16, path: &str, body: Bytes) -> Result<String, Error> {
     let url = format!("http://a.example:{port}{path}").parse().unwrap();
-    let asked = egress.send_over_kept(Method::POST, &url, HeaderMap::new(), body);
+    let asked = client.send_pooled(Method::POST, &url, HeaderMap::new(), body);
     text(asked.await?).await
 }
 
-async fn text(mut answer: super::super::Answer) -> Result<String, EgressFault> {
+async fn text(mut answer: Response) -> Result<String, Error> {
     let mut body = Vec::new();
     while let Some(chunk) = answer.chunk().await? {
         body.extend_from_slice(&chunk);
@@ -166,20 +165,20 @@ async fn text(mut answer: super::super::Answer) -> Result<String, EgressFault> {
     Ok(String::from_utf8(body).unwrap())
 }
 
-async fn asked(egress: &Egress, port: u16, path: &str) {
-    assert_eq!(ask(egress, "a.example", port, path).await.unwrap(), path);
+async fn asked(client: &Client, port: u16, path: &str) {
+    assert_eq!(ask(client, "a.example", port, path).await.unwrap(), path);
 }
 
 fn requests(all: &[(usize, &str)]) -> Vec<(usize, String)> {
     all.iter().map(|(at, path)| (*at, (*path).into())).collect()
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn the_next_request_goes_over_the_same_connection() {
     let (port, seen) = server(&[Deed::Answer]).await;
-    let egress = egress();
+    let client = client();
     for path in ["/1", "/2", "/3"] {
-        asked(&egress, port, path).await;
+        asked(&client, port, path).await;
     }
     assert_eq!(
         seen.requests(),
@@ -187,49 +186,49 @@ async fn the_next_request_goes_over_the_same_connection() {
     );
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn requests_at_the_same_time_have_connections_of_their_own() {
     let (port, seen) = server(&[Deed::Answer]).await;
-    let egress = egress();
-    tokio::join!(asked(&egress, port, "/1"), asked(&egress, port, "/2"));
+    let client = client();
+    tokio::join!(asked(&client, port, "/1"), asked(&client, port, "/2"));
     let mut connections: Vec<usize> = seen.requests().iter().map(|(at, _)| *at).collect();
     connections.sort_unstable();
     assert_eq!(connections, [0, 1]);
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn one_that_the_server_has_closed_is_replaced() {
     let (port, seen) = server(&[Deed::AnswerAndClose]).await;
-    let egress = egress();
-    asked(&egress, port, "/1").await;
+    let client = client();
+    asked(&client, port, "/1").await;
     seen.connections_ended(1).await;
-    asked(&egress, port, "/2").await;
+    asked(&client, port, "/2").await;
     assert_eq!(seen.requests(), requests(&[(0, "/1"), (1, "/2")]));
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_request_that_was_written_whole_is_not_sent_again() {
     let (port, seen) = server(&[Deed::Answer, Deed::Close]).await;
-    let egress = egress();
-    asked(&egress, port, "/1").await;
-    let answer = ask(&egress, "a.example", port, "/2").await;
-    assert_eq!(answer, Err(EgressFault::Broken));
+    let client = client();
+    asked(&client, port, "/1").await;
+    let answer = ask(&client, "a.example", port, "/2").await;
+    assert_eq!(answer, Err(Error::Broken));
     assert_eq!(seen.requests(), requests(&[(0, "/1"), (0, "/2")]));
-    let answer = post(&egress, port, "/3", Bytes::from_static(b"{}")).await;
+    let answer = post(&client, port, "/3", Bytes::from_static(b"{}")).await;
     assert_eq!(answer.unwrap(), "/3");
-    let answer = post(&egress, port, "/4", Bytes::from_static(b"{}")).await;
-    assert_eq!(answer, Err(EgressFault::Broken));
+    let answer = post(&client, port, "/4", Bytes::from_static(b"{}")).await;
+    assert_eq!(answer, Err(Error::Broken));
     assert_eq!(seen.requests()[2..], requests(&[(1, "/3"), (1, "/4")]));
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_request_that_meets_a_close_before_it_was_written_whole_is_sent_over_a_new_connection() {
     let (port, seen) = server(&[Deed::Answer, Deed::CloseUnread]).await;
-    let egress = egress();
-    asked(&egress, port, "/1").await;
+    let client = client();
+    asked(&client, port, "/1").await;
     // More than the buffers on the way can hold.
     let body = Bytes::from(vec![b'x'; 64 << 20]);
-    let answer = post(&egress, port, "/2", body).await;
+    let answer = post(&client, port, "/2", body).await;
     assert_eq!(answer.unwrap(), "/2");
     assert_eq!(
         seen.requests(),
@@ -237,89 +236,89 @@ async fn a_request_that_meets_a_close_before_it_was_written_whole_is_sent_over_a
     );
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_server_that_answers_nothing_gets_each_request_once() {
     let (port, seen) = server(&[Deed::Close]).await;
-    let egress = egress();
+    let client = client();
     for path in ["/1", "/2"] {
-        let answer = ask(&egress, "a.example", port, path).await;
-        assert_eq!(answer, Err(EgressFault::Broken));
+        let answer = ask(&client, "a.example", port, path).await;
+        assert_eq!(answer, Err(Error::Broken));
     }
     assert_eq!(seen.requests(), requests(&[(0, "/1"), (1, "/2")]));
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn what_is_no_http_is_not_asked_again() {
     let (port, seen) = server(&[Deed::Answer, Deed::Babble]).await;
-    let egress = egress();
-    asked(&egress, port, "/1").await;
-    let answer = ask(&egress, "a.example", port, "/2").await;
-    assert_eq!(answer, Err(EgressFault::Broken));
+    let client = client();
+    asked(&client, port, "/1").await;
+    let answer = ask(&client, "a.example", port, "/2").await;
+    assert_eq!(answer, Err(Error::Broken));
     assert_eq!(seen.requests(), requests(&[(0, "/1"), (0, "/2")]));
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn what_a_server_says_unasked_answers_nothing() {
     let (port, _) = server(&[Deed::AnswerTwice]).await;
-    let egress = egress();
+    let client = client();
     for path in ["/1", "/2", "/3"] {
-        asked(&egress, port, path).await;
+        asked(&client, port, path).await;
     }
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn an_answer_that_is_not_read_to_its_end_ends_its_connection() {
     let (port, seen) = server(&[Deed::AnswerInPart]).await;
-    let egress = egress();
+    let client = client();
     let url = format!("http://a.example:{port}/1").parse().unwrap();
-    let asked = egress.send_over_kept(Method::GET, &url, HeaderMap::new(), Bytes::new());
+    let asked = client.send_pooled(Method::GET, &url, HeaderMap::new(), Bytes::new());
     let mut answer = asked.await.unwrap();
     assert_eq!(answer.chunk().await.unwrap().unwrap(), "part");
     drop(answer);
     seen.connections_ended(1).await;
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn hosts_at_one_address_share_nothing() {
     let (port, seen) = server(&[Deed::Answer]).await;
-    let egress = egress();
+    let client = client();
     for host in ["a.example", "b.example"] {
-        assert_eq!(ask(&egress, host, port, "/").await.unwrap(), "/");
+        assert_eq!(ask(&client, host, port, "/").await.unwrap(), "/");
     }
     assert_eq!(seen.requests(), requests(&[(0, "/"), (1, "/")]));
 }
 
-#[actix_web::test]
-async fn a_name_that_moves_inside_is_refused_though_a_connection_is_kept() {
+#[tokio::test]
+async fn a_name_that_moves_inside_is_refused_though_a_connection_is_pooled() {
     let (port, seen) = server(&[Deed::Answer]).await;
     let (_, never) = server_at(&format!("127.0.0.2:{port}"), &[Deed::Answer]).await;
-    let answers = [Answer::of(&["127.0.0.1"]), Answer::of(&["127.0.0.2"])];
-    let egress = egress_with(FakeResolver::new(answers));
-    asked(&egress, port, "/1").await;
-    let answer = ask(&egress, "a.example", port, "/2").await;
-    assert_eq!(answer, Err(EgressFault::Refused));
+    let answers = [LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.2"])];
+    let client = egress_with(ScriptedResolver::new(answers));
+    asked(&client, port, "/1").await;
+    let answer = ask(&client, "a.example", port, "/2").await;
+    assert_eq!(answer, Err(Error::NotPublic));
     assert_eq!(seen.requests(), requests(&[(0, "/1")]));
     assert!(never.requests().is_empty());
 }
 
-#[actix_web::test]
-async fn a_name_that_moves_is_followed_though_a_connection_is_kept() {
+#[tokio::test]
+async fn a_name_that_moves_is_followed_though_a_connection_is_pooled() {
     let (port, old) = server(&[Deed::Answer]).await;
     let (_, new) = server_at(&format!("127.0.0.3:{port}"), &[Deed::Answer]).await;
-    let answers = [Answer::of(&["127.0.0.1"]), Answer::of(&["127.0.0.3"])];
-    let egress = egress_with(FakeResolver::new(answers));
-    asked(&egress, port, "/1").await;
-    asked(&egress, port, "/2").await;
+    let answers = [LookUp::of(&["127.0.0.1"]), LookUp::of(&["127.0.0.3"])];
+    let client = egress_with(ScriptedResolver::new(answers));
+    asked(&client, port, "/1").await;
+    asked(&client, port, "/2").await;
     assert_eq!(old.requests(), requests(&[(0, "/1")]));
     assert_eq!(new.requests(), requests(&[(0, "/2")]));
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn one_that_is_not_used_again_is_closed() {
     let (port, seen) = server(&[Deed::Answer]).await;
-    let egress = egress_for(FakeResolver::always("127.0.0.1"), PATIENCE);
+    let client = client_for(ScriptedResolver::always("127.0.0.1"), PATIENCE);
     for number in 1..=2 {
-        asked(&egress, port, "/").await;
+        asked(&client, port, "/").await;
         seen.connections_ended(number).await;
     }
     assert_eq!(seen.requests(), requests(&[(0, "/"), (1, "/")]));

@@ -13,7 +13,7 @@ use std::{
 use futures_util::future::join_all;
 use parking_lot::{Condvar, Mutex};
 
-use super::super::{Resolve, SystemResolver};
+use crate::{Resolve, SystemResolver};
 
 const SOON: Duration = Duration::from_millis(20);
 const NEVER: Duration = Duration::from_secs(600);
@@ -84,7 +84,7 @@ fn timed_out(outcome: &io::Result<Vec<IpAddr>>) -> bool {
     matches!(outcome, Err(error) if error.kind() == io::ErrorKind::TimedOut)
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn names_that_hang_hold_up_no_other() {
     let world = World::new(SOON);
     assert!(world.all(64).await.iter().all(timed_out));
@@ -92,7 +92,7 @@ async fn names_that_hang_hold_up_no_other() {
     assert!(world.resolver.resolve("good.example").await.is_ok());
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn a_name_that_hangs_is_not_asked_for_twice() {
     let world = World::new(SOON);
     assert!(world.all(1).await.iter().all(timed_out));
@@ -104,7 +104,7 @@ async fn a_name_that_hangs_is_not_asked_for_twice() {
     while world.all(1).await.iter().any(Result::is_err) {}
 }
 
-#[actix_web::test]
+#[tokio::test]
 async fn those_who_ask_for_one_name_at_a_time_share_its_answer() {
     let world = World::new(NEVER);
     let asked = (0..50).map(|_| world.resolver.resolve("dead.example"));
@@ -117,8 +117,8 @@ async fn those_who_ask_for_one_name_at_a_time_share_its_answer() {
     assert_eq!(world.servers.asked.load(Ordering::SeqCst), 1);
 }
 
-#[actix_web::test]
-async fn names_known_as_slow_have_a_quarter_of_the_places() {
+#[tokio::test]
+async fn names_known_as_slow_have_a_quarter_of_the_slots() {
     let world = World::new(SOON);
     assert!(world.all(64).await.iter().all(timed_out));
     world.servers.set_over(true);
@@ -128,7 +128,7 @@ async fn names_known_as_slow_have_a_quarter_of_the_places() {
         servers: Arc::clone(&world.servers),
         resolver: SystemResolver::clone(&world.resolver),
     };
-    let all = actix_web::rt::spawn(async move { slow.all(64).await.len() });
+    let all = tokio::spawn(async move { slow.all(64).await.len() });
     world.servers.until_waiting(16).await;
     assert!(world.resolver.resolve("good.example").await.is_ok());
     assert_eq!(world.servers.waiting.load(Ordering::SeqCst), 16);
@@ -136,8 +136,8 @@ async fn names_known_as_slow_have_a_quarter_of_the_places() {
     assert_eq!(all.await.unwrap(), 64);
 }
 
-#[actix_web::test]
-async fn a_name_that_nobody_waits_for_leaves_nothing_behind_but_its_thread() {
+#[tokio::test]
+async fn a_name_that_no_request_waits_for_leaves_nothing_behind_but_its_thread() {
     let world = World::new(NEVER);
     for _ in 0..3 {
         let asked = world.resolver.resolve("dead.example");
