@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use std::process::ExitCode;
 use tintype_storage::domain::time::Timestamp;
 
-/// Lines of a file that are asked for at a time.
+/// Ledger entries per page of a CSV export.
 const AT_A_TIME: usize = 1_000;
 
 /// What to do with accounts.
@@ -22,13 +22,13 @@ pub enum Command {
     Show(Show),
     /// Open an account.
     Add(Add),
-    /// Give an account another name.
+    /// Rename an account.
     Rename(Rename),
-    /// Switch an account off: its keys are refused, its people can only look, its jobs go on.
+    /// Deactivate an account: its keys are rejected and its people can only read. Its jobs still run.
     Deactivate(One),
-    /// Switch an account on again.
+    /// Activate an account again.
     Activate(One),
-    /// List what was paid in and charged, newest first.
+    /// List deposits, adjustments and charges, newest first.
     Ledger(Ledger),
 }
 
@@ -38,16 +38,16 @@ pub struct Ledger {
     /// The account, by id or name [default: the only one].
     #[arg(value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Only such lines.
+    /// Filter by kind.
     #[arg(long, value_parser = ["deposit", "charge", "adjustment"])]
     kind: Option<String>,
-    /// Only those made at this moment or later, such as 2026-11-01T00:00:00Z.
+    /// Only entries at or after this time, such as 2026-11-01T00:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Timestamp>,
-    /// Only those made at this moment or earlier.
+    /// Only entries at or before this time.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
-    /// Print all of them as a file for a spreadsheet, however many there are.
+    /// Print all entries as CSV, without a limit.
     #[arg(long, conflicts_with_all = ["json", "limit", "cursor"])]
     csv: bool,
     #[command(flatten)]
@@ -80,12 +80,12 @@ pub struct Show {
 /// Options of `account add`.
 #[derive(Args)]
 pub struct Add {
-    /// Its name, for people.
+    /// Display name.
     name: String,
-    /// What it begins with, such as 25.00 [default: nothing].
+    /// Opening balance, such as 25.00 [default: 0.00].
     #[arg(long, value_name = "AMOUNT")]
     balance: Option<String>,
-    /// A name for this call: with the same one the account is opened once, however often it is asked for.
+    /// Idempotency key: repeating the command with the same key opens one account.
     #[arg(long, value_name = "NAME")]
     idempotency_key: Option<String>,
     #[command(flatten)]
@@ -98,7 +98,7 @@ pub struct Rename {
     /// The account, by id or name.
     #[arg(value_name = "ID_OR_NAME")]
     account: String,
-    /// Its new name, for people.
+    /// New display name.
     name: String,
     #[command(flatten)]
     common: Common,
@@ -122,7 +122,7 @@ struct Account {
     reserved: String,
     available: String,
     created_at: String,
-    /// Told only of one that is switched off.
+    /// Sent only for a deactivated account.
     active: Option<bool>,
 }
 
@@ -135,7 +135,6 @@ impl Account {
     }
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -237,7 +236,7 @@ async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
     })
 }
 
-/// Page after page, so that a long ledger takes no memory.
+/// Prints page by page, so that memory does not grow with the ledger.
 async fn print_file(
     operator: &Operator,
     path: &str,

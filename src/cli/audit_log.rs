@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
 use tintype_storage::domain::time::Timestamp;
 
-/// Characters of what was changed in a line.
+/// Longest description of a change in a line, in characters.
 const CHANGE_CHARS: usize = 120;
 
 /// What to do with the audit log.
@@ -23,16 +23,16 @@ pub enum Command {
 /// Options of `audit list`.
 #[derive(Args)]
 pub struct List {
-    /// Only those of this account, by id or name.
+    /// Filter by account, by id or name.
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Only of this kind: a whole action such as key.change, or what stands before its dot.
+    /// Filter by action, such as key.change, or by its first part, such as key.
     #[arg(long)]
     action: Option<String>,
-    /// Only those made at this moment or later, such as 2026-11-20T00:00:00Z.
+    /// Only changes at or after this time, such as 2026-11-20T00:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Timestamp>,
-    /// Only those made at this moment or earlier.
+    /// Only changes at or before this time.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
@@ -52,7 +52,6 @@ struct Entry {
     address: Option<String>,
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -91,7 +90,7 @@ fn row(value: Value) -> anyhow::Result<Vec<String>> {
     ])
 }
 
-/// What differs, field by field.
+/// The changed fields, as `name: before -> after`.
 fn changes(before: Map<String, Value>, after: Map<String, Value>) -> String {
     let [before, after] = [before, after].map(|members| {
         let mut fields = BTreeMap::new();
@@ -112,7 +111,7 @@ fn changes(before: Map<String, Value>, after: Map<String, Value>) -> String {
     changes.join("; ")
 }
 
-/// The fields with a value, those of objects in them under the names of both.
+/// Collects the fields that have a value; a nested field is named by its path.
 fn flatten(prefix: &str, members: Map<String, Value>, fields: &mut BTreeMap<String, String>) {
     for (name, value) in members {
         let path = format!("{prefix}{name}");
@@ -131,7 +130,7 @@ mod tests {
     use serde_json::json;
 
     #[test]
-    fn a_line_tells_what_differs() {
+    fn a_line_shows_the_changed_fields() {
         let entry = json!({
             "audit_id": "x", "at": "t", "actor": "operator", "action": "key.change", "account_id": "a", "subject_id": "k",
             "before": {"name": "ci", "models": ["fast"], "spend_limit": null, "expires_at": "soon"},
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn what_differs_within_an_object_is_named_by_its_path() {
+    fn a_changed_field_in_an_object_is_named_by_its_path() {
         let object = |value: Value| value.as_object().cloned().unwrap_or_default();
         let before = object(json!({"project": false, "tiers": {"fast": false, "pro": true}}));
         let after = object(json!({

@@ -2,7 +2,7 @@
 
 use super::operator_access::Access;
 use super::output::print_json;
-use super::{progress, records, verify};
+use super::{progress, record_source, verify};
 use crate::backup::{Depot, Manifest, Order, take};
 use crate::server::object_store;
 use clap::Args;
@@ -16,10 +16,10 @@ pub struct Arguments {
     /// Where backups are kept: a directory, or s3://bucket/prefix, gs://bucket/prefix, az://container/prefix.
     #[arg(value_name = "PLACE")]
     place: String,
-    /// Leave the pictures out, as for a bucket that is kept safe by itself.
+    /// Leave out the images, for example if their bucket has its own backup.
     #[arg(long)]
     without_pictures: bool,
-    /// Leave the key files of the data directory out, to be kept apart.
+    /// Leave out the key files of the data directory. Back them up separately.
     #[arg(long)]
     without_keys: bool,
     /// Print the manifest of the backup as JSON.
@@ -29,7 +29,7 @@ pub struct Arguments {
     access: Access,
 }
 
-/// Makes a backup and says what is in it.
+/// Makes a backup and prints its contents.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.access.config()?;
     let data_dir = &config.storage.data_dir;
@@ -40,7 +40,8 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         let passing = depot
             .directory()
             .map_or_else(std::env::temp_dir, Path::to_owned);
-        let records = records::of_data_dir(&config, &arguments.access, &passing, &say).await?;
+        let records =
+            record_source::from_data_dir(&config, &arguments.access, &passing, &say).await?;
         let images = match arguments.without_pictures {
             true => None,
             false => Some(object_store::open_images(&config, &config.public_url())?),
@@ -60,12 +61,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if arguments.json {
         print_json(&to_value(&manifest)?)?;
     } else {
-        tell(&manifest, &arguments.place);
+        print_summary(&manifest, &arguments.place);
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn tell(manifest: &Manifest, place: &str) {
+fn print_summary(manifest: &Manifest, place: &str) {
     println!(
         "backup {} is complete in {place}: {} records as of {}",
         manifest.id, manifest.record_count, manifest.taken_at
@@ -78,13 +79,13 @@ fn tell(manifest: &Manifest, place: &str) {
             );
             if it.expired > 0 {
                 println!(
-                    "left out: {} pictures that retention had removed",
+                    "left out: {} pictures that retention has removed",
                     it.expired
                 );
             }
             if it.missing > 0 {
                 println!(
-                    "MISSING: {} pictures that the records name are not in the object store; `tintype verify` of the stopped service names them",
+                    "MISSING: {} pictures are named by a record but are not in the object store; stop the service and run `tintype verify` to list them",
                     it.missing
                 );
             }
@@ -93,14 +94,14 @@ fn tell(manifest: &Manifest, place: &str) {
     }
     match &manifest.keys {
         Some(keys) => println!(
-            "key files: {}; whoever has this backup can act as the service and its operator",
+            "key files: {}; anyone who can read this backup can act as the service and its operator",
             keys.iter()
                 .map(|it| it.name.as_str())
                 .collect::<Vec<_>>()
                 .join(", ")
         ),
         None => println!(
-            "left out: the key files; without secrets-key no webhook can be signed after a restore"
+            "left out: the key files; after a restore, webhooks cannot be signed without secrets-key"
         ),
     }
 }

@@ -12,17 +12,17 @@ use std::process::ExitCode;
 pub struct Arguments {
     #[command(flatten)]
     settings: Settings,
-    /// Ask each back end whether it works, by a call that makes no picture, instead of printing the configuration.
+    /// Test each back end with a call that generates nothing, instead of printing the configuration.
     #[arg(long)]
     probe: bool,
 }
 
-/// Prints the effective configuration, or what the back ends say, or every fault of it.
+/// Prints the effective configuration or the results of the probe, or every error of the configuration.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     match arguments.settings.load(Vec::new()) {
         Ok(config) => {
             for warning in config.warnings() {
-                // Where nobody reads it, the rest is said all the same.
+                // A closed standard error must not keep the configuration from being printed.
                 let _ = writeln!(io::stderr(), "warning: {warning}");
             }
             if arguments.probe {

@@ -7,8 +7,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tintype_egress::{Method, StatusCode};
 
-const NOT_TINTYPE: &str = "the server's answer is not that of Tintype";
-/// The largest picture that is taken: a 4K PNG of noise has about 60 MB.
+const NOT_TINTYPE: &str = "the answer is not from Tintype; check --server";
+/// Largest image accepted; a 4K PNG of noise has about 60 MB.
 const MAX_PICTURE: usize = 256 * 1024 * 1024;
 const MAX_ANSWER: usize = 1024 * 1024;
 
@@ -19,21 +19,21 @@ pub struct NativeClient {
     key: String,
 }
 
-/// What a lookup says of a job.
+/// The answer of a job lookup.
 #[derive(Debug, Deserialize)]
 pub struct JobAnswer {
-    /// Where it stands.
+    /// Its status.
     pub status: String,
-    /// The picture, once it is done.
+    /// The result of a done job.
     pub result: Option<ResultAnswer>,
-    /// Why it failed.
+    /// The reason of a failure.
     pub error: Option<String>,
 }
 
-/// Where the picture is.
+/// The result of a job.
 #[derive(Debug, Deserialize)]
 pub struct ResultAnswer {
-    /// Presigned.
+    /// The presigned URL.
     pub image_url: String,
 }
 
@@ -78,7 +78,7 @@ impl NativeClient {
         Ok(created.status_url)
     }
 
-    /// Looks a job up; the answer comes once the job is over, or after so many seconds.
+    /// Looks up a job. The server answers when the job has ended, or after `wait` seconds.
     pub async fn look_up(&self, status_url: &str, wait: u64) -> anyhow::Result<JobAnswer> {
         let path = format!("{status_url}?wait={wait}");
         let answer = self.call(Method::GET, &path, None).await?;
@@ -88,15 +88,15 @@ impl NativeClient {
         serde_json::from_slice(&answer.body).context(NOT_TINTYPE)
     }
 
-    /// Downloads a picture.
+    /// Downloads an image.
     pub async fn download(&self, url: &str) -> anyhow::Result<Bytes> {
         let answer = self
             .exchange
             .call(Method::GET, url, None, None, MAX_PICTURE)
             .await
-            .context("the picture could not be downloaded")?;
+            .context("cannot download the picture")?;
         if !answer.status.is_success() {
-            bail!("the picture could not be downloaded: {}", answer.status);
+            bail!("cannot download the picture: {}", answer.status);
         }
         Ok(answer.body)
     }
@@ -115,7 +115,7 @@ impl NativeClient {
     }
 }
 
-/// An error answer as lines for a person.
+/// Formats an error answer.
 pub(super) fn refusal(status: StatusCode, body: &[u8]) -> String {
     match serde_json::from_slice::<ProblemAnswer>(body) {
         Ok(problem) if problem.errors.is_empty() => {

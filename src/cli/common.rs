@@ -1,4 +1,4 @@
-//! What all the operator's commands have in common: where the server is, and how its answer is printed.
+//! Options and output that all operator commands share.
 
 use super::operator::{Listed, Operator};
 use super::operator_access::Access;
@@ -9,7 +9,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use tintype_storage::domain::time::Timestamp;
 
-/// Options of every command that speaks to a running server as its operator.
+/// Options of every command that calls a running server as its operator.
 #[derive(Args)]
 pub struct Common {
     #[command(flatten)]
@@ -25,7 +25,7 @@ impl Common {
         self.access.operator()
     }
 
-    /// Prints one answer, as JSON or as `text` makes it.
+    /// Prints one answer, as JSON or as `text` formats it.
     pub fn show(
         &self,
         answer: Value,
@@ -37,9 +37,8 @@ impl Common {
         print(&text(answer)?)
     }
 
-    /// Prints a list, as JSON or as a table with a row for each entry.
-    ///
-    /// Where it goes on is told apart from a table, for whoever reads that.
+    /// Prints a list, as JSON or as a table with a row for each entry. The cursor of the rest goes to standard error, so that it is
+    /// not mistaken for a row.
     pub fn show_list(
         &self,
         Listed { entries, next }: Listed,
@@ -51,26 +50,29 @@ impl Common {
         }
         let rows = entries.into_iter().map(row).collect::<Result<_, _>>()?;
         print(&table(heads, rows))?;
-        tell_of_more(next.as_deref());
+        print_cursor(next.as_deref());
         Ok(())
     }
 }
 
-/// Says on standard error that a list goes on.
-pub fn tell_of_more(next: Option<&str>) {
+/// Prints the cursor of the rest of a list on standard error.
+pub fn print_cursor(next: Option<&str>) {
     if let Some(next) = next {
-        // Whoever has closed standard error has no use for it.
-        let _ = writeln!(io::stderr(), "there may be more: --cursor {next}");
+        // A closed standard error is no reason to fail.
+        let _ = writeln!(
+            io::stderr(),
+            "there may be more; continue with --cursor {next}"
+        );
     }
 }
 
-/// Runs what a command does to its end.
+/// Runs the future of a command.
 pub fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Result<ExitCode> {
     actix_web::rt::System::new().block_on(work)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// A moment of the command line.
+/// Parses a time of the command line.
 pub fn moment(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text)
         .ok_or_else(|| "expected a time such as 2026-11-20T00:00:00Z (RFC 3339)".to_owned())

@@ -1,4 +1,4 @@
-//! `tintype completions`: what a shell needs to complete these commands.
+//! `tintype completions`: completion scripts for shells.
 
 use super::output::print;
 use clap::{Args, CommandFactory, ValueEnum};
@@ -9,23 +9,22 @@ use std::process::ExitCode;
 #[derive(Args)]
 pub struct Arguments {
     /// Your shell.
-    shell: Known,
+    shell: SupportedShell,
 }
 
-/// Shells that are known here.
 #[derive(Clone, Copy, ValueEnum)]
-enum Known {
+enum SupportedShell {
     Bash,
     Zsh,
     Fish,
 }
 
-/// Does it for the commands of `C`.
+/// Prints the script for the commands of `C`.
 pub fn run<C: CommandFactory>(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let shell = match arguments.shell {
-        Known::Bash => Shell::Bash,
-        Known::Zsh => Shell::Zsh,
-        Known::Fish => Shell::Fish,
+        SupportedShell::Bash => Shell::Bash,
+        SupportedShell::Zsh => Shell::Zsh,
+        SupportedShell::Fish => Shell::Fish,
     };
     let mut script = Vec::new();
     generate(shell, &mut C::command(), "tintype", &mut script);

@@ -1,6 +1,6 @@
-//! `tintype delivery ...`: the delivery log of a running server, and sending again.
+//! `tintype delivery ...`: the delivery log of a running server, and redelivery.
 
-use super::common::{Common, moment, tell_of_more};
+use super::common::{Common, moment, print_cursor};
 use super::operator::{Operator, Part, read};
 use super::output::{facts, print, print_json, shortened, table};
 use clap::{Args, Subcommand};
@@ -12,7 +12,7 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
 
-/// Lines of an answer that are shown of each attempt, and characters of each.
+/// Shown of the response to an attempt: lines, and characters of a line.
 const ANSWER_LINES: usize = 3;
 const LINE_CHARS: usize = 120;
 /// Characters of an error in the list.
@@ -25,23 +25,23 @@ pub enum Command {
     List(List),
     /// Show a delivery with all its attempts.
     Show(Show),
-    /// Send a delivery again, or all failed ones of a webhook.
+    /// Send a delivery, or all failed deliveries of a webhook, again.
     Redeliver(Redeliver),
 }
 
 /// Options of `delivery list`.
 #[derive(Args)]
 pub struct List {
-    /// Only of this account, by id or name.
+    /// Filter by account, by id or name.
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Only about this job.
+    /// Filter by job.
     #[arg(long, value_name = "ID")]
     job: Option<JobId>,
-    /// Only to this webhook.
+    /// Filter by webhook.
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
-    /// Only those that stand so.
+    /// Filter by status.
     #[arg(long, value_parser = ["pending", "delivered", "failed"])]
     status: Option<String>,
     #[command(flatten)]
@@ -65,13 +65,13 @@ pub struct Redeliver {
     /// The delivery's id.
     #[arg(required_unless_present = "webhook", conflicts_with = "webhook")]
     id: Option<DeliveryId>,
-    /// All failed deliveries of this webhook.
+    /// Send all failed deliveries of this webhook again.
     #[arg(long, value_name = "ID")]
     webhook: Option<WebhookId>,
-    /// Only those created at this moment or later, such as 2026-11-20T00:00:00Z.
+    /// Only deliveries created at or after this time, such as 2026-11-20T00:00:00Z.
     #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = moment)]
     from: Option<Timestamp>,
-    /// Only those created at this moment or earlier.
+    /// Only deliveries created at or before this time.
     #[arg(long, value_name = "TIME", requires = "webhook", conflicts_with = "id", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
@@ -95,7 +95,7 @@ struct Delivery {
 #[derive(Deserialize)]
 struct Attempt {
     at: String,
-    /// Earlier servers do not tell it.
+    /// Earlier servers do not send it.
     #[serde(default)]
     url: Option<String>,
     status_code: Option<u16>,
@@ -104,7 +104,6 @@ struct Attempt {
     response_body: String,
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     actix_web::rt::System::new().block_on(async {
         match command {
@@ -137,13 +136,13 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     let entries = found.entries.into_iter().map(read);
     let entries: Vec<Delivery> = entries.collect::<Result<_, _>>()?;
     print(&listed(&entries))?;
-    tell_of_more(found.next.as_deref());
+    print_cursor(found.next.as_deref());
     Ok(())
 }
 
 fn listed(deliveries: &[Delivery]) -> String {
     let heads = [
-        "DELIVERY", "CREATED", "STATUS", "TRIES", "LAST", "JOB", "URL",
+        "DELIVERY", "CREATED", "STATUS", "ATTEMPTS", "LAST", "JOB", "URL",
     ];
     let row = |it: &Delivery| {
         vec![
@@ -151,7 +150,9 @@ fn listed(deliveries: &[Delivery]) -> String {
             it.created_at.clone(),
             it.status.clone(),
             it.attempts.len().to_string(),
-            it.attempts.last().map_or_else(|| "-".into(), Attempt::came),
+            it.attempts
+                .last()
+                .map_or_else(|| "-".into(), Attempt::outcome),
             it.job_id.clone(),
             it.url.clone(),
         ]
@@ -160,8 +161,8 @@ fn listed(deliveries: &[Delivery]) -> String {
 }
 
 impl Attempt {
-    /// What came of it, in a few words.
-    fn came(&self) -> String {
+    /// Its outcome in a few words.
+    fn outcome(&self) -> String {
         match (self.status_code, &self.error) {
             (Some(code), None) => code.to_string(),
             (Some(code), Some(error)) => format!("{code}, {}", shortened(error, ERROR_CHARS)),
@@ -220,12 +221,12 @@ fn shown(delivery: &Delivery) -> String {
         };
         rows.extend(first.map(|line| below(cut(line))));
         if let Some(url) = attempt.url.as_ref().filter(|it| **it != delivery.url) {
-            rows.push(below(cut(&format!("(called at {url})"))));
+            rows.push(below(cut(&format!("(sent to {url})"))));
         }
     }
     text.push('\n');
     text.push_str(&table(
-        &["#", "AT", "STATUS", "TOOK", "ERROR", "ANSWER"],
+        &["#", "AT", "STATUS", "TOOK", "ERROR", "RESPONSE"],
         rows,
     ));
     text
@@ -252,23 +253,23 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
             let path = format!("/webhooks/{webhook}/redeliver");
             all_failed(&operator, &path, body).await?
         }
-        (None, None) => anyhow::bail!("name a delivery, or a webhook with --webhook"),
+        (None, None) => anyhow::bail!("name a delivery by its id, or a webhook with --webhook"),
     };
     if arguments.common.json {
         return print_json(&answer);
     }
     let said = match answer["redelivered"].as_u64() {
-        Some(1) => "1 delivery is on its way again".to_owned(),
-        Some(count) => format!("{count} deliveries are on their way again"),
+        Some(1) => "1 delivery queued again".to_owned(),
+        Some(count) => format!("{count} deliveries queued again"),
         None => {
             let delivery: Delivery = read(answer)?;
-            format!("{} is on its way again", delivery.delivery_id)
+            format!("{} queued again", delivery.delivery_id)
         }
     };
     print(&format!("{said}\n"))
 }
 
-/// One call after the other, each from where the one before has stopped.
+/// Repeats the call with the cursor of the answer before, until there is none.
 async fn all_failed(
     operator: &Operator,
     path: &str,
@@ -318,7 +319,7 @@ mod tests {
     }
 
     #[test]
-    fn a_list_tells_the_last_outcome_of_each() {
+    fn a_list_shows_the_last_outcome_of_each() {
         let list = [
             delivery(attempts()),
             delivery(json!([])),

@@ -11,23 +11,23 @@ use std::process::ExitCode;
 /// What to do with deposits.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Add money to an account, or take some back with a negative amount.
+    /// Add funds to an account. Use a negative amount to correct a deposit.
     Add(Add),
 }
 
 /// Options of `deposit add`.
 #[derive(Args)]
 pub struct Add {
-    /// How much, such as 25.00; negative as a correction.
+    /// Amount, such as 25.00. Use a negative amount to correct a deposit.
     #[arg(allow_negative_numbers = true)]
     amount: String,
-    /// Whose account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Words for the ledger, such as the number of an invoice.
+    /// Reference shown in the ledger, such as an invoice number.
     #[arg(long, value_name = "TEXT")]
     reference: Option<String>,
-    /// A name for this deposit: with the same one it is made once, however often it is asked for.
+    /// Idempotency key: repeating the command with the same key makes one deposit.
     #[arg(long, value_name = "NAME")]
     idempotency_key: Option<String>,
     #[command(flatten)]
@@ -44,7 +44,6 @@ struct Entry {
     created_at: String,
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {

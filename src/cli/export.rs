@@ -1,7 +1,7 @@
 //! `tintype export`: all records as lines of JSON.
 
 use super::operator_access::Access;
-use super::{progress, records};
+use super::{progress, record_source};
 use anyhow::Context as _;
 use clap::Args;
 use std::io;
@@ -11,14 +11,14 @@ use std::process::ExitCode;
 /// Options of `export`.
 #[derive(Args)]
 pub struct Arguments {
-    /// The file to write, which must not be there yet [default: standard output].
+    /// File to write; it must not exist yet [default: standard output].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     #[command(flatten)]
     access: Access,
 }
 
-/// Writes an export, once all of it has been read and found whole.
+/// Writes an export after all records were read and checked.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let progress = progress::line("reading the records");
     let say = |words: String| progress.set_message(words);
@@ -34,10 +34,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let passing = beside.map_or_else(std::env::temp_dir, Path::to_owned);
     let read = actix_web::rt::System::new().block_on(async {
         if arguments.access.names_a_server() {
-            return records::of_service(&arguments.access.operator()?, &passing, &say).await;
+            return record_source::from_service(&arguments.access.operator()?, &passing, &say)
+                .await;
         }
         let config = arguments.access.config()?;
-        records::of_data_dir(&config, &arguments.access, &passing, &say).await
+        record_source::from_data_dir(&config, &arguments.access, &passing, &say).await
     })?;
     let mut from = read.file;
     match output {

@@ -1,9 +1,11 @@
-//! `tintype generate`: a picture from one command, against a server or an instance of its own.
+//! `tintype generate`: generates one image, with a running server or with an embedded instance.
+//!
+//! The embedded instance keeps its data in a temporary directory, unless `--data-dir` names one, and serves a free loopback port.
 
 use super::client::{JobAnswer, NativeClient};
 use super::output::print;
 use super::settings::Settings;
-use super::{private, progress};
+use super::{progress, umask};
 use crate::application::AuditContext;
 use crate::application::state::AppState;
 use crate::config::Config;
@@ -11,69 +13,77 @@ use crate::http::{issue_key, nothing_else, remove_key};
 use crate::inputs::ImageKind;
 use crate::observability::log;
 use crate::server::bootstrap;
-use crate::server::{self, Setup};
+use crate::server::{self, Setup, StartError};
 use actix_web::web::Data;
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use clap::Args;
 use indicatif::ProgressBar;
+use rust_decimal::Decimal;
 use serde_json::{Value, json};
+use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+use tempfile::TempDir;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::EngineError;
 use tokio::signal::unix::{SignalKind, signal};
 use uuid::Uuid;
 
-/// Where the key of a server is looked for, unless it is named.
+/// The environment variable of the key to a server.
 const KEY_VARIABLE: &str = "TINTYPE_KEY";
-/// Seconds that one look at the job waits for its end. In between the progress line learns that the job has started.
+/// Seconds that one lookup waits for the end of the job. The progress line shows the status of each lookup.
 const WAIT: u64 = 2;
-/// The least time between two looks: a server that knows no waiting answers each at once.
+/// Shortest time between two lookups, for servers that do not support waiting.
 const PAUSE: Duration = Duration::from_secs(1);
-/// A run of the slowest back end, with its queue, is not waited for longer.
-const PATIENCE: Duration = Duration::from_secs(3_600);
-/// The key of an own instance is removed when the command ends; if the command is killed, it ends by itself.
+/// Longest time to wait for the job, its time in the queue included.
+const JOB_TIMEOUT: Duration = Duration::from_secs(3_600);
+/// The command deletes its key of the embedded instance when it ends; if it is killed, the key expires.
 const KEY_LIFETIME: Duration = Duration::from_secs(3_600);
 
 /// Options of `generate`.
 #[derive(Args)]
 pub struct Arguments {
-    /// What to show.
+    /// Describes the image.
     prompt: String,
-    /// The file to save the picture to [default: named after the prompt].
+    /// File to save the image to [default: named after the prompt].
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// The model: fast, quality or pro.
-    #[arg(long, default_value = "quality", value_parser = tier)]
-    tier: Tier,
-    /// The shape, such as 16:9; auto follows the first input [default: 1:1, with inputs auto where the tier has it].
+    #[arg(long, alias = "tier", default_value = "quality", value_parser = model)]
+    model: Tier,
+    /// Aspect ratio, such as 16:9; auto follows the first input image [default: 1:1; with input images auto, if the model has it].
     #[arg(long, value_name = "RATIO")]
     aspect_ratio: Option<String>,
-    /// The size: 1K, 2K or 4K.
+    /// Resolution: 1K, 2K or 4K.
     #[arg(long, value_name = "SIZE")]
     resolution: Option<String>,
-    /// An input image, as a URL or (without --server) a file; may be given up to 14 times.
+    /// Input image: a URL or, without --server, a file; may be given up to 14 times.
     #[arg(long, value_name = "URL_OR_FILE")]
     input: Vec<String>,
-    /// A running server to ask, such as http://127.0.0.1:8080; without it an instance of its own does the work.
+    /// Running server to use, such as http://127.0.0.1:8080 [default: an embedded instance].
     #[arg(long, value_name = "URL")]
     server: Option<String>,
-    /// An API key of that server; better in the environment variable TINTYPE_KEY, which no list of processes shows.
+    /// API key of that server. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
     #[arg(long, value_name = "KEY", requires = "server")]
     key: Option<String>,
-    #[command(flatten)]
-    settings: Settings,
+    /// Configuration file [default: ./config.toml if it exists].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Data directory that keeps the job and the image [default: a temporary directory].
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
 }
 
-fn tier(word: &str) -> Result<Tier, String> {
+fn model(word: &str) -> Result<Tier, String> {
     word.parse()
-        .map_err(|_| "one of fast, quality, pro".to_owned())
+        .map_err(|_| "expected one of fast, quality, pro".to_owned())
 }
 
-/// Makes one picture.
+/// Generates one image.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let output = match &arguments.output {
         Some(output) => output.clone(),
@@ -81,48 +91,54 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     check_output(&output)?;
     actix_web::rt::System::new().block_on(async {
-        let picture = match &arguments.server {
+        let image = match &arguments.server {
             Some(server) => {
                 refuse_files(&arguments.input)?;
                 let client = NativeClient::new(server, &key_of(&arguments)?)?;
-                make(&client, &arguments, &arguments.input).await?
+                generate(&client, &arguments, &arguments.input).await?
             }
             None => embedded(&arguments).await?,
         };
-        private::write_for_user(&output, &picture.bytes).with_context(|| {
-            format!(
-                "cannot write {}; the picture is made and kept: look at {}",
-                output.display(),
-                picture.status_url
-            )
-        })?;
+        save(&output, &image)?;
         print(&format!("{}\n", output.display()))?;
         Ok(ExitCode::SUCCESS)
     })
 }
 
-/// The key to a server.
+/// Writes the image. If that fails, the image goes to the temporary directory: it is paid for.
+fn save(output: &Path, image: &[u8]) -> anyhow::Result<()> {
+    let Err(error) = umask::write_for_user(output, image) else {
+        return Ok(());
+    };
+    let failed = format!("cannot write {}", output.display());
+    let rescued = tempfile::Builder::new()
+        .prefix("tintype-")
+        .suffix(".png")
+        .tempfile()
+        .and_then(|mut file| file.write_all(image).map(|()| file))
+        .and_then(|file| Ok(file.keep()?.1));
+    match rescued {
+        Ok(path) => Err(error).context(format!("{failed}; the image is in {}", path.display())),
+        Err(_) => Err(error).context(failed),
+    }
+}
+
 fn key_of(arguments: &Arguments) -> anyhow::Result<String> {
     let of_environment = || std::env::var(KEY_VARIABLE).ok();
     let key = arguments.key.clone().or_else(of_environment);
-    key.with_context(|| format!("--server needs an API key: name it with --key or {KEY_VARIABLE}"))
+    key.with_context(|| {
+        format!("--server needs an API key; give one with --key or in {KEY_VARIABLE}")
+    })
 }
 
-/// A picture that is paid for.
-struct Made {
-    bytes: Bytes,
-    /// Where its job is looked up, should it be lost here.
-    status_url: String,
-}
-
-/// Found before the work is done and paid for.
+/// Checks the output file before anything is generated and paid.
 fn check_output(output: &Path) -> anyhow::Result<()> {
     if output.is_dir() {
-        bail!("{} is a directory; name a file", output.display());
+        bail!("--output {} is a directory; name a file", output.display());
     }
     match output.parent() {
         Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
-            bail!("there is no directory {}", parent.display())
+            bail!("--output: there is no directory {}", parent.display())
         }
         _ => Ok(()),
     }
@@ -131,7 +147,7 @@ fn check_output(output: &Path) -> anyhow::Result<()> {
 fn refuse_files(inputs: &[String]) -> anyhow::Result<()> {
     match inputs.iter().find(|input| !is_url(input)) {
         Some(file) => {
-            bail!("--input {file}: a server takes URLs only; leave --server out to use a file")
+            bail!("--input {file}: a server takes only URLs; to use a file, leave out --server")
         }
         None => Ok(()),
     }
@@ -141,21 +157,26 @@ fn is_url(input: &str) -> bool {
     input.starts_with("http://") || input.starts_with("https://")
 }
 
-/// Starts an instance on a free port of the loopback address, uses it like any client, and stops it.
-async fn embedded(arguments: &Arguments) -> anyhow::Result<Made> {
-    let config = own_config(arguments)?;
+/// Starts an instance, calls it like any client and stops it.
+async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
+    let scratch = match arguments.data_dir {
+        Some(_) => None,
+        None => Some(tempfile::Builder::new().prefix("tintype-").tempdir()?),
+    };
+    let config = embedded_config(arguments, scratch.as_ref().map(TempDir::path))?;
     log::start(&config.log);
     let listener = server::bind("127.0.0.1", 0)?;
     let public_url = format!("http://{}", listener.local_addr()?);
-    let instance = server::start(Setup::new(config, public_url)).await?;
+    let started = server::start(Setup::new(config, public_url)).await;
+    let instance = started.map_err(suggest_server)?;
     let server = server::serve(instance.clone(), listener)?;
     let handle = server.handle();
     actix_web::rt::spawn(server);
     let outcome = tokio::select! {
         biased;
-        // Nothing more can be written, so nothing is tidied up: what is left behind expires by itself.
+        // After a storage failure nothing can be written, so nothing is cleaned up. The key expires.
         reason = instance.state.fail_stop.tripped() => bail!("stopped: {reason}"),
-        outcome = with_own_key(&instance.state, arguments) => outcome,
+        outcome = with_temporary_key(&instance.state, arguments) => outcome,
     };
     handle.stop(false).await;
     server::finish_jobs(&instance).await;
@@ -163,26 +184,48 @@ async fn embedded(arguments: &Arguments) -> anyhow::Result<Made> {
     outcome
 }
 
-fn own_config(arguments: &Arguments) -> anyhow::Result<Config> {
-    let mut config = arguments.settings.load(Vec::new())?;
-    // Files are handed over under this instance's own address.
+/// A service that runs on the data directory can generate the image itself.
+fn suggest_server(error: StartError) -> anyhow::Error {
+    let in_use = matches!(error, StartError::Engine(EngineError::Locked(_)));
+    let error = anyhow::Error::new(error);
+    if in_use {
+        return anyhow::anyhow!(
+            "{error}; or use the service that runs on it: --server URL, with an API key in {KEY_VARIABLE}"
+        );
+    }
+    error
+}
+
+fn embedded_config(arguments: &Arguments, scratch: Option<&Path>) -> anyhow::Result<Config> {
+    let settings = Settings {
+        config: arguments.config.clone(),
+        data_dir: arguments.data_dir.clone(),
+    };
+    let mut config = settings.load(Vec::new())?;
+    if let Some(directory) = scratch {
+        config.storage.data_dir = directory.to_owned();
+        config.storage.objects = None;
+        // The money of a temporary account is not real: it must cover any configured price.
+        config.first_run.balance = Decimal::from(1_000_000);
+    }
+    // Input files are served from this instance's own address.
     config
         .egress
         .allow
         .push(IpAddr::from(Ipv4Addr::LOCALHOST).into());
-    // Jobs of earlier runs that this start took up again are nobody's reason to wait; they go on at the next one.
+    // Jobs of earlier runs, which this start has resumed, must not delay the end. They resume at the next start.
     config.server.shutdown_grace_seconds = 0;
-    let is_asked_for = |name| std::env::var_os(name).is_some();
-    if !["TINTYPE__LOG__FILTER", "RUST_LOG"]
-        .into_iter()
-        .any(is_asked_for)
-    {
+    let is_set = |name| std::env::var_os(name).is_some();
+    if !["TINTYPE__LOG__FILTER", "RUST_LOG"].into_iter().any(is_set) {
         config.log.filter = "error".into();
     }
     Ok(config)
 }
 
-async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::Result<Made> {
+async fn with_temporary_key(
+    state: &Data<AppState>,
+    arguments: &Arguments,
+) -> anyhow::Result<Bytes> {
     let account = bootstrap::account(state).await?;
     let expires_at = Some(state.now().plus(KEY_LIFETIME));
     let shape = |key: ApiKey| ApiKey {
@@ -196,12 +239,12 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
     let mut uploads = Vec::new();
     let work = async {
         let urls = urls(state, &arguments.input, &mut uploads).await?;
-        make(&client, arguments, &urls).await
+        generate(&client, arguments, &urls).await
     };
     let outcome = tokio::select! {
         outcome = work => outcome,
-        // The key and the uploads are removed all the same.
-        told = told_to_stop() => told.and_then(|()| bail!("given up; the picture is made at the next start if its job was accepted")),
+        // The key and the uploads are removed below in this case too.
+        stopped = stop_signal() => stopped.and_then(|()| bail!(interrupted(arguments))),
     };
     for upload in uploads {
         state.images.delete(&upload).await?;
@@ -210,8 +253,17 @@ async fn with_own_key(state: &Data<AppState>, arguments: &Arguments) -> anyhow::
     outcome
 }
 
-/// Waits for the signals that end a command.
-async fn told_to_stop() -> anyhow::Result<()> {
+fn interrupted(arguments: &Arguments) -> &'static str {
+    match arguments.data_dir {
+        Some(_) => {
+            "interrupted; an accepted job resumes when a server starts on this data directory"
+        }
+        None => "interrupted; nothing was kept",
+    }
+}
+
+/// Waits for SIGTERM or SIGINT.
+async fn stop_signal() -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     tokio::select! {
@@ -220,7 +272,7 @@ async fn told_to_stop() -> anyhow::Result<()> {
     }
 }
 
-/// The inputs as URLs: a file is put into the object store and presigned. `uploads` are the keys to remove afterwards.
+/// The inputs as URLs. A file is put into the object store and presigned; its key is added to `uploads`, to be removed later.
 async fn urls(
     state: &AppState,
     inputs: &[String],
@@ -234,7 +286,7 @@ async fn urls(
         }
         let bytes = std::fs::read(input).with_context(|| format!("cannot read --input {input}"))?;
         let kind = ImageKind::from_bytes(&bytes).with_context(|| {
-            format!("--input {input} is no PNG, JPEG, WebP, GIF, HEIC or AVIF image")
+            format!("--input {input} is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image")
         })?;
         let key = format!("uploads/{}.{}", Uuid::new_v4(), kind.extension());
         state
@@ -252,33 +304,28 @@ async fn urls(
     Ok(urls)
 }
 
-/// Posts the job, follows it, and downloads the picture.
-async fn make(
+/// Creates the job, waits for it and downloads the image.
+async fn generate(
     client: &NativeClient,
     arguments: &Arguments,
     urls: &[String],
-) -> anyhow::Result<Made> {
+) -> anyhow::Result<Bytes> {
     let progress = progress::line("sending");
-    let status_url = client
-        .create(
-            &path(arguments.tier, !urls.is_empty()),
-            &body(arguments, urls),
-        )
-        .await?;
+    let path = path(arguments.model, !urls.is_empty());
+    let status_url = client.create(&path, &body(arguments, urls)).await?;
     let job = follow(client, &status_url, &progress).await?;
     let Some(result) = job.result else {
         bail!(
-            "no picture: {}",
-            job.error.unwrap_or_else(|| "no reason was given".into())
+            "no image was generated: {}",
+            job.error
+                .unwrap_or_else(|| "the server gave no reason".into())
         );
     };
     progress.set_message("downloading");
-    let bytes = client
-        .download(&result.image_url)
-        .await
-        .with_context(|| format!("the picture is made and kept: look at {status_url}"))?;
+    let image = client.download(&result.image_url).await;
+    let image = image.with_context(|| format!("the image exists; see {status_url}"))?;
     progress.finish_and_clear();
-    Ok(Made { bytes, status_url })
+    Ok(image)
 }
 
 async fn follow(
@@ -287,7 +334,7 @@ async fn follow(
     progress: &ProgressBar,
 ) -> anyhow::Result<JobAnswer> {
     let began = Instant::now();
-    while began.elapsed() < PATIENCE {
+    while began.elapsed() < JOB_TIMEOUT {
         let asked = Instant::now();
         let job = client.look_up(status_url, WAIT).await?;
         if job.status == "done" || job.status == "failed" {
@@ -296,11 +343,11 @@ async fn follow(
         progress.set_message(job.status);
         tokio::time::sleep(PAUSE.saturating_sub(asked.elapsed())).await;
     }
-    bail!("the job is not finished after an hour; look at {status_url} later")
+    bail!("the job has not ended after an hour; see {status_url} later")
 }
 
-fn path(tier: Tier, with_inputs: bool) -> String {
-    let prefix = match tier {
+fn path(model: Tier, with_inputs: bool) -> String {
+    let prefix = match model {
         Tier::Fast => "/nb",
         Tier::Quality => "/nb2",
         Tier::Pro => "",
@@ -310,7 +357,7 @@ fn path(tier: Tier, with_inputs: bool) -> String {
 }
 
 fn body(arguments: &Arguments, urls: &[String]) -> Value {
-    let automatic = if !urls.is_empty() && arguments.tier != Tier::Fast {
+    let automatic = if !urls.is_empty() && arguments.model != Tier::Fast {
         "auto"
     } else {
         "1:1"
@@ -326,15 +373,15 @@ fn body(arguments: &Arguments, urls: &[String]) -> Value {
     body
 }
 
-/// A file of this name that is not there yet: a picture that nobody named replaces none.
+/// The first unused file name: an unnamed image must not replace a file.
 fn free_file(stem: &str) -> PathBuf {
     let names = std::iter::once(format!("{stem}.png"))
         .chain((2..).map(|number| format!("{stem}-{number}.png")));
     let free = names.map(PathBuf::from).find(|path| !path.exists());
-    free.unwrap_or_else(|| PathBuf::from("picture.png"))
+    free.unwrap_or_else(|| PathBuf::from("image.png"))
 }
 
-/// The first words of a prompt as a file's name, without what tells its type.
+/// The first words of a prompt as a file name without extension.
 fn file_stem(prompt: &str) -> String {
     let words: Vec<String> = prompt
         .split(|c: char| !c.is_alphanumeric())
@@ -343,7 +390,7 @@ fn file_stem(prompt: &str) -> String {
         .map(|word| word.chars().take(20).collect::<String>().to_lowercase())
         .collect();
     if words.is_empty() {
-        "picture".to_owned()
+        "image".to_owned()
     } else {
         words.join("-")
     }
@@ -360,11 +407,11 @@ mod tests {
             "a-red-fox-in-the-snow"
         );
         assert_eq!(file_stem("../../etc/passwd"), "etc-passwd");
-        assert_eq!(file_stem("\u{1f98a}"), "picture");
+        assert_eq!(file_stem("\u{1f98a}"), "image");
     }
 
     #[test]
-    fn a_file_that_is_there_is_not_replaced() {
+    fn an_existing_file_is_not_replaced() {
         let directory = tempfile::tempdir().unwrap();
         let stem = directory.path().join("fox").display().to_string();
         for expected in ["fox.png", "fox-2.png", "fox-3.png"] {

@@ -1,6 +1,6 @@
-//! `tintype import`: an export into a data directory that holds nothing yet.
+//! `tintype import`: loads an export into an empty data directory.
 
-use super::filling::{self, Filling};
+use super::data_dir_init::{self, DataDirInit};
 use super::progress;
 use super::settings::Settings;
 use anyhow::Context as _;
@@ -19,14 +19,14 @@ pub struct Arguments {
     /// The export; `-` is standard input.
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// Take records whose books do not add up, as they are.
+    /// Import records even if their ledger is inconsistent.
     #[arg(long)]
     even_with_faults: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Takes the records in, audits them, and says what is still to be done.
+/// Loads the records, verifies them and prints the remaining steps.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load(Vec::new())?;
     let file = &arguments.file;
@@ -39,23 +39,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         }
     };
     let progress = progress::line("reading the records");
-    let filling = Filling::begin(&config)?;
-    let engine = filling.open_store()?;
+    let init = DataDirInit::begin(&config)?;
+    let engine = init.open_store()?;
     let loaded = load(&*engine, from, |_| {})?;
-    progress.set_message("auditing the books");
+    progress.set_message("verifying the ledger");
     let report = audit(&Store::new(engine.clone()), |_| {})?;
     engine.close();
     drop(engine);
     progress.finish_and_clear();
-    filling::accept(&report, arguments.even_with_faults)?;
-    filling.end()?;
+    data_dir_init::accept(&report, arguments.even_with_faults)?;
+    init.end()?;
+    println!("{} records imported and verified", loaded.summary.records);
+    data_dir_init::print_pending_work(&loaded);
     println!(
-        "{} records imported; all are audited",
-        loaded.summary.records
-    );
-    filling::tell_what_begins(&loaded);
-    println!(
-        "pictures and key files are no part of an export: put objects/, secrets-key, file-signing-key and admin-token of the old data directory into {}",
+        "an export holds no pictures and no key files: copy objects/, secrets-key, file-signing-key and admin-token from the old data directory to {}",
         config.storage.data_dir.display()
     );
     Ok(ExitCode::SUCCESS)

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 
-/// Characters of a prompt in the list.
+/// Longest prompt in the list, in characters.
 const PROMPT_CHARS: usize = 40;
 
 /// What to do with jobs.
@@ -18,34 +18,34 @@ const PROMPT_CHARS: usize = 40;
 pub enum Command {
     /// List jobs, newest first.
     List(List),
-    /// Show a job with its request, its money and its picture.
+    /// Show a job with its request, price and image URL.
     Show(One),
-    /// Cancel a job that is still queued; what was held for it is given back.
+    /// Cancel a queued job and release its reserved price.
     Cancel(One),
 }
 
 /// Options of `job list`.
 #[derive(Args)]
 pub struct List {
-    /// Only of this account, by id or name.
+    /// Filter by account, by id or name.
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Only those that stand so.
+    /// Filter by status.
     #[arg(long, value_parser = ["queued", "processing", "done", "failed"])]
     status: Option<String>,
-    /// Only of this model.
-    #[arg(long, value_parser = ["fast", "quality", "pro"])]
-    tier: Option<String>,
+    /// Filter by model.
+    #[arg(long, alias = "tier", value_parser = ["fast", "quality", "pro"])]
+    model: Option<String>,
     /// Only those that this key asked for.
     #[arg(long, value_name = "ID")]
     key: Option<KeyId>,
-    /// Only those with this member in their metadata, such as order=4711; may be given up to 10 times.
+    /// Filter by a member of metadata, such as order=4711; may be given up to 10 times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     metadata: Vec<(String, String)>,
-    /// Only those accepted at this moment or later, such as 2026-11-20T00:00:00Z.
+    /// Only jobs accepted at or after this time, such as 2026-11-20T00:00:00Z.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     from: Option<Timestamp>,
-    /// Only those accepted at this moment or earlier.
+    /// Only jobs accepted at or before this time.
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
@@ -66,7 +66,7 @@ fn member(text: &str) -> Result<(String, String), String> {
 pub struct One {
     /// The job's id.
     id: JobId,
-    /// Whose it is, by id or name; where there are very many accounts it is found sooner [default: all are asked].
+    /// The account, by id or name; with many accounts this is faster [default: search all].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -99,7 +99,6 @@ struct Picture {
     image_url: Option<String>,
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -126,7 +125,7 @@ async fn list(arguments: List) -> anyhow::Result<()> {
     let filters: Vec<(&str, String)> = [
         ("account_id", account),
         ("status", arguments.status),
-        ("tier", arguments.tier),
+        ("tier", arguments.model),
         ("key_id", arguments.key.map(|it| it.to_string())),
         ("from", text(arguments.from)),
         ("to", text(arguments.to)),
@@ -157,7 +156,7 @@ fn row(value: Value) -> anyhow::Result<Vec<String>> {
     ])
 }
 
-/// The path of a job, by its account where that is named.
+/// The path of a job, with its account if one is named.
 async fn path(operator: &Operator, one: &One) -> anyhow::Result<String> {
     let account = operator.account_id(one.account.as_deref()).await?;
     let query = account.map(|id| format!("?account_id={id}"));
@@ -170,7 +169,7 @@ async fn cancel(one: &One) -> anyhow::Result<()> {
     if one.common.json {
         return print_json(&answer);
     }
-    print(&format!("canceled {}; nothing is charged for it\n", one.id))
+    print(&format!("canceled {}; nothing is charged\n", one.id))
 }
 
 fn shown(answer: Value) -> anyhow::Result<String> {

@@ -15,24 +15,24 @@ use tintype_storage::domain::ids::KeyId;
 pub enum Command {
     /// List the keys of an account, oldest first.
     List(List),
-    /// Make a key; prints its text, this once.
+    /// Create a key and print it. It is shown only once.
     Add(Add),
     /// Show a key with its limits and what it has spent.
     Show(One),
-    /// Change a key's name, scope or limits; what is not named stays.
+    /// Change the name, scope or limits of a key. Options that you leave out stay unchanged.
     Change(Change),
-    /// Give a key a new text, which is printed this once; the old one stays valid for some hours.
+    /// Rotate a key: print a new key once and keep the old one working for some hours.
     Rotate(Rotate),
-    /// Switch a key off; `key change --active true` switches it on again.
+    /// Deactivate a key; `key change --active true` activates it again.
     Deactivate(One),
-    /// Remove a key. Its jobs and what it spent stay on record.
+    /// Delete a key. Its jobs and charges stay on record.
     Rm(One),
 }
 
 /// Options of `key list`.
 #[derive(Args)]
 pub struct List {
-    /// Whose keys, by id or name [default: the only account].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -42,9 +42,9 @@ pub struct List {
 /// Options of `key add`.
 #[derive(Args)]
 pub struct Add {
-    /// Its name, for people.
+    /// Display name.
     name: String,
-    /// Whose key it is, by id or name [default: the only account].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub struct Add {
 /// Options of what is done with one key.
 #[derive(Args)]
 pub struct One {
-    /// The key's id; not its text, which is a secret.
+    /// Id of the key, not the secret key itself.
     id: KeyId,
     #[command(flatten)]
     common: Common,
@@ -65,12 +65,12 @@ pub struct One {
 /// Options of `key change`.
 #[derive(Args)]
 pub struct Change {
-    /// The key's id.
+    /// Id of the key.
     id: KeyId,
-    /// A new name.
+    /// New display name.
     #[arg(long)]
     name: Option<String>,
-    /// Switched on or off.
+    /// Activate (true) or deactivate (false) the key.
     #[arg(long, value_name = "BOOL")]
     active: Option<bool>,
     #[command(flatten)]
@@ -82,9 +82,9 @@ pub struct Change {
 /// Options of `key rotate`.
 #[derive(Args)]
 pub struct Rotate {
-    /// The key's id.
+    /// Id of the key.
     id: KeyId,
-    /// Hours that the old text stays valid; 0 ends it, and all before it, at once.
+    /// Hours for which the old key keeps working; 0 revokes it and all older ones at once.
     #[arg(long, value_name = "HOURS", default_value_t = 24, value_parser = clap::value_parser!(u32).range(0..=720))]
     overlap: u32,
     #[command(flatten)]
@@ -119,7 +119,6 @@ struct Rate {
     burst: u32,
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -191,7 +190,7 @@ async fn change(arguments: Change) -> anyhow::Result<()> {
     body.extend(arguments.active.map(|it| ("active".to_owned(), it.into())));
     anyhow::ensure!(
         !body.is_empty(),
-        "name what to change, such as --models fast; see tintype key change --help"
+        "nothing to change; give an option such as --models fast (see tintype key change --help)"
     );
     let operator = arguments.common.operator()?;
     let answer = operator
@@ -223,7 +222,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
     };
     let rate = it
         .rate_limit
-        .map(|rate| format!("{} a second, {} at once", rate.per_second, rate.burst));
+        .map(|rate| format!("{} per second, burst {}", rate.per_second, rate.burst));
     Ok(facts(&[
         ("key", Some(&it.key_id)),
         ("api key", it.api_key.as_deref()),
@@ -239,11 +238,11 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         ("today", Some(&limit(it.spend_limit_daily, &it.spent_today))),
         ("rate", rate.as_deref()),
         (
-            "from",
+            "allowed ips",
             it.allowed_ips.map(|ranges| ranges.join(", ")).as_deref(),
         ),
         ("expires", it.expires_at.as_deref()),
-        ("old text ends", it.previous_valid_until.as_deref()),
+        ("old key valid until", it.previous_valid_until.as_deref()),
         ("last used", it.last_used_at.as_deref()),
         ("created", Some(&it.created_at)),
     ]))

@@ -1,40 +1,40 @@
-//! Options that say what an API key may do, and the body that they make.
+//! Options that restrict an API key, and the request body made from them.
 
 use super::common::moment;
 use clap::Args;
 use serde_json::{Map, Value, json};
 
-/// What a key may do. The word `none` lifts a limit.
+/// Restrictions of a key. The value `none` removes a restriction.
 #[derive(Args, Default)]
 pub struct KeyOptions {
-    /// Models that it may ask for, with commas between them; none: all.
+    /// Allowed models, separated by commas; none: all models.
     #[arg(long, value_name = "MODELS")]
     models: Option<String>,
-    /// When it ends, such as 2030-01-31T12:00:00Z; none: never.
+    /// Time of expiry, such as 2030-01-31T12:00:00Z; none: never.
     #[arg(long, value_name = "TIME")]
     expires: Option<String>,
-    /// The most that it may spend over all its life; none: no limit.
+    /// Total spend limit; none: no limit.
     #[arg(long, value_name = "AMOUNT")]
     spend_limit: Option<String>,
-    /// The most that it may spend in a day of UTC; none: no limit.
+    /// Spend limit per UTC day; none: no limit.
     #[arg(long, value_name = "AMOUNT")]
     spend_limit_daily: Option<String>,
-    /// The most that it may spend in a calendar month of UTC; none: no limit.
+    /// Spend limit per UTC calendar month; none: no limit.
     #[arg(long, value_name = "AMOUNT")]
     spend_limit_monthly: Option<String>,
-    /// Requests a second and at once, such as 5/10; none: as the server's configuration says.
+    /// Sustained requests per second and burst size, such as 5/10; none: the default of the server.
     #[arg(long, value_name = "RATE/BURST")]
     rate_limit: Option<String>,
-    /// Addresses and ranges that it may be used from, with commas between them; none: everywhere.
+    /// Allowed IP addresses and ranges, separated by commas; none: all addresses.
     #[arg(long, value_name = "RANGES")]
     allowed_ips: Option<String>,
 }
 
 impl KeyOptions {
-    /// The fields that were named.
+    /// The fields of the given options.
     ///
     /// # Errors
-    /// A time or a rate that cannot be read; all else is for the server to judge.
+    /// A time or a rate that cannot be parsed. The server checks all other values.
     pub fn body(self) -> anyhow::Result<Map<String, Value>> {
         let mut body = Map::new();
         let mut put =
@@ -63,7 +63,8 @@ impl KeyOptions {
 }
 
 fn time(text: &str) -> anyhow::Result<Value> {
-    let moment = moment(text).map_err(|expected| anyhow::anyhow!("--expires: {expected}"))?;
+    let moment =
+        moment(text).map_err(|expected| anyhow::anyhow!("--expires `{text}`: {expected}"))?;
     Ok(moment.to_string().into())
 }
 
@@ -72,7 +73,9 @@ fn rate(text: &str) -> anyhow::Result<Value> {
         .split_once('/')
         .and_then(|(rate, burst)| Some((rate.parse::<u32>().ok()?, burst.parse::<u32>().ok()?)));
     let (rate, burst) = numbers.ok_or_else(|| {
-        anyhow::anyhow!("--rate-limit: expected requests a second and at once, such as 5/10")
+        anyhow::anyhow!(
+            "--rate-limit `{text}`: expected requests per second and burst size, such as 5/10"
+        )
     })?;
     Ok(json!({"per_second": rate, "burst": burst}))
 }
@@ -82,7 +85,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_named_is_set_and_none_lifts_it() {
+    fn a_given_option_is_set_and_none_removes_it() {
         let some = |text: &str| Some(text.to_owned());
         let options = KeyOptions {
             models: some("fast, pro"),
@@ -101,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_said_by_its_option() {
+    fn a_bad_value_is_reported_with_its_option() {
         for bad in ["5", "5/", "a/b", "5/-1"] {
             let options = KeyOptions {
                 rate_limit: Some(bad.to_owned()),

@@ -7,11 +7,12 @@ mod check_config;
 mod client;
 mod common;
 mod completions;
+mod data_dir_init;
 mod delivery;
+mod delivery_file;
 mod deposit;
 mod exchange;
 mod export;
-mod filling;
 mod generate;
 mod import;
 mod job;
@@ -23,16 +24,15 @@ mod operator_access;
 mod output;
 mod pause;
 mod person;
-mod private;
 mod probe;
 mod progress;
-mod recorded;
-mod records;
+mod record_source;
 mod restore;
 mod serve;
 mod settings;
+mod signature_report;
 mod stats;
-mod verdict;
+mod umask;
 mod verify;
 mod verify_backup;
 mod webhook;
@@ -55,61 +55,61 @@ struct Cli {
 enum Command {
     /// Run the service.
     Serve(serve::Arguments),
-    /// Make a picture from a prompt and save it.
+    /// Generate one image from a prompt and save it.
     Generate(generate::Arguments),
-    /// Look at accounts and their money, and open new ones.
+    /// List, open, rename and deactivate accounts; show their ledgers.
     #[command(subcommand)]
     Account(account::Command),
-    /// Invite people to the panel of an account, and sign them out.
+    /// Invite people to the panel of an account; change and remove them.
     #[command(subcommand)]
     Person(person::Command),
-    /// Add money to an account.
+    /// Add funds to an account.
     #[command(subcommand)]
     Deposit(deposit::Command),
-    /// Make, limit, rotate and remove API keys.
+    /// Create, limit, rotate and remove API keys.
     #[command(subcommand)]
     Key(key::Command),
-    /// Look at jobs, and cancel those that wait.
+    /// List and show jobs; cancel queued jobs.
     #[command(subcommand)]
     Job(job::Command),
-    /// Pause the project or a model, and take it up again.
+    /// Pause or resume everything or one model.
     #[command(subcommand)]
     Pause(pause::Command),
     /// Show queues, throughput, back ends and webhooks of a running server.
     Stats(common::Common),
-    /// Look at who changed what.
+    /// Show who changed what.
     #[command(subcommand)]
     Audit(audit_log::Command),
-    /// Register, test and watch webhooks.
+    /// Register, test and receive webhooks.
     #[command(subcommand)]
     Webhook(webhook::Command),
-    /// Look at what was sent to webhooks, and send it again.
+    /// List and show webhook deliveries; send them again.
     #[command(subcommand)]
     Delivery(delivery::Command),
-    /// Check the signatures of a delivery that was kept.
+    /// Verify the signatures of a saved delivery.
     WebhookVerify(webhook_verify::Arguments),
-    /// Check a stopped data directory, or a backup: books, jobs and pictures.
+    /// Check the ledger, jobs and images of a stopped data directory or of a backup.
     Verify(verify::Arguments),
-    /// Copy everything, of a running service too, to a directory or a bucket.
+    /// Back up a service, running or stopped, to a directory or a bucket.
     Backup(backup::Arguments),
-    /// Put a backup into an empty data directory.
+    /// Restore a backup into an empty data directory.
     Restore(restore::Arguments),
-    /// Write all records, of a running service too, as lines of JSON.
+    /// Export all records of a service, running or stopped, as lines of JSON.
     Export(export::Arguments),
-    /// Take an export into an empty data directory.
+    /// Import an export into an empty data directory.
     Import(import::Arguments),
-    /// Check the configuration and print what is in effect, secrets masked.
+    /// Check the configuration and print the effective values, secrets masked.
     CheckConfig(check_config::Arguments),
-    /// Print a workflow for ComfyUI that is built in, to make your own from.
+    /// Print a built-in ComfyUI workflow as a starting point for your own.
     Workflow(workflow::Arguments),
-    /// Print what a shell needs to complete these commands.
+    /// Print the completion script for a shell.
     Completions(completions::Arguments),
 }
 
-/// Runs the command that was asked for.
+/// Parses the command line and runs the command.
 pub fn main() -> ExitCode {
     let command = Cli::parse().command;
-    private::make_private();
+    umask::restrict_to_owner();
     let outcome = match command {
         Command::Serve(arguments) => serve::run(arguments),
         Command::Generate(arguments) => generate::run(arguments),
@@ -134,14 +134,14 @@ pub fn main() -> ExitCode {
         Command::Completions(arguments) => completions::run::<Cli>(arguments),
     };
     outcome.unwrap_or_else(|error| {
-        // Where standard error is gone too, the exit code has to say it all.
-        let _ = writeln!(std::io::stderr(), "tintype: {}", told(&error));
+        // If standard error is closed as well, the exit code is the only report.
+        let _ = writeln!(std::io::stderr(), "tintype: {}", error_line(&error));
         ExitCode::FAILURE
     })
 }
 
-/// An error with its causes, but for those whose words have been said already.
-fn told(error: &anyhow::Error) -> String {
+/// An error with its causes, without the causes that its text already contains.
+fn error_line(error: &anyhow::Error) -> String {
     error.chain().fold(String::new(), |said, cause| {
         let words = cause.to_string();
         match said.contains(&words) {
@@ -157,11 +157,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_cause_is_told_once() {
+    fn each_cause_is_printed_once() {
         let inner = std::io::Error::other("no space left");
         let outer = anyhow::Error::new(inner).context("the directory: no space left");
-        assert_eq!(told(&outer), "the directory: no space left");
+        assert_eq!(error_line(&outer), "the directory: no space left");
         let plain = anyhow::anyhow!("no space left").context("the directory");
-        assert_eq!(told(&plain), "the directory: no space left");
+        assert_eq!(error_line(&plain), "the directory: no space left");
     }
 }

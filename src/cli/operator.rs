@@ -17,11 +17,11 @@ use url::form_urlencoded;
 use uuid::Uuid;
 
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
-/// Entries of a list that are asked for at once, the most that the interface gives.
+/// Entries per page, the maximum of the interface.
 const PAGE: usize = 100;
-/// Pages of one list that are read at the most.
+/// Most pages read of one list.
 const MAX_PAGES: usize = 1_000;
-/// Accounts that a message names.
+/// Accounts listed in a message.
 const NAMED: usize = 10;
 
 /// A server with the operator's token.
@@ -32,28 +32,28 @@ pub struct Operator {
     token_from: String,
 }
 
-/// As much of an account as choosing one takes.
+/// An account, as far as it is needed to choose one.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Account {
     /// Its id.
     pub account_id: String,
-    /// Its name, which need not be its own alone.
+    /// Its display name, which need not be unique.
     pub name: String,
 }
 
-/// Which part of a list is wanted.
+/// A page of a list.
 #[derive(Args)]
 pub struct Part {
-    /// How many at the most.
+    /// Most entries to list.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000).map(as_usize))]
     pub limit: usize,
-    /// Go on where an earlier list has stopped: its next_cursor.
+    /// Continue after an earlier list: its next_cursor.
     #[arg(long, value_name = "CURSOR")]
     pub cursor: Option<String>,
 }
 
 impl Default for Part {
-    /// All of it.
+    /// The whole list.
     fn default() -> Self {
         Self {
             limit: usize::MAX,
@@ -70,11 +70,11 @@ fn as_usize(number: u32) -> usize {
 pub struct Listed {
     /// Its entries.
     pub entries: Vec<Value>,
-    /// Where the rest begins; `None` at the end.
+    /// Cursor of the rest; `None` at the end.
     pub next: Option<String>,
 }
 
-/// The server did not answer; what it was asked for may have been done.
+/// The server did not answer. It may have carried out the call.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "no answer from {base}: {error}; start a server with `tintype serve`, or name another one with --server"
@@ -91,10 +91,12 @@ struct Page {
 }
 
 impl Operator {
-    /// A client of the server at `base`, without `/admin/v1`. `token_from` names the place of the token in messages.
+    /// A client of the server at `base`, without `/admin/v1`. `token_from` names the source of the token in messages.
     pub fn new(base: &str, token: Secret, token_from: &str) -> anyhow::Result<Self> {
         if HeaderValue::from_str(token.expose()).is_err() {
-            bail!("the operator token of {token_from} has characters that no header can carry");
+            bail!(
+                "the operator token from {token_from} has characters that an HTTP header cannot carry"
+            );
         }
         Ok(Self {
             exchange: Exchange::new()?,
@@ -119,8 +121,8 @@ impl Operator {
         self.call(Method::POST, path, body).await
     }
 
-    /// `POST` that is done once for one `name`, however often it is sent. Without one it gets a name of chance, which is told
-    /// where no answer came, as it may have been done all the same.
+    /// `POST` with an `Idempotency-Key`. Without `name` the key is random, and the error for a lost answer names it: the server may
+    /// have carried out the call.
     pub async fn post_once(
         &self,
         path: &str,
@@ -131,7 +133,7 @@ impl Operator {
         let outcome = self.send(Method::POST, path, Some(body), Some(&name)).await;
         outcome.map_err(|error| match error.is::<NoAnswer>() {
             true => anyhow::anyhow!(
-                "{error}. If the call has arrived, it was done all the same: repeat it with --idempotency-key {name}, and it is done once"
+                "{error}. The server may have carried out the call: repeat it with --idempotency-key {name}, and it is carried out once"
             ),
             false => error,
         })
@@ -147,7 +149,7 @@ impl Operator {
         self.call(Method::DELETE, path, None).await
     }
 
-    /// A part of a list, over as many pages as that takes.
+    /// A part of a list, from as many pages as needed.
     pub async fn list(
         &self,
         path: &str,
@@ -180,12 +182,12 @@ impl Operator {
         })
     }
 
-    /// A list to its end.
+    /// A whole list.
     pub async fn whole(&self, path: &str) -> anyhow::Result<Listed> {
         self.list(path, &[], Part::default()).await
     }
 
-    /// The account of this id or name; without one the only account that there is.
+    /// The account with this id or name; without one, the only account.
     pub async fn account(&self, wanted: Option<&str>) -> anyhow::Result<Account> {
         if let Some(id) = wanted.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
@@ -198,20 +200,25 @@ impl Operator {
             .collect();
         match (fitting.len(), wanted) {
             (1, _) => Ok(fitting.swap_remove(0)),
-            (0, None) => bail!("the server has no account yet"),
-            (0, Some(name)) => bail!("there is no account {name}; there are {}", names(&all)),
+            (0, None) => {
+                bail!("the server has no account; open one with `tintype account add NAME`")
+            }
+            (0, Some(name)) => bail!(
+                "there is no account `{name}`; the accounts are {}",
+                names(&all)
+            ),
             (_, None) => bail!(
-                "there are several accounts; choose one with --account: {}",
+                "there are several accounts; choose one by id or name (--account where the command takes it): {}",
                 names(&all)
             ),
             (_, Some(name)) => bail!(
-                "several accounts are named {name}; choose one by its id: {}",
+                "several accounts are named `{name}`; choose one by its id: {}",
                 names(&fitting)
             ),
         }
     }
 
-    /// The id of the account of this id or name, where one is wanted.
+    /// The id of the account with this id or name, if one is named.
     pub async fn account_id(&self, wanted: Option<&str>) -> anyhow::Result<Option<String>> {
         match wanted {
             Some(wanted) => Ok(Some(self.account(Some(wanted)).await?.account_id)),
@@ -228,7 +235,7 @@ impl Operator {
         read_all(self.list("/accounts", &[], part).await?.entries)
     }
 
-    /// `GET` of a path whose answer is shown piece by piece.
+    /// `GET` of a path whose answer is passed on in chunks.
     pub async fn stream(
         &self,
         path: &str,
@@ -252,7 +259,7 @@ impl Operator {
     fn refuse(&self, answer: &Answered) -> anyhow::Result<()> {
         if answer.status == StatusCode::UNAUTHORIZED {
             bail!(
-                "{} does not accept the operator token of {}; {TOKEN_PLACES}",
+                "{} rejects the operator token from {}; {TOKEN_PLACES}",
                 self.base,
                 self.token_from
             );
@@ -288,16 +295,17 @@ impl Operator {
         }
         serde_json::from_slice(&bytes).with_context(|| {
             format!(
-                "the answer of {} is not that of Tintype; check --server",
+                "the answer of {} is not from Tintype; check --server",
                 self.base
             )
         })
     }
 }
 
-/// An answer as what it is expected to be.
+/// Parses an answer.
 pub fn read<T: DeserializeOwned>(value: Value) -> anyhow::Result<T> {
-    serde_json::from_value(value).context("the server's answer is not that of this version")
+    serde_json::from_value(value)
+        .context("the answer does not fit this version of tintype; use the version of the server")
 }
 
 fn read_all<T: DeserializeOwned>(values: Vec<Value>) -> anyhow::Result<Vec<T>> {
@@ -322,7 +330,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_names_ten_accounts_and_counts_the_rest() {
+    fn a_message_lists_ten_accounts_and_counts_the_rest() {
         let account = |at: usize| Account {
             account_id: format!("id{at}"),
             name: format!("name{at}"),
@@ -333,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn a_token_that_no_header_can_carry_is_named_by_its_place_alone() {
+    fn a_token_that_no_header_can_carry_is_named_by_its_source_only() {
         let error = Operator::new("http://x", Secret::new("a\nb"), "--token").err();
         let error = error.unwrap().to_string();
         assert!(

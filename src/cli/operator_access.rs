@@ -1,4 +1,4 @@
-//! Where the operator's commands find the server and the token.
+//! How the operator commands find the server and the token.
 
 use super::operator::Operator;
 use super::settings::Settings;
@@ -8,10 +8,10 @@ use clap::Args;
 use std::path::Path;
 use url::{Host, Url};
 
-/// Where the token is looked for, in this order; part of every message about it.
-pub const TOKEN_PLACES: &str = "it is looked for in --token, in the environment variable TINTYPE_ADMIN_TOKEN, in [admin] token of the configuration, and in the file admin-token of the data directory";
+/// Sources of the token, in order; part of every message about it.
+pub const TOKEN_PLACES: &str = "the token is read from --token, the environment variable TINTYPE_ADMIN_TOKEN, [admin] token of the configuration, or the file admin-token of the data directory (--data-dir)";
 
-/// Options of every command that speaks to a running server as its operator.
+/// Options of every command that calls a running server as its operator.
 #[derive(Args, Clone, Default)]
 pub struct Access {
     /// The running server [default: server.listen of the configuration, http://127.0.0.1:8080].
@@ -30,15 +30,15 @@ pub struct Access {
 }
 
 impl Access {
-    /// Is a server named, wherever it is?
+    /// Whether --server is given.
     pub fn names_a_server(&self) -> bool {
         self.server.is_some()
     }
 
-    /// The configuration of this machine.
+    /// The local configuration.
     ///
     /// # Errors
-    /// It is faulty.
+    /// The configuration has errors.
     pub fn config(&self) -> anyhow::Result<Config> {
         Ok(self.settings.load(Vec::new())?)
     }
@@ -46,11 +46,11 @@ impl Access {
     /// A client of the server, with the token.
     ///
     /// # Errors
-    /// The address is none, or no token is found.
+    /// The URL is invalid, or no token is found.
     pub fn operator(&self) -> anyhow::Result<Operator> {
         let named = self.server.as_deref().map(base_url).transpose()?;
         let given = self.token.as_deref().filter(|text| !text.is_empty());
-        // With both at hand the configuration of this machine is not asked, and need not be sound.
+        // With both given, the local configuration is not read and may have errors.
         if let (Some(server), Some(token)) = (&named, given) {
             return Operator::new(server, Secret::new(token), "--token or TINTYPE_ADMIN_TOKEN");
         }
@@ -68,7 +68,7 @@ impl Access {
         }
         if !is_own(&server, &config) {
             bail!(
-                "{server} is not the server of this configuration, so the token of this machine is not sent to it; give its token with --token or TINTYPE_ADMIN_TOKEN"
+                "{server} is not the server of this configuration, so the local token is not sent to it; give its token with --token or TINTYPE_ADMIN_TOKEN"
             );
         }
         let (token, from) = local_token(&config)?;
@@ -78,11 +78,11 @@ impl Access {
 
 fn base_url(text: &str) -> anyhow::Result<String> {
     let expected = "expected a URL such as http://127.0.0.1:8080";
-    let url = Url::parse(text).with_context(|| format!("--server {text}: {expected}"))?;
+    let url = Url::parse(text).with_context(|| format!("--server `{text}`: {expected}"))?;
     let bare = url.query().is_none() && url.fragment().is_none();
     let nobody = url.username().is_empty() && url.password().is_none();
     if !matches!(url.scheme(), "http" | "https") || !bare || !nobody {
-        bail!("--server: {expected}, with nothing but host, port and path");
+        bail!("--server: {expected}, with only host, port and path");
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
 }
@@ -91,13 +91,13 @@ fn listening(config: &Config) -> anyhow::Result<String> {
     let (_, port) = config.server.listen.host_and_port();
     if port == 0 {
         bail!(
-            "server.listen has port 0, so the server is at a port of the system's choosing; name it with --server"
+            "server.listen has port 0, so the system chooses the port; name the server with --server"
         );
     }
     Ok(format!("http://{}", config.server.listen.reachable()))
 }
 
-/// Is the server one that this machine's token may be shown to: on this very machine, or what the configuration calls its own?
+/// Whether the local token may be sent to this server: it runs on this machine, or the configuration names its address.
 fn is_own(server: &str, config: &Config) -> bool {
     let Ok(url) = Url::parse(server) else {
         return false;
@@ -129,7 +129,7 @@ fn local_token(config: &Config) -> anyhow::Result<(Secret, String)> {
 fn read_token(path: &Path) -> anyhow::Result<Secret> {
     let text = std::fs::read_to_string(path).with_context(|| {
         format!(
-            "no operator token: {TOKEN_PLACES}; that file, {}, cannot be read",
+            "no operator token: {TOKEN_PLACES}; the file {} cannot be read",
             path.display()
         )
     })?;
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn the_token_of_this_machine_goes_to_no_other_one() {
+    fn the_local_token_goes_to_no_other_machine() {
         let config = config("10.0.0.1:81");
         for own in [
             "http://127.0.0.1:9",
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_token_says_where_it_is_looked_for() {
+    fn a_missing_token_lists_its_sources() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("admin-token");
         let error = format!("{:#}", read_token(&path).unwrap_err());

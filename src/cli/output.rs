@@ -1,10 +1,10 @@
-//! What commands print: aligned columns, JSON, and text of strangers that a terminal may show.
+//! Output of commands: aligned columns, JSON, and untrusted text made safe for a terminal.
 
 use comfy_table::{Table, presets};
 use serde_json::Value;
 use std::io::{self, Write as _};
 
-/// Lines as columns below their heads. No frames: the output is also read by `awk` and `grep`.
+/// A table without frames, so that `awk` and `grep` can read it.
 pub fn table(heads: &[&str], rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(heads);
@@ -17,7 +17,7 @@ pub fn table(heads: &[&str], rows: Vec<Vec<String>>) -> String {
     table.trim_fmt() + "\n"
 }
 
-/// Names and values in two columns; what has no value is left out.
+/// Names and values in two columns, without the names that have no value.
 pub fn facts(facts: &[(&str, Option<&str>)]) -> String {
     let width = facts.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
     facts
@@ -27,7 +27,7 @@ pub fn facts(facts: &[(&str, Option<&str>)]) -> String {
         .collect()
 }
 
-/// The text with control characters escaped: what a receiver answered must not be able to steer the terminal.
+/// The text with control characters escaped, so that untrusted text cannot control the terminal.
 pub fn printable(text: &str) -> String {
     text.chars()
         .flat_map(|c| {
@@ -46,7 +46,7 @@ pub fn shortened(text: &str, max: usize) -> String {
     }
 }
 
-/// Prints. A reader who has gone, such as `head`, is no error.
+/// Prints to standard output. A closed pipe, as of `head`, is no error.
 pub fn print(text: &str) -> anyhow::Result<()> {
     let mut out = io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
@@ -55,7 +55,7 @@ pub fn print(text: &str) -> anyhow::Result<()> {
     }
 }
 
-/// Prints an answer as JSON for programs, indented.
+/// Prints an answer as indented JSON.
 pub fn print_json(value: &Value) -> anyhow::Result<()> {
     print(&format!("{value:#}\n"))
 }
@@ -78,7 +78,7 @@ mod tests {
     }
 
     #[test]
-    fn a_strangers_text_cannot_steer_the_terminal() {
+    fn untrusted_text_cannot_control_the_terminal() {
         assert_eq!(
             printable("a\u{1b}[2J\r\n\u{9b}é"),
             "a\\u{1b}[2J\\r\\n\\u{9b}é"

@@ -1,4 +1,4 @@
-//! `tintype pause ...`: the switches of a running server.
+//! `tintype pause ...`: pauses and resumes a running server or a model.
 
 use super::common::{Common, block_on};
 use super::operator::{Operator, read};
@@ -12,11 +12,11 @@ use std::process::ExitCode;
 /// What to do with the switches.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Show what is paused, and why.
+    /// Show what is paused and why.
     Show(Common),
-    /// Pause the project or models; what is paused already stays so.
+    /// Pause everything (project) or some models.
     Set(Set),
-    /// Take up the project or models again.
+    /// Resume everything or some models.
     Clear(Clear),
 }
 
@@ -26,7 +26,7 @@ pub struct Set {
     /// What to pause.
     #[arg(required = true)]
     what: Vec<Switch>,
-    /// What callers are told, such as "new weights until 14:00".
+    /// Reason for callers, such as "new weights until 14:00".
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ pub struct Set {
 /// Options of `pause clear`.
 #[derive(Args)]
 pub struct Clear {
-    /// What to take up again [default: everything].
+    /// What to resume [default: everything].
     what: Vec<Switch>,
     #[command(flatten)]
     common: Common,
@@ -81,7 +81,6 @@ impl Pause {
     }
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -110,7 +109,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Turns these switches alone: what others turn at the same time stays as they want it.
+/// Changes only these switches, so that concurrent changes of others stay.
 async fn turn(
     operator: &Operator,
     what: &[Switch],
@@ -139,7 +138,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         let state = if pause.is_on(switch) {
             "paused"
         } else {
-            "open"
+            "running"
         };
         let reason = pause.reasons.get(switch.word()).cloned().flatten();
         vec![
@@ -159,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_named_is_not_sent() {
+    fn only_named_switches_are_sent() {
         let set = body(&[Switch::Pro], true, Some("repair".into()));
         assert_eq!(set, json!({"tiers": {"pro": true}, "reason": "repair"}));
         let clear = body(&[Switch::Fast, Switch::Project], false, None);

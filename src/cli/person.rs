@@ -1,4 +1,4 @@
-//! `tintype person ...`: who signs in to the panel of a running server for an account.
+//! `tintype person ...`: the people who sign in to the panel for an account.
 
 use super::common::{Common, block_on, or_dash};
 use super::operator::{Operator, read};
@@ -14,24 +14,24 @@ use tintype_storage::domain::person::PersonId;
 pub enum Command {
     /// List the people of an account, oldest first.
     List(List),
-    /// Invite somebody; prints the link with which they choose a password, once.
+    /// Invite a person and print the link for choosing a password. It is shown only once.
     Invite(Invite),
     /// Show a person.
     Show(One),
-    /// Change what a person may do.
+    /// Change the role of a person.
     Change(Change),
-    /// Give a person a new link, for a password that was forgotten or is known to others.
+    /// Create a new link for a forgotten or leaked password.
     Link(Link),
-    /// Sign a person out wherever they are.
+    /// End all sessions of a person.
     SignOut(One),
-    /// Remove a person; they are signed out at once.
+    /// Remove a person and end their sessions.
     Rm(One),
 }
 
 /// Options of `person list`.
 #[derive(Args)]
 pub struct List {
-    /// Whose people, by id or name [default: the only account].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -41,12 +41,12 @@ pub struct List {
 /// Options of `person invite`.
 #[derive(Args)]
 pub struct Invite {
-    /// What they sign in with.
+    /// Email address for signing in.
     email: String,
-    /// An owner may change things, a viewer looks.
+    /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
-    /// For which account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -58,7 +58,7 @@ pub struct Invite {
 pub struct One {
     /// The person's id.
     id: PersonId,
-    /// Of which account, by id or name [default: the only one].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -70,7 +70,7 @@ pub struct One {
 pub struct Change {
     #[command(flatten)]
     one: One,
-    /// An owner may change things, a viewer looks.
+    /// Role: an owner can make changes, a viewer can only read.
     #[arg(long, value_parser = ["owner", "viewer"])]
     role: String,
 }
@@ -80,7 +80,7 @@ pub struct Change {
 pub struct Link {
     #[command(flatten)]
     one: One,
-    /// End the password that they have, and all of their sessions, at once.
+    /// Revoke the current password and end all sessions now.
     #[arg(long)]
     revoke: bool,
 }
@@ -97,7 +97,6 @@ struct Person {
     created_at: String,
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {

@@ -1,4 +1,4 @@
-//! Asks each back end whether it works, for `tintype check-config --probe`.
+//! `tintype check-config --probe`: tests each back end.
 
 use super::output::print;
 use crate::backends::kinds;
@@ -8,10 +8,10 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// Longest time for one back end.
-const PATIENCE: Duration = Duration::from_secs(30);
+/// Time limit for one back end.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Asks all of them, prints what they say, and fails where one does not work.
+/// Tests all back ends and prints the results. Exit code 1 if one does not work.
 pub fn run(config: &Config) -> ExitCode {
     let system = actix_web::rt::System::new();
     let sound = system.block_on(async {
@@ -23,13 +23,13 @@ pub fn run(config: &Config) -> ExitCode {
             for it in uses.iter().filter(|it| it.model.is_none()) {
                 if kinds::needs_model(backend) {
                     findings.fails(format!(
-                        "tier {}: no model is named, and this API makes nothing without one; set `model`",
+                        "model {}: the back end's model is not named, and this API needs one; set `model`",
                         it.tier
                     ));
                 }
             }
             sound &= findings.fails.is_empty();
-            sound &= print(&told(name, backend, &findings, &uses)).is_ok();
+            sound &= print(&report(name, backend, &findings, &uses)).is_ok();
         }
         sound
     });
@@ -44,9 +44,9 @@ async fn ask(name: &str, backend: &Backend, models: BTreeSet<String>) -> Finding
     match kinds::probe(name, backend) {
         Ok(Some(probe)) => {
             let asked = probe.probe(models.into_iter().collect());
-            match tokio::time::timeout(PATIENCE, asked).await {
+            match tokio::time::timeout(PROBE_TIMEOUT, asked).await {
                 Ok(found) => findings = found,
-                Err(_) => findings.fails(format!("no answer within {} s", PATIENCE.as_secs())),
+                Err(_) => findings.fails(format!("no answer within {} s", PROBE_TIMEOUT.as_secs())),
             }
         }
         Ok(None) => findings.works("built in, needs no network"),
@@ -55,11 +55,11 @@ async fn ask(name: &str, backend: &Backend, models: BTreeSet<String>) -> Finding
     findings
 }
 
-/// A tier's use of a back end.
+/// One entry in `[tiers.*] backends`.
 struct Use {
     tier: &'static str,
     model: Option<String>,
-    /// What the tier sells beyond what the model makes.
+    /// What the tier offers but the back end's model cannot make.
     shortfall: Option<String>,
 }
 
@@ -80,7 +80,7 @@ fn uses(config: &Config, name: &str, backend: &Backend) -> Vec<Use> {
 }
 
 /// The lines about one back end.
-fn told(name: &str, backend: &Backend, findings: &Findings, uses: &[Use]) -> String {
+fn report(name: &str, backend: &Backend, findings: &Findings, uses: &[Use]) -> String {
     let place = backend
         .remote()
         .map_or(String::new(), |it| format!(" at {}", it.base_url));
@@ -93,11 +93,11 @@ fn told(name: &str, backend: &Backend, findings: &Findings, uses: &[Use]) -> Str
     }
     for it in uses {
         if let Some(shortfall) = &it.shortfall {
-            lines.push_str(&format!("  note  tier {}: {shortfall}\n", it.tier));
+            lines.push_str(&format!("  note  model {}: {shortfall}\n", it.tier));
         }
     }
     if findings.works.is_empty() && findings.fails.is_empty() {
-        lines.push_str("  no tier uses it, so there was nothing to ask it for\n");
+        lines.push_str("  no model uses it, so there was nothing to test\n");
     }
     lines
 }

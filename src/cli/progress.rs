@@ -1,9 +1,9 @@
-//! The line that says how far a command is. It is not part of its output, and is not there where nobody looks on.
+//! The progress line of a command. It is written to a terminal only and is not part of the output.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
-/// A line that begins with these words.
+/// Starts a progress line with this message.
 pub fn line(words: &'static str) -> ProgressBar {
     let progress = ProgressBar::new_spinner();
     if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {

@@ -1,6 +1,6 @@
 //! `tintype restore`: a backup into an empty data directory.
 
-use super::filling::{self, Filling};
+use super::data_dir_init::{self, DataDirInit};
 use super::progress;
 use super::settings::Settings;
 use crate::backup::{Depot, SECRETS_KEY, restore_keys, unpack};
@@ -14,17 +14,17 @@ pub struct Arguments {
     /// Where backups are kept.
     #[arg(value_name = "PLACE")]
     place: String,
-    /// The backup [default: the newest one that is complete].
+    /// Id of the backup [default: the newest complete one].
     #[arg(long, value_name = "ID")]
     id: Option<String>,
-    /// Take records whose books do not add up, as they are.
+    /// Restore records even if their ledger is inconsistent.
     #[arg(long)]
     even_with_faults: bool,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Puts everything in its place, and says so only when all of it was checked.
+/// Restores a backup and reports success only after everything was checked.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let config = arguments.settings.load(Vec::new())?;
     let data_dir = &config.storage.data_dir;
@@ -33,13 +33,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let (manifest, unpacked) = actix_web::rt::System::new().block_on(async {
         let depot = Depot::open_existing(&arguments.place)?;
         let manifest = depot.manifest(arguments.id.as_deref()).await?;
-        let filling = Filling::begin(&config)?;
+        let init = DataDirInit::begin(&config)?;
         restore_keys(data_dir, &depot, &manifest).await?;
         let images = match manifest.pictures {
             Some(_) => Some(object_store::open_images(&config, &config.public_url())?),
             None => None,
         };
-        let engine = filling.open_store()?;
+        let engine = init.open_store()?;
         let unpacked = unpack(
             &depot,
             &manifest,
@@ -51,13 +51,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         .await;
         engine.close();
         let unpacked = unpacked?;
-        filling::accept(&unpacked.report, arguments.even_with_faults)?;
-        filling.end()?;
+        data_dir_init::accept(&unpacked.report, arguments.even_with_faults)?;
+        init.end()?;
         anyhow::Ok((manifest, unpacked))
     })?;
     progress.finish_and_clear();
     println!(
-        "restored the backup {} of {} into {}: {} records, {} pictures; all of it is checked",
+        "restored the backup {} of {} into {}: {} records and {} pictures, all verified",
         manifest.id,
         manifest.taken_at,
         data_dir.display(),
@@ -65,20 +65,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         unpacked.pictures
     );
     if manifest.pictures.is_none() {
-        println!(
-            "the pictures are not part of this backup; the service looks for them where storage.objects says"
-        );
+        println!("this backup holds no pictures; the service reads them from storage.objects");
     }
     for key in &unpacked.missing {
-        println!("MISSING: {key} was not there when the backup was made");
+        println!("MISSING: {key} was already missing when the backup was made");
     }
     let has_key = |name| manifest.keys.iter().flatten().any(|it| it.name == name);
     if manifest.keys.is_none() || !has_key(SECRETS_KEY) {
         println!(
-            "{SECRETS_KEY} is not part of this backup; where there are webhooks, put it into {} before the service starts",
+            "this backup holds no {SECRETS_KEY}; if there are webhooks, copy it to {} before you start the service",
             data_dir.display()
         );
     }
-    filling::tell_what_begins(&unpacked.loaded);
+    data_dir_init::print_pending_work(&unpacked.loaded);
     Ok(ExitCode::SUCCESS)
 }

@@ -14,8 +14,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// How long callers may still be told 503 after a storage failure, before the process ends.
-const LAST_WORDS: Duration = Duration::from_secs(1);
+/// After a storage failure the service still answers 503 for this long, then the process ends.
+const SHUTDOWN_DELAY: Duration = Duration::from_secs(1);
 
 /// Options of `serve`.
 #[derive(Args)]
@@ -27,7 +27,7 @@ pub struct Arguments {
     listen: Option<String>,
 }
 
-/// Runs the service until it is told to stop.
+/// Runs the service until a signal stops it.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let listen = arguments
         .listen
@@ -39,10 +39,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
 }
 
 async fn serve(config: Config) -> anyhow::Result<ExitCode> {
-    // Heard from the very beginning, so that a stop during a long recovery is an orderly one too.
+    // Handled from the start, so that a stop during a long recovery is orderly too.
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
-    let told_to_stop = async move {
+    let stop_signal = async move {
         tokio::select! {
             _ = terminate.recv() => tracing::info!("stopping: SIGTERM"),
             _ = interrupt.recv() => tracing::info!("stopping: SIGINT"),
@@ -50,7 +50,7 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     };
     let (host, port) = config.server.listen.host_and_port();
     let listener = server::bind(host, port).with_context(|| {
-        format!("cannot listen on {host}:{port}; stop what is there, or choose another address with --listen")
+        format!("cannot listen on {host}:{port}; stop the other process, or choose another address with --listen")
     })?;
     let metrics = match &config.server.metrics_listen {
         Some(address) => Some(bind_metrics(address)?),
@@ -60,14 +60,14 @@ async fn serve(config: Config) -> anyhow::Result<ExitCode> {
     let instance = server::start(Setup::new(config, public_url)).await?;
     tokio::select! {
         biased;
-        // Watched during the orderly stop as well, which writes too.
+        // Also during the orderly stop, which writes too.
         reason = instance.state.fail_stop.tripped() => {
-            tokio::time::sleep(LAST_WORDS).await;
+            tokio::time::sleep(SHUTDOWN_DELAY).await;
             let _ = writeln!(std::io::stderr(), "tintype: stopped: {reason}");
-            // Not through the orderly stop: nothing more may be written.
+            // No orderly stop: nothing more may be written.
             std::process::exit(1);
         }
-        outcome = listen_until(told_to_stop, &instance, listener, metrics) => outcome,
+        outcome = listen_until(stop_signal, &instance, listener, metrics) => outcome,
     }
 }
 
@@ -79,14 +79,14 @@ fn bind_metrics(address: &Listen) -> anyhow::Result<TcpListener> {
 }
 
 async fn listen_until(
-    told_to_stop: impl Future<Output = ()>,
+    stop_signal: impl Future<Output = ()>,
     instance: &Instance,
     listener: TcpListener,
     metrics: Option<TcpListener>,
 ) -> anyhow::Result<ExitCode> {
     let metrics_at = metrics.as_ref().map(TcpListener::local_addr).transpose()?;
     greet(&instance.state, metrics_at).await?;
-    let figures = match metrics {
+    let metrics_server = match metrics {
         Some(listener) => {
             let server = server::serve_metrics(instance.clone(), listener)?;
             let handle = server.handle();
@@ -98,15 +98,15 @@ async fn listen_until(
     let server = server::serve(instance.clone(), listener)?;
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
-    told_to_stop.await;
-    // Connections are refused from here on, while jobs go on within the same grace period.
+    stop_signal.await;
+    // From here on connections are refused. Jobs continue within the same grace period.
     let closing = actix_web::rt::spawn(handle.stop(true));
     server::finish_jobs(instance).await;
     closing.await?;
     running.await??;
-    // Told until the last job is through.
-    if let Some(figures) = figures {
-        figures.stop(false).await;
+    // Metrics stay available until the last job has ended.
+    if let Some(handle) = metrics_server {
+        handle.stop(false).await;
     }
     let closed = instance.clone();
     tokio::task::spawn_blocking(move || server::close(&closed)).await?;
@@ -114,50 +114,50 @@ async fn listen_until(
     Ok(ExitCode::SUCCESS)
 }
 
-/// Says where the service is, and at the first start how to make a picture with it.
+/// Prints the address of the service and, at the first start, the first key with a call that works.
 async fn greet(state: &AppState, metrics: Option<SocketAddr>) -> anyhow::Result<()> {
     let url = &state.public_url;
-    let mut words = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
+    let mut text = format!("Tintype {} is ready at {url}\n", env!("CARGO_PKG_VERSION"));
     if let Some(key) = bootstrap::key(state).await? {
         let account = bootstrap::account(state).await?;
-        words += &format!(
+        text += &format!(
             "
-The account `{}` has a balance of {} {}. Its first API key, shown this once:
+The account `{}` has a balance of {} {}. This is its first API key. It is shown only once:
 
   {key}
 
-Make a picture:
+Generate an image:
 
   curl -s {url}/api/v1/text-generations \\
     -H 'Authorization: Bearer {key}' \\
     -H 'Content-Type: application/json' \\
     -d '{{\"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}}'
 
-Then look at its status_url with the same Authorization, until it is done.
+Then get its status_url with the same Authorization header until the status is done.
 
 ",
             account.name, account.books.balance, state.config.billing.currency
         );
     }
-    words += &format!("The panel is at {url}/panel\n");
-    words += &format!("The interface is described at {url}/docs\n");
+    text += &format!("Panel: {url}/panel\n");
+    text += &format!("API reference: {url}/docs\n");
     if let Some(address) = metrics {
-        words += &format!("Metrics are at http://{address}/metrics\n");
+        text += &format!("Metrics: http://{address}/metrics\n");
     }
     if state.config.admin.token.is_none() {
         let file = state.config.storage.data_dir.join("admin-token");
-        words += &format!(
-            "The operator signs in with the token in {}, which is also that of {url}/admin/v1\n",
+        text += &format!(
+            "Operator token, for the panel and {url}/admin/v1: see the file {}\n",
             file.display()
         );
     }
     let mut output = std::io::stdout().lock();
-    // A service whose standard output nobody reads serves all the same.
+    // A closed standard output does not stop the service.
     if let Err(error) = output
-        .write_all(words.as_bytes())
+        .write_all(text.as_bytes())
         .and_then(|()| output.flush())
     {
-        tracing::warn!(%error, "standard output is closed, so nobody was told where the service is, or its first key");
+        tracing::warn!(%error, "standard output is closed: the address and the first key could not be printed");
     }
     Ok(())
 }

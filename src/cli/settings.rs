@@ -1,18 +1,18 @@
-//! Options that several commands share, and the configuration that they lead to.
+//! The options --config and --data-dir, and how the configuration is loaded.
 
 use crate::config::{Config, ConfigErrors, Sources};
 use clap::Args;
 use std::path::PathBuf;
 
-/// The file that is read where none is named.
+/// Read if --config is not given.
 const OWN_FILE: &str = "config.toml";
-/// That of the package and of the container.
+/// Installed by the Debian package and the container.
 const INSTALLED_FILE: &str = "/etc/tintype/config.toml";
 
-/// Where the configuration and the data are.
+/// Paths of the configuration and the data.
 #[derive(Args, Clone, Debug, Default)]
 pub struct Settings {
-    /// The configuration file [default: ./config.toml, if it is there].
+    /// The configuration file [default: ./config.toml if it exists].
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// The data directory [default: storage.data_dir of the configuration].
@@ -21,18 +21,18 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// The effective configuration, with `flags` (a key's path and its value) above all else.
+    /// Loads the effective configuration. `flags` (a key's path and its value) take precedence.
     pub fn load(&self, flags: Vec<(String, toml::Value)>) -> Result<Config, ConfigErrors> {
         Config::load(&self.sources(flags, PathBuf::from(OWN_FILE)))
     }
 
-    /// The same for what asks no back end.
+    /// The same for commands that call no back end.
     pub fn beside(&self) -> Result<Config, ConfigErrors> {
         Config::load_beside(&self.sources(Vec::new(), PathBuf::from(OWN_FILE)))
     }
 
-    /// The configuration of the service that runs on this machine: where no file is named and there is none here, the one that
-    /// the package installs.
+    /// Loads the configuration of the service on this machine: that of the package if --config is not given and ./config.toml does
+    /// not exist.
     pub fn of_service(&self) -> Result<Config, ConfigErrors> {
         let own = PathBuf::from(OWN_FILE);
         let file = if own.exists() {

@@ -1,11 +1,10 @@
-//! `tintype stats`: how a running server is.
+//! `tintype stats`: queues, throughput and health of a running server.
 
 use super::common::{Common, block_on};
 use super::output::facts;
 use serde_json::Value;
 use std::process::ExitCode;
 
-/// Does it.
 pub fn run(common: Common) -> anyhow::Result<ExitCode> {
     block_on(async {
         let answer = common.operator()?.get("/stats").await?;
@@ -13,7 +12,7 @@ pub fn run(common: Common) -> anyhow::Result<ExitCode> {
     })
 }
 
-/// Every figure under its path. Which there are is the server's to say, so that a newer one is shown whole.
+/// Every figure under its path. The names come from the answer, so that the figures of a newer server are shown too.
 fn shown(answer: &Value) -> String {
     let mut found = Vec::new();
     collect("", answer, &mut found);

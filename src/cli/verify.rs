@@ -1,4 +1,4 @@
-//! `tintype verify`: every invariant of a stopped data directory, recomputed. It changes nothing there.
+//! `tintype verify`: recomputes every invariant of a stopped data directory, without changing it.
 
 use super::output::print;
 use super::settings::Settings;
@@ -15,17 +15,17 @@ use tintype_storage::store::Store;
 /// Options of `verify`.
 #[derive(Args)]
 pub struct Arguments {
-    /// Check a backup of this place instead, by its checksums and as a restore does.
+    /// Check a backup in this place instead: checksums, then everything that a restore checks.
     #[arg(long, value_name = "PLACE", conflicts_with = "data_dir")]
     backup: Option<String>,
-    /// The backup [default: the newest one that is complete].
+    /// Id of the backup [default: the newest complete one].
     #[arg(long, value_name = "ID", requires = "backup")]
     id: Option<String>,
     #[command(flatten)]
     settings: Settings,
 }
 
-/// Prints what was checked and what is wrong; exit 1 when something is.
+/// Prints what was checked and every fault. Exit code 1 if there is a fault.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     if let Some(place) = &arguments.backup {
         return verify_backup::run(place, arguments.id.as_deref());
@@ -35,7 +35,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let has_store = engine::has_store(&config);
     anyhow::ensure!(
         has_store,
-        "{} is no data directory of Tintype",
+        "{} is no data directory of Tintype; name one with --data-dir",
         data_dir.display()
     );
     let engine = engine::look_at_engine(&config)?;

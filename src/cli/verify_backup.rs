@@ -1,11 +1,11 @@
-//! `tintype verify --backup`: everything of a backup is read, compared and audited, as a restore does.
+//! `tintype verify --backup`: reads a backup and makes every check that a restore makes.
 
 use super::progress;
 use crate::backup::{Depot, unpack};
 use crate::server::engine;
 use std::process::ExitCode;
 
-/// Prints what was checked and what is wrong; exit 1 when something is.
+/// Prints what was checked and every fault. Exit code 1 if there is a fault.
 pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let progress = progress::line("reading the manifest");
     let say = |words: String| progress.set_message(words);
@@ -38,10 +38,10 @@ pub fn run(place: &str, id: Option<&str>) -> anyhow::Result<ExitCode> {
     let missing = unpacked
         .missing
         .iter()
-        .map(|key| format!("{key} is named by a job and was not there when the backup was made"));
+        .map(|key| format!("{key} is named by a job and was missing when the backup was made"));
     let faults: Vec<String> = unpacked.report.faults.into_iter().chain(missing).collect();
     if faults.is_empty() {
-        println!("it is whole, and all invariants hold");
+        println!("the backup is complete; all invariants hold");
         return Ok(ExitCode::SUCCESS);
     }
     faults.iter().for_each(|fault| println!("FAULT {fault}"));

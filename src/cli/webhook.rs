@@ -1,4 +1,4 @@
-//! `tintype webhook ...`: registered webhooks, over the operator interface, and a receiver to try them with.
+//! `tintype webhook ...`: registers webhooks through the operator interface, and receives deliveries for testing.
 
 use super::common::Common;
 use super::listen;
@@ -14,33 +14,33 @@ use tintype_storage::domain::webhook::WebhookId;
 /// What to do with webhooks.
 #[derive(Subcommand)]
 pub enum Command {
-    /// Register a URL; prints the secret that signs the deliveries to it.
+    /// Register a URL and print its signing secret.
     Add(Add),
-    /// List the webhooks of an account, oldest first; with --json the secrets too.
+    /// List the webhooks of an account, oldest first; --json includes the secrets.
     List(List),
     /// Show a webhook with its secret.
     Show(One),
-    /// Change where deliveries go, or how their bodies are written.
+    /// Change the URL or the JSON encoding of a webhook.
     Change(Change),
-    /// Remove a webhook; deliveries to it that are still pending are given up.
+    /// Remove a webhook. Its pending deliveries fail.
     Rm(One),
     /// Send a test delivery.
     Test(One),
-    /// Replace the secret; the old one signs webhook-signature for 24 hours more.
+    /// Replace the secret. The old one also signs webhook-signature for 24 more hours.
     Rotate(One),
-    /// Receive deliveries on this machine, and print and verify them.
+    /// Receive deliveries on this machine, verify and print them.
     Listen(listen::Arguments),
 }
 
 /// Options of `webhook add`.
 #[derive(Args)]
 pub struct Add {
-    /// Where deliveries go; `[egress] allow` opens addresses that are not public.
+    /// URL that receives the deliveries. `[egress] allow` permits addresses that are not public.
     url: String,
-    /// Whose webhook it is, by id or name [default: the only account].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
-    /// Whose JSON writer the bodies match: ascii (Python's) or utf8 (JavaScript's).
+    /// JSON encoding: ascii (escaped, as Python writes it) or utf8 (as JavaScript writes it).
     #[arg(long, default_value = "ascii", value_parser = encoding)]
     encoding: Encoding,
     #[command(flatten)]
@@ -50,7 +50,7 @@ pub struct Add {
 /// Options of `webhook list`.
 #[derive(Args)]
 pub struct List {
-    /// Whose webhooks, by id or name [default: the only account].
+    /// The account, by id or name [default: the only one].
     #[arg(long, value_name = "ID_OR_NAME")]
     account: Option<String>,
     #[command(flatten)]
@@ -61,12 +61,12 @@ pub struct List {
 #[derive(Args)]
 #[group(required = true, multiple = true, args = ["url", "encoding"])]
 pub struct Change {
-    /// The webhook's id.
+    /// Id of the webhook.
     id: WebhookId,
-    /// Where deliveries go from now on; those that are pending to the old URL are given up.
+    /// New URL. Pending deliveries go to it; those for a callback_url with the old URL fail.
     #[arg(long)]
     url: Option<String>,
-    /// Whose JSON writer the bodies match: ascii (Python's) or utf8 (JavaScript's).
+    /// JSON encoding: ascii (escaped, as Python writes it) or utf8 (as JavaScript writes it).
     #[arg(long, value_parser = encoding)]
     encoding: Option<Encoding>,
     #[command(flatten)]
@@ -76,7 +76,7 @@ pub struct Change {
 /// Options of what is done with one webhook.
 #[derive(Args)]
 pub struct One {
-    /// The webhook's id.
+    /// Id of the webhook.
     id: WebhookId,
     #[command(flatten)]
     common: Common,
@@ -102,7 +102,6 @@ fn encoding(word: &str) -> Result<Encoding, String> {
     word.parse().map_err(|_| "one of ascii, utf8".to_owned())
 }
 
-/// Does it.
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     actix_web::rt::System::new().block_on(async {
         match command {
@@ -175,7 +174,7 @@ async fn test(One { id, common }: One) -> anyhow::Result<()> {
     }
     let sent: Sent = read(answer)?;
     print(&format!(
-        "a test delivery to {} is on its way; what came of it: tintype delivery show {}\n",
+        "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
         super::output::printable(&sent.url),
         sent.delivery_id
     ))
@@ -187,7 +186,7 @@ async fn rotate(One { id, common }: One) -> anyhow::Result<()> {
     show(common.json, answer)
 }
 
-/// A webhook with its secret, which whoever registers or rotates is about to hand on.
+/// Prints a webhook with its secret, for the receiver.
 fn show(json: bool, answer: Value) -> anyhow::Result<()> {
     if json {
         return print_json(&answer);

@@ -1,8 +1,8 @@
-//! `tintype webhook-verify`: says whether a delivery that was kept verifies, and why not.
+//! `tintype webhook-verify`: verifies the signatures of a saved delivery.
 
+use super::delivery_file::DeliveryFile;
 use super::output::print;
-use super::recorded::Recorded;
-use super::verdict::Verdict;
+use super::signature_report::SignatureReport;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::io::{self, Read};
@@ -17,13 +17,13 @@ const MAX_BYTES: u64 = 16 * 1024 * 1024;
 /// Options of `webhook-verify`.
 #[derive(Args)]
 pub struct Arguments {
-    /// The webhook's secret, whsec_...; other users of this machine can see it while the command runs.
+    /// Secret of the webhook, whsec_...; other users can see it in the process list, so prefer --secret-file.
     #[arg(long, value_name = "SECRET", required_unless_present = "secret_file")]
     secret: Option<String>,
-    /// A file that holds the secret.
+    /// File that holds the secret.
     #[arg(long, value_name = "FILE", conflicts_with = "secret")]
     secret_file: Option<PathBuf>,
-    /// The moment to verify at, in Unix seconds [default: now]. More than 300 s from the delivery's own is refused.
+    /// Time of the check, in Unix seconds [default: now]. A delivery more than 300 s away from it is rejected.
     #[arg(long, value_name = "UNIX", value_parser = clap::value_parser!(u32))]
     now: Option<u32>,
 }
@@ -38,12 +38,12 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     io::stdin()
         .take(MAX_BYTES + 1)
         .read_to_end(&mut text)
-        .context("standard input cannot be read")?;
+        .context("cannot read standard input")?;
     if text.len() as u64 > MAX_BYTES {
-        bail!("standard input is larger than {MAX_BYTES} bytes: no delivery is");
+        bail!("standard input is larger than {MAX_BYTES} bytes, so it is not a delivery");
     }
-    let recorded = Recorded::parse(&text)?;
-    let verdict = Verdict::new(&[secret], &recorded.signed(), recorded.body, now);
+    let recorded = DeliveryFile::parse(&text)?;
+    let verdict = SignatureReport::new(&[secret], &recorded.signed(), recorded.body, now);
     let [x_signature, standard] = verdict.lines();
     let (outcome, code) = if verdict.verifies() {
         ("the delivery verifies", ExitCode::SUCCESS)
@@ -62,6 +62,6 @@ fn secret(arguments: &Arguments) -> anyhow::Result<Secret> {
                 .with_context(|| format!("--secret-file {}", path.display()))?;
             Secret::parse(&text).with_context(|| format!("--secret-file {}", path.display()))
         }
-        (None, None) => bail!("name the secret with --secret or --secret-file"),
+        (None, None) => bail!("give the secret with --secret or --secret-file"),
     }
 }

@@ -1,4 +1,4 @@
-//! `tintype workflow`: prints a workflow for ComfyUI that is built in, for an operator's own to begin as.
+//! `tintype workflow`: prints a built-in ComfyUI workflow, as a start for your own.
 
 use super::output::print;
 use crate::backends::comfyui::shipped_workflow;
@@ -8,14 +8,13 @@ use std::process::ExitCode;
 /// Options of `workflow`.
 #[derive(Args)]
 pub struct Arguments {
-    /// What it is for.
+    /// Mode of the workflow.
     mode: Mode,
-    /// For how many input images, of image-to-image.
+    /// Number of input images, for image-to-image.
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=14))]
     inputs: u8,
 }
 
-/// What a workflow is for.
 #[derive(Clone, Copy, ValueEnum)]
 enum Mode {
     /// Text-to-image, for `workflow_text`.
@@ -24,7 +23,7 @@ enum Mode {
     Image,
 }
 
-/// Prints it.
+/// Prints the workflow.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let inputs = match arguments.mode {
         Mode::Text => 0,

@@ -80,7 +80,7 @@ fn an_account_is_renamed_switched_off_and_on() {
     assert_eq!(fact(&on, "active"), "yes");
     assert!(balance(&service, &key).is_some());
     let said = run(service.command(&["account", "rename", "default", "x"]), b"").bad();
-    assert!(said.contains("there is no account default"), "{said}");
+    assert!(said.contains("there is no account `default`"), "{said}");
     service.stop();
 }
 
@@ -261,7 +261,7 @@ fn the_switches_with_their_reasons() {
     assert_eq!(line(&more, "fast"), ["fast", "paused", "new", "weights"]);
     assert_eq!(line(&more, "pro"), ["project", "paused"]);
     let less = service.ask(&["pause", "clear", "project"]);
-    assert_eq!(line(&less, "project"), ["project", "open"]);
+    assert_eq!(line(&less, "project"), ["project", "running"]);
     assert_eq!(service.ask(&["pause", "show"]), less);
     service.ask(&["pause", "clear"]);
     let shown = service.json(&["pause", "show"]);

@@ -118,7 +118,7 @@ fn a_webhook_is_registered_tested_watched_and_sent_to_again() {
     });
     let shown = service.ask(&["delivery", "show", &mine]);
     assert_eq!(word(&shown, "status"), "delivered");
-    for part in ["refused, as --fail asks", "received", " ms", &job, &url] {
+    for part in ["rejected because of --fail", "received", " ms", &job, &url] {
         assert!(shown.contains(part), "{part} in {shown}");
     }
 
@@ -212,7 +212,7 @@ fn all_failed_deliveries_of_a_webhook_are_sent_again() {
     assert!(
         service
             .ask(&[&redeliver[..], &range].concat())
-            .starts_with("1 delivery is")
+            .starts_with("1 delivery queued")
     );
     service.settled(id, "delivered");
     let line: Value = receiver.line("the delivery", |line| {
@@ -258,7 +258,7 @@ fn keep(encoding: &str) -> Kept {
     let (receiver, url) = listener(&service, &["--save", kept.to_str().unwrap()]);
     let webhook = service.json(&["webhook", "add", &url, "--encoding", encoding]);
     job(&service, &url);
-    let path = receiver.after("kept in");
+    let path = receiver.after("saved to");
     assert_eq!(Path::new(&path).parent(), Some(kept.as_path()));
     let text = std::fs::read_to_string(path).unwrap();
     let sent = text

@@ -64,7 +64,7 @@ fn what_does_not_exist_or_is_ambiguous_is_said() {
         ),
         (
             &["webhook", "list", "--account", "nobody"],
-            "there are default (",
+            "the accounts are default (",
         ),
         (&["webhook", "add", "ftp://x/"], "url"),
         (&["webhook", "add", "http://10.0.0.1/"], "egress"),

@@ -38,7 +38,7 @@ impl Service {
         let url = loop {
             let text = fs::read_to_string(&said).unwrap_or_default();
             let panel = text.lines().find_map(|line| {
-                let url = line.strip_prefix("The panel is at ")?;
+                let url = line.strip_prefix("Panel: ")?;
                 url.strip_suffix("/panel").map(str::to_owned)
             });
             match panel {

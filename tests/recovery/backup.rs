@@ -279,8 +279,8 @@ fn what_is_left_out_of_a_backup_is_named() {
     let restored = there.run(&["restore", backups.to_str().expect("a path")]);
     assert_eq!(restored.code, Some(0), "{restored:?}");
     for words in [
-        "pictures are not part of this backup",
-        "secrets-key is not part",
+        "this backup holds no pictures",
+        "this backup holds no secrets-key",
     ] {
         assert!(restored.out.contains(words), "{words}: {restored:?}");
     }

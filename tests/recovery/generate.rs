@@ -1,4 +1,4 @@
-//! `generate`, with an instance of its own and against a server.
+//! `generate`, with an embedded instance and against a server.
 
 use crate::client::Client;
 use crate::place::{BINARY, Ended, Place, signal, until};
@@ -31,7 +31,43 @@ fn key_names(client: &Client) -> Vec<String> {
 }
 
 #[test]
-fn an_own_instance_makes_pictures_and_leaves_nothing_else_behind() {
+fn without_a_data_directory_only_the_picture_is_left() {
+    let place = Place::new();
+    fs::create_dir(place.path("tmp")).expect("a directory");
+    // A configured service keeps its data directory to itself, and its account may be without money.
+    fs::write(place.path("config.toml"), "[first_run]\nbalance = \"0\"\n").expect("a file");
+    let mut command = place.command(BINARY);
+    command
+        .args(["generate", "a red fox", "--model", "fast", "-o", "fox.png"])
+        .env("TMPDIR", place.path("tmp"));
+    made(&Ended::of(command.output().expect("the binary")), "fox.png");
+    let names = |path: &Path| {
+        let entries = fs::read_dir(path).expect("a directory");
+        let mut names: Vec<_> = entries
+            .map(|it| it.expect("an entry").file_name())
+            .collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(&place.path("")), ["config.toml", "fox.png", "tmp"]);
+    assert!(names(&place.path("tmp")).is_empty());
+}
+
+#[test]
+fn a_picture_that_cannot_be_written_is_saved_elsewhere() {
+    let place = Place::new();
+    // A path that is checked as a file, and fails when it is written.
+    std::os::unix::fs::symlink("nowhere/fox.png", place.path("fox.png")).expect("a link");
+    let ended = place.run(&["generate", "a red fox", "--model", "fast", "-o", "fox.png"]);
+    ended.assert_fault(&["fox.png", "the image is in "]);
+    let (_, saved) = ended.err.split_once("the image is in ").expect("a path");
+    let saved = saved.split([':', '\n']).next().expect("a path");
+    assert_eq!(png_size(Path::new(saved)), (1024, 1024));
+    fs::remove_file(saved).expect("the file");
+}
+
+#[test]
+fn an_embedded_instance_makes_pictures_and_leaves_no_key_and_no_input_behind() {
     let place = Place::new();
     made(
         &place.run(&["generate", "a red fox in the snow", "-o", "fox.png"]),
@@ -142,8 +178,8 @@ fn end_while_it_works(place: &Place, how: &str) -> Ended {
 #[test]
 fn an_interrupted_command_takes_its_key_away_and_a_killed_one_does_no_harm() {
     let place = Place::new();
-    end_while_it_works(&place, "INT").assert_fault(&["given up"]);
-    end_while_it_works(&place, "TERM").assert_fault(&["given up"]);
+    end_while_it_works(&place, "INT").assert_fault(&["interrupted"]);
+    end_while_it_works(&place, "TERM").assert_fault(&["interrupted"]);
     assert_eq!(end_while_it_works(&place, "KILL").code, None);
     let service = place.serve();
     assert!(service.printed_key().is_some(), "{}", service.greeting);

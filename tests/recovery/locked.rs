@@ -16,11 +16,10 @@ fn hostile_084_a_directory_in_use_is_refused_by_name() {
             &["generate", "a fox"],
         ] {
             scope.spawn(|| {
-                place.run(arguments).assert_fault(&[
-                    "tintype: ",
-                    data,
-                    "in use by another process",
-                ]);
+                let ended = place.run(arguments);
+                ended.assert_fault(&["tintype: ", data, "in use by another process"]);
+                let suggests = ended.err.contains("--server") && ended.err.contains("TINTYPE_KEY");
+                assert_eq!(suggests, arguments[0] == "generate", "{ended:?}");
             });
         }
     });

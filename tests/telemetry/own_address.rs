@@ -14,7 +14,7 @@ fn figures_with_an_address_of_their_own_are_told_there_alone() {
         let said = process.said();
         let line = said
             .iter()
-            .find_map(|it| it.strip_prefix("Metrics are at http://"));
+            .find_map(|it| it.strip_prefix("Metrics: http://"));
         line.map(|it| it.trim_end_matches("/metrics").parse().unwrap())
     });
     assert_ne!(address, process.address);

@@ -1,14 +1,14 @@
-//! Counts the attempts of each delivery, as far as memory of a fixed size reaches.
+//! Counts the attempts of each delivery in bounded memory.
 
 use parking_lot::Mutex;
 use std::collections::HashMap;
 
-/// Deliveries that are remembered; past that counting begins anew.
+/// Deliveries remembered; beyond that all counts restart.
 const MAX_DELIVERIES: usize = 10_000;
-/// Characters of an id that tell it from others; Tintype's have 36.
+/// Characters of an id that are compared; an id of Tintype has 36.
 const MAX_ID_CHARS: usize = 100;
 
-/// How often each delivery has come.
+/// How often each delivery arrived.
 #[derive(Default)]
 pub struct Attempts(Mutex<HashMap<String, u32>>);
 

@@ -1,12 +1,12 @@
-//! `tintype webhook listen`: a receiver on this machine that prints and verifies what it is sent.
+//! `tintype webhook listen`: a local receiver that verifies and prints deliveries.
 
 mod attempts;
 mod report;
 mod secrets;
 
+use super::delivery_file::DeliveryFile;
 use super::operator_access::Access;
 use super::output::{print, printable};
-use super::recorded::Recorded;
 use crate::server;
 use actix_web::http::StatusCode;
 use actix_web::web::{self, Data};
@@ -22,25 +22,25 @@ use tintype_storage::domain::secret::{NotASecret, Secret};
 use tintype_storage::domain::time::Timestamp;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The largest body that is taken; a delivery's has some 20 KiB.
+/// Largest body accepted; that of a delivery has about 20 KiB.
 const MAX_BODY: usize = 1024 * 1024;
 
 /// Options of `webhook listen`.
 #[derive(Args)]
 pub struct Arguments {
-    /// The port of 127.0.0.1 to listen on; 0 lets the system choose.
+    /// Port of 127.0.0.1 to listen on; with 0 the system chooses one.
     #[arg(long, value_name = "PORT", default_value_t = 9_000)]
     port: u16,
     /// Answer 500 to the first N attempts of each delivery, then 200.
     #[arg(long, value_name = "N", default_value_t = 0)]
     fail: u32,
-    /// A secret to verify with; may be given several times [default: those of the server's webhooks].
+    /// Secret to verify with; may be given several times [default: the secrets of the server's webhooks].
     #[arg(long, value_name = "SECRET", value_parser = secret)]
     secret: Vec<Secret>,
-    /// Keep each delivery in a file of this directory, as `webhook-verify` reads it.
+    /// Save each delivery to a file in this directory, for `webhook-verify`.
     #[arg(long, value_name = "DIR")]
     save: Option<PathBuf>,
-    /// Print a line of JSON for each delivery.
+    /// Print one line of JSON per delivery.
     #[arg(long)]
     json: bool,
     #[command(flatten)]
@@ -60,7 +60,7 @@ struct Receiver {
     saved: AtomicU64,
 }
 
-/// Receives until it is told to stop.
+/// Receives until a signal stops it.
 pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
@@ -70,7 +70,9 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
     }
     let port = arguments.port;
     let listener = server::bind("127.0.0.1", port).with_context(|| {
-        format!("cannot listen on 127.0.0.1:{port}; choose another port with --port, or 0")
+        format!(
+            "cannot listen on 127.0.0.1:{port}; choose another port with --port, such as --port 0"
+        )
     })?;
     let url = format!("http://{}/", listener.local_addr()?);
     let secrets = Secrets::new(arguments.secret, arguments.access);
@@ -95,7 +97,7 @@ pub async fn run(arguments: Arguments) -> anyhow::Result<()> {
             .app_data(receiver.clone())
             .default_service(web::route().to(receive))
     });
-    // One worker, so that deliveries are printed one after the other.
+    // One worker, so that the output of deliveries does not mix.
     let server = server.workers(1).disable_signals().listen(listener)?.run();
     let handle = server.handle();
     let running = actix_web::rt::spawn(server);
@@ -120,16 +122,16 @@ async fn receive(
             .body("deliveries are sent with POST\n");
     }
     let Ok(Ok(body)) = payload.to_bytes_limited(MAX_BODY).await else {
-        return HttpResponse::PayloadTooLarge().body("no delivery has such a body\n");
+        return HttpResponse::PayloadTooLarge().body("this body is too large for a delivery\n");
     };
     let mut headers: Vec<(&str, &str)> = request
         .headers()
         .iter()
         .filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
         .collect();
-    // The server hands them over in no order.
+    // actix-web gives them in random order.
     headers.sort_unstable();
-    let recorded = Recorded {
+    let recorded = DeliveryFile {
         headers,
         body: &body,
     };
@@ -147,26 +149,26 @@ async fn receive(
         path: request.path(),
         recorded: &recorded,
         answered: Answered { number, status },
-        verdict: receiver.secrets.verdict(&signed, &body, at).await,
+        signatures: receiver.secrets.report(&signed, &body, at).await,
     };
     let text = if receiver.json {
         report.json()
     } else {
         report.text()
     };
-    // A reader who has gone must not keep the deliveries from being answered, nor must a full disk.
-    if let Err(error) = print(&text).and_then(|()| receiver.keep(&recorded)) {
+    // A closed standard output or a full disk must not keep deliveries from being answered.
+    if let Err(error) = print(&text).and_then(|()| receiver.save(&recorded)) {
         eprintln!("tintype: {}", printable(&format!("{error:#}")));
     }
     HttpResponse::build(status).body(if status.is_success() {
         "received\n"
     } else {
-        "refused, as --fail asks\n"
+        "rejected because of --fail\n"
     })
 }
 
 impl Receiver {
-    fn keep(&self, recorded: &Recorded<'_>) -> anyhow::Result<()> {
+    fn save(&self, recorded: &DeliveryFile<'_>) -> anyhow::Result<()> {
         let Some(directory) = &self.save else {
             return Ok(());
         };
@@ -177,6 +179,6 @@ impl Receiver {
         if self.json {
             return Ok(());
         }
-        print(&format!("  kept in {}\n", path.display()))
+        print(&format!("  saved to {}\n", path.display()))
     }
 }

@@ -1,41 +1,41 @@
-//! What is told about one delivery that came.
+//! The output about one received delivery.
 
+use super::super::delivery_file::DeliveryFile;
 use super::super::output::{facts, printable, shortened};
-use super::super::recorded::Recorded;
-use super::super::verdict::Verdict;
+use super::super::signature_report::SignatureReport;
 use actix_web::http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tintype_storage::domain::time::Timestamp;
 
-/// Characters of a body that is no payload.
+/// Longest excerpt of a body that is not a payload, in characters.
 const MAX_CHARS: usize = 400;
 
 /// One attempt as it was received and answered.
 pub struct Report<'a> {
-    /// When it came.
+    /// When it arrived.
     pub at: Timestamp,
     /// The path of the request.
     pub path: &'a str,
     /// Headers and body.
-    pub recorded: &'a Recorded<'a>,
-    /// What it was answered.
+    pub recorded: &'a DeliveryFile<'a>,
+    /// The response.
     pub answered: Answered,
-    /// What its signatures are worth; an error says why that is unknown.
-    pub verdict: anyhow::Result<Verdict>,
+    /// The result of verifying; an error says why that was not possible.
+    pub signatures: anyhow::Result<SignatureReport>,
 }
 
-/// The answer to an attempt.
+/// The response to an attempt.
 #[derive(Clone, Copy)]
 pub struct Answered {
-    /// Which attempt of its delivery it was, from 1.
+    /// Number of the attempt, from 1.
     pub number: u32,
     /// The status.
     pub status: StatusCode,
 }
 
-/// The payload. `metadata` stays as it came, for a number must not lose digits by being shown.
+/// The payload. `metadata` stays as received, so that a number loses no digits.
 #[derive(Deserialize)]
 struct Payload<'a> {
     job_id: String,
@@ -71,12 +71,12 @@ impl Report<'_> {
             ]),
             Err(_) => {
                 unread = shortened(&String::from_utf8_lossy(body), MAX_CHARS);
-                lines.push(("no payload", Some(&unread)));
+                lines.push(("not a payload", Some(&unread)));
             }
         }
         lines.push(("body", Some(&size)));
-        let verified = match &self.verdict {
-            Ok(verdict) => verdict.lines().join("\n"),
+        let verified = match &self.signatures {
+            Ok(signatures) => signatures.lines().join("\n"),
             Err(error) => format!("not verified: {}", printable(&format!("{error:#}"))),
         };
         let inner: String = format!("{}{verified}\n", facts(&lines))
@@ -100,8 +100,8 @@ impl Report<'_> {
             .iter()
             .map(|(name, value)| (name.to_string(), json!(value)))
             .collect();
-        let (verified, signatures) = match &self.verdict {
-            Ok(verdict) => (Some(verdict.verifies()), verdict.lines().into()),
+        let (verified, signatures) = match &self.signatures {
+            Ok(signatures) => (Some(signatures.verifies()), signatures.lines().into()),
             Err(error) => (None, vec![format!("not verified: {error:#}")]),
         };
         let line = json!({
@@ -123,8 +123,8 @@ mod tests {
     use super::*;
     use tintype_storage::domain::verification::SignedText;
 
-    fn report(body: &str, verdict: anyhow::Result<Verdict>) -> [String; 2] {
-        let recorded = Recorded {
+    fn report(body: &str, signatures: anyhow::Result<SignatureReport>) -> [String; 2] {
+        let recorded = DeliveryFile {
             headers: vec![("webhook-id", "d1"), ("x-timestamp", "1795000000")],
             body: body.as_bytes(),
         };
@@ -136,20 +136,20 @@ mod tests {
                 number: 2,
                 status: StatusCode::OK,
             },
-            verdict,
+            signatures,
         };
         [report.text(), report.json()]
     }
 
-    fn good() -> anyhow::Result<Verdict> {
-        Ok(Verdict {
+    fn good() -> anyhow::Result<SignatureReport> {
+        Ok(SignatureReport {
             x_signature: Ok(SignedText::Raw),
             standard: Ok(()),
         })
     }
 
     #[test]
-    fn a_delivery_is_told_in_full_and_as_it_came() {
+    fn a_delivery_is_printed_in_full_and_as_received() {
         let body = r#"{"error":null,"job_id":"j1","metadata":{"n":12345678901234567890123,"s":"\u001b"},"result":{"image_url":"http://x/1.png"},"status":"done"}"#;
         let [text, json] = report(body, good());
         insta::assert_snapshot!(text);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_payload_is_shown_without_steering_the_terminal() {
+    fn a_body_that_is_not_a_payload_cannot_control_the_terminal() {
         let [text, json] = report("\u{1b}[2J{", Err(anyhow::anyhow!("no\nserver")));
         insta::assert_snapshot!(text);
         let line: Value = serde_json::from_str(&json).unwrap();

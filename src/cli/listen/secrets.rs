@@ -1,8 +1,8 @@
-//! The secrets to verify with: those that were given, or those that the server's webhooks have at the moment.
+//! The secrets to verify with: from the command line, or those of the server's webhooks.
 
 use super::super::operator::{Operator, read};
 use super::super::operator_access::Access;
-use super::super::verdict::Verdict;
+use super::super::signature_report::SignatureReport;
 use anyhow::Context as _;
 use serde::Deserialize;
 use std::time::Duration;
@@ -12,20 +12,20 @@ use tintype_storage::domain::verification::Headers;
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// For the whole look-up: the delivery waits for its answer meanwhile.
+/// For the whole look-up, while the sender of the delivery waits for its answer.
 const TIMEOUT: Duration = Duration::from_secs(3);
-/// Accounts whose webhooks are looked up.
+/// Most accounts whose webhooks are looked up.
 const MAX_ACCOUNTS: usize = 100;
 
 /// Where secrets come from.
 pub enum Secrets {
     /// The command line.
     Given(Vec<Secret>),
-    /// The operator interface, asked again whenever a delivery does not verify with what is known.
+    /// The operator interface, asked again for each delivery that does not verify with the known secrets.
     LookedUp(Box<Mutex<LookUp>>),
 }
 
-/// What was found out so far.
+/// The secrets found so far.
 pub struct LookUp {
     access: Access,
     operator: Option<Operator>,
@@ -38,7 +38,7 @@ struct Webhook {
 }
 
 impl Secrets {
-    /// The given ones, if there are any.
+    /// Uses the given secrets, if there are any.
     pub fn new(given: Vec<Secret>, access: Access) -> Self {
         if given.is_empty() {
             Self::LookedUp(Box::new(Mutex::new(LookUp {
@@ -51,10 +51,10 @@ impl Secrets {
         }
     }
 
-    /// What is verified with, in one line.
+    /// The source of the secrets, in one line.
     pub async fn greeting(&self) -> String {
         match self {
-            Self::Given(_) => "Verifying with the secret that was given".into(),
+            Self::Given(_) => "Verifying with the given secret".into(),
             Self::LookedUp(look_up) => {
                 let mut look_up = look_up.lock().await;
                 match look_up.refresh().await {
@@ -63,31 +63,31 @@ impl Secrets {
                         look_up.operator.as_ref().map_or("", Operator::base)
                     ),
                     Err(error) => format!(
-                        "Not verifying until the secrets can be looked up, or are given with --secret: {error:#}"
+                        "Not verifying until the secrets can be looked up or are given with --secret: {error:#}"
                     ),
                 }
             }
         }
     }
 
-    /// What the signatures are worth, or why nothing can be said of them.
-    pub async fn verdict(
+    /// Verifies the signatures, or says why that is not possible.
+    pub async fn report(
         &self,
         headers: &Headers<'_>,
         body: &[u8],
         now: Timestamp,
-    ) -> anyhow::Result<Verdict> {
+    ) -> anyhow::Result<SignatureReport> {
         match self {
-            Self::Given(secrets) => Ok(Verdict::new(secrets, headers, body, now)),
+            Self::Given(secrets) => Ok(SignatureReport::new(secrets, headers, body, now)),
             Self::LookedUp(look_up) => {
                 let mut look_up = look_up.lock().await;
-                let verdict = Verdict::new(&look_up.known, headers, body, now);
-                if verdict.x_signature.is_ok() && verdict.standard.is_ok() {
-                    return Ok(verdict);
+                let report = SignatureReport::new(&look_up.known, headers, body, now);
+                if report.x_signature.is_ok() && report.standard.is_ok() {
+                    return Ok(report);
                 }
-                // The webhook may be newer than the last look-up, or its secret.
+                // The webhook or its secret may be newer than the last look-up.
                 look_up.refresh().await?;
-                Ok(Verdict::new(&look_up.known, headers, body, now))
+                Ok(SignatureReport::new(&look_up.known, headers, body, now))
             }
         }
     }
@@ -100,7 +100,7 @@ impl LookUp {
             None => self.access.operator()?,
         };
         let found = timeout(TIMEOUT, webhooks(&operator)).await;
-        let found = found.with_context(|| format!("{} is too slow", operator.base()))?;
+        let found = found.with_context(|| format!("{} did not answer in time", operator.base()))?;
         self.operator = Some(operator);
         self.known = found?;
         Ok(())

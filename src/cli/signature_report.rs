@@ -1,4 +1,4 @@
-//! Whether a delivery verifies, in words: one line for each of the two signatures.
+//! The result of verifying a delivery, as one line for each of its two signatures.
 
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
@@ -6,16 +6,16 @@ use tintype_storage::domain::verification::{
     Headers, Refusal, SignedText, verify_standard, verify_x_signature,
 };
 
-/// What each scheme says.
+/// The outcome of each scheme.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
-    /// Of `X-Signature` with `X-Timestamp`.
+pub struct SignatureReport {
+    /// `X-Signature` with `X-Timestamp`.
     pub x_signature: Result<SignedText, Refusal>,
-    /// Of `webhook-signature` with `webhook-id` and `webhook-timestamp`.
+    /// `webhook-signature` with `webhook-id` and `webhook-timestamp`.
     pub standard: Result<(), Refusal>,
 }
 
-impl Verdict {
+impl SignatureReport {
     /// Tries every secret and keeps the best outcome of each scheme. Without a secret nothing matches.
     pub fn new(secrets: &[Secret], headers: &Headers<'_>, body: &[u8], now: Timestamp) -> Self {
         let x = |secret| verify_x_signature(secret, headers, body, now);
@@ -26,17 +26,17 @@ impl Verdict {
         }
     }
 
-    /// Does at least one scheme verify? A receiver checks one of the two.
+    /// Whether at least one scheme verifies. A receiver checks one of the two.
     pub fn verifies(&self) -> bool {
         self.x_signature.is_ok() || self.standard.is_ok()
     }
 
-    /// What to tell, one line for each scheme.
+    /// One line for each scheme.
     pub fn lines(&self) -> [String; 2] {
         let x_signature = match self.x_signature {
             Ok(SignedText::Raw) => "verifies".into(),
             Ok(SignedText::Rewritten(encoding)) => format!(
-                "verifies, but only after writing the body again as {}: something on the way has rewritten it",
+                "verifies, but only after re-encoding the body as {}: something on the way has rewritten it",
                 encoding.word()
             ),
             Err(refusal) => refused(refusal),
@@ -58,7 +58,7 @@ fn refused(refusal: Refusal) -> String {
     }
 }
 
-/// Success before a wrong time, for there the secret was the right one, before everything else.
+/// Ranks success first, then a wrong time (the secret was right), then every other refusal.
 fn best<T>(outcomes: impl Iterator<Item = Result<T, Refusal>>) -> Result<T, Refusal> {
     let rank = |outcome: &Result<T, Refusal>| match outcome {
         Ok(_) => 0,
@@ -75,7 +75,7 @@ mod tests {
 
     const BODY: &str = r#"{"a":1}"#;
 
-    fn verdict(body: &str, secrets: &[Secret], late: i64) -> Verdict {
+    fn verdict(body: &str, secrets: &[Secret], late: i64) -> SignatureReport {
         let (old, new) = (Secret::from_random([1; 32]), Secret::from_random([2; 32]));
         let x = x_signature(&new, 1_000, BODY);
         let standard = standard_signature(&[new, old], "id", 1_000, BODY);
@@ -87,11 +87,11 @@ mod tests {
             webhook_signature: Some(&standard),
         };
         let now = Timestamp::from_millis((1_000 + late) * 1_000);
-        Verdict::new(secrets, &headers, body.as_bytes(), now)
+        SignatureReport::new(secrets, &headers, body.as_bytes(), now)
     }
 
     #[test]
-    fn each_outcome_has_its_words() {
+    fn each_outcome_is_reported() {
         let [old, new, other] = [1, 2, 3].map(|it| Secret::from_random([it; 32]));
         let cases = [
             ("new secret", verdict(BODY, std::slice::from_ref(&new), 0)),
@@ -113,7 +113,7 @@ mod tests {
             ),
             (
                 "bare",
-                Verdict::new(&[new], &Headers::default(), b"", Timestamp::from_millis(0)),
+                SignatureReport::new(&[new], &Headers::default(), b"", Timestamp::from_millis(0)),
             ),
         ];
         let said: Vec<String> = cases

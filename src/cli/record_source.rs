@@ -1,4 +1,4 @@
-//! All records as of one moment: from a stopped data directory, or from the running service that has it.
+//! Reads all records as of one moment: from a stopped data directory, or from the service that runs on it.
 
 use super::operator::Operator;
 use super::operator_access::Access;
@@ -14,23 +14,24 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Engine, EngineError};
 use tintype_storage::export::{Reader, Summary, write};
 
-/// An export that was read and found whole.
+/// A complete export.
 pub struct Records {
-    /// A file without a name, at its beginning.
+    /// An unnamed file, positioned at its start.
     pub file: File,
-    /// What it holds.
+    /// Counts of the export.
     pub summary: Summary,
-    /// No earlier than this, and after everything that had been answered by then.
+    /// The records include everything that was answered before this moment.
     pub taken_at: Timestamp,
-    /// Is there a service running?
+    /// Whether a running service sent the records.
     pub running: bool,
 }
 
-/// Reads the records of a data directory, whoever has it. `passing` is a directory for a file without a name.
+/// Reads the records of a data directory, from the service that runs on it if there is one. The export is spooled to an unnamed
+/// file in `passing`.
 ///
 /// # Errors
-/// They cannot be read as of one moment.
-pub async fn of_data_dir(
+/// The records cannot be read.
+pub async fn from_data_dir(
     config: &Config,
     access: &Access,
     passing: &Path,
@@ -38,7 +39,10 @@ pub async fn of_data_dir(
 ) -> anyhow::Result<Records> {
     let data_dir = &config.storage.data_dir;
     if !engine::has_store(config) {
-        bail!("{} is no data directory of Tintype", data_dir.display());
+        bail!(
+            "{} is no data directory of Tintype; name one with --data-dir",
+            data_dir.display()
+        );
     }
     match engine::open_engine_at_once(config, FailStop::new()) {
         Ok(engine) => {
@@ -48,11 +52,11 @@ pub async fn of_data_dir(
         }
         Err(EngineError::Locked(_)) => {
             say("asking the running service".into());
-            of_service(&access.operator()?, passing, say)
+            from_service(&access.operator()?, passing, say)
                 .await
                 .with_context(|| {
                     format!(
-                        "{} is in use, so the service that runs on it was asked",
+                        "{} is in use, and the service that runs on it could not be asked; name it with --server",
                         data_dir.display()
                     )
                 })
@@ -75,8 +79,8 @@ fn of_engine(
 /// Reads the records of a running service.
 ///
 /// # Errors
-/// It does not answer, or not to the end.
-pub async fn of_service(
+/// The service does not answer, or its answer ends early.
+pub async fn from_service(
     operator: &Operator,
     passing: &Path,
     say: &dyn Fn(String),
@@ -89,7 +93,7 @@ pub async fn of_service(
     spool.whole(taken_at, true)
 }
 
-/// A file that fills.
+/// Collects the export in a file.
 struct Spool<'a> {
     file: File,
     bytes: u64,
@@ -99,7 +103,7 @@ struct Spool<'a> {
 impl<'a> Spool<'a> {
     fn new(passing: &Path, say: &'a dyn Fn(String)) -> anyhow::Result<Self> {
         let file = tempfile::tempfile_in(passing)
-            .with_context(|| format!("a passing file in {}", passing.display()))?;
+            .with_context(|| format!("cannot create a temporary file in {}", passing.display()))?;
         Ok(Self {
             file,
             bytes: 0,
@@ -114,12 +118,12 @@ impl<'a> Spool<'a> {
         Ok(())
     }
 
-    /// Reads what was written from its beginning, to its last line.
+    /// Checks the file from its first line to its last.
     fn whole(mut self, taken_at: Timestamp, running: bool) -> anyhow::Result<Records> {
         self.file.seek(SeekFrom::Start(0))?;
         let mut reader = Reader::new(BufReader::new(self.file.try_clone()?))?;
         while reader.read()?.is_some() {}
-        let summary = reader.summary().context("the records have no end")?;
+        let summary = reader.summary().context("the export is incomplete")?;
         self.file.seek(SeekFrom::Start(0))?;
         Ok(Records {
             file: self.file,

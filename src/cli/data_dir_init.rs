@@ -1,4 +1,5 @@
-//! Filling an empty data directory: nothing else opens it until all of it is there and was checked.
+//! Initialises an empty data directory from a backup or an export. Until everything is in place and verified, a mark keeps every
+//! other command from opening it.
 
 use crate::backup;
 use crate::config::Config;
@@ -13,18 +14,18 @@ use tintype_storage::audit::Report;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::Loaded;
 
-/// What a file system puts into a fresh volume by itself.
+/// Present on a fresh ext4 volume; does not count as content.
 const LOST_AND_FOUND: &str = "lost+found";
-/// Faults that a refusal names.
+/// Faults listed in an error.
 const NAMED: usize = 10;
 
-/// A data directory on its way.
-pub struct Filling<'a> {
+/// A data directory that is being initialised.
+pub struct DataDirInit<'a> {
     config: &'a Config,
     mark: PathBuf,
 }
 
-impl<'a> Filling<'a> {
+impl<'a> DataDirInit<'a> {
     /// Marks an empty directory as unfinished; makes it where it is missing.
     ///
     /// # Errors
@@ -36,7 +37,7 @@ impl<'a> Filling<'a> {
         let mark = backup::unfinished(data_dir);
         if mark.exists() {
             bail!(
-                "{} was begun and not finished; remove what is in it, and begin again",
+                "{} holds a restore or import that was not finished; empty it and start again",
                 named()
             );
         }
@@ -44,7 +45,7 @@ impl<'a> Filling<'a> {
             let name = entry.with_context(named)?.file_name();
             if name != LOST_AND_FOUND {
                 bail!(
-                    "{} is not empty: it holds {}; name another one with --data-dir, or move what is in it away",
+                    "{} is not empty: it holds {}; choose another directory with --data-dir, or empty this one",
                     named(),
                     name.display()
                 );
@@ -57,10 +58,10 @@ impl<'a> Filling<'a> {
         Ok(Self { config, mark })
     }
 
-    /// Opens the store, which nobody else does by now.
+    /// Opens the store.
     ///
     /// # Errors
-    /// As for every store.
+    /// The engine cannot open it.
     pub fn open_store(&self) -> anyhow::Result<Arc<dyn Engine>> {
         Ok(engine::open_unfinished_engine(
             self.config,
@@ -68,7 +69,7 @@ impl<'a> Filling<'a> {
         )?)
     }
 
-    /// From here on the directory may be used.
+    /// Removes the mark: from now on the directory may be used.
     ///
     /// # Errors
     /// The mark cannot be removed.
@@ -85,10 +86,10 @@ fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Refuses books that do not add up, unless they are wanted as they are.
+/// Refuses an inconsistent ledger unless `even_with_faults` is set.
 ///
 /// # Errors
-/// There are faults.
+/// The report lists faults.
 pub fn accept(report: &Report, even_with_faults: bool) -> anyhow::Result<()> {
     let faults = &report.faults;
     if faults.is_empty() {
@@ -100,25 +101,25 @@ pub fn accept(report: &Report, even_with_faults: bool) -> anyhow::Result<()> {
     }
     let shown: Vec<&str> = faults.iter().take(NAMED).map(String::as_str).collect();
     bail!(
-        "the books do not add up, as they did not where they come from ({} faults): {}; take an earlier backup, or these as they are with --even-with-faults",
+        "the ledger is inconsistent, as it was in the source ({} faults): {}; use an earlier backup, or accept it with --even-with-faults",
         faults.len(),
         shown.join("; ")
     )
 }
 
-/// Says what a service will do first with these records.
-pub fn tell_what_begins(loaded: &Loaded) {
+/// Prints what the service will do first with these records.
+pub fn print_pending_work(loaded: &Loaded) {
     let Loaded {
         live_jobs,
         pending_deliveries,
         ..
     } = loaded;
     if *live_jobs > 0 {
-        println!("jobs that had not ended: {live_jobs}; they are run when the service starts");
+        println!("unfinished jobs: {live_jobs}; they run when the service starts");
     }
     if *pending_deliveries > 0 {
         println!(
-            "webhook deliveries that were pending: {pending_deliveries}; they are sent when the service starts, those too that were delivered since (receivers know them by their job_id)"
+            "pending webhook deliveries: {pending_deliveries}; they are sent when the service starts, even if they were delivered since (receivers recognise them by their job_id)"
         );
     }
 }

@@ -2,39 +2,41 @@
 
 use tintype_storage::domain::verification::Headers;
 
-/// A delivery that was read back.
+/// A parsed delivery.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Recorded<'a> {
+pub struct DeliveryFile<'a> {
     /// Names and values, in the order given.
     pub headers: Vec<(&'a str, &'a str)>,
     /// The body, byte for byte.
     pub body: &'a [u8],
 }
 
-/// Why a text is no delivery.
+/// Why a file is not a delivery.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NotRecorded {
-    /// The head never ends.
-    #[error("there is no blank line between headers and body; put one after the last header")]
+pub enum DeliveryFileError {
+    /// No blank line ends the headers.
+    #[error(
+        "there is no blank line between the headers and the body; add one after the last header"
+    )]
     NoBlankLine,
-    /// The head is not text.
+    /// The headers are not text.
     #[error("the header lines are not UTF-8 text")]
     NotText,
-    /// A line of the head has no colon.
-    #[error("line {0} is no header: expected a name, a colon and a value")]
+    /// A header line has no colon.
+    #[error("line {0} is not a header: expected a name, a colon and a value")]
     NoHeader(usize),
 }
 
-impl<'a> Recorded<'a> {
-    /// Reads it. Lines of the head end with LF or CRLF; a request line before them is passed over.
-    pub fn parse(text: &'a [u8]) -> Result<Self, NotRecorded> {
+impl<'a> DeliveryFile<'a> {
+    /// Parses a delivery. Header lines end with LF or CRLF. A request line before them is skipped.
+    pub fn parse(text: &'a [u8]) -> Result<Self, DeliveryFileError> {
         let mut headers = Vec::new();
         let mut rest = text;
         for number in 1.. {
             let end = rest.iter().position(|byte| *byte == b'\n');
-            let (line, after) = rest.split_at(end.ok_or(NotRecorded::NoBlankLine)? + 1);
+            let (line, after) = rest.split_at(end.ok_or(DeliveryFileError::NoBlankLine)? + 1);
             rest = after;
-            let line = std::str::from_utf8(line).map_err(|_| NotRecorded::NotText)?;
+            let line = std::str::from_utf8(line).map_err(|_| DeliveryFileError::NotText)?;
             let line = line.trim_end_matches(['\r', '\n']);
             if line.is_empty() {
                 break;
@@ -45,7 +47,7 @@ impl<'a> Recorded<'a> {
             let (name, value) = line
                 .split_once(':')
                 .filter(|(name, _)| !name.trim().is_empty())
-                .ok_or(NotRecorded::NoHeader(number))?;
+                .ok_or(DeliveryFileError::NoHeader(number))?;
             headers.push((name.trim(), value.trim()));
         }
         Ok(Self {
@@ -54,12 +56,12 @@ impl<'a> Recorded<'a> {
         })
     }
 
-    /// The headers that a signature needs.
+    /// The headers that verification needs.
     pub fn signed(&self) -> Headers<'a> {
         Headers::pick(self.headers.iter().copied())
     }
 
-    /// The text of it.
+    /// The delivery as a file.
     pub fn text(&self) -> Vec<u8> {
         let mut text: String = self
             .headers
@@ -82,35 +84,35 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read_back() {
-        let recorded = Recorded {
+        let recorded = DeliveryFile {
             headers: vec![("X-Timestamp", "1"), ("webhook-id", "a:b")],
             body: b"{\"a\":\r\n\r\n\xff}\n",
         };
         let text = recorded.text();
-        assert_eq!(Recorded::parse(&text), Ok(recorded));
+        assert_eq!(DeliveryFile::parse(&text), Ok(recorded));
     }
 
     #[test]
     fn line_ends_and_a_request_line_do_not_matter() {
         let text = b"POST /a:b HTTP/1.1\r\nx-signature : s\r\nEmpty:\r\n\r\n{}";
-        let recorded = Recorded::parse(text).unwrap();
+        let recorded = DeliveryFile::parse(text).unwrap();
         assert_eq!(recorded.headers, [("x-signature", "s"), ("Empty", "")]);
         assert_eq!(recorded.body, b"{}");
         assert_eq!(recorded.signed().x_signature, Some("s"));
-        assert_eq!(Recorded::parse(b"\n").unwrap().body, b"");
+        assert_eq!(DeliveryFile::parse(b"\n").unwrap().body, b"");
     }
 
     #[test]
     fn what_is_no_delivery() {
         for (text, fault) in [
-            (b"".as_slice(), NotRecorded::NoBlankLine),
-            (b"a: b", NotRecorded::NoBlankLine),
-            (b"a: b\n", NotRecorded::NoBlankLine),
-            (b"a: b\n{}\n\n", NotRecorded::NoHeader(2)),
-            (b": b\n\n", NotRecorded::NoHeader(1)),
-            (b"a: \xff\n\n", NotRecorded::NotText),
+            (b"".as_slice(), DeliveryFileError::NoBlankLine),
+            (b"a: b", DeliveryFileError::NoBlankLine),
+            (b"a: b\n", DeliveryFileError::NoBlankLine),
+            (b"a: b\n{}\n\n", DeliveryFileError::NoHeader(2)),
+            (b": b\n\n", DeliveryFileError::NoHeader(1)),
+            (b"a: \xff\n\n", DeliveryFileError::NotText),
         ] {
-            assert_eq!(Recorded::parse(text), Err(fault));
+            assert_eq!(DeliveryFile::parse(text), Err(fault));
         }
     }
 }
