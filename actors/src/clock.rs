@@ -1,21 +1,25 @@
-//! Where the actors get the moment from, and chance.
+//! Where the actors get the time and chance from.
 
 use rand::RngExt as _;
 use std::sync::Arc;
+use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 
-/// Tells the moment. A test gives its own.
+/// The current time. Tests give their own.
 pub type Clock = Arc<dyn Fn() -> Timestamp + Send + Sync>;
 
-/// The system's clock.
 pub fn system_clock() -> Clock {
     Arc::new(Timestamp::now)
 }
 
-/// A number between 0 and 1 by which waits are spread. A test gives its own, so that a run can be repeated.
+/// A number between 0 and 1 that spreads waits. Tests give their own, so that a run can be repeated.
 pub type Jitter = Arc<dyn Fn() -> f64 + Send + Sync>;
 
-/// Chance itself.
 pub fn random_jitter() -> Jitter {
     Arc::new(|| rand::rng().random())
+}
+
+/// The time between two moments; zero where the clock was set back.
+pub(crate) fn elapsed(from: Timestamp, to: Timestamp) -> Duration {
+    Duration::from_millis(u64::try_from(to.millis() - from.millis()).unwrap_or(0))
 }

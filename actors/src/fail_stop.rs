@@ -1,14 +1,14 @@
-//! The end of the process after a failure that nothing can be built on.
+//! Stops the process after a failure that it must not go on from.
 //!
-//! A storage error is never retried or papered over: from then on every call is refused, and the process ends so that the
-//! restart recovers from what is on the disk.
+//! A storage error is never retried: from then on every call is refused, and the process ends, so that the restart recovers from
+//! what is durable.
 
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::Notify;
 
-/// Remembers the first failure and tells whoever waits for it. Cheap to clone.
+/// Remembers the first failure and wakes those who wait for one. Clones share it.
 #[derive(Clone, Default)]
 pub struct FailStop {
     inner: Arc<Inner>,
@@ -22,12 +22,11 @@ struct Inner {
 }
 
 impl FailStop {
-    /// One that has not tripped.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Reports a failure. Only the first one counts. May be called from any thread.
+    /// Reports a failure, from any thread. Only the first one counts.
     pub fn trip(&self, reason: impl Into<String>) {
         let mut first = self.inner.reason.lock();
         if first.is_some() {
@@ -48,7 +47,7 @@ impl FailStop {
     /// Waits for a failure and returns its reason.
     pub async fn tripped(&self) -> String {
         loop {
-            // Registered before the look, so that a failure in between is not missed.
+            // Registered before the check, so that a failure in between is not missed.
             let notified = self.inner.notify.notified();
             if let Some(reason) = self.inner.reason.lock().clone() {
                 return reason;

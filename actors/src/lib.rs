@@ -1,36 +1,32 @@
 //! Order, time and supervision: who decides for an account, which job runs next, and what a run is.
 //!
-//! Messages between actors are hints to look at the store, or commands that are answered once their commit is on the disk.
-//! Losing a hint costs delay, never work or money. No engine, URL path or wire field is named here.
+//! Messages between actors are hints to read the store, or commands that are answered once their commit is durable. A lost hint costs
+//! delay, never work or money. No engine, URL path or wire field is named here.
+//!
+//! Modules import in this order: `ports`, `stats`, `queue`, `delivery`, `account`, `backends`, `dispatch`, `system`.
 
 pub mod account;
-pub mod accounts;
-pub mod backoff;
-pub mod breaker;
-mod budget;
+pub mod backends;
 pub mod clock;
 pub mod delivery;
-pub mod dispatcher;
+pub mod dispatch;
 pub mod fail_stop;
-pub mod figures;
-pub mod generator;
-mod health;
-mod inbox;
-mod job;
-mod lane;
-pub mod lately;
-mod moves;
-pub mod observer;
-pub mod outbox;
-mod permit;
-pub mod progress;
+pub mod job_changes;
+pub mod ports;
 mod queue;
-mod queues;
 mod recovery;
-mod run;
-mod spread;
+mod shutdown;
+pub mod stats;
 pub mod system;
-pub mod transport;
-mod tries;
-pub mod under_way;
-pub mod watchers;
+
+// The supervision tests of the job actor run in the world of the integration tests, and reach into the actor.
+#[cfg(test)]
+extern crate self as tintype_actors;
+#[cfg(test)]
+#[allow(dead_code)]
+#[path = "../tests/actors/generators.rs"]
+mod generators;
+#[cfg(test)]
+#[allow(dead_code)]
+#[path = "../tests/actors/world.rs"]
+mod world;

@@ -1,7 +1,7 @@
-//! What a start finds: every job that is not terminal, counted into its account's book and put back in its place.
+//! Recovery: a start counts every live job into its account's book and puts it back into its queue.
 
-use crate::accounts::Accounts;
-use crate::queues::QueuedJob;
+use crate::account::AccountRegistry;
+use crate::queue::QueuedJob;
 use tintype_storage::domain::ids::{AccountId, IdSource};
 use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::{ids, job::Job};
@@ -10,16 +10,16 @@ use uuid::Uuid;
 
 /// The live jobs of the store.
 pub struct Recovered {
-    /// To be made, and before the others: those that had begun before the restart.
+    /// Jobs that had begun before the restart. They go before the others.
     pub begun: Vec<QueuedJob>,
-    /// To be made: the others, each account's in order of acceptance.
+    /// Queued jobs, each account's in the order of acceptance.
     pub waiting: Vec<QueuedJob>,
-    /// To be canceled: their callers waited on a connection, which is gone, and nothing has begun.
+    /// Queued jobs to be canceled: their callers waited on a connection, which is gone.
     pub abandoned: Vec<Job>,
 }
 
 /// Starts the actors of all accounts that have live jobs and returns those jobs.
-pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreError> {
+pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, StoreError> {
     let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountBook)> = None;
     store.each_live_job(|job| {
@@ -38,7 +38,7 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
             .ids
             .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
         let has_begun = matches!(job.state, JobState::Processing { .. });
-        let line = match (has_begun, job.origin) {
+        let jobs = match (has_begun, job.origin) {
             (true, _) => &mut begun,
             (false, Origin::Native) => &mut waiting,
             (false, Origin::Synchronous) => {
@@ -46,7 +46,7 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
                 return Ok(());
             }
         };
-        line.push(QueuedJob::from(&job));
+        jobs.push(QueuedJob::from(&job));
         Ok(())
     })?;
     finish(current, accounts)?;
@@ -58,8 +58,8 @@ pub fn recover(store: &Store, accounts: &Accounts) -> Result<Recovered, StoreErr
     })
 }
 
-/// New ids must sort after all that were given before, even if the clock was set back while the process was away: a ledger is
-/// read in the order of its ids, jobs and deliveries are listed so, and the webhook with the lowest one is the oldest.
+/// New ids must sort after all earlier ones, even if the clock was set back while the process was down: ledgers, jobs and
+/// deliveries are listed in the order of their ids, and the webhook with the lowest id is the oldest.
 fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
     let raise = |id: &Uuid, made_at| ids.raise(ids::moment_of(id).unwrap_or(made_at));
     store.each_account(|account| {
@@ -79,7 +79,7 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
     if let Some(delivery) = store.deliveries(1, None)?.items.first() {
         raise(&delivery.id.0, delivery.created_at);
     }
-    // Whatever else the operator has made, such as a key.
+    // The audit log has everything else that the operator has made, such as a key.
     if let Some(line) = store.audit_log(1, None)?.items.first() {
         raise(&line.id.0, line.at);
     }
@@ -96,6 +96,9 @@ fn book_of(store: &Store, job: &Job) -> Result<AccountBook, StoreError> {
     Ok(AccountBook::without_jobs(account))
 }
 
-fn finish(book: Option<(AccountId, AccountBook)>, accounts: &Accounts) -> Result<(), StoreError> {
+fn finish(
+    book: Option<(AccountId, AccountBook)>,
+    accounts: &AccountRegistry,
+) -> Result<(), StoreError> {
     book.map_or(Ok(()), |(_, book)| accounts.start_with(book))
 }

@@ -18,7 +18,7 @@ use tintype::application::state::AppState;
 use tintype::config::{Config, Sources};
 use tintype::http::{Opening, issue_key, open_account};
 use tintype::server::{self, Setup};
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::canonical::Encoding;
@@ -129,7 +129,10 @@ fn ceiling() -> anyhow::Result<()> {
 struct Never;
 
 impl Generator for Never {
-    fn generate(&self, _: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        _: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         std::future::pending().boxed_local()
     }
 }
@@ -149,7 +152,10 @@ impl Instantly {
 }
 
 impl Generator for Instantly {
-    fn generate(&self, _: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        _: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let picture = Picture::own(self.picture.clone());
         std::future::ready(Ok(picture)).boxed_local()
     }

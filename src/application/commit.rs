@@ -7,7 +7,7 @@
 use super::error::{Error, ErrorKind};
 use super::state::AppState;
 use std::sync::Arc;
-use tintype_actors::account::ChangeKey;
+use tintype_actors::account::{AccountCommand, KeyChange};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Commit, EngineError};
@@ -108,13 +108,15 @@ impl AppState {
             drop(turn);
         });
         let (reply, outcome) = oneshot::channel();
-        account.address.do_send(ChangeKey {
-            key: before.id,
-            after,
-            writes,
-            then,
-            reply,
-        });
+        account
+            .address
+            .do_send(AccountCommand::ChangeKey(Box::new(KeyChange {
+                key: before.id,
+                after,
+                writes,
+                then,
+                reply,
+            })));
         outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 

@@ -5,7 +5,7 @@ use crate::images::Images;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_procedural::{Brief, DrawError};
 
 /// Draws from the prompt's words. Its concurrency bounds how many blocking threads it takes.
@@ -21,12 +21,15 @@ impl Builtin {
 }
 
 impl Generator for Builtin {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         draw(self.images.clone(), order).boxed_local()
     }
 }
 
-async fn draw(images: Images, order: Order) -> Result<Picture, GenerateError> {
+async fn draw(images: Images, order: GenerationTask) -> Result<Picture, GenerateError> {
     let mut inputs: Vec<Bytes> = Vec::with_capacity(order.inputs.len());
     for input in &order.inputs {
         inputs.push(read_back(&images, &order, input).await?);

@@ -10,7 +10,7 @@ use super::upstream::UpstreamSetupError;
 use crate::config::{Backend, BackendKind};
 use crate::images::Images;
 use std::sync::Arc;
-use tintype_actors::generator::Generator;
+use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Resolution;
 use url::Url;
 

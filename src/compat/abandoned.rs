@@ -4,8 +4,8 @@ use crate::application::state::AppState;
 use actix_web::web::Data;
 use futures_util::StreamExt as _;
 use futures_util::stream;
-use tintype_actors::account::ApplyEvent;
-use tintype_actors::generator::Gallery as _;
+use tintype_actors::account::AccountCommand;
+use tintype_actors::ports::ImageStore as _;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, TransitionError};
 use tintype_storage::store::{EventError, StoreError};
@@ -91,7 +91,7 @@ async fn decide(state: &AppState, abandoned: Abandoned) -> Result<Option<Left>, 
         return Ok(None);
     };
     let (reply, canceled) = oneshot::channel();
-    handle.address.do_send(ApplyEvent {
+    handle.address.do_send(AccountCommand::Apply {
         job,
         event: JobEvent::Cancel,
         note: None,

@@ -15,7 +15,7 @@ use actix_web::web;
 use object_store::path::Path;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tintype_actors::accounts::AccountHandle;
+use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};

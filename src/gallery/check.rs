@@ -7,7 +7,7 @@ use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::codecs::webp::WebPEncoder;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageFormat};
-use tintype_actors::generator::GenerateError;
+use tintype_actors::ports::GenerateError;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
 /// Shortest side: less is no picture but a marker of some kind.

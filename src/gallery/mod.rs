@@ -21,8 +21,8 @@ use std::collections::HashSet;
 use std::io::Cursor;
 use std::sync::Arc;
 use std::time::Instant;
-use tintype_actors::backoff;
-use tintype_actors::generator::{Gallery, GenerateError, Picture};
+use tintype_actors::dispatch::backoff;
+use tintype_actors::ports::{GenerateError, ImageStore, Picture};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, ResultImage, Words};
@@ -176,7 +176,7 @@ async fn put(
     }
 }
 
-impl Gallery for ObjectGallery {
+impl ImageStore for ObjectGallery {
     fn keep(
         &self,
         job: &Job,

@@ -3,8 +3,7 @@
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::web::problem::Problem;
-use tintype_actors::account::AcceptJob;
-use tintype_actors::accounts::AccountHandle;
+use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::engine::wakes::Together;
@@ -54,9 +53,8 @@ pub async fn reserve(
     note: Option<Note<JobId>>,
 ) -> Result<Accepted, Problem> {
     let (reply, answer) = oneshot::channel();
-    let job = Box::new(job);
     let _counted = account
-        .accept(AcceptJob { job, note, reply })
+        .accept(job, note, reply)
         .map_err(|_| error::busy())?;
     match Together::new(answer).await {
         Ok(outcome) => Ok(outcome?),

@@ -36,7 +36,7 @@ fn refusal(state: &AppState, account: AccountId) -> Option<Problem> {
     // So that one account that floods the service leaves room to the others.
     let most_of_one = most.div_ceil(2);
     let accounts = state.system.accounts();
-    let all = accounts.under_way();
+    let all = accounts.in_flight();
     // No account has more of them than there are.
     if all < most_of_one {
         return None;
@@ -44,7 +44,7 @@ fn refusal(state: &AppState, account: AccountId) -> Option<Problem> {
     if all >= most {
         return Some(error::overloaded().into());
     }
-    (accounts.under_way_of(account) >= most_of_one).then(|| error::busy().into())
+    (accounts.in_flight_of(account) >= most_of_one).then(|| error::busy().into())
 }
 
 /// Holds a refusal back; not at all when too many are already.

@@ -15,7 +15,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::stream;
 use std::time::Duration;
-use tintype_actors::watchers::Watch;
+use tintype_actors::job_changes::JobWatch;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobState};
 use tokio::sync::watch;
@@ -96,7 +96,7 @@ struct Listener {
     state: web::Data<AppState>,
     account: AccountId,
     job: JobId,
-    watch: Watch,
+    watch: JobWatch,
     stopping: watch::Receiver<bool>,
     told: u8,
     /// The place of the job in the queue when that was last told.

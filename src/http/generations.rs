@@ -24,7 +24,7 @@ use object_store::path::Path;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
-use tintype_actors::accounts::AccountHandle;
+use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -144,7 +144,7 @@ fn replay(
 ) -> Result<Option<HttpResponse>, Problem> {
     let first = acceptance::first_use(state, account, used)?;
     Ok(first.map(|job| {
-        state.system.figures().jobs.replayed();
+        state.system.stats().jobs.replayed();
         accepted(state, job.0, true)
     }))
 }

@@ -9,8 +9,8 @@ use crate::web::auth::Principal;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
-use tintype_actors::account::ApplyEvent;
-use tintype_actors::generator::Gallery as _;
+use tintype_actors::account::AccountCommand;
+use tintype_actors::ports::ImageStore as _;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
@@ -73,7 +73,7 @@ pub async fn cancel_job(
         .get(account)?
         .ok_or_else(not_found)?;
     let (reply, outcome) = oneshot::channel();
-    let command = ApplyEvent {
+    let command = AccountCommand::Apply {
         job: id,
         event: JobEvent::Cancel,
         note,

@@ -34,7 +34,7 @@ async fn answer(
     state: web::Data<AppState>,
     metrics: web::Data<Metrics>,
 ) -> Result<HttpResponse, Problem> {
-    let deliveries = state.system.outbox().await;
+    let deliveries = state.system.delivery_depths().await;
     // On the blocking pool: it reads files and the accounts.
     let text = web::block(move || {
         metrics.text(&Sources {

@@ -94,7 +94,7 @@ impl Watch {
             if !alive || self.state.fail_stop.has_tripped() {
                 return None;
             }
-            let depths = self.state.system.depths().await;
+            let depths = self.state.system.depths();
             let mut hasher = DefaultHasher::new();
             (depths.queued, depths.running).hash(&mut hasher);
             look(&self.state, self.account, &mut hasher).ok()?;
@@ -159,7 +159,7 @@ fn look_at_service(state: &AppState, hasher: &mut DefaultHasher) -> Result<(), S
         (backend.name, backend.running, backend.faults).hash(hasher);
         format!("{:?}", backend.health).hash(hasher);
     }
-    let jobs = &state.system.figures().jobs;
+    let jobs = &state.system.stats().jobs;
     for count in jobs.accepted.iter().flatten() {
         count.load(Ordering::Relaxed).hash(hasher);
     }

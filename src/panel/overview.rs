@@ -28,7 +28,7 @@ pub async fn show(
     panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
     let days = charts::asked(&request)?;
-    let depths = state.system.depths().await;
+    let depths = state.system.depths();
     let (shared, account) = (state.clone(), of.account.clone());
     let read = web::block(move || figures(&shared, &account, days)).await;
     let mut view = read.map_err(|_| error::busy())??;

@@ -27,10 +27,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tintype_actors::clock::{Clock, random_jitter, system_clock};
+use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::generator::Generator;
-use tintype_actors::observer::Observer;
-use tintype_actors::outbox::OutboxLimits;
+use tintype_actors::ports::Generator;
+use tintype_actors::ports::Observer;
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Client, ClientOptions, Resolve};
@@ -159,7 +159,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
         backends,
         routes,
-        gallery: Arc::new(gallery.clone()),
+        image_store: Arc::new(gallery.clone()),
         transport: Arc::new(Sender::new(SenderOptions {
             store: store.clone(),
             images: images.clone(),
@@ -170,7 +170,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
             url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
         })),
         retry_delays: config.webhooks.retry_delays(),
-        outbox: OutboxLimits {
+        delivery_limits: DeliveryLimits {
             total: fd_limits::attempts(),
             per_receiver: MAX_ATTEMPTS_PER_RECEIVER,
         },

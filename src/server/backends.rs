@@ -7,10 +7,9 @@ use crate::config::{Config, TierBackend};
 use crate::images::Images;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tintype_actors::generator::Generator;
-use tintype_actors::system::{Backend, Route, Routes};
+use tintype_actors::backends::{Backend, Route, Routes};
+use tintype_actors::ports::Generator;
 use tintype_storage::domain::tier::Tier;
-use tokio::sync::Semaphore;
 
 /// The back ends, and the tiers' lists of them. What the operator will hardly have meant is in the log.
 pub fn backends(
@@ -32,7 +31,7 @@ pub fn backends(
         backends.push(Backend {
             name: name.clone(),
             generator,
-            places: Arc::new(Semaphore::new(backend.concurrency)),
+            slots: backend.concurrency,
             timeout: backend.timeout(),
             retries: backend.retries(),
         });

@@ -8,7 +8,7 @@ use crate::panel;
 use actix_web::web::Data;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tintype_actors::delivery::ForgetDeliveries;
+use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::time::Timestamp;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
@@ -119,7 +119,7 @@ impl Sweeps {
         let older_than = before(state.now(), age);
         for _ in 0..self.pace.steps {
             let (reply, answer) = oneshot::channel();
-            let command = ForgetDeliveries {
+            let command = DeliveryCommand::Forget {
                 older_than,
                 cursor: self.deliveries.clone(),
                 limit: self.pace.step,

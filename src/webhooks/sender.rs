@@ -8,7 +8,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::time::{Duration, Instant};
 use tintype_actors::clock::Clock;
-use tintype_actors::transport::{AttemptOutcome, Transport};
+use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;

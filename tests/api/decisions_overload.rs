@@ -33,7 +33,7 @@ impl World {
     }
 
     fn under_way(&self) -> usize {
-        self.server.inside().system.accounts().under_way()
+        self.server.inside().system.accounts().in_flight()
     }
 
     /// What this customer is told now.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use tintype::backends::comfyui::ComfyUi;
 use tintype::config::ComfyUiSettings;
-use tintype_actors::generator::Generator;
+use tintype_actors::ports::Generator;
 
 pub const AGES: [Age; 3] = [Age::New, Age::Middle, Age::Old];
 

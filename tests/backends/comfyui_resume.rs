@@ -5,10 +5,10 @@ use crate::comfyui_stub::{Age, Fate, Stub};
 use crate::desk::{Desk, assert_outcome, outcome, run, until, word};
 use crate::support::{Options, Server};
 use serde_json::json;
-use tintype_actors::generator::{Generator, Order};
+use tintype_actors::ports::{GenerationTask, Generator};
 
 /// Begins an order with a generator of its own, and drops it once the server has the prompt.
-async fn begun_and_dropped(desk: &Desk, stub: &Stub, order: &Order, fate: Fate) {
+async fn begun_and_dropped(desk: &Desk, stub: &Stub, order: &GenerationTask, fate: Fate) {
     stub.next(&[fate]);
     let making = tokio::task::spawn_local(plain(desk, stub).generate(order.clone()));
     // Once before it was submitted, and once while it is waited for.

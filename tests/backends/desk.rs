@@ -9,8 +9,8 @@ use std::time::Duration;
 use tempfile::TempDir;
 use tintype::config::Remote;
 use tintype::images::{FileSigningKey, Images};
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
-use tintype_actors::progress::Progress;
+use tintype_actors::ports::Progress;
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::InputImage;
@@ -46,8 +46,8 @@ impl Desk {
     }
 
     /// An order of a job of its own, for a small square picture.
-    pub fn order(&self) -> Order {
-        Order {
+    pub fn order(&self) -> GenerationTask {
+        GenerationTask {
             job: JobId(Uuid::now_v7()),
             tier: Tier::Pro,
             model: None,
@@ -62,7 +62,7 @@ impl Desk {
     }
 
     /// The same with these input images.
-    pub async fn order_with(&self, inputs: &[Vec<u8>]) -> Order {
+    pub async fn order_with(&self, inputs: &[Vec<u8>]) -> GenerationTask {
         let mut order = self.order();
         for (at, bytes) in inputs.iter().enumerate() {
             let key = format!("inputs/{}/{at}", order.job);
@@ -157,7 +157,7 @@ pub fn word(outcome: Result<Picture, GenerateError>) -> String {
 }
 
 /// Asks for a picture and says what came.
-pub async fn outcome(generator: &dyn Generator, order: &Order) -> String {
+pub async fn outcome(generator: &dyn Generator, order: &GenerationTask) -> String {
     word(generator.generate(order.clone()).await)
 }
 

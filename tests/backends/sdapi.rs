@@ -11,7 +11,7 @@ use image::ImageFormat;
 use serde_json::{Value, json};
 use tintype::backends::sdapi::SdApi;
 use tintype::config::{SdApiSettings, Secret};
-use tintype_actors::generator::Generator;
+use tintype_actors::ports::Generator;
 
 pub const KINDS: [Kind; 3] = [Kind::Automatic, Kind::Next, Kind::Cpp];
 pub const TEXT: &str = "POST /sdapi/v1/txt2img";

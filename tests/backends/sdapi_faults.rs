@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 use tintype::backends::sdapi::SdApi;
 use tintype::config::SdApiSettings;
-use tintype_actors::generator::Generator as _;
+use tintype_actors::ports::Generator as _;
 
 const SET_UP: &str = "broken: the image generator is not set up correctly";
 const NO_PICTURE: &str = "broken: the image generator answered with something that is no picture";

@@ -4,7 +4,7 @@ use crate::support::poll::until_some;
 use crate::support::{Customer, Options, Server, fox_with};
 use serde_json::{Value, json};
 use std::time::Duration;
-use tintype_actors::delivery::DeliveriesQueued;
+use tintype_actors::delivery::DeliveryCommand;
 
 /// A registered webhook.
 #[derive(Clone, Debug)]
@@ -115,7 +115,7 @@ impl Server {
     /// Has the delivery actor look at the clock, as it does by itself from time to time.
     pub fn nudge(&self) {
         let deliveries = self.inside().system.deliveries();
-        deliveries.do_send(DeliveriesQueued(Vec::new()));
+        deliveries.do_send(DeliveryCommand::Queued(Vec::new()));
     }
 }
 

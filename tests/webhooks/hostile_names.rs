@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tintype::images::{FileSigningKey, Images};
 use tintype::webhooks::{Sender, SenderOptions, Vault};
-use tintype_actors::transport::{AttemptOutcome, Transport};
+use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::{Client, ClientOptions, Resolve};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};

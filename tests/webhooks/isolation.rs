@@ -8,8 +8,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tintype_actors::delivery::GetOutboxDepths;
-use tintype_actors::outbox::OutboxLimits;
+use tintype_actors::delivery::DeliveryLimits;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
@@ -99,7 +98,7 @@ fn crowd(engine: &Arc<MemoryEngine>, receivers: u128, then: Outcome) -> (World, 
     furnish(&**engine, &Store::new(engine.clone()), &webhooks);
     let world = World::begin(Beginning {
         then,
-        limits: OutboxLimits {
+        limits: DeliveryLimits {
             total: 20,
             per_receiver: 4,
         },
@@ -110,8 +109,7 @@ fn crowd(engine: &Arc<MemoryEngine>, receivers: u128, then: Outcome) -> (World, 
 }
 
 async fn under_way(world: &World) -> usize {
-    let asked = world.system.deliveries().send(GetOutboxDepths);
-    asked.await.unwrap().under_way
+    world.system.delivery_depths().await.in_flight
 }
 
 /// The healthy one gets what it is owed in the very millisecond.

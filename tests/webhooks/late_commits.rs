@@ -3,7 +3,7 @@
 use crate::world::{BEGIN, Beginning, Outcome, World, furnish, in_paused_time, status, webhook};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::delivery::{DeliveryError, Redeliver};
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryState, FailReason};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::engine::gated::GatedEngine;
@@ -28,11 +28,14 @@ fn begin(script: Vec<Outcome>) -> (Arc<GatedEngine>, World) {
 
 fn wish(world: &World, id: DeliveryId) -> oneshot::Receiver<Result<Delivery, DeliveryError>> {
     let (reply, answer) = oneshot::channel();
-    world.system.deliveries().do_send(Redeliver {
-        id,
-        note: None,
-        reply,
-    });
+    world
+        .system
+        .deliveries()
+        .do_send(DeliveryCommand::Redeliver {
+            id,
+            note: None,
+            reply,
+        });
     answer
 }
 

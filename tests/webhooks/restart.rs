@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tintype_actors::outbox::OutboxLimits;
+use tintype_actors::delivery::DeliveryLimits;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
 use tintype_storage::domain::ids::{IdSource, JobId};
 use tintype_storage::domain::time::Timestamp;
@@ -236,7 +236,7 @@ fn receivers_that_failed_before_a_restart_take_half_of_the_places_after_it() {
         let world = World::begin(Beginning {
             after: 3_600_000,
             then: hang,
-            limits: OutboxLimits {
+            limits: DeliveryLimits {
                 total: 20,
                 per_receiver: 4,
             },

@@ -7,7 +7,7 @@ use crate::world::{Beginning, World, furnish, in_paused_time, status, webhook};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype::server::maintenance::{Pace, Sweeps};
-use tintype_actors::delivery::ForgetDeliveries;
+use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -22,7 +22,7 @@ async fn forget(world: &World, older_than: Timestamp, limit: usize) -> usize {
     let mut cursor = Vec::new();
     for step in 1..1_000 {
         let (reply, answer) = oneshot::channel();
-        world.system.deliveries().do_send(ForgetDeliveries {
+        world.system.deliveries().do_send(DeliveryCommand::Forget {
             older_than,
             cursor,
             limit,

@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tintype_actors::delivery::{DeliveryError, ForgetDeliveries};
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_storage::domain::delivery::{DeliveryState, FailReason};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
@@ -245,7 +245,7 @@ fn forgetting_and_sending_again_at_one_moment_keep_the_delivery_whole() {
             sleep(HOUR).await;
             let forget = || {
                 let (reply, answer) = oneshot::channel();
-                world.system.deliveries().do_send(ForgetDeliveries {
+                world.system.deliveries().do_send(DeliveryCommand::Forget {
                     older_than: world.now(),
                     cursor: Vec::new(),
                     limit: 10,

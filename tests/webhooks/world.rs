@@ -9,14 +9,15 @@ use std::future::Future;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::time::Duration;
-use tintype_actors::account::{AcceptJob, ApplyEvent};
+use tintype_actors::account::AccountCommand;
+use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::clock::{Clock, random_jitter};
-use tintype_actors::delivery::{AddDelivery, DeliveryError, Redeliver};
+use tintype_actors::delivery::DeliveryLimits;
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::generator::{Gallery, GenerateError, Picture};
-use tintype_actors::outbox::OutboxLimits;
-use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
-use tintype_actors::transport::{AttemptOutcome, Transport};
+use tintype_actors::ports::{AttemptOutcome, Transport};
+use tintype_actors::ports::{GenerateError, ImageStore, Picture};
+use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -30,7 +31,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{Limits, NewJob, Store};
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -161,7 +162,7 @@ impl Transport for Post {
 
 struct BlankWall;
 
-impl Gallery for BlankWall {
+impl ImageStore for BlankWall {
     fn keep(
         &self,
         job: &Job,
@@ -214,7 +215,7 @@ pub struct Beginning {
     /// Milliseconds after [`BEGIN`].
     pub after: i64,
     /// Places.
-    pub limits: OutboxLimits,
+    pub limits: DeliveryLimits,
 }
 
 impl Beginning {
@@ -225,7 +226,7 @@ impl Beginning {
             script,
             then: status(200),
             after: 0,
-            limits: OutboxLimits {
+            limits: DeliveryLimits {
                 total: 512,
                 per_receiver: 16,
             },
@@ -271,15 +272,15 @@ impl World {
             backends: vec![Backend {
                 name: "builtin".into(),
                 generator: Arc::new(generator.clone()),
-                places: Arc::new(Semaphore::new(4)),
+                slots: 4,
                 timeout: Duration::from_secs(30),
                 retries: 0,
             }],
             routes: Routes([route.clone(), route.clone(), route]),
-            gallery: Arc::new(BlankWall),
+            image_store: Arc::new(BlankWall),
             transport: Arc::new(post.clone()),
             retry_delays: TABLE.map(Duration::from_secs).to_vec(),
-            outbox: beginning.limits,
+            delivery_limits: beginning.limits,
             observer: None,
             fail_stop: fail_stop.clone(),
             threads: Threads::Callers,
@@ -307,7 +308,7 @@ impl World {
         let (id, job) = (DeliveryId(id), JobId(id));
         let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job, self.now());
         let (reply, answer) = oneshot::channel();
-        let command = AddDelivery {
+        let command = DeliveryCommand::Add {
             delivery,
             audit: None,
             reply,
@@ -319,26 +320,22 @@ impl World {
     /// Sends a delivery again.
     pub async fn redeliver(&self, id: DeliveryId) -> Result<Delivery, DeliveryError> {
         let (reply, answer) = oneshot::channel();
-        self.system.deliveries().do_send(Redeliver {
-            id,
-            note: None,
-            reply,
-        });
+        self.system
+            .deliveries()
+            .do_send(DeliveryCommand::Redeliver {
+                id,
+                note: None,
+                reply,
+            });
         answer.await.unwrap()
     }
 
     /// Accepts a job.
     pub async fn accept(&self) -> JobId {
         let (reply, answer) = oneshot::channel();
-        let job = Box::new(new_job());
+        let job = new_job();
         let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
-        let _counted = actor
-            .accept(AcceptJob {
-                job,
-                note: None,
-                reply,
-            })
-            .expect("room for it");
+        let _counted = actor.accept(job, None, reply).expect("room for it");
         answer.await.unwrap().unwrap().job
     }
 
@@ -347,7 +344,7 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let event = JobEvent::Cancel;
         let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
-        actor.address.do_send(ApplyEvent {
+        actor.address.do_send(AccountCommand::Apply {
             job,
             event,
             note: None,

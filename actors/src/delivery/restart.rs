@@ -1,6 +1,6 @@
-//! What a start finds: every pending delivery, put back into the schedule.
+//! Restart: schedules every pending delivery of the store.
 
-use crate::outbox::{Outbox, Parcel};
+use super::scheduler::{DeliveryScheduler, ScheduledDelivery};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
@@ -9,14 +9,14 @@ use tintype_storage::store::{Store, StoreError};
 
 /// Deliveries read from the due index at a time.
 const STEP: usize = 1_000;
-/// Deliveries that were overdue at the start are begun this far apart, so that a restart is no storm.
+/// Deliveries that are overdue at the start begin this far apart, so that a restart does not flood the receivers.
 const SPREAD: Duration = Duration::from_millis(2);
 
-/// Reads the whole due index. What is overdue is spread over the next moments, its receivers in turns: one with a hundred
-/// thousand of them is not to be served before one with a single one. Receivers that have failed lately are known as such.
+/// Reads the whole due index. Overdue deliveries are spread over time, and their receivers take turns: a receiver with a hundred
+/// thousand deliveries must not go before one with a single delivery. Receivers with failed attempts start as failing.
 pub(super) fn recover(
     store: &Store,
-    outbox: &mut Outbox,
+    scheduler: &mut DeliveryScheduler,
     now: Timestamp,
 ) -> Result<(), StoreError> {
     let mut overdue = Overdue::default();
@@ -28,53 +28,53 @@ pub(super) fn recover(
         };
         after = Some((*due, *id));
         for (due, id, entry) in step {
-            let parcel = Parcel {
+            let scheduled = ScheduledDelivery {
                 id,
                 account: entry.account,
                 webhook: entry.webhook,
                 due,
             };
             if entry.failures > 0 {
-                outbox.suspect(entry.webhook);
+                scheduler.mark_failing(entry.webhook);
             }
             if due < now {
-                overdue.add(parcel);
+                overdue.add(scheduled);
             } else {
-                outbox.schedule(due, parcel);
+                scheduler.schedule(due, scheduled);
             }
         }
     }
     let mut moment = now;
-    while let Some(parcel) = overdue.next() {
-        outbox.schedule(moment, parcel);
+    while let Some(scheduled) = overdue.next() {
+        scheduler.schedule(moment, scheduled);
         moment = moment.plus(SPREAD);
     }
     Ok(())
 }
 
-/// Overdue deliveries by their receivers, who take turns in the order of their first ones.
+/// Overdue deliveries by receiver. Receivers take turns in the order of their first deliveries.
 #[derive(Default)]
 struct Overdue {
-    lines: HashMap<WebhookId, VecDeque<Parcel>>,
+    receivers: HashMap<WebhookId, VecDeque<ScheduledDelivery>>,
     turns: VecDeque<WebhookId>,
 }
 
 impl Overdue {
-    fn add(&mut self, parcel: Parcel) {
-        let line = self.lines.entry(parcel.webhook).or_default();
-        if line.is_empty() {
-            self.turns.push_back(parcel.webhook);
+    fn add(&mut self, scheduled: ScheduledDelivery) {
+        let queue = self.receivers.entry(scheduled.webhook).or_default();
+        if queue.is_empty() {
+            self.turns.push_back(scheduled.webhook);
         }
-        line.push_back(parcel);
+        queue.push_back(scheduled);
     }
 
-    fn next(&mut self) -> Option<Parcel> {
+    fn next(&mut self) -> Option<ScheduledDelivery> {
         let webhook = self.turns.pop_front()?;
-        let line = self.lines.get_mut(&webhook)?;
-        let parcel = line.pop_front();
-        if !line.is_empty() {
+        let queue = self.receivers.get_mut(&webhook)?;
+        let scheduled = queue.pop_front();
+        if !queue.is_empty() {
             self.turns.push_back(webhook);
         }
-        parcel
+        scheduled
     }
 }

@@ -6,7 +6,7 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::generator::{Gallery, GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, ImageStore, Picture};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, ResultImage, Words};
 use tokio::sync::watch;
@@ -121,7 +121,7 @@ impl Scripted {
         self.state.lock().running
     }
 
-    fn begin(&self, order: &Order) -> (Act, Running) {
+    fn begin(&self, order: &GenerationTask) -> (Act, Running) {
         let mut state = self.state.lock();
         let number = state.seen.len();
         state.seen.push(Seen {
@@ -145,7 +145,10 @@ impl Scripted {
 }
 
 impl Generator for Scripted {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let this = self.clone();
         async move {
             let (act, _running) = this.begin(&order);
@@ -182,7 +185,7 @@ impl Generator for Scripted {
         .boxed_local()
     }
 
-    fn holds(&self, _: Order) -> LocalBoxFuture<'static, bool> {
+    fn holds(&self, _: GenerationTask) -> LocalBoxFuture<'static, bool> {
         let after = self.state.lock().holds_after;
         async move {
             if let Some(time) = after {
@@ -230,7 +233,7 @@ impl Shelf {
     }
 }
 
-impl Gallery for Shelf {
+impl ImageStore for Shelf {
     fn keep(
         &self,
         job: &Job,

@@ -3,7 +3,7 @@
 use crate::generators::{Act, Scripted};
 use crate::world::{A, Plan, quick, run};
 use std::time::Duration;
-use tintype_actors::system::Health;
+use tintype_actors::backends::Health;
 use tintype_storage::domain::tier::Tier;
 use tokio::time::Instant;
 

@@ -5,14 +5,14 @@ use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use tintype_actors::account::{AcceptJob, AccountActor, ApplyEvent, DepositMoney};
-use tintype_actors::accounts::AccountHandle;
+use tintype_actors::account::{AccountActor, AccountCommand, AccountHandle};
+use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::clock::random_jitter;
-use tintype_actors::dispatcher::PauseChanged;
+use tintype_actors::delivery::DeliveryLimits;
+use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::outbox::OutboxLimits;
-use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
-use tintype_actors::transport::{AttemptOutcome, Transport};
+use tintype_actors::ports::{AttemptOutcome, Observer, Transport};
+use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
@@ -33,7 +33,7 @@ use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob, Store,
 };
-use tokio::sync::{Semaphore, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
 
@@ -100,6 +100,7 @@ pub struct Plan {
     pub try_timeout: Duration,
     pub run_timeout: Duration,
     pub now: i64,
+    pub observer: Option<Arc<dyn Observer>>,
     pub threads: Threads,
 }
 
@@ -121,6 +122,7 @@ impl Plan {
             try_timeout: Duration::from_secs(60),
             run_timeout: Duration::from_secs(600),
             now: START,
+            observer: None,
             threads: Threads::Callers,
         }
     }
@@ -155,20 +157,20 @@ impl Plan {
                 .map(|(at, (generator, places))| Backend {
                     name: format!("backend-{at}"),
                     generator: Arc::new(generator),
-                    places: Arc::new(Semaphore::new(places)),
+                    slots: places,
                     timeout: self.try_timeout,
                     retries: self.retries,
                 })
                 .collect(),
             routes,
-            gallery: Arc::new(shelf.clone()),
+            image_store: Arc::new(shelf.clone()),
             transport: Arc::new(Nobody),
             retry_delays: Vec::new(),
-            outbox: OutboxLimits {
+            delivery_limits: DeliveryLimits {
                 total: 1,
                 per_receiver: 1,
             },
-            observer: None,
+            observer: self.observer,
             fail_stop: fail_stop.clone(),
             threads: self.threads,
         })
@@ -246,8 +248,8 @@ pub struct World {
 impl World {
     /// Tells of new switches, as whoever has written them does.
     pub fn pause_changed(&self, pause: Pause) {
-        let hears = self.system.hears_of_pauses();
-        hears.do_send(PauseChanged(pause));
+        let hears = self.system.dispatcher();
+        hears.do_send(DispatcherCommand::Pause(pause));
     }
 
     fn handle(&self, account: AccountId) -> AccountHandle {
@@ -269,7 +271,7 @@ impl World {
         name: Option<&str>,
     ) -> Answer<Accepted, AcceptError> {
         let (reply, answer) = oneshot::channel();
-        let job = Box::new(NewJob {
+        let job = NewJob {
             key: KeyId(account.0),
             shown: None,
             tier,
@@ -296,13 +298,9 @@ impl World {
                 name: name.into(),
                 fingerprint: Fingerprint([7; 32]),
             }),
-        });
+        };
         // A refused command is dropped, and its reply with it.
-        let _ = self.handle(account).accept(AcceptJob {
-            job,
-            note: None,
-            reply,
-        });
+        let _ = self.handle(account).accept(job, None, reply);
         answer
     }
 
@@ -319,7 +317,7 @@ impl World {
         event: JobEvent,
     ) -> Answer<Job, EventError> {
         let (reply, answer) = oneshot::channel();
-        self.address(account).do_send(ApplyEvent {
+        self.address(account).do_send(AccountCommand::Apply {
             job,
             event,
             note: None,
@@ -335,7 +333,7 @@ impl World {
             reference: None,
             idempotency: None,
         };
-        self.address(account).do_send(DepositMoney {
+        self.address(account).do_send(AccountCommand::Deposit {
             deposit,
             note: None,
             reply,
@@ -370,7 +368,7 @@ impl World {
     /// Waits until nothing is queued or running.
     pub async fn idle(&self) {
         for _ in 0..PATIENCE {
-            let depths = self.system.depths().await;
+            let depths = self.system.depths();
             if depths.queued == [0, 0, 0] && depths.running == 0 {
                 return;
             }

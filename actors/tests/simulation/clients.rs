@@ -4,7 +4,7 @@ use crate::life::Process;
 use crate::model::{Request, amount};
 use crate::world::World;
 use crate::{keys, operator};
-use tintype_actors::account::{AcceptJob, ApplyEvent};
+use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::caller::ShownKey;
@@ -94,7 +94,7 @@ pub async fn send(process: Process, number: usize) {
         .issue(number, limits, &shown.hash.0, world.now());
     world.tell(format!("request {number} is sent"));
     let (reply, answer) = oneshot::channel();
-    let job = Box::new(new_job(number, &request, shown));
+    let job = new_job(number, &request, shown);
     let handle = match process.system.accounts().get(request.account) {
         Ok(Some(handle)) => handle,
         other => {
@@ -104,14 +104,7 @@ pub async fn send(process: Process, number: usize) {
             ));
         }
     };
-    if handle
-        .accept(AcceptJob {
-            job,
-            note: None,
-            reply,
-        })
-        .is_err()
-    {
+    if handle.accept(job, None, reply).is_err() {
         return world.model.lock().unanswered(call);
     }
     let Ok(outcome) = answer.await else {
@@ -190,7 +183,7 @@ pub async fn cancel(process: Process) {
         return;
     };
     let (reply, answer) = oneshot::channel();
-    handle.address.do_send(ApplyEvent {
+    handle.address.do_send(AccountCommand::Apply {
         job,
         event: JobEvent::Cancel,
         note: Some(operator::note(&process, Action::JobCancel, |it: &Job| {

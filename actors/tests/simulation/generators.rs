@@ -5,7 +5,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::time::Duration;
-use tintype_actors::generator::{Gallery, GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, ImageStore, Picture};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{FailureKind, Job, ResultImage, Words};
 use tokio::time::{Instant, sleep};
@@ -91,7 +91,10 @@ impl Simulated {
 }
 
 impl Generator for Simulated {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         self.world.model.lock().generating(order.job, &order.prompt);
         let (world, job, act) = (self.world.clone(), order.job, self.act());
         if self.keeps_work && matches!(act, Act::Picture | Act::Slow) {
@@ -143,7 +146,7 @@ impl Generator for Simulated {
         .boxed_local()
     }
 
-    fn holds(&self, order: Order) -> LocalBoxFuture<'static, bool> {
+    fn holds(&self, order: GenerationTask) -> LocalBoxFuture<'static, bool> {
         let held = self.keeps_work && self.world.kept_work(order.job).is_some();
         let wait = match self.world.is_calm() {
             true => Duration::ZERO,
@@ -182,7 +185,7 @@ pub struct Shelf {
     pub world: World,
 }
 
-impl Gallery for Shelf {
+impl ImageStore for Shelf {
     fn keep(
         &self,
         job: &Job,

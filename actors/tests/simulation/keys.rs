@@ -5,7 +5,7 @@ use crate::life::Process;
 use crate::model::{Door, KeyChange, Limits, amount};
 use crate::operator::{line, turn};
 use std::time::Duration;
-use tintype_actors::account::ChangeKey;
+use tintype_actors::account::{self, AccountCommand};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::caller::ShownKey;
@@ -154,13 +154,15 @@ pub async fn change(process: Process) {
         return world.fault(format!("the account of key {id} is not found"));
     };
     let (reply, answer) = oneshot::channel();
-    account.address.do_send(ChangeKey {
-        key: id,
-        after: Some(after),
-        writes,
-        then: Box::new(|| {}),
-        reply,
-    });
+    account
+        .address
+        .do_send(AccountCommand::ChangeKey(Box::new(account::KeyChange {
+            key: id,
+            after: Some(after),
+            writes,
+            then: Box::new(|| {}),
+            reply,
+        })));
     let done = answer.await.is_ok_and(|it| it.is_ok());
     world.tell(format!("{} {change:?}: {done}", action.word()));
 }

@@ -7,17 +7,18 @@ use crate::world::World;
 use crate::{clients, keys, operator};
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::clock::{Clock, Jitter};
+use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::outbox::OutboxLimits;
-use tintype_actors::system::{Backend, Route, Routes, System, SystemOptions, Threads};
+use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::audit::audit;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, OnFailure};
 use tintype_storage::store::{Limits, Store, StoreError};
-use tokio::sync::{Mutex, Semaphore};
+use tokio::sync::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
 
@@ -32,7 +33,7 @@ pub struct Plan {
     pub keys: Vec<(AccountId, KeyId)>,
     pub places: Vec<usize>,
     pub retries: u32,
-    pub outbox: OutboxLimits,
+    pub delivery_limits: DeliveryLimits,
     /// Weights of the third tier's back ends, where it spreads its runs.
     pub weights: [Option<u32>; 3],
 }
@@ -155,7 +156,7 @@ fn start(
         .map(|(at, (places, timeout))| Backend {
             name: format!("backend-{at}"),
             generator: Arc::new(Simulated::new(world, at == 2, timeout)),
-            places: Arc::new(Semaphore::new(*places)),
+            slots: *places,
             timeout,
             retries: plan.retries,
         });
@@ -181,7 +182,7 @@ fn start(
             vec![route(1, None), route(0, None)],
             (0..3).map(|at| route(at, weights[at])).collect(),
         ]),
-        gallery: Arc::new(Shelf {
+        image_store: Arc::new(Shelf {
             world: world.clone(),
         }),
         transport: Arc::new(Post::new(world)),
@@ -190,7 +191,7 @@ fn start(
             .iter()
             .map(|it| Duration::from_millis(it.unsigned_abs()))
             .collect(),
-        outbox: plan.outbox,
+        delivery_limits: plan.delivery_limits,
         fail_stop: fail_stop.clone(),
         observer: None,
         threads: Threads::Callers,
@@ -250,7 +251,7 @@ async fn go_on(process: Process, disk: &Disk, ending: Ending) {
                     }
                 }
             }
-            let running = process.system.depths().await.running;
+            let running = process.system.depths().running;
             if running > 0 {
                 world.fault(format!("{running} runs were left at an orderly stop"));
             }
@@ -340,18 +341,14 @@ async fn calm(process: &Process, disk: &Disk) {
     world.model.lock().check_nothing_is_owed();
     for id in pending {
         let model = world.model.lock();
-        let owed = model.deliveries.get(id).cloned();
-        let hooks = owed.as_ref().map(|it| model.hooks_of(it.account).to_vec());
-        let there = owed.is_some_and(|it| {
-            hooks.is_some_and(|hooks| hooks.iter().any(|hook| hook.id == it.webhook))
-        });
+        let there = model.has_receiver(id);
         let delivered = model.deliveries.is_delivered(id);
         drop(model);
         if there && !delivered {
             world.fault(format!("delivery {id} did not arrive in the calm"));
         }
     }
-    let (depths, live) = (process.system.depths().await, process.system.live_jobs());
+    let (depths, live) = (process.system.depths(), process.system.live_jobs());
     let busy: usize = process.system.backends().iter().map(|it| it.running).sum();
     if depths.queued != [0; 3] || depths.running + live + busy > 0 {
         world.fault(format!(

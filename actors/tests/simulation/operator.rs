@@ -2,9 +2,9 @@
 
 use crate::life::Process;
 use crate::model::{DepositRequest, HookChange, amount};
-use tintype_actors::account::DepositMoney;
-use tintype_actors::delivery::{AddDelivery, ForgetDeliveries, Redeliver, Redelivered};
-use tintype_actors::dispatcher::PauseChanged;
+use tintype_actors::account::AccountCommand;
+use tintype_actors::delivery::{DeliveryCommand, Redelivered};
+use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
@@ -54,7 +54,7 @@ pub async fn deposit(process: Process) {
         return;
     };
     let (reply, answer) = oneshot::channel();
-    handle.address.do_send(DepositMoney {
+    handle.address.do_send(AccountCommand::Deposit {
         deposit: Deposit {
             amount: amount(asked.amount),
             reference: Some(format!("deposit {number}")),
@@ -218,8 +218,8 @@ pub async fn pause(process: Process, tiers: [bool; 3]) {
         .change_pause(pause.clone(), || engine.submit(Commit { writes, done }));
     if written.await.unwrap_or(false) {
         process.world.tell(format!("paused: {tiers:?}"));
-        let hears = process.system.hears_of_pauses();
-        hears.do_send(PauseChanged(pause));
+        let hears = process.system.dispatcher();
+        hears.do_send(DispatcherCommand::Pause(pause));
     }
 }
 
@@ -232,15 +232,18 @@ pub async fn redeliver(process: Process) {
     };
     world.model.lock().deliveries.ask_redelivery(id);
     let (reply, answer) = oneshot::channel();
-    process.system.deliveries().do_send(Redeliver {
-        id,
-        note: Some(note(
-            &process,
-            Action::DeliveryRedeliver,
-            |it: &Redelivered| it.after.id.0,
-        )),
-        reply,
-    });
+    process
+        .system
+        .deliveries()
+        .do_send(DeliveryCommand::Redeliver {
+            id,
+            note: Some(note(
+                &process,
+                Action::DeliveryRedeliver,
+                |it: &Redelivered| it.after.id.0,
+            )),
+            reply,
+        });
     let outcome = answer
         .await
         .map(|it| it.map(|it| it.round).map_err(|it| it.to_string()));
@@ -264,7 +267,7 @@ pub async fn send_test(process: Process) {
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, JobId(id), now);
     world.model.lock().deliveries.ask_test(delivery.id);
     let (reply, answer) = oneshot::channel();
-    process.system.deliveries().do_send(AddDelivery {
+    process.system.deliveries().do_send(DeliveryCommand::Add {
         audit: Some(line(&process, Action::WebhookTest, delivery.id.0)),
         delivery,
         reply,
@@ -295,11 +298,14 @@ pub async fn tidy_up(process: Process) {
     let older_than = now - world.chance.between(1_000, 7_200_000);
     world.model.lock().deliveries.ask_to_forget(older_than);
     let (reply, answer) = oneshot::channel();
-    process.system.deliveries().do_send(ForgetDeliveries {
-        older_than: Timestamp::from_millis(older_than),
-        cursor: Vec::new(),
-        limit: 30,
-        reply,
-    });
+    process
+        .system
+        .deliveries()
+        .do_send(DeliveryCommand::Forget {
+            older_than: Timestamp::from_millis(older_than),
+            cursor: Vec::new(),
+            limit: 30,
+            reply,
+        });
     drop(answer.await);
 }

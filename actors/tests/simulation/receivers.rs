@@ -6,7 +6,7 @@ use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use tintype_actors::transport::{AttemptOutcome, Transport};
+use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_storage::domain::delivery::{Attempt, Delivery};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};

@@ -8,7 +8,7 @@ use crate::model::{Counts, Model, Rules, amount};
 use crate::world::{BEGIN, World};
 use std::fmt;
 use std::sync::Arc;
-use tintype_actors::outbox::OutboxLimits;
+use tintype_actors::delivery::DeliveryLimits;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::KeyHash;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
@@ -218,7 +218,7 @@ fn begin(world: &World) -> (Plan, Image) {
         keys,
         places: [0, 1, 2].map(|_| 1 + chance.below(3) as usize).to_vec(),
         retries: chance.below(3) as u32,
-        outbox: OutboxLimits {
+        delivery_limits: DeliveryLimits {
             total: 2 + chance.below(6) as usize,
             per_receiver: 1 + chance.below(3) as usize,
         },

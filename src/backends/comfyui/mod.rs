@@ -38,7 +38,7 @@ use standing::{Failure, Standing, Stored, chosen};
 use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tokio::time::sleep;
 use uuid::Uuid;
 use watch::Watch;
@@ -90,12 +90,15 @@ impl ComfyUi {
 }
 
 impl Generator for ComfyUi {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let inner = Arc::clone(&self.inner);
         async move { inner.make(order).await }.boxed_local()
     }
 
-    fn holds(&self, order: Order) -> LocalBoxFuture<'static, bool> {
+    fn holds(&self, order: GenerationTask) -> LocalBoxFuture<'static, bool> {
         let inner = Arc::clone(&self.inner);
         async move { inner.holds(&order).await }.boxed_local()
     }
@@ -111,7 +114,7 @@ struct Tracked {
 }
 
 impl Inner {
-    async fn make(&self, order: Order) -> Result<Picture, GenerateError> {
+    async fn make(&self, order: GenerationTask) -> Result<Picture, GenerateError> {
         let workflow = self.templates.of(order.inputs.len())?;
         for go in 0..MAX_GOES {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &order, go);
@@ -158,7 +161,7 @@ impl Inner {
     }
 
     /// Is a prompt of the order under way or done?
-    async fn holds(&self, order: &Order) -> bool {
+    async fn holds(&self, order: &GenerationTask) -> bool {
         for go in 0..MAX_GOES {
             let id = prompt_id::prompt_id(self.server.upstream().name(), order, go).to_string();
             let mut found = self.server.find(&id).await;
@@ -177,7 +180,13 @@ impl Inner {
     }
 
     /// Takes over what an earlier try or run of the job has submitted.
-    async fn adopt(&self, id: Uuid, theirs: String, workflow: &Workflow, order: &Order) -> Tracked {
+    async fn adopt(
+        &self,
+        id: Uuid,
+        theirs: String,
+        workflow: &Workflow,
+        order: &GenerationTask,
+    ) -> Tracked {
         tracing::info!(job = %order.job, prompt = theirs, "the image generator is at work on the job already");
         let abandon = Abandon::new(self.server.clone(), theirs.clone(), order.cut_off.clone());
         let socket = self.server.listen(&id.to_string()).await;
@@ -195,7 +204,7 @@ impl Inner {
         &self,
         id: Uuid,
         workflow: &Workflow,
-        order: &Order,
+        order: &GenerationTask,
     ) -> Result<Tracked, GenerateError> {
         let graph = self.graph(id, workflow, order).await?;
         let ours = id.to_string();
@@ -232,7 +241,7 @@ impl Inner {
         &self,
         id: Uuid,
         workflow: &Workflow,
-        order: &Order,
+        order: &GenerationTask,
     ) -> Result<Graph, GenerateError> {
         let checkpoint = match workflow.takes_checkpoint() {
             true => self.checkpoint(order).await?,
@@ -261,7 +270,7 @@ impl Inner {
         )
     }
 
-    async fn checkpoint(&self, order: &Order) -> Result<String, GenerateError> {
+    async fn checkpoint(&self, order: &GenerationTask) -> Result<String, GenerateError> {
         if let Some(named) = order.model.as_ref().or(self.settings.checkpoint.as_ref()) {
             return Ok(named.clone());
         }

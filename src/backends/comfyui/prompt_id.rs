@@ -6,14 +6,14 @@
 //! during and after. Which run of the job asks does not enter, for an orderly stop does not count its runs.
 
 use sha2::{Digest, Sha256};
-use tintype_actors::generator::Order;
+use tintype_actors::ports::GenerationTask;
 use uuid::{Builder, Uuid};
 
 /// What the hash begins with, so that no other use of it gives the same ids.
 const NAMESPACE: &[u8] = b"tintype: the prompt of a job on ComfyUI\0";
 
 /// The id of the `go`th prompt, from 0, that `backend` makes for an order: a UUID of version 8 (RFC 9562, 5.8).
-pub fn prompt_id(backend: &str, order: &Order, go: u32) -> Uuid {
+pub fn prompt_id(backend: &str, order: &GenerationTask, go: u32) -> Uuid {
     let mut hash = Sha256::new();
     hash.update(NAMESPACE);
     hash.update(order.job.0.as_bytes());
@@ -38,14 +38,14 @@ pub fn seed(id: Uuid) -> u64 {
 mod tests {
     use super::*;
     use std::collections::BTreeSet;
-    use tintype_actors::progress::Progress;
+    use tintype_actors::ports::Progress;
     use tintype_storage::domain::aspect_ratio::AspectRatio;
     use tintype_storage::domain::ids::JobId;
     use tintype_storage::domain::tier::{Resolution, Tier};
     use tokio::sync::watch;
 
-    fn order(job: u128, model: Option<&str>) -> Order {
-        Order {
+    fn order(job: u128, model: Option<&str>) -> GenerationTask {
+        GenerationTask {
             job: JobId(Uuid::from_u128(job)),
             tier: Tier::Fast,
             model: model.map(str::to_owned),

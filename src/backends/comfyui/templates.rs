@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use tintype_actors::generator::GenerateError;
+use tintype_actors::ports::GenerateError;
 use tintype_storage::domain::request::MAX_INPUTS;
 
 /// Bytes of a workflow's file: graphs have some kilobytes.

@@ -7,8 +7,8 @@ use super::standing::Standing;
 use super::watch::Watch;
 use crate::backends::upstream::Fault;
 use std::time::Duration;
-use tintype_actors::generator::GenerateError;
-use tintype_actors::progress::Progress;
+use tintype_actors::ports::GenerateError;
+use tintype_actors::ports::Progress;
 use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 
 /// Between two questions.

@@ -16,7 +16,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::tier::Resolution;
 
 /// What the API takes inline, by its published bounds: of those stated for a whole request the least is 20 MB, as base64.
@@ -54,7 +54,7 @@ impl Gemini {
         })
     }
 
-    async fn make(self, order: Order) -> Result<Picture, GenerateError> {
+    async fn make(self, order: GenerationTask) -> Result<Picture, GenerateError> {
         let Some(id) = order.model.as_deref() else {
             // The configuration finds a model for every tier that uses this back end, unless none is written anywhere.
             tracing::error!(backend = self.upstream.name(), tier = %order.tier, "no model is configured");
@@ -105,7 +105,10 @@ fn path(upstream: &Upstream, model: &str) -> String {
 }
 
 impl Generator for Gemini {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         self.clone().make(order).boxed_local()
     }
 }

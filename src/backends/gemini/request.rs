@@ -6,7 +6,7 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
-use tintype_actors::generator::Order;
+use tintype_actors::ports::GenerationTask;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +48,7 @@ struct ImageConfig {
 }
 
 /// The body, with the input images before the words that speak of them. Heavy: for the blocking pool.
-pub fn body(order: &Order, model: &Model, inputs: &[Input]) -> Bytes {
+pub fn body(order: &GenerationTask, model: &Model, inputs: &[Input]) -> Bytes {
     let mut parts: Vec<Part<'_>> = inputs
         .iter()
         .map(|input| Part::InlineData {

@@ -7,7 +7,7 @@ use crate::images::Images;
 use crate::inputs::ImageKind;
 use bytes::Bytes;
 use fit::Unfit;
-use tintype_actors::generator::{GenerateError, Order};
+use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_storage::domain::job::InputImage;
 
 /// What a back end takes.
@@ -47,7 +47,7 @@ impl Input {
 /// The store, which may recover; or an image that this back end cannot be given.
 pub async fn load(
     images: &Images,
-    order: &Order,
+    order: &GenerationTask,
     accepts: Accepts,
 ) -> Result<Vec<Input>, GenerateError> {
     if order.inputs.len() > accepts.max_count {
@@ -88,7 +88,7 @@ pub async fn load(
 /// The store's, which may recover.
 pub async fn read_back(
     images: &Images,
-    order: &Order,
+    order: &GenerationTask,
     input: &InputImage,
 ) -> Result<Bytes, GenerateError> {
     images.get(&input.key).await.map_err(|error| {

@@ -5,7 +5,7 @@ use crate::decoding::{Leave, decode};
 use image::DynamicImage;
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::imageops::FilterType as Resampling;
-use tintype_actors::generator::{GenerateError, Picture};
+use tintype_actors::ports::{GenerateError, Picture};
 
 /// Shortest side of what is enlarged: less is no picture but a marker of some kind, and nothing to enlarge.
 const MIN_SIDE: u32 = 16;

@@ -8,7 +8,7 @@ use crate::backends::upstream::decoding;
 use crate::decoding::decode;
 use crate::images::Images;
 use crate::inputs::ImageKind;
-use tintype_actors::generator::{GenerateError, Order};
+use tintype_actors::ports::{GenerateError, GenerationTask};
 use tintype_storage::domain::request::MAX_INPUTS;
 
 /// An upright PNG or JPEG goes as it came, anything else as PNG.
@@ -25,7 +25,7 @@ const ACCEPTS: Accepts = Accepts {
 /// # Errors
 ///
 /// As [`inputs::load`]; `Unsound` for one whose header is whole and the rest of which is not.
-pub async fn load(images: &Images, order: &Order) -> Result<Vec<Input>, GenerateError> {
+pub async fn load(images: &Images, order: &GenerationTask) -> Result<Vec<Input>, GenerateError> {
     let originals = inputs::load(images, order, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();

@@ -2,7 +2,7 @@
 
 use super::super::upstream::{Answer, Fault, Upstream, told_in};
 use serde_json::Value;
-use tintype_actors::generator::GenerateError;
+use tintype_actors::ports::GenerateError;
 
 /// Refusals of the content.
 const BLOCKED: [&str; 3] = [

@@ -19,7 +19,7 @@ pub use probe::OpenAiProbe;
 use request::Fields;
 use size::Family;
 use std::sync::Arc;
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::tier::Resolution;
 
 /// What OpenAI itself takes.
@@ -62,7 +62,7 @@ impl OpenAi {
         })
     }
 
-    async fn make(self, order: Order) -> Result<Picture, GenerateError> {
+    async fn make(self, order: GenerationTask) -> Result<Picture, GenerateError> {
         let family = Family::of(order.model.as_deref());
         let accepts = match (family, self.dialect.image_field) {
             (_, ImageField::File) => Accepts {
@@ -125,7 +125,10 @@ pub fn largest(model: &str) -> Option<Resolution> {
 }
 
 impl Generator for OpenAi {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         self.clone().make(order).boxed_local()
     }
 }

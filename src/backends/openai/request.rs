@@ -10,7 +10,7 @@ use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Serialize;
-use tintype_actors::generator::Order;
+use tintype_actors::ports::GenerationTask;
 
 /// What both calls say.
 #[derive(Clone, Debug, Serialize)]
@@ -36,7 +36,7 @@ struct Generation<'a> {
 
 impl Fields {
     /// The fields for an order. The prompt loses what a server of another kind than OpenAI's would take orders from.
-    pub fn of(order: &Order, family: Family, dialect: &OpenAiDialect) -> Self {
+    pub fn of(order: &GenerationTask, family: Family, dialect: &OpenAiDialect) -> Self {
         let (width, height) = family.size(order.ratio, order.pixels);
         let base64 = match dialect.response_format {
             ResponseFormat::Auto => family == Family::Any,

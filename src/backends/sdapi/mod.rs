@@ -22,7 +22,7 @@ use futures_util::future::LocalBoxFuture;
 use interrupt::Interrupt;
 use request::Request;
 use std::sync::Arc;
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 
 /// A server that speaks `/sdapi/v1`.
 #[derive(Clone)]
@@ -63,14 +63,17 @@ impl SdApi {
 }
 
 impl Generator for SdApi {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let inner = Arc::clone(&self.inner);
         async move { inner.make(order).await }.boxed_local()
     }
 }
 
 impl Inner {
-    async fn make(&self, order: Order) -> Result<Picture, GenerateError> {
+    async fn make(&self, order: GenerationTask) -> Result<Picture, GenerateError> {
         let count = order.inputs.len();
         if count > 1 && !self.settings.reference_inputs {
             return Err(GenerateError::NotAsked(format!(

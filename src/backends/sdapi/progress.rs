@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 use std::convert::Infallible;
 use std::time::Duration;
-use tintype_actors::progress::Progress;
+use tintype_actors::ports::Progress;
 use tokio::time::{sleep, timeout};
 
 /// Between two questions.

@@ -6,7 +6,7 @@ use crate::config::SdApiSettings;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
-use tintype_actors::generator::Order;
+use tintype_actors::ports::GenerationTask;
 
 /// Crops and resizes an input to the picture's size; the default would stretch it.
 const CROP_AND_RESIZE: u8 = 1;
@@ -23,7 +23,7 @@ pub struct Request {
 /// The request for a picture of `size` (width by height). `task` is how its progress can be asked for.
 pub fn request(
     settings: &SdApiSettings,
-    order: &Order,
+    order: &GenerationTask,
     size: (u32, u32),
     originals: &[Input],
     task: &str,
@@ -93,12 +93,12 @@ pub fn enlargement(picture: &[u8], upscaler: &str, size: (u32, u32)) -> Request 
 }
 
 /// The same for every run of a job, so that a picture that is made again is the same one.
-fn seed(order: &Order) -> u32 {
+fn seed(order: &GenerationTask) -> u32 {
     // The last bits of an id are random.
     order.job.0.as_u128() as u32
 }
 
-fn options(settings: &SdApiSettings, order: &Order) -> Value {
+fn options(settings: &SdApiSettings, order: &GenerationTask) -> Value {
     let mut options = Map::new();
     // Lossless, as the picture may be cropped or enlarged still. The operator's table may say otherwise.
     options.insert("samples_format".into(), "png".into());

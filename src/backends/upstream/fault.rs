@@ -2,7 +2,7 @@
 
 use reqwest::StatusCode;
 use std::time::Duration;
-use tintype_actors::generator::GenerateError;
+use tintype_actors::ports::GenerateError;
 
 /// A failed call. `Display` is for the operator: it says what happened and what to look at. The caller's words come by
 /// turning it into a [`GenerateError`].

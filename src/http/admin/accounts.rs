@@ -20,8 +20,8 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::account::ChangeAccount;
-use tintype_actors::accounts::AccountHandle;
+use tintype_actors::account::AccountCommand;
+use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, TransactionId};
@@ -284,7 +284,7 @@ pub async fn change(
         to_audit_entry(line, Some(before), Some(after))
     };
     let (reply, answer) = oneshot::channel();
-    let command = ChangeAccount {
+    let command = AccountCommand::Change {
         change,
         note: Some(Box::new(note)),
         reply,

@@ -16,7 +16,7 @@ use futures_util::future::join_all;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tintype_actors::delivery::{DeliveryError, Redeliver, Redelivered};
+use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -411,7 +411,7 @@ async fn send_again(
     state
         .system
         .deliveries()
-        .try_send(Redeliver {
+        .try_send(DeliveryCommand::Redeliver {
             id,
             note: Some(note),
             reply,

@@ -13,7 +13,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tintype_actors::account::DepositMoney;
+use tintype_actors::account::AccountCommand;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -75,7 +75,7 @@ pub async fn create(
         noted.store(true, Ordering::Relaxed);
         deposited(line, entry)
     };
-    let command = DepositMoney {
+    let command = AccountCommand::Deposit {
         note: Some(Box::new(note)),
         deposit: Deposit {
             amount,

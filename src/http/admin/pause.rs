@@ -15,7 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use tintype_actors::dispatcher::PauseChanged;
+use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::tier::Tier;
@@ -96,11 +96,11 @@ async fn switch(
         let line = to_audit_entry(line, Some(facts(&before)), Some(facts(&pause)));
         let mut writes = state.store.set_pause(&pause);
         writes.push(state.store.add_audit(&line));
-        let (here, dispatcher) = (Arc::clone(&state.pause), state.system.hears_of_pauses());
+        let (here, dispatcher) = (Arc::clone(&state.pause), state.system.dispatcher());
         let known = pause.clone();
         let change = Change::in_turn(turn, writes).then(move || {
             *here.write() = known.clone();
-            dispatcher.do_send(PauseChanged(known));
+            dispatcher.do_send(DispatcherCommand::Pause(known));
         });
         state.commit_pause(pause.clone(), change).await?;
     }

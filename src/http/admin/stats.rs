@@ -9,8 +9,8 @@ use actix_web::{HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use tintype_actors::lately::SPAN;
-use tintype_actors::system::{BackendHealth, Health};
+use tintype_actors::backends::{BackendHealth, Health};
+use tintype_actors::stats::WINDOW;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::store::StoreError;
 
@@ -87,19 +87,19 @@ pub async fn show(_: Operator, state: web::Data<AppState>) -> Result<HttpRespons
 
 /// The figures of the whole service.
 pub async fn figures(state: web::Data<AppState>) -> Result<Figures, Problem> {
-    let depths = state.system.depths().await;
+    let depths = state.system.depths();
     let tiers = Tier::ALL.iter();
     let queued = tiers.map(|tier| (tier.word(), depths.queued[tier.index()]));
     let store = state.store.clone();
     let due = web::block(move || Ok::<_, StoreError>(store.due(None, MOST)?.len()));
     let pending = due.await.map_err(|_| error::busy())??;
-    let ended = state.system.figures().jobs.lately.ended(state.now());
+    let ended = state.system.stats().jobs.recent.ended(state.now());
     Ok(Figures {
         queued: queued.collect(),
         running: depths.running,
         live_jobs: state.system.live_jobs(),
         throughput: Throughput {
-            window_seconds: SPAN.as_secs(),
+            window_seconds: WINDOW.as_secs(),
             since: ended.since.to_string(),
             done: ended.done,
             failed: ended.failed,
@@ -119,7 +119,7 @@ fn backend(backend: &BackendHealth) -> Backend {
         },
         faults: backend.faults,
         probe_in_seconds: backend.probe_in.map(|it| it.as_secs()),
-        places: backend.places,
+        places: backend.slots,
         running: backend.running,
     }
 }

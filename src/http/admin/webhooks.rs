@@ -16,7 +16,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tintype_actors::delivery::AddDelivery;
+use tintype_actors::delivery::DeliveryCommand;
 use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
@@ -342,7 +342,7 @@ pub async fn test(
     let (reply, answer) = oneshot::channel();
     let line = line(&state, &operator, Action::WebhookTest, &webhook);
     let audit = to_audit_entry(line, None, Some(super::deliveries::facts(&delivery)));
-    let command = AddDelivery {
+    let command = DeliveryCommand::Add {
         delivery,
         audit: Some(audit),
         reply,

@@ -2,19 +2,16 @@
 
 use super::exposition::Exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tintype_actors::figures::{BackendFigures, TryOutcome};
-use tintype_actors::system::{Health, System};
+use tintype_actors::backends::Health;
+use tintype_actors::system::System;
+use tintype_actors::{ports::TryOutcome, stats::BackendStats};
 
 /// A name, its help, and where the count is.
-type Counter = (
-    &'static str,
-    &'static str,
-    fn(&BackendFigures) -> &AtomicU64,
-);
+type Counter = (&'static str, &'static str, fn(&BackendStats) -> &AtomicU64);
 
 pub fn collect(told: &mut Exposition, system: &System) {
     let health = system.backends();
-    let figures = &system.figures().backends;
+    let figures = &system.stats().backends;
     let all = || health.iter().zip(figures);
     let mut family = told.histogram(
         "tintype_backend_try_duration_seconds",
@@ -83,7 +80,7 @@ pub fn collect(told: &mut Exposition, system: &System) {
         "Runs that the back end takes at a time.",
     );
     for backend in &health {
-        family.value(&[("backend", &backend.name)], backend.places);
+        family.value(&[("backend", &backend.name)], backend.slots);
     }
     let mut family = told.gauge("tintype_backend_runs", "Runs that the back end has.");
     for backend in &health {

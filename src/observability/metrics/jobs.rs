@@ -3,7 +3,7 @@
 use super::Sources;
 use super::exposition::Exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tintype_actors::figures::Ending;
+use tintype_actors::ports::JobOutcome;
 use tintype_storage::domain::ids;
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -64,7 +64,7 @@ fn switches(told: &mut Exposition, sources: &Sources<'_>) {
 }
 
 fn life(told: &mut Exposition, sources: &Sources<'_>) {
-    let figures = &sources.system.figures().jobs;
+    let figures = &sources.system.stats().jobs;
     let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
     let mut family = told.counter("tintype_jobs_accepted_total", "Jobs that were accepted.");
     for tier in Tier::ALL {
@@ -83,7 +83,7 @@ fn life(told: &mut Exposition, sources: &Sources<'_>) {
         "Jobs that ended: done, or why they failed.",
     );
     for tier in Tier::ALL {
-        for ending in Ending::ALL {
+        for ending in JobOutcome::ALL {
             let labels = [("tier", tier.word()), ("outcome", ending.word())];
             family.value(&labels, read(&figures.ended[tier.index()][ending.index()]));
         }

@@ -21,7 +21,7 @@ use ledger::LedgerTotals;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
-use tintype_actors::delivery::OutboxDepths;
+use tintype_actors::delivery::DeliveryDepths;
 use tintype_actors::system::System;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
@@ -42,7 +42,7 @@ pub struct Sources<'a> {
     pub store: &'a Store,
     pub system: &'a System,
     pub pause: Pause,
-    pub deliveries: OutboxDepths,
+    pub deliveries: DeliveryDepths,
     pub now: Timestamp,
     pub max_live_jobs: u64,
     pub currency: &'a str,

@@ -2,12 +2,12 @@
 
 use super::exposition::Exposition;
 use std::sync::atomic::{AtomicU64, Ordering};
-use tintype_actors::delivery::OutboxDepths;
-use tintype_actors::figures::ANSWERS;
+use tintype_actors::delivery::DeliveryDepths;
+use tintype_actors::stats::ANSWERS;
 use tintype_actors::system::System;
 
-pub fn collect(told: &mut Exposition, system: &System, depths: &OutboxDepths) {
-    let figures = &system.figures().deliveries;
+pub fn collect(told: &mut Exposition, system: &System, depths: &DeliveryDepths) {
+    let figures = &system.stats().deliveries;
     let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
     told.gauge(
         "tintype_webhook_deliveries_pending",
@@ -18,7 +18,7 @@ pub fn collect(told: &mut Exposition, system: &System, depths: &OutboxDepths) {
         "tintype_webhook_attempts_in_flight",
         "Attempts that are under way.",
     )
-    .value(&[], depths.under_way);
+    .value(&[], depths.in_flight);
     let mut family = told.counter(
         "tintype_webhook_attempts_total",
         "Attempts by what was answered; none is no answer.",

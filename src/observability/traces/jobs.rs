@@ -8,8 +8,8 @@ use super::ids::{self, SpanId};
 use super::span::{Kind, Moment, Span, Value};
 use std::sync::Arc;
 use tintype_actors::clock::Clock;
-use tintype_actors::figures::{Ending, TryOutcome};
-use tintype_actors::observer::{Observer, RunEnd, RunReport};
+use tintype_actors::ports::{JobOutcome, TryOutcome};
+use tintype_actors::ports::{Observer, RunEnd, RunReport};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, JobState, Origin};
@@ -109,7 +109,7 @@ impl Observer for JobTraces {
             } => (
                 *started_at,
                 *finished_at,
-                Ending::of(job).map(|it| it.word().to_owned()),
+                JobOutcome::of(job).map(|it| it.word().to_owned()),
             ),
         };
         let (began, ended) = (Moment::from(job.created_at), Moment::from(finished));
@@ -123,7 +123,7 @@ impl Observer for JobTraces {
             Origin::Native => "native",
             Origin::Synchronous => "synchronous",
         };
-        let outcome = Ending::of(job).map_or("", Ending::word);
+        let outcome = JobOutcome::of(job).map_or("", JobOutcome::word);
         self.exporter.offer(Span {
             id: root,
             parent: None,

@@ -6,7 +6,7 @@ use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::generator::{GenerateError, Generator, Order, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tokio::sync::Semaphore;
 
 /// How a run ends.
@@ -35,7 +35,7 @@ pub enum Behaviour {
 struct Script {
     behaviour: Behaviour,
     holds: bool,
-    orders: Vec<Order>,
+    orders: Vec<GenerationTask>,
 }
 
 struct Shared {
@@ -80,7 +80,7 @@ impl TestGenerator {
     }
 
     /// What was asked for so far.
-    pub fn orders(&self) -> Vec<Order> {
+    pub fn orders(&self) -> Vec<GenerationTask> {
         self.0.script.lock().orders.clone()
     }
 
@@ -91,7 +91,10 @@ impl TestGenerator {
 }
 
 impl Generator for TestGenerator {
-    fn generate(&self, order: Order) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
+    fn generate(
+        &self,
+        order: GenerationTask,
+    ) -> LocalBoxFuture<'static, Result<Picture, GenerateError>> {
         let shared = Arc::clone(&self.0);
         async move {
             let holds = {

@@ -11,7 +11,7 @@ use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle};
 use tintype::application::state::AppState;
 use tintype::server::{self, Instance, Setup};
-use tintype_actors::generator::Generator;
+use tintype_actors::ports::Generator;
 use tintype_storage::engine::Engine;
 use tintype_storage::engine::memory::MemoryEngine;
 use tokio::sync::oneshot;

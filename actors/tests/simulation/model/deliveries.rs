@@ -179,6 +179,15 @@ fn fits(named: Option<&String>, hook: &Hook) -> bool {
 }
 
 impl Model {
+    /// Is there a webhook that this delivery may go to?
+    pub fn has_receiver(&self, id: DeliveryId) -> bool {
+        self.deliveries.get(id).is_some_and(|it| {
+            let hooks = self.hooks_of(it.account);
+            let mut own = hooks.iter().filter(|hook| hook.id == it.webhook);
+            own.any(|hook| fits(it.named.as_ref(), hook))
+        })
+    }
+
     pub(super) fn deliveries_step(&mut self, mut step: Step<'_>, told: &mut Vec<String>) {
         let ended = std::mem::take(&mut step.ended);
         for job in &ended {

@@ -402,10 +402,11 @@ impl Model {
             ));
             return;
         };
-        if known.stands.is_terminal() {
+        let begun = self.of_life.get(&job).is_some_and(|it| it.begun);
+        if !begun || !matches!(known.stands, Stands::Processing { .. }) {
             self.fault(format!(
-                "a back end is asked for job {}, which is over",
-                known.number
+                "a backend is asked for job {}, which is {:?} and has no durable run in this life",
+                known.number, known.stands
             ));
         }
         if prompt != format!("request {}", known.request) {

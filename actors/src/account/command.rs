@@ -1,0 +1,80 @@
+//! What an account actor is asked for.
+
+use actix::Message;
+use tintype_storage::domain::account::{Account, AccountChange};
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::ids::{JobId, KeyId};
+use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::store::{
+    AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, NewJob, StoreError,
+    Writes,
+};
+use tokio::sync::oneshot;
+
+/// Where the outcome of a command goes. It is dropped without an outcome when the account is overloaded or the process stops.
+pub type Reply<T, E> = oneshot::Sender<Result<T, E>>;
+
+/// A command to an account actor. Each is answered once its outcome is durable. `note` writes the line of the audit log, and
+/// is not called where the command changed nothing.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub enum AccountCommand {
+    /// Accepts a job: hold, record and idempotency key in one commit.
+    /// [`AccountHandle::accept`](super::AccountHandle::accept) puts it into the account's inbox, which costs less than a message.
+    Accept {
+        job: Box<NewJob>,
+        note: Option<Note<JobId>>,
+        reply: Reply<Accepted, AcceptError>,
+    },
+    /// Begins a run of a job, or fails the job where it has had all its runs. The run counts before it begins.
+    Begin {
+        job: JobId,
+        reply: Reply<Job, EventError>,
+    },
+    /// Applies an event that ends a run or a job.
+    Apply {
+        job: JobId,
+        event: JobEvent,
+        note: Option<Note<Job>>,
+        reply: Reply<Job, EventError>,
+    },
+    /// Adds money. A deposit that was made before has its audit line already.
+    Deposit {
+        deposit: Deposit,
+        note: Option<Note<LedgerEntry>>,
+        reply: Reply<LedgerEntry, DepositError>,
+    },
+    /// Changes the account's name, or activates or deactivates it.
+    Change {
+        change: AccountChange,
+        note: Option<Note<AccountChanged>>,
+        reply: Reply<Account, StoreError>,
+    },
+    ChangeKey(Box<KeyChange>),
+}
+
+/// Changes or removes an API key, in the order of the account's decisions: a job that was not accepted before is judged by the
+/// changed key.
+pub struct KeyChange {
+    pub key: KeyId,
+    /// The key as it will be, with the hash of its text; `None` for a key that is removed.
+    pub after: Option<(KeyHash, ApiKey)>,
+    /// The writes of the change, with the line of the audit log.
+    pub writes: Writes,
+    /// Runs on the engine's thread once the change is durable, before the reply.
+    pub then: Box<dyn FnOnce() + Send>,
+    pub reply: Reply<(), StoreError>,
+}
+
+impl AccountCommand {
+    /// May an overloaded account refuse it? It always takes the ends of runs, and the change of a key, which must not wait for
+    /// the calls that it is to stop.
+    pub(super) fn is_refusable(&self) -> bool {
+        !matches!(
+            self,
+            Self::Begin { .. } | Self::Apply { .. } | Self::ChangeKey(_)
+        )
+    }
+}

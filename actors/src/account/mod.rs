@@ -1,0 +1,15 @@
+//! The account actors: one for each account in use. It alone decides about the account's jobs and money.
+
+mod actor;
+mod command;
+mod context;
+mod decision;
+mod in_flight;
+mod inbox;
+mod registry;
+
+pub use actor::AccountActor;
+pub use command::{AccountCommand, KeyChange, Reply};
+pub use context::AccountContext;
+pub use in_flight::InFlightGuard;
+pub use registry::{AccountHandle, AccountRegistry, Overloaded};

@@ -1,0 +1,70 @@
+//! Runs that wait for a lease on another backend.
+//!
+//! They wait here and not at the backend: the dispatcher alone then decides whose turn it is, tiers keep their turns, and the
+//! dispatcher sees how many wait.
+
+use super::lease::BackendLease;
+use std::collections::VecDeque;
+use tokio::sync::oneshot;
+
+/// A run's request for a lease on the first of these routes whose breaker admits it.
+pub struct LeaseRequest {
+    /// Indices into the tier's routes, in order of preference.
+    pub routes: Vec<usize>,
+    /// A run that has ended meanwhile has closed it.
+    pub reply: oneshot::Sender<BackendLease>,
+}
+
+/// The waiting runs of one tier, first come, first served.
+#[derive(Default)]
+pub struct FailoverQueue(VecDeque<LeaseRequest>);
+
+impl FailoverQueue {
+    pub fn push(&mut self, request: LeaseRequest) {
+        self.0.push_back(request);
+    }
+
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Takes the first request for which `lease` finds a lease. Requests of runs that have ended are dropped.
+    pub fn next<L>(
+        &mut self,
+        mut lease: impl FnMut(&[usize]) -> Option<L>,
+    ) -> Option<(LeaseRequest, L)> {
+        self.0.retain(|it| !it.reply.is_closed());
+        let found = self.0.iter().enumerate();
+        let (at, lease) = found
+            .filter_map(|(at, it)| Some((at, lease(&it.routes)?)))
+            .next()?;
+        Some((self.0.remove(at)?, lease))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_request_with_a_lease_is_next_and_requests_of_ended_runs_are_dropped() {
+        let mut queue = FailoverQueue::default();
+        let mut receivers = Vec::new();
+        for routes in [vec![1], vec![2, 1], vec![2]] {
+            let (reply, receiver) = oneshot::channel();
+            queue.push(LeaseRequest { routes, reply });
+            receivers.push(receiver);
+        }
+        let first = |routes: &[usize]| (routes[0] == 2).then_some("lease");
+        let (request, lease) = queue.next(first).expect("the second request");
+        assert_eq!((request.routes, lease), (vec![2, 1], "lease"));
+        drop(receivers.pop());
+        assert!(queue.next(first).is_none(), "the third run has ended");
+        assert_eq!(queue.len(), 1);
+        assert!(!queue.is_empty());
+    }
+}

@@ -1,0 +1,17 @@
+//! The backends: their slots, their circuit breakers, and which of them a run gets.
+
+mod breaker;
+mod failover_queue;
+mod health;
+mod lease;
+mod pool;
+mod selection;
+mod weighted_round_robin;
+
+pub(crate) use breaker::BreakerEvent;
+pub(crate) use failover_queue::LeaseRequest;
+pub use health::{BackendHealth, Health};
+pub(crate) use lease::BackendLease;
+pub(crate) use pool::BackendPool;
+pub use pool::{Backend, Route, Routes};
+pub(crate) use selection::BackendSelection;

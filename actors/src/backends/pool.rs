@@ -1,0 +1,140 @@
+//! The configured backends, their slots and breakers, and the runs that wait to fail over.
+
+use super::breaker::Breaker;
+use super::failover_queue::{FailoverQueue, LeaseRequest};
+use super::health::BackendHealth;
+use super::lease::BackendLease;
+use crate::ports::Generator;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::tier::Tier;
+use tokio::sync::{Notify, Semaphore, oneshot};
+use tokio::time::Instant;
+
+/// A configured backend.
+pub struct Backend {
+    /// The operator's name for it.
+    pub name: String,
+    pub generator: Arc<dyn Generator>,
+    /// How many runs it takes at a time.
+    pub slots: usize,
+    /// The longest time of one try.
+    pub timeout: Duration,
+    /// Further tries after a failure that may pass.
+    pub retries: u32,
+}
+
+/// One step of a tier's list of backends.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// The index of the backend.
+    pub backend: usize,
+    /// The backend's own name of the model.
+    pub model: Option<String>,
+    /// The backend's share of the runs, where the tier spreads them. A backend without a weight beside others with one is in
+    /// reserve.
+    pub weight: Option<u32>,
+}
+
+/// The backends of each tier, in order of preference; at least one each.
+#[derive(Clone, Debug)]
+pub struct Routes(pub [Vec<Route>; 3]);
+
+impl Routes {
+    pub fn of(&self, tier: Tier) -> &[Route] {
+        &self.0[tier.index()]
+    }
+}
+
+struct Pooled {
+    backend: Backend,
+    breaker: Breaker,
+    free: Arc<Semaphore>,
+}
+
+/// All backends. Leases come from here.
+pub struct BackendPool {
+    backends: Vec<Pooled>,
+    routes: Routes,
+    failover: [Mutex<FailoverQueue>; 3],
+    /// Wakes the dispatcher when a slot becomes free, or a run waits for one.
+    wake: Arc<Notify>,
+}
+
+impl BackendPool {
+    pub fn new(backends: Vec<Backend>, routes: Routes, wake: Arc<Notify>) -> Self {
+        let pooled = |backend: Backend| Pooled {
+            breaker: Breaker::new(&backend.name),
+            free: Arc::new(Semaphore::new(backend.slots)),
+            backend,
+        };
+        Self {
+            backends: backends.into_iter().map(pooled).collect(),
+            routes,
+            failover: Default::default(),
+            wake,
+        }
+    }
+
+    pub fn routes(&self, tier: Tier) -> &[Route] {
+        self.routes.of(tier)
+    }
+
+    /// The backend that a route leads to.
+    pub fn backend(&self, route: &Route) -> &Backend {
+        &self.backends[route.backend].backend
+    }
+
+    /// Does the breaker of this route's backend let runs through?
+    pub fn admits(&self, route: &Route, at: Instant) -> bool {
+        self.backends[route.backend].breaker.admits(at)
+    }
+
+    /// Has this route's backend a free slot?
+    pub fn has_free_slot(&self, route: &Route) -> bool {
+        self.backends[route.backend].free.available_permits() > 0
+    }
+
+    /// A lease on the backend of one of the tier's routes; `None` while it is full or its breaker is open.
+    pub fn lease(&self, tier: Tier, route: usize, at: Instant) -> Option<BackendLease> {
+        let pooled = &self.backends[self.routes(tier).get(route)?.backend];
+        let permit = Arc::clone(&pooled.free).try_acquire_owned().ok()?;
+        let pass = pooled.breaker.admit(at)?;
+        Some(BackendLease::new(
+            route,
+            pass,
+            permit,
+            Arc::clone(&self.wake),
+        ))
+    }
+
+    /// Has a run wait for a lease on one of these routes.
+    pub fn request_lease(&self, tier: Tier, routes: Vec<usize>) -> oneshot::Receiver<BackendLease> {
+        let (reply, lease) = oneshot::channel();
+        let request = LeaseRequest { routes, reply };
+        self.failover_queue(tier).lock().push(request);
+        self.wake.notify_one();
+        lease
+    }
+
+    /// The runs of a tier that wait for a lease.
+    pub fn failover_queue(&self, tier: Tier) -> &Mutex<FailoverQueue> {
+        &self.failover[tier.index()]
+    }
+
+    /// When the next breaker that is open lets a probe through.
+    pub fn next_probe(&self, now: Instant) -> Option<Instant> {
+        let all = self.backends.iter().filter_map(|it| it.breaker.until());
+        all.filter(|until| *until > now).min()
+    }
+
+    /// The state of each backend, in the order of the configuration.
+    pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
+        let health = |it: &Pooled| {
+            let free = it.free.available_permits();
+            BackendHealth::new(&it.backend.name, &it.breaker, now, it.backend.slots, free)
+        };
+        self.backends.iter().map(health).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! Which backend a run of a tier begins on, and which it fails over to.
+
+use super::lease::BackendLease;
+use super::pool::{BackendPool, Route};
+use super::weighted_round_robin::WeightedRoundRobin;
+use std::collections::BTreeMap;
+use tintype_storage::domain::tier::Tier;
+use tokio::time::Instant;
+
+/// Selects backends for the runs of one tier.
+pub struct BackendSelection {
+    tier: Tier,
+    weights: Vec<u32>,
+    round_robin: WeightedRoundRobin,
+    /// Slots of all backends of the tier together.
+    slots: usize,
+}
+
+impl BackendSelection {
+    pub fn new(tier: Tier, pool: &BackendPool) -> Self {
+        let routes = pool.routes(tier);
+        // A backend that is listed twice, with two models, counts once.
+        let slots: BTreeMap<usize, usize> = routes
+            .iter()
+            .map(|it| (it.backend, pool.backend(it).slots))
+            .collect();
+        Self {
+            tier,
+            weights: routes.iter().map(|it| it.weight.unwrap_or(0)).collect(),
+            round_robin: WeightedRoundRobin::default(),
+            slots: slots.values().sum(),
+        }
+    }
+
+    /// May another job begin while so many runs of the tier wait to fail over?
+    ///
+    /// Without this bound a backend that fails every job at once would turn the whole queue into waiting runs. A backend that
+    /// fails a job now and then goes on with the others meanwhile.
+    pub fn accepts_more(&self, waiting: usize) -> bool {
+        waiting < self.slots
+    }
+
+    /// A lease for a run that begins; `None` while the selected backend is full.
+    ///
+    /// Among backends with weights the round robin selects one that has a free slot. Otherwise the first of the list whose
+    /// breaker admits it is selected. While all breakers are open, jobs wait until a probe is due.
+    pub fn for_start(&mut self, pool: &BackendPool, at: Instant) -> Option<BackendLease> {
+        let routes = pool.routes(self.tier);
+        let admits = |route: &Route| pool.admits(route, at);
+        let weighted = |it: &&Route| it.weight.is_some();
+        let selected = if routes.iter().filter(weighted).any(admits) {
+            let ready = |at: usize| admits(&routes[at]) && pool.has_free_slot(&routes[at]);
+            self.round_robin.pick(&self.weights, ready)?
+        } else {
+            routes.iter().position(admits)?
+        };
+        pool.lease(self.tier, selected, at)
+    }
+
+    /// A lease for a run that fails over to the first of these routes whose breaker admits it; `None` while that one is full.
+    pub fn for_failover(
+        &self,
+        pool: &BackendPool,
+        routes: &[usize],
+        at: Instant,
+    ) -> Option<BackendLease> {
+        let all = pool.routes(self.tier);
+        let admits = |it: &&usize| all.get(**it).is_some_and(|it| pool.admits(it, at));
+        pool.lease(self.tier, *routes.iter().find(admits)?, at)
+    }
+}

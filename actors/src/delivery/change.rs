@@ -1,0 +1,167 @@
+//! The changes of deliveries: one commit at a time for each delivery.
+
+use super::command::{DeliveryError, Redelivered, Reply};
+use super::context::DeliveryContext;
+use super::receiver;
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+use tintype_storage::domain::audit_log::Note;
+use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
+use tintype_storage::engine::{Commit, EngineError};
+use tintype_storage::store::{StoreError, Writes};
+
+/// What is to be decided about a delivery.
+pub enum Change {
+    Attempt(Attempt),
+    Redeliver {
+        note: Option<Note<Redelivered>>,
+        reply: Reply<Delivery, DeliveryError>,
+    },
+}
+
+type Committed = dyn Fn(DeliveryId, Option<Delivery>) + Send + Sync;
+
+/// Decides changes and commits them.
+pub struct Changes {
+    context: Arc<DeliveryContext>,
+    /// Deliveries whose commit is in flight, with the changes that wait for it.
+    committing: HashMap<DeliveryId, VecDeque<Change>>,
+    /// Hears of each commit that is durable, on the engine's thread.
+    on_commit: Arc<Committed>,
+}
+
+impl Changes {
+    pub fn new(
+        context: Arc<DeliveryContext>,
+        on_commit: impl Fn(DeliveryId, Option<Delivery>) + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            context,
+            committing: HashMap::new(),
+            on_commit: Arc::new(on_commit),
+        }
+    }
+
+    pub fn context(&self) -> &DeliveryContext {
+        &self.context
+    }
+
+    pub fn is_committing(&self, id: DeliveryId) -> bool {
+        self.committing.contains_key(&id)
+    }
+
+    /// The commit of a delivery has ended. Returns the changes that waited for it.
+    pub fn committed(&mut self, id: DeliveryId) -> VecDeque<Change> {
+        self.committing.remove(&id).unwrap_or_default()
+    }
+
+    /// Decides now, or once the commit that is in flight has ended.
+    pub fn decide(&mut self, id: DeliveryId, change: Change) {
+        if let Some(deferred) = self.committing.get_mut(&id) {
+            deferred.push_back(change);
+            return;
+        }
+        let outcome = match change {
+            Change::Attempt(attempt) => self.record(id, &attempt),
+            Change::Redeliver { note, reply } => self.redeliver(id, note, reply),
+        };
+        if let Err(error) = outcome {
+            self.context.fail_stop.trip(error.to_string());
+        }
+    }
+
+    fn record(&mut self, id: DeliveryId, attempt: &Attempt) -> Result<(), StoreError> {
+        let Some(before) = self.context.store.delivery(id)? else {
+            return Ok(());
+        };
+        if let Some(observer) = &self.context.observer {
+            observer.attempt_ended(&before, attempt);
+        }
+        let after = delivery::record_attempt(&before, attempt, &self.context.retry_delays);
+        let writes = self.context.store.record_attempt(&before, &after, attempt);
+        self.commit(after, writes, None);
+        Ok(())
+    }
+
+    fn redeliver(
+        &mut self,
+        id: DeliveryId,
+        note: Option<Note<Redelivered>>,
+        reply: Reply<Delivery, DeliveryError>,
+    ) -> Result<(), StoreError> {
+        let refuse = |reply: Reply<_, _>, error| drop(reply.send(Err(error)));
+        let Some(before) = self.context.store.delivery(id)? else {
+            refuse(reply, DeliveryError::NotFound);
+            return Ok(());
+        };
+        if let Err(reason) = receiver::of(&self.context.store, &before)? {
+            refuse(reply, reason.into());
+            return Ok(());
+        }
+        let after = delivery::redeliver(&before, (self.context.clock)());
+        let mut writes = self.context.store.change_delivery(Some(&before), &after);
+        if let Some(note) = note {
+            let change = Redelivered {
+                before,
+                after: after.clone(),
+            };
+            writes.push(self.context.store.add_audit(&note(&change)));
+        }
+        self.commit(after, writes, Some(reply));
+        Ok(())
+    }
+
+    /// Commits what a delivery is from now on, and answers once that is durable.
+    pub fn commit(
+        &mut self,
+        delivery: Delivery,
+        writes: Writes,
+        reply: Option<Reply<Delivery, DeliveryError>>,
+    ) {
+        let id = delivery.id;
+        self.submit(writes, vec![id], move |outcome, on_commit| {
+            if let Some(reply) = reply {
+                let outcome = outcome.clone().map(|()| delivery.clone());
+                drop(reply.send(outcome.map_err(DeliveryError::Store)));
+            }
+            if outcome.is_ok() {
+                on_commit(id, Some(delivery));
+            }
+        });
+    }
+
+    /// Commits the removal of deliveries.
+    pub fn commit_removal(
+        &mut self,
+        ids: Vec<DeliveryId>,
+        writes: Writes,
+        then: impl FnOnce(Result<(), StoreError>) + Send + 'static,
+    ) {
+        self.submit(writes, ids.clone(), move |outcome, on_commit| {
+            if outcome.is_ok() {
+                ids.into_iter().for_each(|id| on_commit(id, None));
+            }
+            then(outcome);
+        });
+    }
+
+    fn submit(
+        &mut self,
+        writes: Writes,
+        ids: Vec<DeliveryId>,
+        then: impl FnOnce(Result<(), StoreError>, &Committed) + Send + 'static,
+    ) {
+        for id in ids {
+            self.committing.entry(id).or_default();
+        }
+        let on_commit = Arc::clone(&self.on_commit);
+        let fail_stop = self.context.fail_stop.clone();
+        let done = Box::new(move |outcome: Result<(), EngineError>| {
+            if let Err(error) = &outcome {
+                fail_stop.trip(error.to_string());
+            }
+            then(outcome.map_err(StoreError::from), &*on_commit);
+        });
+        self.context.store.engine().submit(Commit { writes, done });
+    }
+}

@@ -1,0 +1,16 @@
+//! The delivery actor: owns the schedule of all pending deliveries, and makes their attempts.
+
+mod actor;
+mod change;
+mod command;
+mod context;
+mod receiver;
+mod receiver_health;
+mod restart;
+mod retention;
+mod scheduler;
+
+pub use actor::DeliveryActor;
+pub use command::{DeliveryCommand, DeliveryDepths, DeliveryError, Redelivered};
+pub use context::DeliveryContext;
+pub use scheduler::DeliveryLimits;

@@ -1,0 +1,215 @@
+//! Turns and bounds.
+
+use super::super::receiver_health::FAST;
+use super::*;
+use std::time::Duration;
+use uuid::Uuid;
+
+const LIMITS: DeliveryLimits = DeliveryLimits {
+    total: 8,
+    per_receiver: 3,
+};
+const AT_ONCE: AttemptEnd = AttemptEnd::Succeeded(Duration::ZERO);
+const SLOWLY: AttemptEnd = AttemptEnd::Succeeded(FAST);
+
+fn webhook(number: u128) -> WebhookId {
+    WebhookId(Uuid::from_u128(number))
+}
+
+fn scheduled(to: u128, number: u128) -> ScheduledDelivery {
+    ScheduledDelivery {
+        id: DeliveryId(Uuid::from_u128(to * 1_000_000 + number)),
+        account: AccountId(Uuid::nil()),
+        webhook: webhook(to),
+        due: at(0),
+    }
+}
+
+fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+/// An scheduler with so many due for each of these receivers.
+fn due(receivers: impl IntoIterator<Item = u128>, each: u128) -> DeliveryScheduler {
+    let mut scheduler = DeliveryScheduler::new(LIMITS);
+    add(&mut scheduler, receivers, each);
+    scheduler
+}
+
+fn add(scheduler: &mut DeliveryScheduler, receivers: impl IntoIterator<Item = u128>, each: u128) {
+    for to in receivers {
+        (0..each).for_each(|number| scheduler.schedule(at(0), scheduled(to, number)));
+    }
+    scheduler.advance(at(0));
+}
+
+fn taken(scheduler: &mut DeliveryScheduler) -> Vec<ScheduledDelivery> {
+    std::iter::from_fn(|| scheduler.take())
+        .map(|(it, _)| it)
+        .collect()
+}
+
+/// Makes all attempts that there are, with this end.
+fn run(scheduler: &mut DeliveryScheduler, end: AttemptEnd) {
+    while let Some((scheduled, health)) = scheduler.take() {
+        scheduler.ended(scheduled.webhook, health, end);
+    }
+}
+
+fn of(deliveries: &[ScheduledDelivery], to: u128) -> usize {
+    let own = deliveries.iter().filter(|it| it.webhook == webhook(to));
+    own.count()
+}
+
+#[test]
+fn nothing_is_attempted_before_it_is_due() {
+    let mut scheduler = DeliveryScheduler::new(LIMITS);
+    scheduler.schedule(at(20), scheduled(1, 1));
+    scheduler.schedule(at(10), scheduled(1, 2));
+    assert_eq!(scheduler.next_due(), Some(at(10)));
+    scheduler.advance(at(9));
+    assert_eq!(scheduler.take(), None);
+    scheduler.advance(at(10));
+    assert_eq!(taken(&mut scheduler), [scheduled(1, 2)]);
+    assert_eq!(scheduler.next_due(), Some(at(20)));
+    assert_eq!((scheduler.in_flight(), scheduler.waiting()), (1, 1));
+}
+
+#[test]
+fn hostile_100_a_receiver_with_many_due_ones_leaves_room_for_others() {
+    let mut scheduler = due([1], 10_000);
+    add(&mut scheduler, [2], 1);
+    assert_eq!(taken(&mut scheduler), [scheduled(1, 0), scheduled(2, 0)]);
+    scheduler.ended(webhook(1), ReceiverHealth::Unknown, AT_ONCE);
+    let three = [1, 2, 3].map(|number| scheduled(1, number));
+    assert_eq!(taken(&mut scheduler), three);
+    scheduler.ended(webhook(1), ReceiverHealth::Fast, AT_ONCE);
+    assert_eq!(taken(&mut scheduler), [scheduled(1, 4)]);
+}
+
+#[test]
+fn receivers_that_have_not_answered_yet_get_one_place_each_and_three_quarters_together() {
+    let mut scheduler = due(1..=20, 10);
+    let begun = taken(&mut scheduler);
+    assert_eq!(begun.len(), 6, "{begun:?}");
+    assert!((1..=6).all(|to| of(&begun, to) == 1), "{begun:?}");
+    // One that had nothing to send is as unknown as before, and has had its turn.
+    scheduler.ended(webhook(1), ReceiverHealth::Unknown, AttemptEnd::Unsent);
+    assert_eq!(taken(&mut scheduler), [scheduled(7, 0)]);
+}
+
+#[test]
+fn hostile_100_unknown_receivers_leave_places_to_one_that_answers() {
+    let mut scheduler = due([99], 1);
+    run(&mut scheduler, AT_ONCE);
+    // It has been quiet meanwhile, and is known all the same.
+    add(&mut scheduler, 1..=20, 1);
+    assert_eq!(taken(&mut scheduler).len(), 6);
+    add(&mut scheduler, [99], 5);
+    assert_eq!(taken(&mut scheduler), [scheduled(99, 0), scheduled(99, 1)]);
+}
+
+#[test]
+fn a_receiver_that_fails_gets_one_place_until_it_succeeds() {
+    let mut scheduler = due([1], 10);
+    assert_eq!(taken(&mut scheduler).len(), 1);
+    scheduler.ended(webhook(1), ReceiverHealth::Unknown, AT_ONCE);
+    assert_eq!(taken(&mut scheduler).len(), 3);
+    (0..3).for_each(|_| scheduler.ended(webhook(1), ReceiverHealth::Fast, AttemptEnd::Failed));
+    assert_eq!(taken(&mut scheduler).len(), 1);
+    scheduler.ended(webhook(1), ReceiverHealth::Failing, AT_ONCE);
+    assert_eq!(taken(&mut scheduler).len(), 3);
+}
+
+#[test]
+fn failing_and_slow_receivers_take_half_of_all_places_at_most() {
+    for end in [AttemptEnd::Failed, SLOWLY] {
+        let mut scheduler = due(1..=20, 1);
+        run(&mut scheduler, end);
+        add(&mut scheduler, 1..=20, 10);
+        let begun = taken(&mut scheduler);
+        assert_eq!(begun.len(), 4, "{end:?}");
+        // An unknown one has a place left, and one that turns out to be brisk the others.
+        add(&mut scheduler, [99], 10);
+        assert_eq!(taken(&mut scheduler), [scheduled(99, 0)]);
+        scheduler.ended(webhook(99), ReceiverHealth::Unknown, AT_ONCE);
+        assert_eq!(of(&taken(&mut scheduler), 99), 3);
+        // One that recovers goes among those, and does not wait for a place of the degraded.
+        scheduler.ended(begun[0].webhook, ReceiverHealth::Failing, AT_ONCE);
+        let own = of(&taken(&mut scheduler), begun[0].webhook.0.as_u128());
+        assert_eq!(own, 1, "the last place of all: {end:?}");
+    }
+}
+
+#[test]
+fn a_slow_receiver_has_as_many_places_as_another() {
+    let mut scheduler = due([1], 10);
+    scheduler.take();
+    scheduler.ended(webhook(1), ReceiverHealth::Unknown, SLOWLY);
+    assert_eq!(taken(&mut scheduler).len(), 3);
+}
+
+#[test]
+fn a_receiver_that_failed_before_the_process_began_counts_as_failing() {
+    let mut scheduler = DeliveryScheduler::new(LIMITS);
+    (1..=20).for_each(|to| scheduler.mark_failing(webhook(to)));
+    add(&mut scheduler, 1..=20, 1);
+    assert_eq!(taken(&mut scheduler).len(), 4);
+    add(&mut scheduler, [99], 1);
+    assert_eq!(taken(&mut scheduler), [scheduled(99, 0)]);
+}
+
+#[test]
+fn what_lies_too_far_ahead_is_brought_forward() {
+    let mut scheduler = DeliveryScheduler::new(LIMITS);
+    for (moment, number) in [(5, 1), (900, 2), (901, 3)] {
+        scheduler.schedule(at(moment), scheduled(1, number));
+    }
+    scheduler.pull_in(at(10));
+    assert_eq!(
+        (scheduler.waiting(), scheduler.next_due()),
+        (3, Some(at(5)))
+    );
+    scheduler.advance(at(10));
+    assert_eq!(scheduler.next_due(), None);
+}
+
+#[test]
+fn what_is_scheduled_moves_with_a_clock_that_is_set_back() {
+    let mut scheduler = DeliveryScheduler::new(LIMITS);
+    for (moment, number) in [(5, 1), (900, 2), (901, 3)] {
+        scheduler.schedule(at(moment), scheduled(1, number));
+    }
+    scheduler.set_back(899);
+    scheduler.advance(at(0));
+    assert_eq!(taken(&mut scheduler), [scheduled(1, 1)]);
+    scheduler.advance(at(1));
+    assert_eq!(
+        (scheduler.waiting(), scheduler.next_due()),
+        (2, Some(at(2)))
+    );
+}
+
+#[test]
+fn quiet_receivers_are_remembered_up_to_a_number_and_deleted_ones_not_at_all() {
+    let many = MAX_IDLE as u128 + 10;
+    let mut scheduler = DeliveryScheduler::new(LIMITS);
+    for to in 1..=many {
+        add(&mut scheduler, [to], 1);
+        run(&mut scheduler, AttemptEnd::Failed);
+    }
+    assert_eq!(scheduler.receivers.len(), MAX_IDLE);
+    assert!(!scheduler.receivers.contains_key(&webhook(10)));
+    assert!(scheduler.rings.iter().all(BTreeMap::is_empty));
+    add(&mut scheduler, [many], 2);
+    let (_, health) = scheduler.take().unwrap();
+    assert_eq!(health, ReceiverHealth::Failing);
+    scheduler.ended(webhook(many), health, AttemptEnd::Gone);
+    assert!(
+        scheduler.receivers.contains_key(&webhook(many)),
+        "one is left"
+    );
+    run(&mut scheduler, AttemptEnd::Gone);
+    assert!(!scheduler.receivers.contains_key(&webhook(many)));
+    assert_eq!(scheduler.idle.len(), scheduler.receivers.len());
+}

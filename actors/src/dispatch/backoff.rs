@@ -1,0 +1,44 @@
+//! Exponential backoff with jitter between tries.
+
+use std::time::Duration;
+
+const FIRST: Duration = Duration::from_millis(500);
+/// The longest wait that no backend asked for.
+pub const LONGEST: Duration = Duration::from_secs(30);
+
+/// The wait before try `number` (the first repeat is 1), doubling from half a second to half a minute, spread by `jitter`.
+///
+/// `jitter` is between 0 and 1 and comes from the caller; the wait is between half and the whole of the doubled time, so
+/// that jobs which failed together do not come back together. The wait is never shorter than the backend asks for.
+pub fn wait(number: u32, retry_after: Option<Duration>, jitter: f64) -> Duration {
+    let doubled = FIRST
+        .saturating_mul(2u32.saturating_pow(number.saturating_sub(1)))
+        .min(LONGEST);
+    let spread = doubled.mul_f64(0.5 + 0.5 * jitter.clamp(0.0, 1.0));
+    retry_after.map_or(spread, |asked| asked.max(spread))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn doubles_with_jitter_and_respects_retry_after() {
+        let millis = |number, after: Option<u64>, jitter| {
+            wait(number, after.map(Duration::from_secs), jitter).as_millis()
+        };
+        assert_eq!(
+            [
+                millis(1, None, 1.0),
+                millis(2, None, 1.0),
+                millis(3, None, 1.0)
+            ],
+            [500, 1_000, 2_000]
+        );
+        assert_eq!(millis(1, None, 0.0), 250);
+        assert_eq!(millis(40, None, 1.0), 30_000);
+        assert_eq!(millis(1, Some(7), 0.5), 7_000);
+        assert_eq!(millis(9, Some(1), 1.0), 30_000);
+        assert_eq!(millis(1, Some(86_400), 0.0), 86_400_000);
+    }
+}

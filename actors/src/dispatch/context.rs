@@ -1,0 +1,28 @@
+//! What the dispatcher and all job actors share.
+
+use super::cut_off::CutOff;
+use super::progress::ProgressBoard;
+use crate::account::AccountRegistry;
+use crate::backends::BackendPool;
+use crate::clock::Jitter;
+use crate::ports::{ImageStore, Observer};
+use crate::queue::JobQueues;
+use crate::stats::Stats;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the dispatcher and all job actors share.
+pub struct DispatchContext {
+    /// The longest time of one run, over all tries and backends, without its waits for slots.
+    pub run_timeout: Duration,
+    pub queues: Arc<JobQueues>,
+    pub pool: BackendPool,
+    pub accounts: Arc<AccountRegistry>,
+    pub image_store: Arc<dyn ImageStore>,
+    pub progress: ProgressBoard,
+    pub stats: Arc<Stats>,
+    pub observer: Option<Arc<dyn Observer>>,
+    /// Spreads the waits between tries.
+    pub jitter: Jitter,
+    pub cut_off: CutOff,
+}

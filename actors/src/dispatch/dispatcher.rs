@@ -1,0 +1,167 @@
+//! The dispatcher: which job runs next, and on which backend.
+
+use super::context::DispatchContext;
+use super::job::JobActor;
+use crate::backends::{BackendLease, BackendSelection, LeaseRequest};
+use actix::{Actor, AsyncContext, Context, Handler, Message, SpawnHandle, StreamHandler};
+use futures_util::stream;
+use std::sync::Arc;
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
+use tokio::time::Instant;
+
+const MAILBOX: usize = 4_096;
+
+/// A command to the dispatcher. New jobs and free slots need none: they wake it.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub enum DispatcherCommand {
+    /// The operator's switches have changed, and that is durable.
+    Pause(Pause),
+    /// Starts no more jobs.
+    Stop,
+}
+
+/// The dispatcher has been woken.
+struct Woken;
+
+/// Gives queued jobs to backends.
+///
+/// A queued job is a record and an entry of a queue. Its actor is started when its turn comes: before that it would have nothing
+/// to do, and a million actors would take as much memory as all else together.
+pub struct Dispatcher {
+    context: Arc<DispatchContext>,
+    selections: [BackendSelection; 3],
+    /// The tier whose turn it is comes first.
+    turns: Vec<Tier>,
+    /// When the next breaker lets a probe through, and the timer for that.
+    alarm: Option<(Instant, SpawnHandle)>,
+    pause: Pause,
+    stopping: bool,
+}
+
+/// Who gets a lease.
+enum Found {
+    Failover(LeaseRequest, BackendLease),
+    /// The next job of the queue.
+    Start(BackendLease),
+}
+
+impl Dispatcher {
+    pub(crate) fn new(context: Arc<DispatchContext>, pause: Pause) -> Self {
+        let selection = |tier: Tier| BackendSelection::new(tier, &context.pool);
+        Self {
+            selections: [Tier::Fast, Tier::Quality, Tier::Pro].map(selection),
+            context,
+            turns: Tier::ALL.to_vec(),
+            alarm: None,
+            pause,
+            stopping: false,
+        }
+    }
+
+    fn dispatch(&mut self, ctx: &mut Context<Self>) {
+        let now = Instant::now();
+        // Tiers take turns, so that tiers which share a backend do not starve each other.
+        while let Some((at, found)) = self.next(now) {
+            let tier = self.turns.remove(at);
+            self.turns.push(tier);
+            match found {
+                // A run that has ended meanwhile returns the lease by dropping it.
+                Found::Failover(request, lease) => drop(request.reply.send(lease)),
+                Found::Start(lease) => {
+                    if let Some(turn) = self.context.queues.pop(tier) {
+                        JobActor::start(turn, lease, Arc::clone(&self.context));
+                    }
+                }
+            }
+        }
+        self.set_alarm(now, ctx);
+    }
+
+    /// The first tier in turn that has both a run and a lease for it, as an index into the turns. Runs that fail over come before
+    /// jobs that begin, also during a pause and an orderly stop.
+    fn next(&mut self, now: Instant) -> Option<(usize, Found)> {
+        let Self {
+            context,
+            selections,
+            turns,
+            pause,
+            stopping,
+            ..
+        } = self;
+        let pool = &context.pool;
+        turns.iter().enumerate().find_map(|(at, tier)| {
+            let selection = &mut selections[tier.index()];
+            let mut failover = pool.failover_queue(*tier).lock();
+            let lease = |routes: &[usize]| selection.for_failover(pool, routes, now);
+            if let Some((request, lease)) = failover.next(lease) {
+                return Some((at, Found::Failover(request, lease)));
+            }
+            let waiting = failover.len();
+            drop(failover);
+            let is_startable =
+                !*stopping && !pause.covers(*tier) && !context.queues.is_empty(*tier);
+            let lease = (is_startable && selection.accepts_more(waiting))
+                .then(|| selection.for_start(pool, now));
+            Some((at, Found::Start(lease??)))
+        })
+    }
+
+    /// Dispatches again when a breaker lets a probe through, if any run waits.
+    fn set_alarm(&mut self, now: Instant, ctx: &mut Context<Self>) {
+        let DispatchContext { queues, pool, .. } = &*self.context;
+        let waits =
+            |tier: &Tier| !queues.is_empty(*tier) || !pool.failover_queue(*tier).lock().is_empty();
+        let next = match Tier::ALL.iter().any(waits) {
+            true => pool.next_probe(now),
+            false => None,
+        };
+        if self.alarm.map(|(until, _)| until) == next {
+            return;
+        }
+        if let Some((_, timer)) = self.alarm.take() {
+            ctx.cancel_future(timer);
+        }
+        self.alarm = next.map(|until| {
+            let timer = ctx.run_later(until - now, |dispatcher, ctx| {
+                dispatcher.alarm = None;
+                dispatcher.dispatch(ctx);
+            });
+            (until, timer)
+        });
+    }
+}
+
+impl Actor for Dispatcher {
+    type Context = Context<Self>;
+
+    fn started(&mut self, ctx: &mut Self::Context) {
+        ctx.set_mailbox_capacity(MAILBOX);
+        let waker = self.context.queues.waker();
+        ctx.add_stream(stream::unfold(waker, |waker| async move {
+            waker.notified().await;
+            Some((Woken, waker))
+        }));
+    }
+}
+
+impl StreamHandler<Woken> for Dispatcher {
+    fn handle(&mut self, _: Woken, ctx: &mut Self::Context) {
+        self.dispatch(ctx);
+    }
+}
+
+impl Handler<DispatcherCommand> for Dispatcher {
+    type Result = ();
+
+    fn handle(&mut self, command: DispatcherCommand, ctx: &mut Self::Context) {
+        match command {
+            DispatcherCommand::Pause(pause) => {
+                self.pause = pause;
+                self.dispatch(ctx);
+            }
+            DispatcherCommand::Stop => self.stopping = true,
+        }
+    }
+}

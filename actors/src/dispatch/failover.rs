@@ -1,0 +1,222 @@
+//! The tries of a run: on the backend that it begins on, then on the tier's others in order, until one makes a picture that can be
+//! stored.
+
+use super::backoff;
+use super::context::DispatchContext;
+use super::run_deadline::RunDeadline;
+use super::run_log::RunLog;
+use crate::backends::{BackendLease, BreakerEvent, Route};
+use crate::ports::{BreakerEffect, GenerateError, GenerationTask, Picture, Progress, TryOutcome};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tintype_storage::domain::job::{Brief, Job, ResultImage};
+use tintype_storage::domain::tier::Tier;
+use tokio::time::{Instant, timeout};
+
+/// How long a backend may take to say whether it holds earlier work. A backend that loads a model is slow to answer, and without
+/// its answer the work would be done a second time elsewhere.
+const HOLDER_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// Makes the picture of a job, or says why there is none.
+pub async fn generate(
+    job: &Job,
+    mut lease: BackendLease,
+    is_resumed: bool,
+    context: &DispatchContext,
+    progress: Progress,
+    log: &RunLog,
+) -> Result<ResultImage, GenerateError> {
+    let mut deadline = RunDeadline::new(context.run_timeout);
+    let Some(task) = deadline.work(task_for(job, context, progress)).await else {
+        return Err(deadline.exceeded());
+    };
+    let task = task?;
+    let routes = context.pool.routes(job.tier);
+    let mut untried: Vec<usize> = (0..routes.len()).collect();
+    if is_resumed
+        && routes.len() > 1
+        && let Some(holder) = holder(&task, routes, context).await
+        && holder != lease.route
+    {
+        // Given back before the other lease is awaited: no run holds one slot and waits for another.
+        drop(lease);
+        untried.sort_by_key(|at| *at != holder);
+        lease = next_lease(context, job.tier, &untried).await;
+    }
+    loop {
+        untried.retain(|at| *at != lease.route);
+        let route = &routes[lease.route];
+        let stats = &context.stats.backends[route.backend];
+        let is_another_up = || {
+            let now = Instant::now();
+            untried
+                .iter()
+                .any(|it| context.pool.admits(&routes[*it], now))
+        };
+        let tries = Tries {
+            task: task_on(&task, route),
+            route,
+            context,
+            log,
+            is_another_up: &is_another_up,
+        };
+        let error = match tries.run(&mut lease, &mut deadline).await {
+            Ok(picture) => {
+                let stored = deadline.work(context.image_store.keep(job, picture)).await;
+                match stored.unwrap_or_else(|| Err(deadline.exceeded())) {
+                    Ok(image) => return Ok(image),
+                    Err(error) => {
+                        stats.unusable.fetch_add(1, Ordering::Relaxed);
+                        error
+                    }
+                }
+            }
+            Err(error) => error,
+        };
+        if error.allows_failover() {
+            stats.given_up.fetch_add(1, Ordering::Relaxed);
+        }
+        if !error.allows_failover() || untried.is_empty() || deadline.left().is_zero() {
+            return Err(error);
+        }
+        let backend = &context.pool.backend(route).name;
+        tracing::warn!(job = %job.id, %backend, %error, "the backend made no picture; the run fails over");
+        drop(lease);
+        lease = next_lease(context, job.tier, &untried).await;
+    }
+}
+
+/// Waits for a lease on the first of these routes whose breaker admits it.
+pub async fn next_lease(context: &DispatchContext, tier: Tier, routes: &[usize]) -> BackendLease {
+    match context.pool.request_lease(tier, routes.to_vec()).await {
+        Ok(lease) => lease,
+        // The dispatcher has ended with the process. The job runs again after the restart.
+        Err(_) => std::future::pending().await,
+    }
+}
+
+/// The route whose backend holds the work of an earlier run.
+async fn holder(
+    task: &GenerationTask,
+    routes: &[Route],
+    context: &DispatchContext,
+) -> Option<usize> {
+    for (at, route) in routes.iter().enumerate() {
+        let generator = &context.pool.backend(route).generator;
+        let holds = generator.holds(task_on(task, route));
+        if timeout(HOLDER_TIMEOUT, holds).await == Ok(true) {
+            return Some(at);
+        }
+    }
+    None
+}
+
+async fn task_for(
+    job: &Job,
+    context: &DispatchContext,
+    progress: Progress,
+) -> Result<GenerationTask, GenerateError> {
+    let prompt = match &job.brief {
+        Brief::Inline(words) => words.prompt.clone(),
+        Brief::Stored(key) => context.image_store.words(key.clone()).await?.prompt,
+    };
+    Ok(GenerationTask {
+        job: job.id,
+        tier: job.tier,
+        model: None,
+        prompt,
+        ratio: job.ratio,
+        resolution: job.resolution,
+        pixels: job.ratio.pixels(job.tier, job.resolution),
+        inputs: job.inputs.clone(),
+        progress,
+        cut_off: context.cut_off.receiver(),
+    })
+}
+
+/// The task with the model of a route.
+fn task_on(task: &GenerationTask, route: &Route) -> GenerationTask {
+    GenerationTask {
+        model: route.model.clone(),
+        ..task.clone()
+    }
+}
+
+/// The tries on one backend.
+struct Tries<'a> {
+    task: GenerationTask,
+    route: &'a Route,
+    context: &'a DispatchContext,
+    log: &'a RunLog,
+    /// Is the breaker of another backend closed that the run has not tried?
+    is_another_up: &'a dyn Fn() -> bool,
+}
+
+impl Tries<'_> {
+    /// Tries the backend, and again after failures that may pass.
+    ///
+    /// The run leaves the backend early where another one is up, once the breaker of this one opens or the backend asks for a
+    /// wait that is longer than the longest backoff.
+    async fn run(
+        &self,
+        lease: &mut BackendLease,
+        deadline: &mut RunDeadline,
+    ) -> Result<Picture, GenerateError> {
+        let backend = self.context.pool.backend(self.route);
+        let mut repeats = 0;
+        loop {
+            self.task.progress.forget();
+            let began = Instant::now();
+            // A late answer is dropped with the future: a try that was given up cannot deliver any more.
+            let answer = timeout(
+                backend.timeout,
+                backend.generator.generate(self.task.clone()),
+            );
+            let error = match deadline.work(answer).await {
+                Some(Ok(Ok(picture))) => {
+                    self.record(began, TryOutcome::Picture);
+                    lease.pass.record(BreakerEvent::Succeeded, Instant::now());
+                    return Ok(picture);
+                }
+                Some(Ok(Err(error))) => error,
+                Some(Err(_)) => GenerateError::TimedOut(format!(
+                    "the image generator gave no answer within {} s",
+                    backend.timeout.as_secs()
+                )),
+                // The run's time is over, and not the try's: that says nothing of the backend.
+                None => return Err(deadline.exceeded()),
+            };
+            self.record(began, error.outcome());
+            match error.breaker_effect() {
+                BreakerEffect::Success => {
+                    lease.pass.record(BreakerEvent::Succeeded, Instant::now())
+                }
+                BreakerEffect::Failure => {
+                    let failed = BreakerEvent::Failed(error.retry_after());
+                    lease.pass.record(failed, Instant::now());
+                }
+                BreakerEffect::None => {}
+            }
+            let jitter = (self.context.jitter)();
+            let wait = backoff::wait(repeats + 1, error.retry_after(), jitter);
+            let is_up = self.context.pool.admits(self.route, Instant::now());
+            let leaves = (!is_up || wait > backoff::LONGEST) && (self.is_another_up)();
+            let retries = error.is_retryable() && repeats < backend.retries && !leaves;
+            if !retries || !deadline.wait(wait).await {
+                return Err(error);
+            }
+            repeats += 1;
+            let stats = &self.context.stats.backends[self.route.backend];
+            stats.retries.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn record(&self, began: Instant, outcome: TryOutcome) {
+        let stats = &self.context.stats.backends[self.route.backend];
+        stats.tries[outcome as usize].add_span(began.elapsed());
+        if self.context.observer.is_some() {
+            let backend = &self.context.pool.backend(self.route).name;
+            self.log.add(backend, began.elapsed(), outcome);
+        }
+    }
+}

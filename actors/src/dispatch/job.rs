@@ -1,0 +1,269 @@
+//! The job actor: owns one job from its turn until the job is terminal.
+//!
+//! It runs under actix's supervisor. When its context stops, or a step of it panics, the supervisor restarts the same object and the
+//! step that was interrupted runs again. When its whole task ends, as after a panic in a message handler, its [`Turn`] is
+//! dropped, which puts the job back to the front of its queue. The account actor alone decides what the job is, so a step that
+//! runs twice changes the job once.
+
+use super::context::DispatchContext;
+use super::failover::next_lease;
+use super::run::run;
+use crate::account::{AccountActor, AccountCommand};
+use crate::backends::BackendLease;
+use crate::queue::{QueuedJob, Turn};
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context, Supervised, Supervisor,
+    WrapFuture,
+};
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::job::{Job, JobEvent, TransitionError};
+use tintype_storage::engine::wakes::Together;
+use tintype_storage::store::EventError;
+use tokio::sync::oneshot;
+use tokio::time::sleep;
+
+/// A restarted actor waits this long, so that a step that panics each time does not keep the thread busy.
+const RESTART_DELAY: Duration = Duration::from_millis(100);
+
+/// How far the actor is with its job.
+enum State {
+    /// The account actor is asked to begin a run.
+    Starting,
+    Running,
+    /// The account actor is asked to apply the event that ends the run.
+    Ending(Rc<RunResult>),
+}
+
+struct RunResult {
+    /// The job as it was when the run began.
+    job: Job,
+    event: JobEvent,
+}
+
+/// Runs one job.
+pub struct JobActor {
+    job: QueuedJob,
+    context: Arc<DispatchContext>,
+    /// Held until the job is terminal, or goes on after a restart of the process.
+    turn: Option<Turn>,
+    /// For the first run; a restarted actor asks for a new one.
+    lease: Option<BackendLease>,
+    state: State,
+    /// Has the supervisor restarted the actor in this state?
+    was_restarted: bool,
+    /// The actor's own address, held for as long as the turn: the supervisor restarts an actor only while it has one.
+    address: Option<Addr<Self>>,
+}
+
+impl JobActor {
+    /// Starts the actor of a job whose turn has come.
+    pub fn start(turn: Turn, lease: BackendLease, context: Arc<DispatchContext>) {
+        Supervisor::start(move |ctx: &mut Context<Self>| Self {
+            job: turn.job(),
+            context,
+            turn: Some(turn),
+            lease: Some(lease),
+            state: State::Starting,
+            was_restarted: false,
+            address: Some(ctx.address()),
+        });
+    }
+
+    fn begin(&mut self, ctx: &mut Context<Self>) {
+        self.state = State::Starting;
+        let (job, context, lease) = (self.job, Arc::clone(&self.context), self.lease.take());
+        let start = async move { begin(job, lease, &context).await };
+        self.step(ctx, start, |actor, started, ctx| match started {
+            Start::Run(job, lease) => actor.run(*job, lease, ctx),
+            Start::Over(job) => actor.finish(job.map(|job| *job)),
+        });
+    }
+
+    fn run(&mut self, job: Job, lease: BackendLease, ctx: &mut Context<Self>) {
+        self.state = State::Running;
+        let context = Arc::clone(&self.context);
+        let was_begun_before = self.turn.as_ref().is_some_and(Turn::is_resumed);
+        let is_resumed = was_begun_before || self.was_restarted;
+        let run = async move {
+            let event = run(&job, lease, is_resumed, &context).await;
+            Rc::new(RunResult { job, event })
+        };
+        self.step(ctx, run, |actor, result, ctx| {
+            actor.state = State::Ending(result);
+            actor.was_restarted = false;
+            actor.end(ctx);
+        });
+    }
+
+    fn end(&mut self, ctx: &mut Context<Self>) {
+        let State::Ending(result) = &self.state else {
+            return;
+        };
+        let is_cut_off = result.event == JobEvent::CutOff;
+        // A cut-off takes its run back from the count. Applied twice it would take back another one.
+        if is_cut_off && self.was_restarted {
+            return self.finish(None);
+        }
+        let (job, event) = (self.job, result.event.clone());
+        let (context, was_restarted) = (Arc::clone(&self.context), self.was_restarted);
+        let result = Rc::clone(result);
+        let end = async move { apply(job, event, was_restarted, &context).await };
+        self.step(ctx, end, move |actor, is_applied, _| {
+            actor.finish((is_applied && !is_cut_off).then(|| result.job.clone()));
+        });
+    }
+
+    /// Gives the turn back and ends the actor. A job that is terminal needs its input images no more.
+    fn finish(&mut self, terminal: Option<Job>) {
+        if let Some(turn) = self.turn.take() {
+            turn.end();
+        }
+        self.address = None;
+        if let Some(job) = terminal {
+            let image_store = Arc::clone(&self.context.image_store);
+            // A task of its own: a slow or failing image store neither delays a stop nor harms this actor. Maintenance removes
+            // inputs that are left behind.
+            tokio::task::spawn_local(async move { image_store.forget_inputs(&job).await });
+        }
+    }
+
+    /// Runs one step, then goes on with `then`. A panic in the step stops the context, and the supervisor restarts the actor.
+    fn step<T: 'static>(
+        &self,
+        ctx: &mut Context<Self>,
+        step: impl Future<Output = T> + 'static,
+        then: impl FnOnce(&mut Self, T, &mut Context<Self>) + 'static,
+    ) {
+        let step = AssertUnwindSafe(step).catch_unwind().into_actor(self);
+        ctx.spawn(step.map(|outcome, actor, ctx| match outcome {
+            Ok(outcome) => then(actor, outcome, ctx),
+            Err(_) => {
+                tracing::error!(job = %actor.job.job, "a job actor panicked");
+                ctx.stop();
+            }
+        }));
+    }
+}
+
+impl Actor for JobActor {
+    type Context = Context<Self>;
+
+    /// Actix calls this after each restart too.
+    fn started(&mut self, ctx: &mut Self::Context) {
+        // After its turn the actor has nothing left to do, whoever restarts it.
+        if self.turn.is_none() {
+            return;
+        }
+        #[cfg(test)]
+        tests::register(self.job.job, &ctx.address());
+        match self.state {
+            State::Starting | State::Running => self.begin(ctx),
+            State::Ending(_) => self.end(ctx),
+        }
+    }
+}
+
+impl Supervised for JobActor {
+    /// The context's futures have been dropped, and the lease with them.
+    fn restarting(&mut self, _: &mut Self::Context) {
+        tracing::warn!(job = %self.job.job, "a job actor was restarted");
+        self.was_restarted = true;
+    }
+}
+
+enum Start {
+    Run(Box<Job>, BackendLease),
+    /// There is nothing to run. The job is terminal where it is given.
+    Over(Option<Box<Job>>),
+}
+
+/// Begins a run. The run counts, and that is durable, before this returns: a crash cannot add one to the runs that a job may have.
+async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchContext) -> Start {
+    let lease = match lease {
+        Some(lease) => lease,
+        None => {
+            let routes: Vec<usize> = (0..context.pool.routes(job.tier).len()).collect();
+            // The lease first: the slot that the actor has just given back is free, and the others wait behind it.
+            let lease = async {
+                let lease = next_lease(context, job.tier, &routes).await;
+                sleep(RESTART_DELAY).await;
+                lease
+            };
+            tokio::select! {
+                biased;
+                lease = lease => lease,
+                () = context.cut_off.given() => return Start::Over(None),
+            }
+        }
+    };
+    let Some(account) = account_of(job, context) else {
+        return Start::Over(None);
+    };
+    let (reply, begun) = oneshot::channel();
+    let id = job.job;
+    account.do_send(AccountCommand::Begin { job: id, reply });
+    match Together::new(begun).await {
+        Ok(Ok(job)) if job.state.is_terminal() => Start::Over(Some(Box::new(job))),
+        Ok(Ok(job)) => Start::Run(Box::new(job), lease),
+        // Canceled while it waited for its turn, or ended by this actor before it was restarted.
+        Ok(Err(EventError::Transition(_) | EventError::NotFound)) => Start::Over(None),
+        Ok(Err(EventError::Store(error))) => {
+            tracing::error!(job = %id, %error, "a run could not begin");
+            Start::Over(None)
+        }
+        // The account actor has stopped with the process.
+        Err(_) => Start::Over(None),
+    }
+}
+
+/// Applies the event that ends a run. True when the event is durable.
+async fn apply(
+    job: QueuedJob,
+    event: JobEvent,
+    was_restarted: bool,
+    context: &DispatchContext,
+) -> bool {
+    if was_restarted {
+        sleep(RESTART_DELAY).await;
+    }
+    let Some(account) = account_of(job, context) else {
+        return false;
+    };
+    let (reply, applied) = oneshot::channel();
+    account.do_send(AccountCommand::Apply {
+        job: job.job,
+        event,
+        note: None,
+        reply,
+    });
+    match Together::new(applied).await {
+        Ok(Ok(_)) => true,
+        // The actor had sent the event before it was restarted.
+        Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) if was_restarted => {
+            true
+        }
+        Ok(Err(error)) => {
+            tracing::warn!(job = %job.job, %error, "the end of a run was not applied");
+            false
+        }
+        // The account actor has stopped with the process.
+        Err(_) => false,
+    }
+}
+
+fn account_of(job: QueuedJob, context: &DispatchContext) -> Option<Addr<AccountActor>> {
+    match context.accounts.get(job.account) {
+        Ok(handle) => handle.map(|it| it.address),
+        Err(error) => {
+            context.accounts.context().fail_stop.trip(error.to_string());
+            None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,17 @@
+//! Gives jobs to backends: the dispatcher decides whose turn it is, a job actor runs one job to its end.
+
+pub mod backoff;
+mod context;
+mod cut_off;
+mod dispatcher;
+mod failover;
+mod job;
+mod progress;
+mod run;
+mod run_deadline;
+mod run_log;
+
+pub(crate) use context::DispatchContext;
+pub(crate) use cut_off::CutOff;
+pub use dispatcher::{Dispatcher, DispatcherCommand};
+pub(crate) use progress::ProgressBoard;

@@ -1,0 +1,47 @@
+//! One run of a job: from the lease to the event that ends the run.
+
+use super::context::DispatchContext;
+use super::failover::generate;
+use super::run_log::RunLog;
+use crate::backends::BackendLease;
+use crate::ports::{JobOutcome, RunEnd};
+use futures_util::FutureExt as _;
+use std::panic::AssertUnwindSafe;
+use tintype_storage::domain::job::{FailureKind, Job, JobEvent};
+
+/// Runs a job that has begun. The lease is free again when this returns.
+pub async fn run(
+    job: &Job,
+    lease: BackendLease,
+    is_resumed: bool,
+    context: &DispatchContext,
+) -> JobEvent {
+    let entry = context.progress.enter(job.id);
+    let log = RunLog::begin();
+    let generation = generate(job, lease, is_resumed, context, entry.progress(), &log);
+    let outcome = tokio::select! {
+        // In this order: a picture that exists when the process stops is kept, and no chance decides.
+        biased;
+        outcome = AssertUnwindSafe(generation).catch_unwind() => Some(outcome),
+        () = context.cut_off.given() => None,
+    };
+    let (event, end) = match outcome {
+        Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Picture),
+        Some(Ok(Err(error))) => failed(error.to_string(), error.kind()),
+        Some(Err(_)) => {
+            tracing::error!(job = %job.id, "a run panicked");
+            let error = "the image generator failed unexpectedly; try again, or change the request";
+            failed(error.into(), FailureKind::Broken)
+        }
+        None => (JobEvent::CutOff, RunEnd::CutOff),
+    };
+    if let Some(observer) = &context.observer {
+        observer.run_ended(&log.report(job, end));
+    }
+    event
+}
+
+fn failed(error: String, kind: FailureKind) -> (JobEvent, RunEnd) {
+    let end = RunEnd::Failed(JobOutcome::Failed(kind));
+    (JobEvent::Fail { error, kind }, end)
+}

@@ -1,0 +1,72 @@
+//! The deadline of one run. Time passes while the run works, and not while it waits for a slot: how long other jobs take is no fault
+//! of this one.
+
+use crate::ports::GenerateError;
+use std::time::Duration;
+use tokio::time::{Instant, sleep, timeout};
+
+/// The time that a run may take, and what is left of it.
+#[derive(Debug)]
+pub struct RunDeadline {
+    whole: Duration,
+    left: Duration,
+}
+
+impl RunDeadline {
+    pub fn new(whole: Duration) -> Self {
+        Self { whole, left: whole }
+    }
+
+    pub fn left(&self) -> Duration {
+        self.left
+    }
+
+    /// Works for as long as there is time; `None` when that was not enough.
+    pub async fn work<T>(&mut self, work: impl Future<Output = T>) -> Option<T> {
+        let began = Instant::now();
+        let outcome = timeout(self.left, work).await.ok();
+        self.left = self.left.saturating_sub(began.elapsed());
+        outcome
+    }
+
+    /// Waits before another try. False, at once, where the wait would take all of the time that is left.
+    pub async fn wait(&mut self, time: Duration) -> bool {
+        let fits = time < self.left;
+        if fits {
+            sleep(time).await;
+            self.left -= time;
+        }
+        fits
+    }
+
+    /// The failure of a run that has passed its deadline.
+    pub fn exceeded(&self) -> GenerateError {
+        let seconds = self.whole.as_secs();
+        GenerateError::TimedOut(format!("no picture was made within {seconds} s"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn only_work_and_the_waits_between_tries_take_time() {
+        let seconds = Duration::from_secs;
+        let mut deadline = RunDeadline::new(seconds(10));
+        assert_eq!(deadline.work(async { 7 }).await, Some(7));
+        sleep(seconds(3_600)).await;
+        assert_eq!(deadline.left(), seconds(10));
+        assert!(deadline.work(sleep(seconds(4))).await.is_some());
+        assert!(deadline.wait(seconds(2)).await);
+        assert!(!deadline.wait(seconds(4)).await, "nothing would be left");
+        assert_eq!(deadline.left(), seconds(4));
+        assert!(deadline.work(std::future::pending::<()>()).await.is_none());
+        assert_eq!(deadline.left(), Duration::ZERO);
+        assert!(deadline.work(sleep(seconds(1))).await.is_none());
+        assert_eq!(
+            deadline.exceeded().to_string(),
+            "no picture was made within 10 s"
+        );
+    }
+}

@@ -1,0 +1,19 @@
+//! The ports: what the actors ask of the outside, and the types that these traits need. Nothing here imports another module of
+//! this crate.
+
+mod failure;
+mod generator;
+mod image_store;
+mod observer;
+mod outcome;
+mod progress;
+mod transport;
+
+pub(crate) use failure::BreakerEffect;
+pub use failure::GenerateError;
+pub use generator::{GenerationTask, Generator, Picture};
+pub use image_store::ImageStore;
+pub use observer::{Observer, RunEnd, RunReport, TryReport};
+pub use outcome::{JobOutcome, TryOutcome};
+pub use progress::Progress;
+pub use transport::{AttemptOutcome, Transport};

@@ -1,0 +1,117 @@
+//! What a try, and what a job, came to, in one word each.
+
+use tintype_storage::domain::job::{FailureKind, Job, JobState};
+
+/// How a job ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum JobOutcome {
+    Done,
+    Failed(FailureKind),
+}
+
+impl JobOutcome {
+    /// Every outcome that a job can have.
+    pub const ALL: [Self; 8] = [
+        Self::Done,
+        Self::Failed(FailureKind::Refused),
+        Self::Failed(FailureKind::Blocked),
+        Self::Failed(FailureKind::Unavailable),
+        Self::Failed(FailureKind::TimedOut),
+        Self::Failed(FailureKind::Broken),
+        Self::Failed(FailureKind::Canceled),
+        Self::Failed(FailureKind::Interrupted),
+    ];
+
+    /// `None` while the job is live.
+    pub fn of(job: &Job) -> Option<Self> {
+        match &job.state {
+            JobState::Queued | JobState::Processing { .. } => None,
+            JobState::Done { .. } => Some(Self::Done),
+            JobState::Failed { kind, .. } => Some(Self::Failed(*kind)),
+        }
+    }
+
+    /// The position in [`JobOutcome::ALL`].
+    pub fn index(self) -> usize {
+        match self {
+            Self::Done => 0,
+            Self::Failed(FailureKind::Refused) => 1,
+            Self::Failed(FailureKind::Blocked) => 2,
+            Self::Failed(FailureKind::Unavailable) => 3,
+            Self::Failed(FailureKind::TimedOut) => 4,
+            Self::Failed(FailureKind::Broken) => 5,
+            Self::Failed(FailureKind::Canceled) => 6,
+            Self::Failed(FailureKind::Interrupted) => 7,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        [
+            "done",
+            "refused",
+            "blocked",
+            "unavailable",
+            "timed_out",
+            "broken",
+            "canceled",
+            "interrupted",
+        ][self.index()]
+    }
+}
+
+/// What a try on a backend came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TryOutcome {
+    Picture,
+    Refused,
+    Blocked,
+    /// The backend is healthy and made nothing of the request.
+    NoPicture,
+    Transient,
+    TimedOut,
+    Broken,
+    /// The request or the service's own storage was at fault before the backend was asked.
+    NotAsked,
+}
+
+impl TryOutcome {
+    pub const ALL: [Self; 8] = [
+        Self::Picture,
+        Self::Refused,
+        Self::Blocked,
+        Self::NoPicture,
+        Self::Transient,
+        Self::TimedOut,
+        Self::Broken,
+        Self::NotAsked,
+    ];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Picture => "picture",
+            Self::Refused => "refused",
+            Self::Blocked => "blocked",
+            Self::NoPicture => "no_picture",
+            Self::Transient => "transient",
+            Self::TimedOut => "timed_out",
+            Self::Broken => "broken",
+            Self::NotAsked => "not_asked",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_outcome_of_a_job_has_its_own_index_and_word() {
+        for (at, outcome) in JobOutcome::ALL.into_iter().enumerate() {
+            assert_eq!(outcome.index(), at);
+        }
+        let mut words: Vec<_> = JobOutcome::ALL.map(JobOutcome::word).to_vec();
+        words.sort_unstable();
+        words.dedup();
+        assert_eq!(words.len(), JobOutcome::ALL.len());
+    }
+}

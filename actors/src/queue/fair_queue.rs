@@ -1,0 +1,337 @@
+//! A fair queue: first in, first out within an account; round robin between accounts.
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use tintype_storage::domain::ids::{AccountId, JobId};
+
+/// The waiting jobs of one tier.
+#[derive(Default)]
+pub struct FairQueue {
+    /// Accounts with waiting jobs, the next one first. Each account is in it once.
+    turns: VecDeque<AccountId>,
+    accounts: HashMap<AccountId, AccountQueue>,
+    /// How many account queues have each length, so that [`FairQueue::position`] need not visit every account.
+    lengths: BTreeMap<usize, usize>,
+    len: usize,
+    /// The number of the next turn.
+    turn: u64,
+}
+
+/// The waiting jobs of one account.
+#[derive(Default)]
+struct AccountQueue {
+    jobs: VecDeque<JobId>,
+    /// The number of the turn that the account waits for. It rises from the front of `turns` to the back.
+    turn: u64,
+}
+
+impl FairQueue {
+    /// Puts a job behind the others of its account.
+    pub fn push(&mut self, account: AccountId, job: JobId) {
+        self.grow(account).push_back(job);
+    }
+
+    /// Puts a job before the others of its account: its turn had come before.
+    pub fn push_front(&mut self, account: AccountId, job: JobId) {
+        self.grow(account).push_front(job);
+    }
+
+    /// The queue of an account that is about to get a job.
+    fn grow(&mut self, account: AccountId) -> &mut VecDeque<JobId> {
+        self.len += 1;
+        let queue = self.accounts.entry(account).or_default();
+        let length = queue.jobs.len();
+        if length == 0 {
+            queue.turn = self.turn;
+            self.turn += 1;
+            self.turns.push_back(account);
+        }
+        resize(&mut self.lengths, length, length + 1);
+        &mut queue.jobs
+    }
+
+    /// Takes the next job. Its account goes to the back of the turns.
+    pub fn pop(&mut self) -> Option<(AccountId, JobId)> {
+        let account = self.turns.pop_front()?;
+        let queue = self.accounts.get_mut(&account)?;
+        let job = queue.jobs.pop_front()?;
+        self.len -= 1;
+        let length = queue.jobs.len();
+        resize(&mut self.lengths, length + 1, length);
+        if length == 0 {
+            self.accounts.remove(&account);
+        } else {
+            queue.turn = self.turn;
+            self.turn += 1;
+            self.turns.push_back(account);
+        }
+        Some((account, job))
+    }
+
+    /// Removes a job from any position. False when it is not queued.
+    pub fn remove(&mut self, account: AccountId, job: JobId) -> bool {
+        let Some(queue) = self.accounts.get_mut(&account) else {
+            return false;
+        };
+        let Some(at) = queue.index_of(job) else {
+            return false;
+        };
+        queue.jobs.remove(at);
+        self.len -= 1;
+        let length = queue.jobs.len();
+        resize(&mut self.lengths, length + 1, length);
+        if length == 0 {
+            self.accounts.remove(&account);
+            self.turns.retain(|it| *it != account);
+        }
+        true
+    }
+
+    /// The position of a job in the order in which jobs begin if none comes or goes: 1 is the next one. `None` when the job is
+    /// not queued.
+    ///
+    /// A job with `k` jobs of its own account before it begins in that account's turn `k + 1`. Until then each other account has
+    /// had `k` turns, or as many as it has jobs, and one more if its turn comes earlier and it has more than `k` jobs. Only the
+    /// number of accounts with more than `k` jobs is known here, so the accounts with an earlier turn are taken to have the
+    /// same share of them as all accounts. The position is therefore exact for each account's next job and between two accounts;
+    /// otherwise it is off by less than the number of accounts. It costs no visit to each account.
+    pub fn position(&self, account: AccountId, job: JobId) -> Option<usize> {
+        let queue = self.accounts.get(&account)?;
+        Some(self.position_at(queue.index_of(job)?, Some(queue)))
+    }
+
+    /// The position that a new job of this account would get.
+    pub fn next_position(&self, account: AccountId) -> usize {
+        let queue = self.accounts.get(&account);
+        self.position_at(queue.map_or(0, |it| it.jobs.len()), queue)
+    }
+
+    fn position_at(&self, own: usize, queue: Option<&AccountQueue>) -> usize {
+        let (mut shorter, mut longer) = (0, 0);
+        for (length, accounts) in &self.lengths {
+            shorter += accounts * own.min(*length);
+            longer += if *length > own { *accounts } else { 0 };
+        }
+        // The loop has counted the account itself too.
+        if let Some(queue) = queue {
+            shorter -= own.min(queue.jobs.len());
+            longer -= usize::from(queue.jobs.len() > own);
+        }
+        let others = self.turns.len() - usize::from(queue.is_some());
+        let first = self.turns.front().and_then(|it| self.accounts.get(it));
+        let first = first.map_or(self.turn, |it| it.turn);
+        let turn = queue.map_or(self.turn, |it| it.turn);
+        // Accounts that left the queue leave gaps in the numbers.
+        let earlier = usize::try_from(turn - first).unwrap_or(others).min(others);
+        let earlier_and_longer = (earlier * longer).checked_div(others).unwrap_or(0);
+        1 + own + shorter + earlier_and_longer
+    }
+
+    /// Waiting jobs of an account.
+    pub fn len_of(&self, account: AccountId) -> usize {
+        self.accounts.get(&account).map_or(0, |it| it.jobs.len())
+    }
+
+    /// The oldest of the first jobs of all accounts, where the jobs in `excluded` do not count.
+    pub fn oldest(&self, excluded: &HashSet<JobId>) -> Option<JobId> {
+        let first = |queue: &AccountQueue| {
+            let mut jobs = queue.jobs.iter();
+            jobs.find(|it| !excluded.contains(it)).copied()
+        };
+        self.accounts.values().filter_map(first).min()
+    }
+
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+impl AccountQueue {
+    fn index_of(&self, job: JobId) -> Option<usize> {
+        // Jobs are in the order of their ids, except one that `push_front` put before the others.
+        let at = self.jobs.partition_point(|it| *it < job);
+        if self.jobs.get(at) == Some(&job) {
+            return Some(at);
+        }
+        self.jobs.iter().position(|it| *it == job)
+    }
+}
+
+/// Counts an account queue of length `from` as one of length `to`. Length 0 means that there is no queue.
+fn resize(lengths: &mut BTreeMap<usize, usize>, from: usize, to: usize) {
+    if let Some(accounts) = lengths.get_mut(&from) {
+        *accounts -= 1;
+        if *accounts == 0 {
+            lengths.remove(&from);
+        }
+    }
+    if to > 0 {
+        *lengths.entry(to).or_default() += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::ids::IdSource;
+    use tintype_storage::domain::time::Timestamp;
+
+    fn next(queue: &mut FairQueue) -> Option<JobId> {
+        queue.pop().map(|(_, job)| job)
+    }
+
+    fn ids() -> impl FnMut() -> uuid::Uuid {
+        let source = IdSource::new(Timestamp::from_millis(0));
+        move || source.next(Timestamp::from_millis(1))
+    }
+
+    #[test]
+    fn hostile_117_one_account_with_many_jobs_does_not_hold_up_another() {
+        let mut new = ids();
+        let (flood, other) = (AccountId(new()), AccountId(new()));
+        let mut queue = FairQueue::default();
+        let flooding: Vec<JobId> = (0..1_000).map(|_| JobId(new())).collect();
+        flooding.iter().for_each(|job| queue.push(flood, *job));
+        let late = JobId(new());
+        queue.push(other, late);
+        assert_eq!(
+            [next(&mut queue), next(&mut queue), next(&mut queue)],
+            [Some(flooding[0]), Some(late), Some(flooding[1])]
+        );
+        assert_eq!(queue.len(), 998);
+        let rest: Vec<JobId> = std::iter::from_fn(|| next(&mut queue)).collect();
+        assert_eq!(rest, flooding[2..], "first in, first out within an account");
+        assert!(queue.is_empty());
+    }
+
+    #[test]
+    fn a_removed_job_leaves_no_turn_behind() {
+        let mut new = ids();
+        let (a, b) = (AccountId(new()), AccountId(new()));
+        let (job_a, job_b) = (JobId(new()), JobId(new()));
+        let mut queue = FairQueue::default();
+        queue.push(a, job_a);
+        queue.push(b, job_b);
+        assert!(queue.remove(a, job_a) && !queue.remove(a, job_a));
+        queue.push(a, job_a);
+        assert_eq!(
+            [next(&mut queue), next(&mut queue), next(&mut queue)],
+            [Some(job_b), Some(job_a), None]
+        );
+    }
+
+    #[test]
+    fn a_job_whose_turn_had_come_goes_first() {
+        let mut new = ids();
+        let account = AccountId(new());
+        let (waiting, begun) = (JobId(new()), JobId(new()));
+        let mut queue = FairQueue::default();
+        queue.push(account, waiting);
+        queue.push_front(account, begun);
+        assert_eq!(
+            [next(&mut queue), next(&mut queue)],
+            [Some(begun), Some(waiting)]
+        );
+    }
+
+    /// The places of all jobs as they are told, with the order in which they are then popped.
+    fn reported_and_true(mut queue: FairQueue, jobs: &[(AccountId, JobId)]) -> Vec<(usize, usize)> {
+        let told: HashMap<JobId, usize> = jobs
+            .iter()
+            .filter_map(|(account, job)| Some((*job, queue.position(*account, *job)?)))
+            .collect();
+        assert_eq!(told.len(), queue.len());
+        let popped = std::iter::from_fn(|| next(&mut queue));
+        (1..)
+            .zip(popped)
+            .map(|(at, job)| (told[&job], at))
+            .collect()
+    }
+
+    /// Lines of these lengths after so many turns; each account's jobs.
+    fn queue_of(lengths: &[usize], turns: usize) -> (FairQueue, Vec<(AccountId, JobId)>) {
+        let mut new = ids();
+        let mut queue = FairQueue::default();
+        let mut jobs = Vec::new();
+        for length in lengths {
+            let account = AccountId(new());
+            for _ in 0..*length {
+                let job = JobId(new());
+                queue.push(account, job);
+                jobs.push((account, job));
+            }
+        }
+        for _ in 0..turns {
+            queue.pop();
+        }
+        (queue, jobs)
+    }
+
+    #[test]
+    fn positions_are_exact_for_one_account_and_between_two() {
+        for turns in 0..6 {
+            for lengths in [&[9][..], &[5, 3], &[3, 5], &[1, 8], &[8, 1], &[4, 4]] {
+                let (queue, jobs) = queue_of(lengths, turns);
+                for (told, is) in reported_and_true(queue, &jobs) {
+                    assert_eq!(told, is, "{lengths:?} after {turns} turns");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn positions_among_many_accounts_are_off_by_less_than_their_number() {
+        let lengths = [1, 40, 2, 2, 17, 3, 40, 1, 5, 9];
+        for turns in [0, 1, 5, 11, 30] {
+            let (queue, jobs) = queue_of(&lengths, turns);
+            let accounts = queue.turns.len();
+            let places = reported_and_true(queue, &jobs);
+            for (told, is) in &places {
+                assert!(told.abs_diff(*is) < accounts, "told {told}, is {is}");
+                assert!((1..=places.len()).contains(told), "told {told}");
+            }
+            assert_eq!(places[0].0, 1, "the next one is told so");
+            let next_ones = &places[..accounts];
+            assert!(next_ones.iter().all(|(told, is)| told == is));
+        }
+    }
+
+    #[test]
+    fn positions_within_an_account_rise() {
+        let (queue, jobs) = queue_of(&[30, 7, 7, 1, 12], 9);
+        let line = jobs.iter().filter(|(account, _)| *account == jobs[0].0);
+        let told: Vec<usize> = line
+            .filter_map(|(a, job)| queue.position(*a, *job))
+            .collect();
+        assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+    }
+
+    #[test]
+    fn a_job_that_is_not_there_has_no_place_and_a_coming_one_the_last_of_its_line() {
+        let (mut queue, jobs) = queue_of(&[3, 2], 0);
+        let mut new = ids();
+        let (stranger, coming) = (AccountId(new()), JobId(new()));
+        assert_eq!(queue.position(stranger, jobs[0].1), None);
+        assert_eq!(queue.position(jobs[0].0, coming), None);
+        let place = queue.next_position(stranger);
+        queue.push(stranger, coming);
+        assert_eq!(queue.position(stranger, coming), Some(place));
+        assert_eq!(FairQueue::default().next_position(stranger), 1);
+    }
+
+    #[test]
+    fn jobs_that_are_taken_out_leave_the_others_their_places() {
+        let (mut queue, jobs) = queue_of(&[2, 1, 1, 1], 0);
+        for (account, job) in &jobs[2..4] {
+            assert!(queue.remove(*account, *job));
+        }
+        let left = [jobs[0], jobs[4], jobs[1]];
+        let told = left.map(|(account, job)| queue.position(account, job));
+        assert_eq!(told, [Some(1), Some(2), Some(3)]);
+        let (emptied, _) = queue_of(&[5, 2, 9], 16);
+        assert!(emptied.lengths.is_empty() && emptied.accounts.is_empty());
+    }
+}

@@ -1,0 +1,303 @@
+//! The queues of all tiers. Commits that accept jobs fill them, the dispatcher empties them, and lookups read a job's position
+//! from them without a message, so a busy dispatcher delays no lookup.
+
+use super::fair_queue::FairQueue;
+use parking_lot::Mutex;
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::Job;
+use tintype_storage::domain::tier::Tier;
+use tokio::sync::Notify;
+
+/// A job that waits for its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct QueuedJob {
+    pub job: JobId,
+    pub account: AccountId,
+    pub tier: Tier,
+}
+
+impl From<&Job> for QueuedJob {
+    fn from(job: &Job) -> Self {
+        Self {
+            job: job.id,
+            account: job.account,
+            tier: job.tier,
+        }
+    }
+}
+
+/// How many jobs wait and run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depths {
+    /// Waiting jobs by tier.
+    pub queued: [usize; 3],
+    /// Running jobs of all tiers.
+    pub running: usize,
+}
+
+/// One queue for each tier.
+#[derive(Default)]
+pub struct JobQueues {
+    tiers: [Mutex<TierQueue>; 3],
+    /// Wakes the dispatcher. It remembers one wake-up, so one that comes while the dispatcher works is not lost.
+    wake: Arc<Notify>,
+}
+
+#[derive(Default)]
+struct TierQueue {
+    queue: FairQueue,
+    /// Waiting jobs of which a run has begun before.
+    begun: HashSet<JobId>,
+    /// Jobs whose turn has come and has not ended. They number at most twice the slots of the tier's backends, plus the jobs
+    /// whose end is on its way to the disk.
+    taken: HashMap<JobId, AccountId>,
+}
+
+impl JobQueues {
+    fn of(&self, tier: Tier) -> &Mutex<TierQueue> {
+        &self.tiers[tier.index()]
+    }
+
+    /// What wakes the dispatcher. The backend pool shares it, because a free slot is another reason to dispatch.
+    pub fn waker(&self) -> Arc<Notify> {
+        Arc::clone(&self.wake)
+    }
+
+    /// Wakes the dispatcher.
+    pub fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Puts jobs behind the others of their accounts. True when one of their queues was empty: the dispatcher must then be woken.
+    /// It leaves a queue that is not empty only for want of a slot, and a slot that becomes free wakes it.
+    pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) -> bool {
+        let mut was_empty = false;
+        for QueuedJob { job, account, tier } in jobs {
+            let queue = &mut self.of(tier).lock().queue;
+            was_empty |= queue.is_empty();
+            queue.push(account, job);
+        }
+        was_empty
+    }
+
+    /// Puts a job of which a run has begun before behind the others of its account.
+    pub fn push_begun(&self, QueuedJob { job, account, tier }: QueuedJob) {
+        let mut tier = self.of(tier).lock();
+        tier.queue.push(account, job);
+        tier.begun.insert(job);
+    }
+
+    /// Takes the next job of a tier. The job counts as running until its [`Turn`] ends.
+    pub fn pop(self: &Arc<Self>, tier: Tier) -> Option<Turn> {
+        let mut queues = self.of(tier).lock();
+        loop {
+            let (account, job) = queues.queue.pop()?;
+            let resumed = queues.begun.remove(&job);
+            // A job that was queued twice has one turn at a time.
+            if queues.taken.insert(job, account).is_none() {
+                return Some(Turn {
+                    job: QueuedJob { job, account, tier },
+                    resumed,
+                    queues: Arc::clone(self),
+                    has_ended: false,
+                });
+            }
+        }
+    }
+
+    /// Removes a canceled job. A job whose turn has come stays: its actor finds the cancellation in the record.
+    pub fn remove(&self, QueuedJob { job, account, tier }: QueuedJob) {
+        let mut tier = self.of(tier).lock();
+        if !tier.taken.contains_key(&job) {
+            tier.queue.remove(account, job);
+            tier.begun.remove(&job);
+        }
+    }
+
+    /// Jobs that wait for their first run.
+    pub fn len(&self, tier: Tier) -> usize {
+        let tier = self.of(tier).lock();
+        tier.queue.len().saturating_sub(tier.begun.len())
+    }
+
+    pub fn is_empty(&self, tier: Tier) -> bool {
+        self.of(tier).lock().queue.is_empty()
+    }
+
+    /// Jobs of all accounts.
+    pub fn depths(&self) -> Depths {
+        let running = |tier: &Tier| self.of(*tier).lock().taken.len();
+        Depths {
+            queued: [Tier::Fast, Tier::Quality, Tier::Pro].map(|tier| self.len(tier)),
+            running: Tier::ALL.iter().map(running).sum(),
+        }
+    }
+
+    /// Jobs of one account.
+    pub fn depths_of(&self, account: AccountId) -> Depths {
+        let mut depths = Depths::default();
+        for tier in Tier::ALL {
+            let queues = self.of(*tier).lock();
+            depths.queued[tier.index()] = queues.queue.len_of(account);
+            depths.running += queues.taken.values().filter(|it| **it == account).count();
+        }
+        depths
+    }
+
+    /// Jobs that lookups call `processing`: those whose turn has not ended, and those that wait for a further run.
+    pub fn begun(&self, tier: Tier) -> usize {
+        let tier = self.of(tier).lock();
+        tier.taken.len() + tier.begun.len()
+    }
+
+    /// The job that has waited longest for its first run.
+    pub fn oldest(&self, tier: Tier) -> Option<JobId> {
+        let tier = self.of(tier).lock();
+        tier.queue.oldest(&tier.begun)
+    }
+
+    /// The position of a job that is queued in the store; see [`FairQueue::position`]. It is 1 for a job whose turn has come. A
+    /// job that is not in the queue yet is last of its account, and lower than its final position when other jobs are on their
+    /// way into the queue before it.
+    pub fn position(&self, QueuedJob { job, account, tier }: QueuedJob) -> usize {
+        let tier = self.of(tier).lock();
+        if tier.taken.contains_key(&job) {
+            return 1;
+        }
+        let position = tier.queue.position(account, job);
+        position.unwrap_or_else(|| tier.queue.next_position(account))
+    }
+}
+
+/// The turn of a job, held by the job's actor. A turn that is dropped before it ends puts the job back to the front of its
+/// queue and wakes the dispatcher.
+pub struct Turn {
+    job: QueuedJob,
+    resumed: bool,
+    queues: Arc<JobQueues>,
+    has_ended: bool,
+}
+
+impl Turn {
+    /// Whose turn it is.
+    pub fn job(&self) -> QueuedJob {
+        self.job
+    }
+
+    /// Has a run of the job begun before? A backend may hold the work of that run.
+    pub fn is_resumed(&self) -> bool {
+        self.resumed
+    }
+
+    /// Ends the turn: the job is terminal, or goes on after a restart of the process.
+    pub fn end(mut self) {
+        self.has_ended = true;
+        let mut tier = self.queues.of(self.job.tier).lock();
+        tier.taken.remove(&self.job.job);
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        if self.has_ended {
+            return;
+        }
+        let QueuedJob { job, account, tier } = self.job;
+        let mut tier = self.queues.of(tier).lock();
+        tier.taken.remove(&job);
+        tier.queue.push_front(account, job);
+        tier.begun.insert(job);
+        drop(tier);
+        self.queues.wake();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use futures_util::FutureExt as _;
+    use uuid::Uuid;
+
+    fn job(id: u128, tier: Tier) -> QueuedJob {
+        QueuedJob {
+            job: JobId(Uuid::from_u128(id)),
+            account: AccountId(Uuid::from_u128(1)),
+            tier,
+        }
+    }
+
+    #[test]
+    fn a_push_reports_whether_a_queue_was_empty() {
+        let queues = Arc::new(JobQueues::default());
+        let job = |id| job(id, Tier::Pro);
+        assert!(!queues.push_all([]));
+        assert!(queues.push_all([job(1), job(2)]));
+        assert!(!queues.push_all([job(3)]));
+        let fast = |id| super::tests::job(id, Tier::Fast);
+        assert!(queues.push_all([job(4), fast(5)]));
+        queues.pop(Tier::Fast).expect("a job").end();
+        assert!(queues.push_all([fast(6)]));
+    }
+
+    #[test]
+    fn a_job_whose_turn_has_come_is_the_next_until_the_turn_ends() {
+        let queues = Arc::new(JobQueues::default());
+        let jobs = [1, 2, 3].map(|id| job(id, Tier::Pro));
+        let account = jobs[0].account;
+        let positions = || jobs.map(|job| queues.position(job));
+        queues.push_begun(jobs[0]);
+        assert!(!queues.push_all([jobs[1]]), "one waited already");
+        assert_eq!(positions(), [1, 2, 3], "the third is on its way");
+        // The first one waits as well, but not for its first run.
+        assert_eq!((queues.len(Tier::Pro), queues.begun(Tier::Pro)), (1, 1));
+        assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
+        let turn = queues.pop(Tier::Pro).expect("a turn");
+        assert_eq!((turn.job(), turn.is_resumed()), (jobs[0], true));
+        assert_eq!(positions(), [1, 1, 2]);
+        let depths = queues.depths_of(account);
+        assert_eq!((depths.queued, depths.running), ([0, 0, 1], 1));
+        assert_eq!(queues.depths(), depths);
+        let other = AccountId(Uuid::from_u128(2));
+        assert_eq!(queues.depths_of(other), Depths::default());
+        assert_eq!((queues.len(Tier::Pro), queues.len(Tier::Fast)), (1, 0));
+        assert_eq!((queues.begun(Tier::Pro), queues.begun(Tier::Fast)), (1, 0));
+        assert_eq!(queues.oldest(Tier::Pro), Some(jobs[1].job));
+        assert_eq!(queues.oldest(Tier::Fast), None);
+        queues.remove(jobs[0]);
+        assert_eq!(queues.depths().running, 1, "its actor ends the turn");
+        turn.end();
+        jobs[1..].iter().for_each(|job| queues.remove(*job));
+        let tier = queues.of(Tier::Pro).lock();
+        assert!(tier.queue.is_empty() && tier.taken.is_empty() && tier.begun.is_empty());
+    }
+
+    #[test]
+    fn a_turn_that_is_dropped_puts_its_job_in_front_and_wakes_the_dispatcher() {
+        let queues = Arc::new(JobQueues::default());
+        queues.push_all([job(1, Tier::Fast), job(2, Tier::Fast)]);
+        let waker = queues.waker();
+        let turn = queues.pop(Tier::Fast).expect("a turn");
+        assert!(!turn.is_resumed() && waker.notified().now_or_never().is_none());
+        drop(turn);
+        assert!(waker.notified().now_or_never().is_some());
+        assert_eq!(queues.depths().running, 0);
+        let again = queues.pop(Tier::Fast).expect("a turn");
+        assert_eq!(
+            (again.job(), again.is_resumed()),
+            (job(1, Tier::Fast), true)
+        );
+        again.end();
+        assert!(waker.notified().now_or_never().is_none());
+    }
+
+    #[test]
+    fn a_job_that_is_queued_twice_has_one_turn_at_a_time() {
+        let queues = Arc::new(JobQueues::default());
+        queues.push_all([job(1, Tier::Fast), job(1, Tier::Fast)]);
+        let turn = queues.pop(Tier::Fast).expect("a turn");
+        assert!(queues.pop(Tier::Fast).is_none());
+        turn.end();
+    }
+}

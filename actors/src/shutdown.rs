@@ -1,0 +1,57 @@
+//! The orderly stop: no new work, a grace period for what runs, then the cut-off.
+
+use crate::delivery::{DeliveryActor, DeliveryCommand, DeliveryDepths};
+use crate::dispatch::{CutOff, Dispatcher, DispatcherCommand};
+use crate::queue::JobQueues;
+use actix::Addr;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+
+/// How long runs that are cut off may take to write that down.
+const CUT_OFF_GRACE: Duration = Duration::from_secs(5);
+const POLL: Duration = Duration::from_millis(20);
+
+/// What an orderly stop drains.
+pub struct Drain<'a> {
+    pub dispatcher: &'a Addr<Dispatcher>,
+    pub deliveries: &'a Addr<DeliveryActor>,
+    pub queues: &'a JobQueues,
+    pub cut_off: &'a CutOff,
+}
+
+impl Drain<'_> {
+    /// Starts no more jobs and attempts, lets those that run finish within `grace`, and cuts the rest off.
+    pub async fn run(self, grace: Duration) {
+        // Awaited, so that the dispatcher starts no job after the first look at what runs.
+        let _ = self.dispatcher.send(DispatcherCommand::Stop).await;
+        self.deliveries.do_send(DeliveryCommand::Stop);
+        if !self.is_idle_within(grace, true).await {
+            self.cut_off.give();
+            // Attempts that are left have nothing to write: they are made again after the restart.
+            self.is_idle_within(CUT_OFF_GRACE, false).await;
+        }
+    }
+
+    /// Waits until no run, and with `attempts` no attempt either, is in flight.
+    async fn is_idle_within(&self, limit: Duration, attempts: bool) -> bool {
+        let deadline = Instant::now() + limit;
+        loop {
+            let in_flight = delivery_depths(self.deliveries).await.in_flight;
+            if self.queues.depths().running == 0 && (!attempts || in_flight == 0) {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            sleep(POLL).await;
+        }
+    }
+}
+
+/// How many deliveries wait, and how many attempts are in flight; zero once the actor has stopped.
+pub async fn delivery_depths(deliveries: &Addr<DeliveryActor>) -> DeliveryDepths {
+    let (reply, depths) = oneshot::channel();
+    deliveries.do_send(DeliveryCommand::Depths(reply));
+    depths.await.unwrap_or_default()
+}

@@ -1,0 +1,28 @@
+//! Counts of one backend.
+
+use crate::ports::TryOutcome;
+use std::sync::atomic::AtomicU64;
+use tintype_storage::tally::{LONG_SPANS, Tally};
+
+/// Counts of one backend.
+pub struct BackendStats {
+    /// The time that each try took in microseconds, by the order of [`TryOutcome::ALL`].
+    pub tries: [Tally; TryOutcome::ALL.len()],
+    /// Tries that repeated one that had failed.
+    pub retries: AtomicU64,
+    /// Pictures of the backend that could not be stored.
+    pub unusable: AtomicU64,
+    /// Runs that gave up on the backend, whether or not another one was left.
+    pub given_up: AtomicU64,
+}
+
+impl Default for BackendStats {
+    fn default() -> Self {
+        Self {
+            tries: std::array::from_fn(|_| Tally::new(LONG_SPANS)),
+            retries: AtomicU64::new(0),
+            unusable: AtomicU64::new(0),
+            given_up: AtomicU64::new(0),
+        }
+    }
+}

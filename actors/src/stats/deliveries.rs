@@ -1,0 +1,115 @@
+//! Counts of deliveries and their attempts.
+
+use crate::clock::elapsed;
+use crate::ports::AttemptOutcome;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tintype_storage::domain::delivery::{Delivery, DeliveryState};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::tally::{LONG_SPANS, SHORT_SPANS, Tally};
+
+/// Deliveries and their attempts.
+pub struct DeliveryStats {
+    /// Attempts by the class of the answer, in the order of [`ANSWERS`].
+    pub attempts: [AtomicU64; ANSWERS.len()],
+    /// Attempts that were put off for a fault on the side of the service.
+    pub not_sent: AtomicU64,
+    /// How long an attempt took, in microseconds.
+    pub attempt_times: Tally,
+    /// How late an attempt began after it was due, in microseconds.
+    pub delays: Tally,
+    /// From the event to the first success, without redeliveries by hand, in microseconds.
+    pub travels: Tally,
+    pub delivered: AtomicU64,
+    pub failed: AtomicU64,
+}
+
+/// Classes of answers; `none` means that no answer came.
+pub const ANSWERS: [&str; 6] = ["2xx", "3xx", "4xx", "5xx", "other", "none"];
+
+impl Default for DeliveryStats {
+    fn default() -> Self {
+        Self {
+            attempts: Default::default(),
+            not_sent: AtomicU64::new(0),
+            attempt_times: Tally::new(LONG_SPANS),
+            delays: Tally::new(SHORT_SPANS),
+            travels: Tally::new(LONG_SPANS),
+            delivered: AtomicU64::new(0),
+            failed: AtomicU64::new(0),
+        }
+    }
+}
+
+impl DeliveryStats {
+    pub(crate) fn began(&self, delivery: &Delivery, at: Timestamp) {
+        if let Some(due) = delivery.state.due() {
+            self.delays.add_span(elapsed(due, at));
+        }
+    }
+
+    pub(crate) fn attempted(&self, outcome: &AttemptOutcome) {
+        let attempt = match outcome {
+            AttemptOutcome::Made(attempt) => attempt,
+            AttemptOutcome::NotSent(_) => {
+                self.not_sent.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+        };
+        let at = match attempt.status_code {
+            Some(200..300) => 0,
+            Some(300..400) => 1,
+            Some(400..500) => 2,
+            Some(500..600) => 3,
+            Some(_) => 4,
+            None => 5,
+        };
+        self.attempts[at].fetch_add(1, Ordering::Relaxed);
+        self.attempt_times
+            .add_span(Duration::from_millis(attempt.duration_ms));
+    }
+
+    /// Counts a durable delivery, if it has ended.
+    pub(crate) fn recorded(&self, delivery: &Delivery) {
+        match delivery.state {
+            DeliveryState::Pending { .. } => {}
+            DeliveryState::Delivered { at } => {
+                self.delivered.fetch_add(1, Ordering::Relaxed);
+                if delivery.round == 0 {
+                    self.travels.add_span(elapsed(delivery.created_at, at));
+                }
+            }
+            DeliveryState::Failed { .. } => {
+                self.failed.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tintype_storage::domain::delivery::Attempt;
+
+    #[test]
+    fn attempts_count_by_the_class_of_their_answer() {
+        let stats = DeliveryStats::default();
+        let at = Timestamp::from_millis(0);
+        let took = Duration::from_millis(7);
+        let attempted = |attempt| stats.attempted(&AttemptOutcome::Made(attempt));
+        for status in [200, 204, 302, 404, 500, 503, 101] {
+            attempted(Attempt::answered(0, at, took, status, b"", None));
+        }
+        attempted(Attempt::answered(0, at, took, 200, b"", Some("late")));
+        attempted(Attempt::broken(0, at, took, "refused"));
+        stats.attempted(&AttemptOutcome::NotSent("no secret".into()));
+        let counted = stats
+            .attempts
+            .each_ref()
+            .map(|it| it.load(Ordering::Relaxed));
+        assert_eq!(counted, [3, 1, 1, 2, 1, 1]);
+        let read = stats.attempt_times.read();
+        assert_eq!((read.count(), read.sum), (9, 63_000));
+        assert_eq!(stats.not_sent.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,137 @@
+//! Counts of jobs and of the decisions about them.
+
+use super::sliding_window::SlidingWindow;
+use crate::clock::elapsed;
+use crate::ports::JobOutcome;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+use tintype_storage::domain::job::{Job, JobState};
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::tally::{CROWDS, LONG_SPANS, Tally};
+
+/// Jobs and the decisions about them.
+pub struct JobStats {
+    /// By tier and mode.
+    pub accepted: [[AtomicU64; 2]; 3],
+    /// Calls that an idempotency key answered with an earlier job.
+    pub replayed: AtomicU64,
+    /// Runs that began after an earlier one had been cut off, by tier.
+    pub begun_again: [AtomicU64; 3],
+    /// By tier and by the order of [`JobOutcome::ALL`].
+    pub ended: [[AtomicU64; JobOutcome::ALL.len()]; 3],
+    /// From acceptance to the first run, by tier, in microseconds.
+    pub waits: [Tally; 3],
+    /// From acceptance to the end, by tier, in microseconds.
+    pub lives: [Tally; 3],
+    /// Jobs accepted by one commit of an account, over the commits that accept any.
+    pub per_commit: Tally,
+    /// Jobs that ended within the last hour.
+    pub recent: SlidingWindow,
+}
+
+impl JobStats {
+    /// Counts from `now` on.
+    pub fn since(now: Timestamp) -> Self {
+        let spans = || std::array::from_fn(|_| Tally::new(LONG_SPANS));
+        Self {
+            accepted: Default::default(),
+            replayed: AtomicU64::new(0),
+            begun_again: Default::default(),
+            ended: Default::default(),
+            waits: spans(),
+            lives: spans(),
+            per_commit: Tally::new(CROWDS),
+            recent: SlidingWindow::since(now),
+        }
+    }
+
+    /// Counts a call that was answered with an earlier job before the account's actor was asked. The actor counts the replays
+    /// that it notices itself.
+    pub fn replayed(&self) {
+        self.replayed.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Adds what a commit has made durable.
+    pub(crate) fn add(&self, counts: &BatchCounts) {
+        let mut together = 0;
+        for (tier, modes) in counts.accepted.iter().enumerate() {
+            for (mode, jobs) in modes.iter().enumerate().filter(|(_, jobs)| **jobs > 0) {
+                self.accepted[tier][mode].fetch_add(*jobs, Ordering::Relaxed);
+                together += jobs;
+            }
+        }
+        if together > 0 {
+            self.per_commit.add(together);
+        }
+        if counts.replayed > 0 {
+            self.replayed.fetch_add(counts.replayed, Ordering::Relaxed);
+        }
+        for (tier, wait) in &counts.begun {
+            match wait {
+                Some(wait) => self.waits[tier.index()].add_span(*wait),
+                None => drop(self.begun_again[tier.index()].fetch_add(1, Ordering::Relaxed)),
+            }
+        }
+        for (tier, outcome, life, at) in &counts.ended {
+            self.recent.add(*at, *outcome == JobOutcome::Done);
+            self.ended[tier.index()][outcome.index()].fetch_add(1, Ordering::Relaxed);
+            self.lives[tier.index()].add_span(*life);
+        }
+    }
+}
+
+/// The counts of one commit, before it is durable.
+#[derive(Default)]
+pub(crate) struct BatchCounts {
+    accepted: [[u64; 2]; 3],
+    replayed: u64,
+    /// With the wait for the first run; `None` for a later run.
+    begun: Vec<(Tier, Option<Duration>)>,
+    ended: Vec<(Tier, JobOutcome, Duration, Timestamp)>,
+}
+
+impl BatchCounts {
+    pub(crate) fn accepted(&mut self, tier: Tier, mode: Mode) {
+        self.accepted[tier.index()][mode as usize] += 1;
+    }
+
+    pub(crate) fn replayed(&mut self) {
+        self.replayed += 1;
+    }
+
+    /// Counts an event that has made a job what it is now.
+    pub(crate) fn changed(&mut self, job: &Job, has_begun: bool, now: Timestamp) {
+        let age = elapsed(job.created_at, now);
+        if let Some(outcome) = JobOutcome::of(job) {
+            self.ended.push((job.tier, outcome, age, now));
+        } else if has_begun && let JobState::Processing { started_at, .. } = job.state {
+            self.begun
+                .push((job.tier, (started_at == now).then_some(age)));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_commits_that_accept_jobs_count_as_such() {
+        let stats = JobStats::since(Timestamp::from_millis(0));
+        stats.add(&BatchCounts::default());
+        let mut counts = BatchCounts::default();
+        (0..3).for_each(|_| counts.accepted(Tier::Pro, Mode::TextToImage));
+        counts.accepted(Tier::Fast, Mode::ImageToImage);
+        counts.replayed();
+        stats.add(&counts);
+        let read = stats.per_commit.read();
+        assert_eq!((read.count(), read.sum), (1, 4));
+        let of = |tier: Tier, mode: Mode| {
+            stats.accepted[tier.index()][mode as usize].load(Ordering::Relaxed)
+        };
+        assert_eq!(of(Tier::Pro, Mode::TextToImage), 3);
+        assert_eq!(of(Tier::Fast, Mode::ImageToImage), 1);
+        assert_eq!(stats.replayed.load(Ordering::Relaxed), 1);
+    }
+}

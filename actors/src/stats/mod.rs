@@ -1,0 +1,36 @@
+//! What the actors have done since the start, in plain counts. No decision depends on them.
+//!
+//! They count what is durable: a job counts as accepted or ended once its commit is. A commit gathers its counts first and adds them
+//! at once, so accepting a job costs less than one addition.
+
+mod backends;
+mod deliveries;
+mod jobs;
+mod sliding_window;
+
+pub use backends::BackendStats;
+pub use deliveries::{ANSWERS, DeliveryStats};
+pub(crate) use jobs::BatchCounts;
+pub use jobs::JobStats;
+pub use sliding_window::{SlidingWindow, WINDOW, WindowCounts};
+
+use tintype_storage::domain::time::Timestamp;
+
+/// All counts.
+pub struct Stats {
+    pub jobs: JobStats,
+    /// In the order of the configuration.
+    pub backends: Vec<BackendStats>,
+    pub deliveries: DeliveryStats,
+}
+
+impl Stats {
+    /// Counts from `now` on.
+    pub fn new(backends: usize, now: Timestamp) -> Self {
+        Self {
+            jobs: JobStats::since(now),
+            backends: (0..backends).map(|_| BackendStats::default()).collect(),
+            deliveries: DeliveryStats::default(),
+        }
+    }
+}
