@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(
             inbox.put(3),
             Put::Noticed,
-            "whoever took something looks again"
+            "a taker that found something looks again"
         );
         assert_eq!(inbox.take(), [3]);
         assert!(inbox.take().is_empty());

@@ -131,7 +131,7 @@ impl DeliveryActor {
         }
     }
 
-    /// Begins an attempt in a task of its own: actix polls all futures of an actor whenever one of them wakes.
+    /// Begins an attempt in a separate task: actix polls all futures of an actor whenever one of them wakes.
     fn attempt(
         &self,
         scheduled: ScheduledDelivery,

@@ -125,7 +125,7 @@ impl JobActor {
         self.address = None;
         if let Some(job) = terminal {
             let image_store = Arc::clone(&self.context.image_store);
-            // A task of its own: a slow or failing image store neither delays a stop nor harms this actor. Maintenance removes
+            // A separate task: a slow or failing image store neither delays a stop nor harms this actor. Maintenance removes
             // inputs that are left behind.
             tokio::task::spawn_local(async move { image_store.forget_inputs(&job).await });
         }
@@ -154,7 +154,7 @@ impl Actor for JobActor {
 
     /// Actix calls this after each restart too.
     fn started(&mut self, ctx: &mut Self::Context) {
-        // After its turn the actor has nothing left to do, whoever restarts it.
+        // An actor that is restarted after its turn has nothing left to do.
         if self.turn.is_none() {
             return;
         }

@@ -237,17 +237,17 @@ mod tests {
         );
     }
 
-    /// The places of all jobs as they are told, with the order in which they are then popped.
+    /// The reported position of each job, with the order in which the queue then pops it.
     fn reported_and_true(mut queue: FairQueue, jobs: &[(AccountId, JobId)]) -> Vec<(usize, usize)> {
-        let told: HashMap<JobId, usize> = jobs
+        let reported: HashMap<JobId, usize> = jobs
             .iter()
             .filter_map(|(account, job)| Some((*job, queue.position(*account, *job)?)))
             .collect();
-        assert_eq!(told.len(), queue.len());
+        assert_eq!(reported.len(), queue.len());
         let popped = std::iter::from_fn(|| next(&mut queue));
         (1..)
             .zip(popped)
-            .map(|(at, job)| (told[&job], at))
+            .map(|(at, job)| (reported[&job], at))
             .collect()
     }
 
@@ -275,8 +275,8 @@ mod tests {
         for turns in 0..6 {
             for lengths in [&[9][..], &[5, 3], &[3, 5], &[1, 8], &[8, 1], &[4, 4]] {
                 let (queue, jobs) = queue_of(lengths, turns);
-                for (told, is) in reported_and_true(queue, &jobs) {
-                    assert_eq!(told, is, "{lengths:?} after {turns} turns");
+                for (reported, is) in reported_and_true(queue, &jobs) {
+                    assert_eq!(reported, is, "{lengths:?} after {turns} turns");
                 }
             }
         }
@@ -288,25 +288,31 @@ mod tests {
         for turns in [0, 1, 5, 11, 30] {
             let (queue, jobs) = queue_of(&lengths, turns);
             let accounts = queue.turns.len();
-            let places = reported_and_true(queue, &jobs);
-            for (told, is) in &places {
-                assert!(told.abs_diff(*is) < accounts, "told {told}, is {is}");
-                assert!((1..=places.len()).contains(told), "told {told}");
+            let positions = reported_and_true(queue, &jobs);
+            for (reported, is) in &positions {
+                assert!(
+                    reported.abs_diff(*is) < accounts,
+                    "reported {reported}, is {is}"
+                );
+                assert!(
+                    (1..=positions.len()).contains(reported),
+                    "reported {reported}"
+                );
             }
-            assert_eq!(places[0].0, 1, "the next one is told so");
-            let next_ones = &places[..accounts];
-            assert!(next_ones.iter().all(|(told, is)| told == is));
+            assert_eq!(positions[0].0, 1, "the next job has position 1");
+            let next_ones = &positions[..accounts];
+            assert!(next_ones.iter().all(|(reported, is)| reported == is));
         }
     }
 
     #[test]
     fn positions_within_an_account_rise() {
         let (queue, jobs) = queue_of(&[30, 7, 7, 1, 12], 9);
-        let line = jobs.iter().filter(|(account, _)| *account == jobs[0].0);
-        let told: Vec<usize> = line
+        let own = jobs.iter().filter(|(account, _)| *account == jobs[0].0);
+        let reported: Vec<usize> = own
             .filter_map(|(a, job)| queue.position(*a, *job))
             .collect();
-        assert!(told.is_sorted_by(|a, b| a < b), "{told:?}");
+        assert!(reported.is_sorted_by(|a, b| a < b), "{reported:?}");
     }
 
     #[test]
@@ -329,8 +335,8 @@ mod tests {
             assert!(queue.remove(*account, *job));
         }
         let left = [jobs[0], jobs[4], jobs[1]];
-        let told = left.map(|(account, job)| queue.position(account, job));
-        assert_eq!(told, [Some(1), Some(2), Some(3)]);
+        let reported = left.map(|(account, job)| queue.position(account, job));
+        assert_eq!(reported, [Some(1), Some(2), Some(3)]);
         let (emptied, _) = queue_of(&[5, 2, 9], 16);
         assert!(emptied.lengths.is_empty() && emptied.accounts.is_empty());
     }
