@@ -55,6 +55,9 @@ pub enum AccountCommand {
     ChangeKey(Box<KeyChange>),
 }
 
+/// Runs on the engine's thread once a change is durable, before its reply.
+pub type OnCommit = Box<dyn FnOnce() + Send>;
+
 /// Changes or removes an API key, in the order of the account's decisions: a job that was not accepted before is judged by the
 /// changed key.
 pub struct KeyChange {
@@ -63,8 +66,7 @@ pub struct KeyChange {
     pub after: Option<(KeyHash, ApiKey)>,
     /// The writes of the change, with the line of the audit log.
     pub writes: Writes,
-    /// Runs on the engine's thread once the change is durable, before the reply.
-    pub then: Box<dyn FnOnce() + Send>,
+    pub then: OnCommit,
     pub reply: Reply<(), StoreError>,
 }
 

@@ -1,6 +1,6 @@
 //! The decisions about one batch of commands, and their announcement once the commit is durable.
 
-use super::command::{AccountCommand, KeyChange, Reply};
+use super::command::{AccountCommand, KeyChange, OnCommit, Reply};
 use super::context::AccountContext;
 use crate::delivery::DeliveryCommand;
 use crate::queue::QueuedJob;
@@ -49,7 +49,7 @@ pub struct Announcement {
     jobs: Vec<Answer<Job, EventError>>,
     deposits: Vec<Answer<LedgerEntry, DepositError>>,
     accounts: Vec<Answer<Account, StoreError>>,
-    keys: Vec<(Box<dyn FnOnce() + Send>, Answer<(), StoreError>)>,
+    keys: Vec<(OnCommit, Answer<(), StoreError>)>,
     queued: Vec<QueuedJob>,
     changed: Vec<JobId>,
     /// For the observer; empty where there is none.

@@ -13,6 +13,7 @@ pub type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 /// A command to the delivery actor. Each that changes something is answered once that is durable.
 #[derive(Message)]
 #[rtype(result = "()")]
+#[expect(clippy::large_enum_variant, reason = "actix boxes each message")]
 pub enum DeliveryCommand {
     /// Hint: these deliveries are in the store, due at once.
     Queued(Vec<Delivery>),
