@@ -3,7 +3,7 @@
 use crate::config::{Tier as TierConfig, Tiers};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
-use tintype_storage::domain::catalog::{Catalog, Offer};
+use tintype_storage::domain::catalog::{Catalog, TierOffer};
 use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// The catalog of these tiers. The configuration has checked every word in it.
@@ -20,7 +20,7 @@ pub fn tier_config(tiers: &Tiers, tier: Tier) -> &TierConfig {
     }
 }
 
-fn offer(tier: &TierConfig) -> Offer {
+fn offer(tier: &TierConfig) -> TierOffer {
     let aspect_ratios: Vec<AspectRatio> = tier
         .aspect_ratios
         .iter()
@@ -30,7 +30,7 @@ fn offer(tier: &TierConfig) -> Offer {
         let resolution: Resolution = word.parse().ok()?;
         Some((resolution, Amount::new(*tier.prices.get(word)?).ok()?))
     };
-    Offer {
+    TierOffer {
         auto: tier.aspect_ratios.iter().any(|word| word == "auto"),
         aspect_ratios,
         prices: tier.resolutions.iter().filter_map(price).collect(),
@@ -49,11 +49,11 @@ mod tests {
         for tier in Tier::ALL {
             for resolution in Resolution::ALL {
                 let price = catalog
-                    .price(*tier, *resolution)
-                    .map_or("-".into(), |price| price.to_string());
+                    .offer(*tier, *resolution)
+                    .map_or("-".into(), |offer| offer.price().to_string());
                 table.push_str(&format!("{tier} {resolution} {price}\n"));
             }
-            let offer = catalog.offer(*tier);
+            let offer = catalog.tier(*tier);
             table.push_str(&format!(
                 "{tier} ratios {} auto {}\n",
                 offer.aspect_ratios.len(),

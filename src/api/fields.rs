@@ -144,15 +144,21 @@ impl<'a> Fields<'a> {
         read
     }
 
-    /// An array of strings from its JSON text; each wrong entry is a fault of its own.
-    pub fn strings_of(&mut self, name: &str, raw: &RawValue) -> Option<Vec<String>> {
-        let Ok(entries) = serde_json::from_str::<Vec<&RawValue>>(raw.get()) else {
+    /// The entries of an array from its JSON text.
+    pub fn entries_of(&mut self, name: &str, raw: &'a RawValue) -> Option<Vec<&'a RawValue>> {
+        let entries = serde_json::from_str(raw.get()).ok();
+        if entries.is_none() {
             self.fault(
                 name,
                 format!("must be an array of strings, not {}", kind(raw)),
             );
-            return None;
-        };
+        }
+        entries
+    }
+
+    /// An array of strings from its JSON text; each wrong entry is a fault of its own.
+    pub fn strings_of(&mut self, name: &str, raw: &'a RawValue) -> Option<Vec<String>> {
+        let entries = self.entries_of(name, raw)?;
         let before = self.found;
         let read: Vec<String> = entries
             .iter()

@@ -1,12 +1,15 @@
 //! The body of a generation call, parsed into a request that cannot be invalid.
 
 use super::fields::{Fields, kind};
-use crate::web::problem::FieldFault;
-use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::catalog::Catalog;
+use crate::application::error::FieldFault;
+use crate::application::generation_request::{GenerationRequest, Input, Shape};
+use crate::inputs;
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::catalog::{Catalog, Offer};
+use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::{
-    GenerationRequest, MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
+    MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 
@@ -43,6 +46,13 @@ pub fn fields(mode: Mode) -> &'static [&'static str] {
     }
 }
 
+/// The fields that are of use: `resolution` may only be `null` on the fast model.
+fn useful_fields(endpoint: Endpoint) -> Vec<&'static str> {
+    let mut fields = fields(endpoint.mode).to_vec();
+    fields.retain(|name| *name != "resolution" || endpoint.tier != Tier::Fast);
+    fields
+}
+
 /// Parses a body, or lists all of its faults. `handed` input images came apart from it.
 pub fn parse(
     body: &[u8],
@@ -54,22 +64,23 @@ pub fn parse(
     let mut fields = Fields::parse(body)?;
     let prompt = prompt(&mut fields, max_prompt_chars);
     let aspect = aspect(&mut fields, endpoint, catalog);
-    let resolution = resolution(&mut fields, endpoint.tier, catalog);
-    let input_urls = input_urls(&mut fields, endpoint.mode, handed);
+    let offer = offer(&mut fields, endpoint.tier, catalog);
+    let inputs = read_inputs(&mut fields, endpoint.mode, handed);
     let callback_url = callback_url(&mut fields);
     let metadata = metadata(&mut fields);
-    fields.finish(self::fields(endpoint.mode))?;
+    fields.finish(&useful_fields(endpoint))?;
     // Each is there: where it is not, there was a fault.
-    match (prompt, aspect, resolution, input_urls) {
-        (Some(prompt), Some(aspect), Some(resolution), Some(input_urls)) => Ok(GenerationRequest {
-            tier: endpoint.tier,
-            mode: endpoint.mode,
-            aspect,
-            resolution,
+    match (prompt, aspect, offer, inputs) {
+        (Some(prompt), Some(shape), Some(offer), Some(inputs)) => Ok(GenerationRequest {
+            offer,
+            shape,
             prompt,
-            input_urls,
+            inputs,
             callback_url,
             metadata,
+            origin: Origin::Native,
+            pictures: 1,
+            idempotency_key: None,
         }),
         _ => Err(vec![FieldFault::new("body", "is incomplete")]),
     }
@@ -93,13 +104,13 @@ fn prompt(fields: &mut Fields<'_>, max_chars: usize) -> Option<String> {
     None
 }
 
-fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Option<AspectChoice> {
+fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Option<Shape> {
     let text = fields.required_string("aspect_ratio")?;
-    let offer = catalog.offer(endpoint.tier);
+    let offer = catalog.tier(endpoint.tier);
     let auto = offer.auto && endpoint.mode == Mode::ImageToImage;
     if text == "auto" {
         if auto {
-            return Some(AspectChoice::Auto);
+            return Some(Shape::OfInput);
         }
         let message = if offer.auto {
             "`auto` follows the first input image, so it is for url-generations only".to_owned()
@@ -114,7 +125,7 @@ fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Opt
         .ok()
         .filter(|ratio| offer.aspect_ratios.contains(ratio))
     {
-        Some(ratio) => Some(AspectChoice::Fixed(ratio)),
+        Some(ratio) => Some(Shape::Fixed(ratio)),
         None => {
             let mut offered: Vec<String> = offer
                 .aspect_ratios
@@ -133,77 +144,70 @@ fn aspect(fields: &mut Fields<'_>, endpoint: Endpoint, catalog: &Catalog) -> Opt
     }
 }
 
-fn resolution(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<Resolution> {
-    let default = Resolution::K1;
-    let Some(raw) = fields.optional("resolution") else {
-        return Some(default);
-    };
-    if tier == Tier::Fast {
-        fields.fault(
-            "resolution",
-            "is not accepted on the fast model, which always makes 1K; leave it out",
-        );
-        return None;
-    }
-    let text = fields.string_of("resolution", raw)?;
-    match text
-        .parse::<Resolution>()
-        .ok()
-        .filter(|it| catalog.price(tier, *it).is_some())
-    {
-        Some(resolution) => Some(resolution),
-        None => {
-            let offered: Vec<&str> = catalog.offer(tier).resolution_words().collect();
+/// The size with its price. One that is not on sale has none, also where it is the default.
+fn offer(fields: &mut Fields<'_>, tier: Tier, catalog: &Catalog) -> Option<Offer> {
+    let name = "resolution";
+    let text = match fields.optional(name) {
+        Some(_) if tier == Tier::Fast => {
             fields.fault(
-                "resolution",
-                format!("must be one of {}", offered.join(", ")),
+                name,
+                "is not accepted on the fast model, which always makes 1K; leave it out",
             );
-            None
+            return None;
         }
+        Some(raw) => fields.string_of(name, raw)?,
+        None => Resolution::K1.word().to_owned(),
+    };
+    let resolution = text.parse::<Resolution>().ok();
+    let offer = resolution.and_then(|it| catalog.offer(tier, it));
+    if offer.is_none() {
+        let offered: Vec<&str> = catalog.tier(tier).resolution_words().collect();
+        fields.fault(name, format!("must be one of {}", offered.join(", ")));
     }
+    offer
 }
 
-fn input_urls(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec<String>> {
-    let name = "input_images_urls";
-    match (mode, fields.raw(name)) {
-        (Mode::TextToImage, None) => Some(Vec::new()),
-        (Mode::TextToImage, Some(raw)) if raw.get() == "null" => Some(Vec::new()),
+/// The entries of `input_images_urls`; every faulty one is told.
+fn read_inputs(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec<Input>> {
+    let name = inputs::FIELD;
+    let raw = match (mode, fields.raw(name)) {
+        (Mode::TextToImage, None) => return Some(Vec::new()),
+        (Mode::TextToImage, Some(raw)) if raw.get() == "null" => return Some(Vec::new()),
         (Mode::TextToImage, Some(_)) => {
             fields.fault(
                 name,
                 "is not accepted on text-generations; use url-generations",
             );
-            None
+            return None;
         }
-        (Mode::ImageToImage, None) if (1..=MAX_INPUTS).contains(&handed) => Some(Vec::new()),
+        (Mode::ImageToImage, None) if (1..=MAX_INPUTS).contains(&handed) => {
+            return Some(Vec::new());
+        }
         (Mode::ImageToImage, None) => {
             fields.fault(name, "is required");
-            None
+            return None;
         }
-        (Mode::ImageToImage, Some(raw)) => {
-            let urls = fields.strings_of(name, raw)?;
-            if !(1..=MAX_INPUTS).contains(&(urls.len() + handed)) {
-                fields.fault(
-                    name,
-                    format!(
-                        "has {} entries; 1 to {MAX_INPUTS} are allowed",
-                        urls.len() + handed
-                    ),
-                );
-                return None;
-            }
-            let faults: Vec<(usize, String)> = urls
-                .iter()
-                .enumerate()
-                .filter_map(|(at, url)| Some((at, url_fault(url)?)))
-                .collect();
-            let faultless = faults.is_empty();
-            faults
-                .into_iter()
-                .for_each(|(at, message)| fields.fault(format!("{name}[{at}]"), message));
-            faultless.then_some(urls)
+        (Mode::ImageToImage, Some(raw)) => raw,
+    };
+    let entries = fields.entries_of(name, raw)?;
+    let count = entries.len() + handed;
+    if !(1..=MAX_INPUTS).contains(&count) {
+        let message = format!("has {count} entries; 1 to {MAX_INPUTS} are allowed");
+        fields.fault(name, message);
+        return None;
+    }
+    let mut read = Vec::with_capacity(entries.len());
+    for (at, entry) in entries.iter().enumerate() {
+        let field = format!("{name}[{at}]");
+        let Some(url) = fields.string_of(&field, entry) else {
+            continue;
+        };
+        match url_fault(&url) {
+            Some(message) => fields.fault(field, message),
+            None => read.push(Input::Url { url, field }),
         }
     }
+    (read.len() == entries.len()).then_some(read)
 }
 
 fn url_fault(url: &str) -> Option<String> {

@@ -7,6 +7,9 @@ use tintype_storage::domain::pause::Paused;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
+/// The header that names a request, as faults of it are told.
+pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
+
 /// What kind of refusal or failure it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -24,6 +27,10 @@ pub enum ErrorKind {
     RateLimited,
     Internal,
     StorageUnavailable,
+    /// The caller's time was up.
+    DeadlineExceeded,
+    /// The caller has left.
+    Canceled,
     Paused,
     Overloaded,
 }
@@ -148,6 +155,14 @@ pub fn busy_delivering() -> Error {
     )
 }
 
+/// An idempotency key stands for another request.
+fn key_reused(detail: String) -> Error {
+    Error {
+        faults: vec![FieldFault::new(IDEMPOTENCY_KEY, detail.clone())],
+        ..Error::new(ErrorKind::IdempotencyKeyReused, detail)
+    }
+}
+
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
@@ -173,7 +188,7 @@ impl From<EngineError> for Error {
 impl From<AcceptError> for Error {
     fn from(error: AcceptError) -> Self {
         match error {
-            AcceptError::KeyReused => Self::new(ErrorKind::IdempotencyKeyReused, error.to_string()),
+            AcceptError::KeyReused => key_reused(error.to_string()),
             AcceptError::Caller(refusal) => refusal.into(),
             AcceptError::Paused(paused) => paused.into(),
             AcceptError::RateLowered => Self::new(ErrorKind::RateLimited, error.to_string()),
@@ -213,9 +228,7 @@ impl From<Paused> for Error {
 impl From<DepositError> for Error {
     fn from(error: DepositError) -> Self {
         match error {
-            DepositError::KeyReused => {
-                Self::new(ErrorKind::IdempotencyKeyReused, error.to_string())
-            }
+            DepositError::KeyReused => key_reused(error.to_string()),
             DepositError::Ledger(error) => Self::field("amount", error.to_string()),
             DepositError::Store(error) => error.into(),
         }

@@ -1,7 +1,7 @@
 //! Bodies made of text and of pictures in base64, read from the object store while they are sent: an answer takes no more
 //! memory for a large picture than for a small one.
 
-use super::caller::Caller;
+use super::job_waiter::JobWaiter;
 use crate::application::state::AppState;
 use crate::images::ImagesError;
 use actix_web::body::{BodyStream, BoxBody, SizedStream};
@@ -48,7 +48,7 @@ pub enum Part {
 }
 
 /// The parts one after the other, as a body whose length is known, for these callers.
-pub fn sized(parts: Vec<Part>, callers: Vec<Caller>) -> BoxBody {
+pub fn sized(parts: Vec<Part>, callers: Vec<JobWaiter>) -> BoxBody {
     let length = parts.iter().map(|part| match part {
         Part::Text(text) => text.len() as u64,
         Part::Picture(picture) => picture.characters(),
@@ -73,7 +73,10 @@ pub fn streamed(pieces: impl Stream<Item = Piece> + 'static) -> BoxBody {
 
 /// The pieces, after the last of which the callers have been told all. A client that goes away before drops this, and with it
 /// the callers: what they have paid for is found again when they come back.
-pub fn told(pieces: BoxStream<'static, Piece>, callers: Vec<Caller>) -> impl Stream<Item = Piece> {
+pub fn told(
+    pieces: BoxStream<'static, Piece>,
+    callers: Vec<JobWaiter>,
+) -> impl Stream<Item = Piece> {
     stream::unfold(Some((pieces, callers)), |rest| async move {
         let (mut pieces, mut callers) = rest?;
         match pieces.next().await {
@@ -81,7 +84,7 @@ pub fn told(pieces: BoxStream<'static, Piece>, callers: Vec<Caller>) -> impl Str
             // Broken off: the callers go untold.
             Some(Err(error)) => Some((Err(error), None)),
             None => {
-                callers.iter_mut().for_each(Caller::told);
+                callers.iter_mut().for_each(JobWaiter::told);
                 None
             }
         }

@@ -1,8 +1,9 @@
 //! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
+use crate::application::caller::Caller;
 use crate::application::state::AppState;
-use crate::web::admission::{self, Admitted, NotAdmitted};
+use crate::web::admission::{self, NotAdmitted};
 use actix_web::HttpRequest;
 use actix_web::http::header;
 
@@ -14,7 +15,7 @@ const PARAMETER: &str = "key";
 /// # Errors
 /// `MissingKey` and `InvalidKey`. What was sent is never repeated. The call is counted against the key's rate; that it was one
 /// too many is told later, in its order.
-pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Admitted, Refusal> {
+pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Caller, Refusal> {
     let shown = shown(request)?.ok_or_else(|| {
         Refusal::new(
             Kind::MissingKey,

@@ -2,12 +2,11 @@
 //! request is known.
 
 use super::refusal::Refusal;
-use crate::application::rate_limit;
+use super::state::CompatState;
+use crate::application::caller::Caller;
 use crate::application::state::AppState;
-use crate::compat::state::CompatState;
-use crate::http::{funds, open};
-use crate::web::admission::Admitted;
-use actix_web::web;
+use crate::application::{availability, balance_check};
+use actix_web::web::Data;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
@@ -19,42 +18,45 @@ use tintype_storage::store::IdempotentCall;
 /// # Errors
 /// Paused or full, one call too many, or too little money for the cheapest picture.
 pub async fn check(
-    state: &web::Data<CompatState>,
-    admitted: &Admitted,
+    state: &Data<CompatState>,
+    caller: &Caller,
     name: Option<&str>,
     tiers: &[Tier],
 ) -> Result<(), Refusal> {
-    let key = &admitted.key;
-    if may_be_there(state, key, name)? {
+    if may_be_there(state, caller.key(), name)? {
         return Ok(());
     }
     let mut shut = None;
     let mut open = Vec::new();
     for tier in tiers {
-        match open::check(state, *tier) {
+        match availability::check(state, *tier) {
             Ok(()) => open.push(*tier),
-            Err(problem) => {
-                shut.get_or_insert(problem);
+            Err(error) => {
+                shut.get_or_insert(error);
             }
         }
     }
-    if let (true, Some(problem)) = (open.is_empty(), shut) {
-        return Err(problem.into());
+    if let (true, Some(error)) = (open.is_empty(), shut) {
+        return Err(error.into());
     }
-    rate_limit::admit(admitted.standing)?;
-    Ok(funds::check(&state.app, key, least(state, &open)).await?)
+    caller.check_rate()?;
+    if let Some(price) = cheapest(state, &open) {
+        balance_check::check(&state.app, caller.key(), price).await?;
+    }
+    Ok(())
 }
 
 /// The same where the model is told in the body: any that the key is scoped for.
 pub async fn check_any(
-    state: &web::Data<CompatState>,
-    admitted: &Admitted,
+    state: &Data<CompatState>,
+    caller: &Caller,
     name: Option<&str>,
 ) -> Result<(), Refusal> {
     let tiers = Tier::ALL.iter().copied();
-    let allowed = tiers.filter(|tier| admitted.key.allows(*tier));
-    let allowed: Vec<Tier> = allowed.collect();
-    check(state, admitted, name, &allowed).await
+    let allowed: Vec<Tier> = tiers
+        .filter(|tier| caller.check_scope(*tier).is_ok())
+        .collect();
+    check(state, caller, name, &allowed).await
 }
 
 fn may_be_there(state: &CompatState, key: &ApiKey, name: Option<&str>) -> Result<bool, Refusal> {
@@ -67,9 +69,9 @@ fn may_be_there(state: &CompatState, key: &ApiKey, name: Option<&str>) -> Result
     Ok(first.is_some())
 }
 
-fn least(state: &AppState, tiers: &[Tier]) -> Amount {
+fn cheapest(state: &AppState, tiers: &[Tier]) -> Option<Amount> {
     let prices = tiers
         .iter()
-        .flat_map(|tier| &state.catalog.offer(*tier).prices);
-    prices.map(|(_, price)| *price).min().unwrap_or_default()
+        .flat_map(|tier| &state.catalog.tier(*tier).prices);
+    prices.map(|(_, price)| *price).min()
 }

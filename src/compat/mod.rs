@@ -2,20 +2,18 @@
 //! one picture, in the answer.
 //!
 //! A call becomes a job like any other; what differs is that its caller waits. Neither interface decides anything about money
-//! or order: see [`call`], which both share.
+//! or order: that is the application's. What both share is [`submission`].
 
 mod abandoned;
 mod assembled;
 mod auth;
 mod base64;
 mod body;
-mod call;
-mod caller;
 mod dialect;
 mod drain;
 mod early;
-mod gathering;
 mod gemini;
+mod job_waiter;
 mod models;
 mod openai;
 mod orphans;
@@ -26,6 +24,7 @@ mod room;
 mod routes;
 pub(crate) mod scanner;
 mod state;
+mod submission;
 mod usage;
 
 pub use abandoned::{Heard, Line, run as cancel_abandoned};

@@ -1,11 +1,15 @@
 //! Every way in which a call of the synchronous interfaces can end without a picture, before it is put into the words of one
 //! of them.
 
-use crate::application::error::Error;
+use crate::application::error::{Error, ErrorKind};
+use crate::application::input_ingestion::ALL_INPUTS;
 use crate::inputs::HandedFault;
 use crate::web::problem::{Code, Problem};
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, StoreError};
+
+/// Seconds after which a paused model may be open again.
+const PAUSED_RETRY_AFTER: u32 = 30;
 
 /// What is wrong. Each dialect has one row for each of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +91,40 @@ impl Refusal {
 
 impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
-        Problem::from(error).into()
+        let kind = match error.kind {
+            ErrorKind::Unauthorized => Kind::InvalidKey,
+            ErrorKind::InsufficientBalance | ErrorKind::KeyLimitReached => Kind::NoFunds,
+            ErrorKind::AddressNotAllowed => Kind::WrongAddress,
+            ErrorKind::ModelNotAllowed | ErrorKind::Forbidden => Kind::NotAllowed,
+            ErrorKind::NotFound | ErrorKind::Gone => Kind::NotFound,
+            ErrorKind::Conflict | ErrorKind::Invalid | ErrorKind::IdempotencyKeyReused => {
+                Kind::Invalid
+            }
+            ErrorKind::RateLimited => Kind::TooMany,
+            ErrorKind::Internal => Kind::Internal,
+            ErrorKind::DeadlineExceeded => Kind::Deadline,
+            ErrorKind::Canceled => Kind::Canceled,
+            ErrorKind::StorageUnavailable | ErrorKind::Paused | ErrorKind::Overloaded => {
+                Kind::Unavailable
+            }
+        };
+        // These interfaces tell one fault: the first.
+        let first = error.faults.into_iter().next();
+        let refusal = match first.filter(|_| error.kind == ErrorKind::Invalid) {
+            Some(fault) if fault.field == ALL_INPUTS => {
+                Self::body(format!("{} {}", fault.field, fault.message))
+            }
+            Some(fault) => Self::field(fault.field, fault.message),
+            None => Self::new(kind, error.detail),
+        };
+        let of_kind = match error.kind {
+            ErrorKind::Paused => Some(PAUSED_RETRY_AFTER),
+            _ => refusal.retry_after,
+        };
+        Self {
+            retry_after: error.retry_after.or(of_kind),
+            ..refusal
+        }
     }
 }
 
@@ -125,19 +162,19 @@ impl From<Problem> for Refusal {
 
 impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
-        Problem::from(error).into()
+        Error::from(error).into()
     }
 }
 
 impl From<EngineError> for Refusal {
     fn from(error: EngineError) -> Self {
-        Problem::from(error).into()
+        Error::from(error).into()
     }
 }
 
 impl From<AcceptError> for Refusal {
     fn from(error: AcceptError) -> Self {
-        Problem::from(error).into()
+        Error::from(error).into()
     }
 }
 

@@ -1,13 +1,11 @@
 //! `?dry_run=true` on the generation calls: every check, and then nothing.
 
-use crate::api::job::Estimate;
-use crate::application::state::AppState;
-use crate::web::problem::{FieldFault, Problem};
+use crate::api::job::Estimate as EstimateView;
+use crate::application::error::FieldFault;
+use crate::application::submit_generation::Estimate;
 use crate::web::query::shown;
 use actix_web::HttpResponse;
 use actix_web::http::header;
-use tintype_storage::domain::ids::AccountId;
-use tintype_storage::store::NewJob;
 
 const PARAMETER: &str = "dry_run";
 
@@ -40,17 +38,15 @@ pub fn is_asked(query: &str) -> Result<bool, Vec<FieldFault>> {
 const MAX_FAULTS: usize = 20;
 
 /// What the job would be, had it been accepted.
-pub fn answer(state: &AppState, account: AccountId, job: &NewJob) -> Result<HttpResponse, Problem> {
-    let account = state.store.account(account)?;
-    let available = account.map(|it| it.books.available()).unwrap_or_default();
+pub fn answer(estimate: &Estimate) -> HttpResponse {
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(Estimate {
-        price: job.price.to_string(),
-        tier: job.tier.word(),
-        mode: job.mode.word(),
-        aspect_ratio: job.ratio.to_string(),
-        resolution: job.resolution.word(),
-        available: available.to_string(),
-    }))
+    answer.json(EstimateView {
+        price: estimate.offer.price().to_string(),
+        tier: estimate.offer.tier().word(),
+        mode: estimate.mode.word(),
+        aspect_ratio: estimate.ratio.to_string(),
+        resolution: estimate.offer.resolution().word(),
+        available: estimate.available.to_string(),
+    })
 }

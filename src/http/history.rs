@@ -34,7 +34,7 @@ pub async fn list(
 ) -> Result<HttpResponse, Problem> {
     let asked = Asked::of(&request)?;
     principal.admit()?;
-    let (found, next) = page(&state, principal.key.account, &asked).await?;
+    let (found, next) = page(&state, principal.caller.account(), &asked).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
         data.push(ListedJob::new(job, jobs::view(&state, job).await?));

@@ -41,7 +41,7 @@ pub async fn show(
 /// The caller's job of a path; one of another account is not told apart from one that does not exist.
 pub fn find(principal: &Principal, path: &str, state: &AppState) -> Result<Job, Problem> {
     let id: JobId = path.parse().map_err(|_| not_found())?;
-    let job = state.store.job(principal.key.account, id)?;
+    let job = state.store.job(principal.caller.account(), id)?;
     job.ok_or_else(not_found)
 }
 
@@ -53,7 +53,7 @@ pub async fn cancel(
 ) -> Result<HttpResponse, Problem> {
     let id = find(&principal, &path, &state)?.id;
     principal.admit()?;
-    let job = cancel_job(&state, principal.key.account, id, None).await?;
+    let job = cancel_job(&state, principal.caller.account(), id, None).await?;
     answer(&state, &job).await
 }
 

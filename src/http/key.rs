@@ -85,7 +85,7 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let key = &principal.key;
+    let key = principal.caller.key();
     let allowed = Tier::ALL.iter().filter(|tier| key.allows(**tier));
     let spending = state.store.key_spending(key.id)?;
     let spent = |period| spending.within(period, state.now()).to_string();

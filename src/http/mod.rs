@@ -1,13 +1,10 @@
 //! The native interface under `/api/v1` and the operator's under `/admin/v1`.
 
-pub(crate) mod acceptance;
 pub(crate) mod admin;
 mod balance;
-pub(crate) mod crowd;
 mod described;
 mod dry_run;
 mod events;
-pub(crate) mod funds;
 pub(crate) mod generations;
 mod health;
 pub(crate) mod history;
@@ -15,7 +12,6 @@ pub(crate) mod jobs;
 mod key;
 mod metrics;
 pub(crate) mod models;
-pub(crate) mod open;
 mod openapi;
 mod routes;
 mod surface;

@@ -46,7 +46,7 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let models = on_sale(&state, |tier| principal.key.allows(tier));
+    let models = on_sale(&state, |tier| principal.caller.key().allows(tier));
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.json(Listing::of(models, None)))
@@ -56,7 +56,7 @@ pub async fn list(
 pub fn on_sale(state: &AppState, allows: impl Fn(Tier) -> bool) -> Vec<Model> {
     let pause = state.pause.read();
     let model = |tier: &Tier| {
-        let offer = state.catalog.offer(*tier);
+        let offer = state.catalog.tier(*tier);
         let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
         Model {
             id: tier.word(),

@@ -16,7 +16,7 @@ pub async fn list(
 ) -> Result<HttpResponse, Problem> {
     let window = Window::of(&request)?;
     principal.admit()?;
-    let account = principal.key.account;
+    let account = principal.caller.account();
     let page = state.store.ledger(account, window.limit, window.after)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));

@@ -1,5 +1,7 @@
 //! Why input images are not taken, apart by whose fault it is.
 
+use std::fmt;
+
 /// The field of a request that names the images; a single entry is `input_images_urls[2]`.
 pub const FIELD: &str = "input_images_urls";
 
@@ -7,11 +9,43 @@ pub const FIELD: &str = "input_images_urls";
 #[derive(Debug, thiserror::Error)]
 pub enum IngestError {
     /// The caller's doing: each faulty field with what is wrong with it (`422`).
-    #[error("input images were not taken: {}", list(.0))]
-    Invalid(Vec<(String, String)>),
+    #[error("input images were not taken: {0}")]
+    Invalid(InputFaults),
     /// The object store's doing (`502`).
     #[error("input images could not be stored: {0}")]
     Store(#[from] StoreFault),
+}
+
+/// What is wrong with the images of a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputFaults {
+    /// They are too large together.
+    pub too_large: bool,
+    /// Each faulty entry by its index, with what is wrong with it.
+    pub entries: Vec<(usize, String)>,
+}
+
+impl InputFaults {
+    /// The images are too large together.
+    pub fn too_large() -> Self {
+        Self {
+            too_large: true,
+            entries: Vec::new(),
+        }
+    }
+}
+
+impl fmt::Display for InputFaults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let entries = self.entries.iter();
+        let mut lines: Vec<String> = entries
+            .map(|(at, message)| format!("{FIELD}[{at}] {message}"))
+            .collect();
+        if self.too_large {
+            lines.insert(0, "they are too large together".to_owned());
+        }
+        f.write_str(&lines.join("; "))
+    }
 }
 
 /// What the object store did wrong.
@@ -23,19 +57,6 @@ pub enum StoreFault {
     /// It was still at work when the time for the whole ingestion was up.
     #[error("the object store did not finish in time")]
     TimedOut,
-}
-
-fn list(faults: &[(String, String)]) -> String {
-    let lines: Vec<_> = faults
-        .iter()
-        .map(|(field, message)| format!("{field} {message}"))
-        .collect();
-    lines.join("; ")
-}
-
-/// The name of one entry.
-pub(super) fn entry(index: usize) -> String {
-    format!("{FIELD}[{index}]")
 }
 
 /// How one entry failed.

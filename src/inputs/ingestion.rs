@@ -1,6 +1,6 @@
 //! One ingestion: all entries side by side, under one deadline and one count of bytes.
 
-use std::{cell::Cell, collections::BTreeMap, future::Future, time::Duration};
+use std::{cell::Cell, collections::BTreeMap, future::Future};
 
 use futures_util::stream::{self, StreamExt};
 use object_store::path::Path;
@@ -10,16 +10,13 @@ use url::Url;
 
 use super::{
     InputImage, InputLimits, SharedStore,
-    fault::{FIELD, Failure, IngestError, StoreFault, entry},
+    fault::{Failure, IngestError, InputFaults, StoreFault},
     fetch::{Landed, fetch},
     upload::Alive,
 };
 
 /// Fetches that run side by side: as many as a request may have entries.
 const SIDE_BY_SIDE: usize = 14;
-/// What the other entries get, once one has failed, to show their own faults, so that all are reported together.
-const GRACE: Duration = Duration::from_secs(2);
-
 /// Who an entry is waiting for; it decides whose fault a missed deadline is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
@@ -101,14 +98,21 @@ impl<'a> Ingestion<'a> {
         outcome
     }
 
-    /// Fetches all entries, or reports what is wrong with all that are wrong. When it fails, uploads may still be at their
-    /// clean-up.
-    pub async fn run(&self, urls: Vec<Url>) -> Result<Vec<InputImage>, IngestError> {
+    /// Fetches these entries, or reports what is wrong with all that are wrong; `faults` are those of the others. When it fails,
+    /// uploads may still be at their clean-up.
+    pub async fn run(
+        &self,
+        urls: Vec<(usize, Url)>,
+        mut faults: BTreeMap<usize, String>,
+    ) -> Result<Vec<InputImage>, IngestError> {
         let deadline = Instant::now() + self.limits.timeout;
-        let mut until = deadline;
         let mut landed: BTreeMap<usize, Landed> = BTreeMap::new();
-        let mut faults: BTreeMap<usize, String> = BTreeMap::new();
-        let fetches = urls.into_iter().enumerate().map(|(index, url)| async move {
+        for (index, progress) in self.progress.iter().enumerate() {
+            if faults.contains_key(&index) {
+                progress.stage.set(Stage::Over);
+            }
+        }
+        let fetches = urls.into_iter().map(|(index, url)| async move {
             let outcome = fetch(self, index, url).await;
             self.progress[index].stage.set(Stage::Over);
             (index, outcome)
@@ -116,20 +120,24 @@ impl<'a> Ingestion<'a> {
         let mut fetches = stream::iter(fetches).buffer_unordered(SIDE_BY_SIDE);
         // One round for each entry, and one for the end.
         loop {
-            match timeout_at(until, fetches.next()).await {
+            match timeout_at(deadline, fetches.next()).await {
                 Ok(Some((index, Ok(image)))) => {
                     landed.insert(index, image);
                 }
+                // The others go on: their faults are told as well.
                 Ok(Some((index, Err(Failure::Entry(message))))) => {
                     faults.insert(index, message);
-                    until = deadline.min(Instant::now() + GRACE);
                 }
-                Ok(Some((_, Err(Failure::Total)))) => return Err(self.too_much(faults)),
+                Ok(Some((_, Err(Failure::Total)))) => {
+                    return Err(IngestError::Invalid(InputFaults {
+                        too_large: true,
+                        entries: faults.into_iter().collect(),
+                    }));
+                }
                 Ok(Some((_, Err(Failure::Store(error))))) => {
                     return Err(StoreFault::Failed(error).into());
                 }
                 Ok(None) => break,
-                Err(_) if until < deadline => break,
                 Err(_) => {
                     self.blame_deadline(&mut faults)?;
                     break;
@@ -137,7 +145,10 @@ impl<'a> Ingestion<'a> {
             }
         }
         if !faults.is_empty() {
-            return Err(IngestError::Invalid(named(faults)));
+            return Err(IngestError::Invalid(InputFaults {
+                too_large: false,
+                entries: faults.into_iter().collect(),
+            }));
         }
         let keep = |Landed { image, stored }| {
             stored.keep();
@@ -152,7 +163,7 @@ impl<'a> Ingestion<'a> {
             .iter()
             .map(|entry| entry.stage.get())
             .collect();
-        if stages.contains(&Stage::Storing) {
+        if faults.is_empty() && stages.contains(&Stage::Storing) {
             return Err(StoreFault::TimedOut);
         }
         let seconds = self.limits.timeout.as_secs_f32();
@@ -165,23 +176,4 @@ impl<'a> Ingestion<'a> {
         }
         Ok(())
     }
-
-    fn too_much(&self, faults: BTreeMap<usize, String>) -> IngestError {
-        let limit = self.limits.max_total_bytes;
-        let total = (
-            FIELD.to_owned(),
-            format!("must not exceed {limit} bytes over all images"),
-        );
-        let mut all = vec![total];
-        all.extend(named(faults));
-        IngestError::Invalid(all)
-    }
-}
-
-/// Faults by field, in the order of the entries.
-pub(super) fn named(faults: BTreeMap<usize, String>) -> Vec<(String, String)> {
-    faults
-        .into_iter()
-        .map(|(index, message)| (entry(index), message))
-        .collect()
 }

@@ -21,7 +21,7 @@ use object_store::{ObjectStore, path::Path};
 use tintype_egress::{Client, parse_url};
 use tokio::{sync::mpsc, time::timeout};
 
-pub use fault::{FIELD, IngestError, StoreFault};
+pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
 pub use handed::{Handed, HandedFault, Held};
 pub use kind::{ImageKind, SNIFFED_BYTES};
 pub use outline::{Outline, OutlineFault};
@@ -75,9 +75,8 @@ pub struct InputImage {
 /// future is dropped at any point, nothing stays in the store. `prefix` must belong to this call alone.
 ///
 /// # Errors
-/// [`IngestError::Invalid`] with every entry that was found to be faulty: all of them where the URL alone says so, else
-/// those that showed their fault until two seconds after the first did. [`IngestError::Store`] when the store fails or is
-/// what the deadline was missed for.
+/// [`IngestError::Invalid`] with every entry that is faulty, as far as that shows before the deadline. [`IngestError::Store`] when
+/// the store fails, or is what the deadline was missed for while no entry is faulty.
 pub async fn ingest(
     egress: &Client,
     store: Arc<dyn ObjectStore>,
@@ -85,25 +84,17 @@ pub async fn ingest(
     urls: &[String],
     limits: &InputLimits,
 ) -> Result<Vec<InputImage>, IngestError> {
-    let mut targets = Vec::with_capacity(urls.len());
-    let mut faults = BTreeMap::new();
+    let (mut targets, mut faults) = (Vec::with_capacity(urls.len()), BTreeMap::new());
     for (index, text) in urls.iter().enumerate() {
         match parse_url(text) {
-            Ok(url) if egress.gate().check_host(&url).is_ok() => targets.push(url),
-            Ok(_) => {
-                faults.insert(index, "is not at a public address".to_owned());
-            }
-            Err(wrong) => {
-                faults.insert(index, wrong.to_string());
-            }
+            Ok(url) if egress.gate().check_host(&url).is_ok() => targets.push((index, url)),
+            Ok(_) => drop(faults.insert(index, "is not at a public address".to_owned())),
+            Err(wrong) => drop(faults.insert(index, wrong.to_string())),
         }
     }
-    if !faults.is_empty() {
-        return Err(IngestError::Invalid(ingestion::named(faults)));
-    }
     let (alive, mut all_gone) = mpsc::channel(1);
-    let ingestion = ingestion::Ingestion::new(egress, store, prefix, limits, alive, targets.len());
-    let outcome = ingestion.run(targets).await;
+    let ingestion = ingestion::Ingestion::new(egress, store, prefix, limits, alive, urls.len());
+    let outcome = ingestion.run(targets, faults).await;
     if outcome.is_err() {
         drop(ingestion);
         // The channel carries nothing; it ends when the last upload does. A store that hangs is not waited for.

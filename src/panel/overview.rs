@@ -75,7 +75,7 @@ fn figures(state: &AppState, account: &Account, days: i64) -> Result<Value, Stor
 fn is_low(state: &AppState, available: Amount) -> bool {
     let prices = Tier::ALL
         .iter()
-        .flat_map(|tier| &state.catalog.offer(*tier).prices);
+        .flat_map(|tier| &state.catalog.tier(*tier).prices);
     let dearest = prices.map(|(_, price)| *price).max().unwrap_or_default();
     let mut needed = Amount::ZERO;
     for _ in 0..LOW {

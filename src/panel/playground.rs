@@ -2,12 +2,12 @@
 
 use super::guard::{OfAccount, switched_off};
 use crate::api::generation::Endpoint;
+use crate::application::caller::Caller;
 use crate::application::state::AppState;
 use crate::http::generations;
 use crate::http::issue_key;
 use crate::http::models;
 use crate::inputs::{Handed, HandedFault, Held};
-use crate::web::auth::Principal;
 use crate::web::problem::{Code, Problem};
 use actix_multipart::{Field, Multipart};
 use actix_web::http::header::{HeaderMap, HeaderName};
@@ -63,17 +63,18 @@ pub async fn create(
             false => Mode::TextToImage,
         },
     };
-    let author = of.operator().author;
     let key = Arc::new(key(&state, &of).await?);
-    let principal = Principal::vouched_for(Arc::clone(&key), author);
+    let caller = Caller::Person {
+        key: Arc::clone(&key),
+        audit: of.operator().author,
+    };
     // Of the browser's headers only the one with which a call that may have come through is safe to repeat.
     let mut headers = HeaderMap::new();
     let name = HeaderName::from_static("idempotency-key");
     for value in request.headers().get_all(&name) {
         headers.append(name.clone(), value.clone());
     }
-    let outcome =
-        generations::submit(endpoint, principal, &headers, "", &body, images, state).await;
+    let outcome = generations::submit(endpoint, &caller, &headers, "", &body, images, &state).await;
     outcome.map_err(|problem| match problem.code {
         // The person is signed in; it is the key that is refused.
         Code::Unauthorized => Problem::new(Code::Forbidden, of_panel_key(&key, &problem.detail)),

@@ -6,6 +6,7 @@ use super::object_store::open_images;
 use super::start_error::StartError;
 use super::{fd_limits, maintenance};
 use crate::application::commit::Turns;
+use crate::application::load_shedding;
 use crate::application::rate_limit::{Elapsed, Rates, elapsed};
 use crate::application::state::AppState;
 use crate::catalog::catalog;
@@ -13,7 +14,7 @@ use crate::compat::{self, CompatState, Line};
 use crate::config::Config;
 use crate::data_dir;
 use crate::gallery::ObjectGallery;
-use crate::http::{Documents, crowd};
+use crate::http::Documents;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::panel::Panel;
@@ -196,7 +197,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         egress,
         clock,
         stopping: watch::Sender::new(false),
-        held_refusals: Semaphore::new(crowd::MOST_HELD),
+        held_refusals: Semaphore::new(load_shedding::MOST_HELD),
         fail_stop,
         public_url,
     });

@@ -2,13 +2,12 @@
 
 use super::client_address::client_address;
 use super::rate_headers;
-use crate::application::rate_limit::Standing;
+use crate::application::caller::Caller;
 use crate::application::state::AppState;
 use crate::observability::request_log;
 use actix_web::HttpRequest;
 use std::net::IpAddr;
-use std::sync::Arc;
-use tintype_storage::domain::api_key::{ApiKey, KeyRefusal};
+use tintype_storage::domain::api_key::KeyRefusal;
 use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::store::StoreError;
 
@@ -29,18 +28,8 @@ pub enum NotAdmitted {
     Store(#[from] StoreError),
 }
 
-/// A key that may be used.
-pub struct Admitted {
-    /// What is known about it.
-    pub key: Arc<ApiKey>,
-    /// How it was shown.
-    pub shown: ShownKey,
-    /// How it stands with its rate limit, this call counted.
-    pub standing: Option<Standing>,
-}
-
-/// The key of this text, if it may be used now and from where the call comes. Notes the use, and counts the call.
-pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Admitted, NotAdmitted> {
+/// The holder of the key of this text, if it may be used now and from where the call comes. Notes the use, and counts the call.
+pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Caller, NotAdmitted> {
     let now = state.now();
     let found = state.key_ring.find(&state.store, text, now)?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
@@ -58,10 +47,10 @@ pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Admi
         address: address.map(Into::into),
         rate_limit: found.key.rate_limit,
     };
-    let standing = rate_headers::count(request, state, &found.key);
-    Ok(Admitted {
+    let rate = rate_headers::count(request, state, &found.key);
+    Ok(Caller::ApiKey {
         key: found.key,
         shown,
-        standing,
+        rate,
     })
 }

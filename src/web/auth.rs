@@ -1,48 +1,28 @@
 //! Who calls: a client by its API key, or the operator by the token.
 
-use super::admission::{self, Admitted, NotAdmitted};
+use super::admission::{self, NotAdmitted};
 use super::audit_context;
 use super::problem::{Code, Problem};
 use crate::application::audit_context::AuditContext;
-use crate::application::rate_limit::{self, Standing};
+use crate::application::caller::Caller;
 use crate::application::state::AppState;
 use actix_web::dev::Payload;
 use actix_web::http::header::{self, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
 use sha2::{Digest, Sha256};
 use std::future::{Ready, ready};
-use std::sync::Arc;
-use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Actor;
-use tintype_storage::domain::caller::ShownKey;
 
 /// A client that has shown a valid key.
 pub struct Principal {
-    /// What is known about the key.
-    pub key: Arc<ApiKey>,
-    /// How the key was shown; `None` where a person asks in the panel.
-    pub shown: Option<ShownKey>,
-    standing: Option<Standing>,
-    /// Who asks, where it is not the key's holder.
-    pub author: Option<AuditContext>,
+    pub caller: Caller,
 }
 
 impl Principal {
-    /// Someone who has shown otherwise that they may use this key. Their calls do not count towards its rate, and what they
-    /// have made stands in the audit log.
-    pub fn vouched_for(key: Arc<ApiKey>, author: AuditContext) -> Self {
-        Self {
-            key,
-            shown: None,
-            standing: None,
-            author: Some(author),
-        }
-    }
-
     /// Refuses a call that is one too many for the key's rate. The call was counted when it came; that it is refused is told
     /// where the order of checks has it.
     pub fn admit(&self) -> Result<(), Problem> {
-        Ok(rate_limit::admit(self.standing)?)
+        Ok(self.caller.check_rate()?)
     }
 }
 
@@ -77,23 +57,13 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
 fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
     let state = state_of(request)?;
     let token = bearer(request.headers(), "<API_KEY>")?;
-    let admitted = admission::admit(request, state, token).map_err(|refused| match refused {
+    let caller = admission::admit(request, state, token).map_err(|refused| match refused {
         NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
         // Not 401: the key is a good one, and another would be refused there as well.
         NotAdmitted::Address(_) => Problem::new(Code::AddressNotAllowed, refused.to_string()),
         NotAdmitted::Store(error) => error.into(),
     })?;
-    let Admitted {
-        key,
-        shown,
-        standing,
-    } = admitted;
-    Ok(Principal {
-        key,
-        shown: Some(shown),
-        standing,
-        author: None,
-    })
+    Ok(Principal { caller })
 }
 
 fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {

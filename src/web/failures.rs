@@ -26,6 +26,8 @@ impl From<ErrorKind> for Code {
             ErrorKind::IdempotencyKeyReused => Self::IdempotencyKeyReused,
             ErrorKind::RateLimited => Self::RateLimited,
             ErrorKind::Internal => Self::Internal,
+            // Only callers who wait for a picture hear of these two.
+            ErrorKind::DeadlineExceeded | ErrorKind::Canceled => Self::RequestTimeout,
             ErrorKind::StorageUnavailable => Self::StorageUnavailable,
             ErrorKind::Paused => Self::Paused,
             ErrorKind::Overloaded => Self::Overloaded,

@@ -2,7 +2,7 @@
 //! image part alone, because the JavaScript SDK glues several together.
 
 use crate::compat::assembled::Part;
-use crate::compat::caller::{Caller, Made};
+use crate::compat::job_waiter::{JobWaiter, Made};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, Prompt};
 use crate::images;
@@ -32,7 +32,7 @@ pub struct Answer {
 }
 
 /// The head of an answer.
-pub fn response(caller: &Caller) -> HttpResponseBuilder {
+pub fn response(caller: &JobWaiter) -> HttpResponseBuilder {
     let mut response = HttpResponse::Ok();
     response.insert_header((header::CACHE_CONTROL, "no-store"));
     if caller.replayed {
@@ -43,7 +43,7 @@ pub fn response(caller: &Caller) -> HttpResponseBuilder {
 
 impl Answer {
     /// What is streamed before the picture.
-    pub fn text_chunk(&self, caller: &Caller) -> Option<String> {
+    pub fn text_chunk(&self, caller: &JobWaiter) -> Option<String> {
         let candidate =
             json!({"content": {"parts": [{"text": TEXT}], "role": "model"}, "index": 0});
         self.with_text
@@ -56,7 +56,7 @@ impl Answer {
     /// The picture cannot be read.
     pub async fn last(
         &self,
-        caller: &mut Caller,
+        caller: &mut JobWaiter,
         made: Made,
         with_text: bool,
     ) -> Result<Vec<Part>, Refusal> {
@@ -81,7 +81,7 @@ impl Answer {
         ])
     }
 
-    fn with_picture(&self, caller: &Caller, image: &ResultImage, with_text: bool) -> Value {
+    fn with_picture(&self, caller: &JobWaiter, image: &ResultImage, with_text: bool) -> Value {
         let mut parts = Vec::new();
         if with_text {
             parts.push(json!({"text": TEXT}));
@@ -100,7 +100,7 @@ impl Answer {
     }
 
     /// A response object; with the usage when `tokens` came out.
-    fn body(&self, caller: &Caller, candidate: Value, tokens: Option<u64>) -> Value {
+    fn body(&self, caller: &JobWaiter, candidate: Value, tokens: Option<u64>) -> Value {
         let mut body = json!({
             "candidates": [candidate],
             "modelVersion": self.model,

@@ -10,19 +10,19 @@ mod stream;
 use super::assembled;
 use super::auth;
 use super::body::{self, Pictures};
-use super::call;
-use super::caller::Caller;
 use super::dialect::Dialect;
 use super::drain;
 use super::early;
+use super::job_waiter::JobWaiter;
 use super::models;
 use super::patience;
 use super::refusal::{Kind, Refusal};
+use super::submission;
 use super::usage::Prompt;
-use crate::application::rate_limit;
+use crate::application::caller::Caller;
+use crate::application::load_shedding;
 use crate::compat::state::CompatState;
 use crate::observability::request_log;
-use crate::web::admission::Admitted;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 use answer::Answer;
@@ -51,7 +51,7 @@ impl Method {
 
 /// A call whose key and model have been found good.
 struct Opened {
-    admitted: Admitted,
+    caller: Caller,
     tier: Tier,
     /// The id that the caller has used.
     model: String,
@@ -93,25 +93,25 @@ async fn open(
     };
     let (model, word) = rest.rsplit_once(':').ok_or_else(unknown)?;
     let method = Method::of(word).ok_or_else(unknown)?;
-    let admitted = auth::authenticate(request, state)?;
+    let caller = auth::authenticate(request, state)?;
     let tier = models::tier_of(&state.config.tiers, model)
         .ok_or_else(|| models::unknown(model, version, word))?;
-    call::check_scope(&admitted.key, tier, model)?;
+    submission::check_scope(&caller, tier, model)?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let opened = Opened {
-        admitted,
+        caller,
         tier,
         name,
         model: model.to_owned(),
         method,
         until,
     };
-    let (admitted, name) = (&opened.admitted, opened.name.as_deref());
+    let (caller, name) = (&opened.caller, opened.name.as_deref());
     match method {
-        Method::CountTokens => rate_limit::admit(admitted.standing)?,
+        Method::CountTokens => caller.check_rate()?,
         Method::Generate | Method::Stream => {
-            early::check(state, admitted, name, &[tier]).await?;
+            early::check(state, caller, name, &[tier]).await?;
         }
     }
     Ok(opened)
@@ -128,6 +128,9 @@ async fn answer(
         Method::CountTokens => Pictures::Passed,
     };
     let received = body::receive(request, payload, state, pictures, opened.until).await?;
+    if opened.method != Method::CountTokens {
+        load_shedding::check(state, opened.caller.account()).await?;
+    }
     let read = request::read(&received.text, opened.tier, state)?;
     let prompt = Prompt::of(&read.prompt, read.pictures.len());
     if opened.method == Method::CountTokens {
@@ -136,22 +139,22 @@ async fn answer(
     let answer = Answer {
         model: opened.model.clone(),
         tier: opened.tier,
-        resolution: read.options.resolution,
+        resolution: read.options.offer.resolution(),
         prompt,
         with_text: read.options.wants_text,
     };
-    let asked = request::asked(read, received, opened.tier, opened.name.clone())?;
-    let caller = call::accept(state, &opened.admitted, asked, opened.until).await?;
-    request_log::note_job(request, caller.job);
+    let asked = request::asked(read, received, opened.name.clone())?;
+    let waiter = submission::accept(state, &opened.caller, asked, opened.until).await?;
+    request_log::note_job(request, waiter.job);
     match opened.method {
-        Method::Stream => stream::answer(answer, caller, opened.until, request).await,
-        _ => at_once(answer, caller, opened.until).await,
+        Method::Stream => stream::answer(answer, waiter, opened.until, request).await,
+        _ => at_once(answer, waiter, opened.until).await,
     }
 }
 
 async fn at_once(
     answer: Answer,
-    mut caller: Caller,
+    mut caller: JobWaiter,
     until: Instant,
 ) -> Result<HttpResponse, Refusal> {
     let made = caller.wait(until).await?;

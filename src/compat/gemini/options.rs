@@ -4,7 +4,7 @@
 use super::fields::{Found, Object};
 use crate::compat::refusal::Refusal;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
-use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Resolution, Tier};
 
@@ -13,8 +13,8 @@ use tintype_storage::domain::tier::{Resolution, Tier};
 pub struct Options {
     /// The shape; `None` where it follows the first input image.
     pub ratio: Option<AspectRatio>,
-    /// The size.
-    pub resolution: Resolution,
+    /// The size, with its price.
+    pub offer: Offer,
     /// Is a text wanted beside the picture?
     pub wants_text: bool,
 }
@@ -38,19 +38,42 @@ const NUMBERS: [(&str, &str); 10] = [
 /// # Errors
 /// A ratio or size that the tier does not offer, or a field of the wrong form.
 pub fn read(body: &Object<'_>, tier: Tier, catalog: &Catalog) -> Result<Options, Refusal> {
-    let mut options = Options {
-        ratio: None,
-        resolution: Resolution::K1,
-        wants_text: false,
+    let mut read = Read::default();
+    if let Some(config) = body.get("generationConfig")? {
+        read_config(&config.object()?, tier, catalog, &mut read)?;
+    }
+    let offer = match read.offer {
+        Some(offer) => offer,
+        None => catalog.offer(tier, Resolution::K1).ok_or_else(|| {
+            let message = format!("is required: {}", sizes(tier, catalog));
+            Refusal::field("generationConfig.imageConfig.imageSize", message)
+        })?,
     };
-    let Some(config) = body.get("generationConfig")? else {
-        return Ok(options);
-    };
-    let config = config.object()?;
-    options.wants_text = wants_text(&config)?;
+    Ok(Options {
+        ratio: read.ratio,
+        offer,
+        wants_text: read.wants_text,
+    })
+}
+
+/// What has been read so far.
+#[derive(Default)]
+struct Read {
+    ratio: Option<AspectRatio>,
+    offer: Option<Offer>,
+    wants_text: bool,
+}
+
+fn read_config(
+    config: &Object<'_>,
+    tier: Tier,
+    catalog: &Catalog,
+    options: &mut Read,
+) -> Result<(), Refusal> {
+    options.wants_text = wants_text(config)?;
     // The newer spelling comes last, so that it counts where both are given.
     if let Some(image) = config.get("imageConfig")? {
-        read_image(&image, tier, catalog, &mut options)?;
+        read_image(&image, tier, catalog, options)?;
     }
     if let Some(format) = config.get("responseFormat")? {
         for entry in format.entries() {
@@ -60,12 +83,12 @@ pub fn read(body: &Object<'_>, tier: Tier, catalog: &Catalog) -> Result<Options,
             };
             if let Some(images) = entry.object()?.get("image")? {
                 for image in images.entries() {
-                    read_image(&image, tier, catalog, &mut options)?;
+                    read_image(&image, tier, catalog, options)?;
                 }
             }
         }
     }
-    Ok(options)
+    Ok(())
 }
 
 fn wants_text(config: &Object<'_>) -> Result<bool, Refusal> {
@@ -80,7 +103,7 @@ fn read_image(
     image: &Found<'_>,
     tier: Tier,
     catalog: &Catalog,
-    options: &mut Options,
+    options: &mut Read,
 ) -> Result<(), Refusal> {
     let image = image.object()?;
     if let Some((field, text)) = image.text("aspectRatio")?
@@ -90,10 +113,10 @@ fn read_image(
         options.ratio = Some(ratio);
     }
     if let Some((field, text)) = image.text("imageSize")?
-        && let Some(resolution) =
-            resolution(text, tier, catalog).map_err(|message| Refusal::field(field, message))?
+        && let Some(offer) =
+            offer(text, tier, catalog).map_err(|message| Refusal::field(field, message))?
     {
-        options.resolution = resolution;
+        options.offer = Some(offer);
     }
     Ok(())
 }
@@ -112,7 +135,7 @@ fn ratio(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<AspectRatio
             .and_then(|(width, height)| Some(format!("{}:{}", digits(width)?, digits(height)?))),
         None => Some(text.to_owned()),
     };
-    let offered = &catalog.offer(tier).aspect_ratios;
+    let offered = &catalog.tier(tier).aspect_ratios;
     written
         .and_then(|text| text.parse::<AspectRatio>().ok())
         .filter(|ratio| offered.contains(ratio))
@@ -131,7 +154,7 @@ fn digits(words: &str) -> Option<&'static str> {
     number.map(|(_, digits)| *digits)
 }
 
-fn resolution(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<Resolution>, String> {
+fn offer(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<Offer>, String> {
     let written = match text {
         "" | "IMAGE_SIZE_UNSPECIFIED" => return Ok(None),
         "IMAGE_SIZE_ONE_K" => "1K",
@@ -142,15 +165,17 @@ fn resolution(text: &str, tier: Tier, catalog: &Catalog) -> Result<Option<Resolu
     written
         .parse::<Resolution>()
         .ok()
-        .filter(|it| catalog.price(tier, *it).is_some())
+        .and_then(|it| catalog.offer(tier, it))
         .map(Some)
         .ok_or_else(|| {
-            let offered: Vec<&str> = catalog.offer(tier).resolution_words().collect();
-            format!(
-                "is not supported by the {tier} model; it takes {}",
-                offered.join(", ")
-            )
+            let sizes = sizes(tier, catalog);
+            format!("is not supported by the {tier} model; {sizes}")
         })
+}
+
+fn sizes(tier: Tier, catalog: &Catalog) -> String {
+    let sizes: Vec<&str> = catalog.tier(tier).resolution_words().collect();
+    format!("it takes {}", sizes.join(", "))
 }
 
 #[cfg(test)]

@@ -3,11 +3,12 @@
 use super::content::{self, Picture, Source};
 use super::fields::Object;
 use super::options::{self, Options};
+use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::application::state::AppState;
-use crate::compat::body::{Received, Taken, prefix};
-use crate::compat::call::{Asked, Input};
+use crate::compat::body::{Received, Taken};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
+use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::Tier;
 
@@ -50,16 +51,15 @@ pub fn read(text: &str, tier: Tier, state: &AppState) -> Result<Read, Refusal> {
 pub fn asked(
     read: Read,
     received: Received,
-    tier: Tier,
     name: Option<String>,
-) -> Result<Asked, Refusal> {
+) -> Result<GenerationRequest, Refusal> {
     let mut pictures: Vec<Option<Taken>> = received.pictures.into_iter().map(Some).collect();
     let mut take = |picture: Picture| {
         let field = picture.field;
         match picture.source {
             Source::Url(url) => Ok(Input::Url { url, field }),
             Source::Inline(number) => match pictures.get_mut(number).and_then(Option::take) {
-                Some(Taken::Held(held)) => Ok(Input::Held(held)),
+                Some(Taken::Held(held)) => Ok(Input::Stored(held)),
                 Some(Taken::Faulty(message)) => Err(Refusal::field(field, message)),
                 Some(Taken::Passed) | None => Err(Refusal::field(field, "must be base64")),
             },
@@ -70,14 +70,16 @@ pub fn asked(
         .into_iter()
         .map(&mut take)
         .collect::<Result<_, _>>()?;
-    Ok(Asked {
-        tier,
+    let ratio = read.options.ratio;
+    Ok(GenerationRequest {
+        offer: read.options.offer,
+        shape: ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed),
         prompt: read.prompt,
-        ratio: read.options.ratio,
-        resolution: read.options.resolution,
         inputs,
-        of: 1,
-        name,
-        prefix: prefix(),
+        callback_url: None,
+        metadata: None,
+        origin: Origin::Synchronous,
+        pictures: 1,
+        idempotency_key: name,
     })
 }

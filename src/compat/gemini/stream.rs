@@ -6,8 +6,8 @@
 
 use super::answer::{self, Answer};
 use crate::compat::assembled::{self, Part, Piece};
-use crate::compat::caller::{Caller, Made};
 use crate::compat::dialect::Dialect;
+use crate::compat::job_waiter::{JobWaiter, Made};
 use crate::compat::refusal::Refusal;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
@@ -76,7 +76,7 @@ impl Framing {
 /// The job fails before anything has been sent.
 pub async fn answer(
     answer: Answer,
-    mut caller: Caller,
+    mut caller: JobWaiter,
     until: Instant,
     request: &HttpRequest,
 ) -> Result<HttpResponse, Refusal> {
@@ -113,7 +113,7 @@ pub async fn answer(
 /// All chunks of an answer.
 async fn frames(
     answer: &Answer,
-    caller: &mut Caller,
+    caller: &mut JobWaiter,
     made: Made,
     framing: Framing,
 ) -> Result<Vec<Part>, Refusal> {
@@ -143,7 +143,7 @@ struct Telling {
 
 impl Telling {
     /// Ends when all has been told, or when nobody listens any more.
-    async fn run(self, mut caller: Caller) {
+    async fn run(self, mut caller: JobWaiter) {
         let Some(made) = self.wait(&mut caller).await else {
             return;
         };
@@ -175,7 +175,7 @@ impl Telling {
     }
 
     /// The outcome of the job; `None` when the listener has gone.
-    async fn wait(&self, caller: &mut Caller) -> Option<Result<Made, Refusal>> {
+    async fn wait(&self, caller: &mut JobWaiter) -> Option<Result<Made, Refusal>> {
         let waiting = caller.wait(self.until);
         tokio::pin!(waiting);
         let alive = Bytes::from_static(self.framing.sign_of_life().as_bytes());

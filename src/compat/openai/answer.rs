@@ -3,7 +3,7 @@
 use super::wanted::Wanted;
 use crate::application::state::AppState;
 use crate::compat::assembled::{self, Part};
-use crate::compat::caller::{Caller, Made};
+use crate::compat::job_waiter::{JobWaiter, Made};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, Prompt};
 use crate::images;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 /// # Errors
 /// None was made; then with the first reason.
 pub async fn when_made(
-    mut callers: Vec<Caller>,
+    mut callers: Vec<JobWaiter>,
     wanted: &Wanted,
     inputs: usize,
     until: Instant,
@@ -63,7 +63,7 @@ struct Shown {
     images: Vec<ResultImage>,
     entries: Vec<Part>,
     /// Those whose pictures these are.
-    callers: Vec<Caller>,
+    callers: Vec<JobWaiter>,
     /// Jobs whose pictures are not among them and can be had later.
     pending: Vec<String>,
 }
@@ -71,7 +71,7 @@ struct Shown {
 impl Shown {
     async fn add(
         &mut self,
-        mut caller: Caller,
+        mut caller: JobWaiter,
         image: ResultImage,
         as_url: bool,
     ) -> Result<(), Refusal> {
@@ -91,7 +91,7 @@ impl Shown {
         Ok(())
     }
 
-    fn leave_out(&mut self, caller: &Caller) {
+    fn leave_out(&mut self, caller: &JobWaiter) {
         if caller.is_kept() {
             self.pending.push(caller.job.to_string());
         }
@@ -99,7 +99,7 @@ impl Shown {
 }
 
 async fn entry(
-    caller: &mut Caller,
+    caller: &mut JobWaiter,
     image: &ResultImage,
     as_url: bool,
 ) -> Result<Vec<Part>, Refusal> {
@@ -118,7 +118,8 @@ async fn entry(
 /// What goes before the pictures.
 fn parts(shown: &Shown, wanted: &Wanted, inputs: usize, created: i64) -> Vec<Part> {
     let prompt = Prompt::of(&wanted.prompt, inputs);
-    let output = usage::of_picture(wanted.tier, wanted.resolution) * shown.images.len() as u64;
+    let output = usage::of_picture(wanted.offer.tier(), wanted.offer.resolution())
+        * shown.images.len() as u64;
     let usage = json!({
         "input_tokens": prompt.total(),
         "input_tokens_details": {"text_tokens": prompt.text, "image_tokens": prompt.images},

@@ -2,17 +2,18 @@
 
 use super::answer;
 use super::parts;
+use crate::application::caller::Caller;
+use crate::application::load_shedding;
 use crate::compat::auth;
 use crate::compat::body::prefix;
-use crate::compat::call::{self, Asked};
 use crate::compat::dialect::Dialect;
 use crate::compat::drain;
 use crate::compat::early;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
+use crate::compat::submission;
 use crate::observability::request_log;
-use crate::web::admission::Admitted;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
 
@@ -32,7 +33,7 @@ async fn make(
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = patience::until(request, state);
-    let (admitted, name) = match opened(request, state).await {
+    let (caller, name) = match opened(request, state).await {
         Ok(opened) => opened,
         Err(refusal) => {
             drain::briefly(&mut payload).await;
@@ -41,7 +42,8 @@ async fn make(
     };
     let prefix = prefix();
     let form = parts::receive(request, payload, &prefix, state, until).await?;
-    let wanted = form.options.read(&admitted.key, state)?;
+    load_shedding::check(state, caller.account()).await?;
+    let wanted = form.options.read(&caller, state)?;
     if form.images.is_empty() {
         let message = "is required: send at least one part of this name";
         return Err(Refusal::field("image", message));
@@ -52,29 +54,20 @@ async fn make(
         return Err(Refusal::field("n", message));
     }
     let inputs = form.images.len();
-    let asked = Asked {
-        tier: wanted.tier,
-        prompt: wanted.prompt.clone(),
-        ratio: wanted.ratio,
-        resolution: wanted.resolution,
-        inputs: form.images,
-        of: 1,
-        name,
-        prefix,
-    };
-    let caller = call::accept(state, &admitted, asked, until).await?;
-    request_log::note_job(request, caller.job);
-    answer::when_made(vec![caller], &wanted, inputs, until, state).await
+    let asked = wanted.request(form.images, name);
+    let waiter = submission::accept(state, &caller, asked, until).await?;
+    request_log::note_job(request, waiter.job);
+    answer::when_made(vec![waiter], &wanted, inputs, until, state).await
 }
 
 /// Key and name of the call, and whatever else can be told before the body is read.
 async fn opened(
     request: &HttpRequest,
     state: &web::Data<CompatState>,
-) -> Result<(Admitted, Option<String>), Refusal> {
-    let admitted = auth::authenticate(request, state)?;
+) -> Result<(Caller, Option<String>), Refusal> {
+    let caller = auth::authenticate(request, state)?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
-    early::check_any(state, &admitted, name.as_deref()).await?;
-    Ok((admitted, name))
+    early::check_any(state, &caller, name.as_deref()).await?;
+    Ok((caller, name))
 }

@@ -2,16 +2,18 @@
 
 use super::answer;
 use super::wanted::{Options, Wanted};
+use crate::application::caller::Caller;
+use crate::application::generation_request::GenerationRequest;
+use crate::application::load_shedding;
+use crate::application::submit_generation::check_pictures;
 use crate::compat::auth;
-use crate::compat::body::prefix;
-use crate::compat::call::{self, Asked};
-use crate::compat::caller::Caller;
 use crate::compat::dialect::Dialect;
+use crate::compat::job_waiter::JobWaiter;
 use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
+use crate::compat::submission;
 use crate::observability::request_log;
-use crate::web::admission::Admitted;
 use crate::web::body;
 use crate::web::idempotency_key;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -33,66 +35,59 @@ async fn make(
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
     let until = patience::until(request, state);
-    let admitted = auth::authenticate(request, state)?;
+    let caller = auth::authenticate(request, state)?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
-    let wanted = Options::of_json(&body)?.read(&admitted.key, state)?;
-    let callers = accept(state, &admitted, &wanted, name, until).await?;
-    if let Some(caller) = callers.first() {
-        request_log::note_job(request, caller.job);
+    load_shedding::check(state, caller.account()).await?;
+    let wanted = Options::of_json(&body)?.read(&caller, state)?;
+    let waiters = accept(state, &caller, &wanted, name, until).await?;
+    if let Some(waiter) = waiters.first() {
+        request_log::note_job(request, waiter.job);
     }
-    answer::when_made(callers, &wanted, 0, until, state).await
+    answer::when_made(waiters, &wanted, 0, until, state).await
 }
 
 /// A job for each picture: those that are there already, and new ones for the rest if all of it can be had. When one of these
 /// is not accepted after all, those before it are what is made: what is charged is what is answered.
 async fn accept(
     state: &web::Data<CompatState>,
-    admitted: &Admitted,
+    caller: &Caller,
     wanted: &Wanted,
     name: Option<String>,
     until: Instant,
-) -> Result<Vec<Caller>, Refusal> {
-    let (mut callers, mut rest) = (Vec::new(), Vec::new());
+) -> Result<Vec<JobWaiter>, Refusal> {
+    let (mut waiters, mut rest) = (Vec::new(), Vec::new());
     for number in 0..wanted.count {
-        let asked = Asked {
-            tier: wanted.tier,
-            prompt: wanted.prompt.clone(),
-            ratio: wanted.ratio,
-            resolution: wanted.resolution,
-            inputs: Vec::new(),
-            of: wanted.count,
-            name: name.as_ref().map(|name| numbered(name, number)),
-            prefix: prefix(),
-        };
-        match call::earlier(state, &admitted.key, &asked)? {
-            Some(caller) => callers.push(caller),
+        let name = name.as_ref().map(|name| numbered(name, number));
+        let asked = wanted.request(Vec::new(), name);
+        match submission::earlier(state, caller, &asked)? {
+            Some(waiter) => waiters.push(waiter),
             None => rest.push(asked),
         }
     }
-    match begin(state, admitted, rest, until, &mut callers).await {
-        Err(refusal) if callers.is_empty() => return Err(refusal),
+    match begin(state, caller, rest, until, &mut waiters).await {
+        Err(refusal) if waiters.is_empty() => return Err(refusal),
         Err(refusal) => {
             tracing::debug!(message = %refusal.message, "not all pictures of a call were accepted");
         }
         Ok(()) => {}
     }
-    Ok(callers)
+    Ok(waiters)
 }
 
 async fn begin(
     state: &web::Data<CompatState>,
-    admitted: &Admitted,
-    rest: Vec<Asked>,
+    caller: &Caller,
+    rest: Vec<GenerationRequest>,
     until: Instant,
-    callers: &mut Vec<Caller>,
+    waiters: &mut Vec<JobWaiter>,
 ) -> Result<(), Refusal> {
     if let Some(one) = rest.first() {
-        call::check(state, admitted, one, rest.len()).await?;
+        check_pictures(&state.app, caller, one, rest.len()).await?;
     }
     for asked in rest {
-        callers.push(call::begin(state, admitted, asked, until).await?);
+        waiters.push(submission::begin(state, caller, asked, until).await?);
     }
     Ok(())
 }

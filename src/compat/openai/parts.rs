@@ -1,9 +1,9 @@
 //! The parts of a form, read while they arrive: texts into memory, pictures into the object store.
 
 use super::wanted::Options;
+use crate::application::generation_request::Input;
 use crate::application::state::AppState;
 use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
-use crate::compat::call::Input;
 use crate::compat::drain::drain;
 use crate::compat::pace::Pace;
 use crate::compat::refusal::Refusal;
@@ -183,7 +183,7 @@ impl Reading {
             handed = pushed.map_err(refused)?;
         }
         let held = self.pace.storing(handed.finish()).await?;
-        Ok(Input::Held(Box::new(held.map_err(refused)?)))
+        Ok(Input::Stored(Box::new(held.map_err(refused)?)))
     }
 
     async fn text(&mut self, mut field: Field, name: &str) -> Result<String, Refusal> {

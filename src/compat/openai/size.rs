@@ -1,7 +1,7 @@
 //! `size`: pixels as callers write them, to the ratio and resolution that come nearest.
 
 use tintype_storage::domain::aspect_ratio::AspectRatio;
-use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// The longest side that is read.
@@ -9,17 +9,17 @@ const MAX_SIDE: u32 = 16_384;
 
 /// Ratio and resolution for a size such as `1536x1024`: the offered ratio nearest to it in log space, and of that the
 /// resolution whose area is nearest, in log space too. `None` when it is no size.
-pub fn nearest(text: &str, tier: Tier, catalog: &Catalog) -> Option<(AspectRatio, Resolution)> {
+pub fn nearest(text: &str, tier: Tier, catalog: &Catalog) -> Option<(AspectRatio, Offer)> {
     let (width, height) = text.split_once('x')?;
     let (width, height) = (side(width)?, side(height)?);
-    let offer = catalog.offer(tier);
-    let ratio = AspectRatio::nearest(&offer.aspect_ratios, width, height)?;
+    let of_tier = catalog.tier(tier);
+    let ratio = AspectRatio::nearest(&of_tier.aspect_ratios, width, height)?;
     let area = |(width, height): (u32, u32)| (f64::from(width) * f64::from(height)).ln();
     let wanted = area((width, height));
     let distance = |resolution: Resolution| (area(ratio.pixels(tier, resolution)) - wanted).abs();
-    let resolutions = offer.prices.iter().map(|(resolution, _)| *resolution);
+    let resolutions = of_tier.prices.iter().map(|(resolution, _)| *resolution);
     let resolution = resolutions.min_by(|a, b| distance(*a).total_cmp(&distance(*b)))?;
-    Some((ratio, resolution))
+    Some((ratio, catalog.offer(tier, resolution)?))
 }
 
 fn side(text: &str) -> Option<u32> {
@@ -54,8 +54,8 @@ mod tests {
         ] {
             table.push_str(size);
             for tier in Tier::ALL {
-                let (ratio, resolution) = nearest(size, *tier, &catalog).unwrap();
-                table.push_str(&format!(" | {tier} {ratio} {resolution}"));
+                let (ratio, offer) = nearest(size, *tier, &catalog).unwrap();
+                table.push_str(&format!(" | {tier} {ratio} {}", offer.resolution()));
             }
             table.push('\n');
         }

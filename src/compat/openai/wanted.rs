@@ -1,15 +1,17 @@
 //! The options of both calls, whether they came as JSON or as form fields.
 
 use super::size;
+use crate::application::caller::Caller;
+use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::application::state::AppState;
-use crate::compat::call;
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
+use crate::compat::submission;
 use std::collections::BTreeMap;
-use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::tier::{Resolution, Tier};
 
 /// Pictures of one call.
 const MOST: usize = 10;
@@ -35,18 +37,33 @@ pub struct Options(BTreeMap<&'static str, String>);
 /// What is asked for.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The model.
-    pub tier: Tier,
+    /// The model and size, with their price.
+    pub offer: Offer,
     /// What to show.
     pub prompt: String,
     /// How many pictures.
     pub count: usize,
     /// The shape; `None` where it follows the first input image.
     pub ratio: Option<AspectRatio>,
-    /// The size.
-    pub resolution: Resolution,
     /// Is a URL wanted, not the picture itself?
     pub as_url: bool,
+}
+
+impl Wanted {
+    /// The request for one of the pictures.
+    pub fn request(&self, inputs: Vec<Input>, name: Option<String>) -> GenerationRequest {
+        GenerationRequest {
+            offer: self.offer,
+            shape: self.ratio.map_or(Shape::OfInputOrSquare, Shape::Fixed),
+            prompt: self.prompt.clone(),
+            inputs,
+            callback_url: None,
+            metadata: None,
+            origin: Origin::Synchronous,
+            pictures: self.count,
+            idempotency_key: name,
+        }
+    }
 }
 
 impl Options {
@@ -116,7 +133,7 @@ impl Options {
     ///
     /// # Errors
     /// The model is not there or not open to the key, or an option is at fault.
-    pub fn read(&self, key: &ApiKey, state: &AppState) -> Result<Wanted, Refusal> {
+    pub fn read(&self, caller: &Caller, state: &AppState) -> Result<Wanted, Refusal> {
         let model = self.get("model").unwrap_or("fast");
         let tier = models::tier_of(&state.config.tiers, model).ok_or_else(|| {
             let message =
@@ -126,7 +143,7 @@ impl Options {
                 ..Refusal::new(Kind::UnknownModel, message)
             }
         })?;
-        call::check_scope(key, tier, model)?;
+        submission::check_scope(caller, tier, model)?;
         self.only(
             "stream",
             &["false"],
@@ -152,22 +169,22 @@ impl Options {
             &["b64_json", "url"],
             "response_format must be `b64_json` or `url`",
         )?;
-        let (ratio, resolution) = match self.get("size") {
-            None | Some("auto") => (None, Resolution::K1),
+        let (ratio, offer) = match self.get("size") {
+            None | Some("auto") => (None, state.catalog.default_offer(tier)),
             Some(text) => {
-                let (ratio, resolution) =
+                let (ratio, offer) =
                     size::nearest(text, tier, &state.catalog).ok_or_else(|| {
                         Refusal::field("size", "must be `auto` or such as `1024x1024`")
                     })?;
-                (Some(ratio), resolution)
+                (Some(ratio), Some(offer))
             }
         };
+        let nothing = || Refusal::new(Kind::Unavailable, format!("the {tier} model sells no size"));
         Ok(Wanted {
-            tier,
+            offer: offer.ok_or_else(nothing)?,
             prompt: self.prompt(state.config.jobs.max_prompt_chars)?,
             count: self.count()?,
             ratio,
-            resolution,
             as_url: self.get("response_format") == Some("url"),
         })
     }

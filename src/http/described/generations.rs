@@ -72,7 +72,7 @@ fn named(endpoint: Endpoint) -> (&'static str, &'static str) {
 }
 
 fn text(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
-    let offer = sketch.catalog.offer(endpoint.tier);
+    let offer = sketch.catalog.tier(endpoint.tier);
     let price = |(size, price): &(_, _)| format!("{size} {price}");
     let prices: Vec<String> = offer.prices.iter().map(price).collect();
     let from = match endpoint.mode {
@@ -90,7 +90,7 @@ fn text(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
 
 /// The first ratio that is on sale, and 16:9 if it is.
 fn ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
-    let offer = sketch.catalog.offer(endpoint.tier);
+    let offer = sketch.catalog.tier(endpoint.tier);
     let ratios: Vec<String> = offer
         .aspect_ratios
         .iter()
@@ -101,7 +101,7 @@ fn ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> String {
 }
 
 fn estimate(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
-    let offer = sketch.catalog.offer(endpoint.tier);
+    let offer = sketch.catalog.tier(endpoint.tier);
     let first = offer.prices.first();
     json!({
         "price": first.map(|(_, price)| price.to_string()),
@@ -117,7 +117,7 @@ fn requests(endpoint: Endpoint, sketch: &Sketch<'_>) -> Vec<(&'static str, Value
     let ratio = ratio(endpoint, sketch);
     let sizes: Vec<&str> = sketch
         .catalog
-        .offer(endpoint.tier)
+        .tier(endpoint.tier)
         .resolution_words()
         .collect();
     let inputs = json!(["https://pictures.example/fox.png"]);

@@ -79,7 +79,7 @@ pub fn generation(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
 }
 
 fn aspect_ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
-    let offer = sketch.catalog.offer(endpoint.tier);
+    let offer = sketch.catalog.tier(endpoint.tier);
     let auto = offer.auto && endpoint.mode == Mode::ImageToImage;
     let ratios = offer.aspect_ratios.iter().map(ToString::to_string);
     let schema = words(ratios.chain(auto.then(|| "auto".to_owned())));
@@ -97,7 +97,7 @@ fn resolution(tier: Tier, sketch: &Sketch<'_>) -> Value {
         let text = "Not accepted on this model, which always makes 1K; `null` counts as left out.";
         return told(json!({"type": "null"}), text);
     }
-    let mut schema = or_null(words(sketch.catalog.offer(tier).resolution_words()));
+    let mut schema = or_null(words(sketch.catalog.tier(tier).resolution_words()));
     schema["default"] = "1K".into();
     told(schema, "The size. `null` counts as left out.")
 }

@@ -6,7 +6,7 @@ use super::tier::{Resolution, Tier};
 
 /// One tier as the operator configured it.
 #[derive(Clone, Debug)]
-pub struct Offer {
+pub struct TierOffer {
     /// Shapes that may be asked for, in the order in which they are listed.
     pub aspect_ratios: Vec<AspectRatio>,
     /// May `auto` be asked for, on image-to-image?
@@ -15,36 +15,71 @@ pub struct Offer {
     pub prices: Vec<(Resolution, Amount)>,
 }
 
-impl Offer {
+impl TierOffer {
     /// The words of the sizes on sale, in the order in which they are listed.
     pub fn resolution_words(&self) -> impl Iterator<Item = &'static str> {
         self.prices.iter().map(|(resolution, _)| resolution.word())
     }
 }
 
+/// A model and size that are on sale, with their price. Only a [`Catalog`] makes one: what is not on sale has no price, and cannot
+/// be asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Offer {
+    tier: Tier,
+    resolution: Resolution,
+    price: Amount,
+}
+
+impl Offer {
+    /// The model.
+    pub fn tier(&self) -> Tier {
+        self.tier
+    }
+
+    /// The size.
+    pub fn resolution(&self) -> Resolution {
+        self.resolution
+    }
+
+    /// What a picture of it costs.
+    pub fn price(&self) -> Amount {
+        self.price
+    }
+}
+
 /// All tiers.
 #[derive(Clone, Debug)]
 pub struct Catalog {
-    offers: [Offer; 3],
+    tiers: [TierOffer; 3],
 }
 
 impl Catalog {
     /// One offer per tier, in the order of [`Tier::ALL`].
-    pub fn new(offers: [Offer; 3]) -> Self {
-        Self { offers }
+    pub fn new(tiers: [TierOffer; 3]) -> Self {
+        Self { tiers }
     }
 
-    /// The offer of a tier.
-    pub fn offer(&self, tier: Tier) -> &Offer {
-        &self.offers[tier.index()]
+    /// What a tier sells.
+    pub fn tier(&self, tier: Tier) -> &TierOffer {
+        &self.tiers[tier.index()]
     }
 
-    /// The price of a picture; `None` when the tier does not sell that size.
-    pub fn price(&self, tier: Tier, resolution: Resolution) -> Option<Amount> {
-        self.offer(tier)
-            .prices
-            .iter()
-            .find(|(it, _)| *it == resolution)
-            .map(|(_, price)| *price)
+    /// A size of a tier; `None` when the tier does not sell it.
+    pub fn offer(&self, tier: Tier, resolution: Resolution) -> Option<Offer> {
+        let prices = self.tier(tier).prices.iter();
+        let mut found = prices.filter(|(it, _)| *it == resolution);
+        found.next().map(|(_, price)| Offer {
+            tier,
+            resolution,
+            price: *price,
+        })
+    }
+
+    /// What a tier sells to callers who leave the size open: 1K, or else the first size on sale.
+    pub fn default_offer(&self, tier: Tier) -> Option<Offer> {
+        let first = self.tier(tier).prices.first();
+        self.offer(tier, Resolution::K1)
+            .or_else(|| self.offer(tier, first?.0))
     }
 }

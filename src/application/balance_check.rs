@@ -1,21 +1,19 @@
 //! Whether a call can be paid, looked at before anything is fetched or stored for it. The reservation decides again.
 
-use crate::application::error;
-use crate::application::state::AppState;
-use crate::web::problem::Problem;
-use actix_web::web;
+use super::error::{self, Error};
+use super::state::AppState;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::spending::KeySpending;
 use tintype_storage::store::AcceptError;
+use tokio::task::spawn_blocking;
 
-/// Refuses what the account's balance or the key's own limit does not cover.
-pub async fn check(
-    state: &web::Data<AppState>,
-    key: &Arc<ApiKey>,
-    price: Amount,
-) -> Result<(), Problem> {
+/// Refuses what the account's balance or the key's own limits do not cover.
+///
+/// # Errors
+/// `InsufficientBalance`, `KeyLimitReached`
+pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> Result<(), Error> {
     let account = state.store.account(key.account)?;
     let books = account.map(|account| account.books).unwrap_or_default();
     books.hold(price).map_err(AcceptError::from)?;
@@ -23,16 +21,16 @@ pub async fn check(
     if !limits.any() {
         return Ok(());
     }
-    let (shared, key) = (state.clone(), Arc::clone(key));
+    let (shared, key) = (Arc::clone(state), Arc::clone(key));
     // Reads all live jobs of the account, which may be many: not on this thread, which serves other calls.
-    let used = web::block(move || spent_and_held(&shared, &key)).await;
+    let used = spawn_blocking(move || spent_and_held(&shared, &key)).await;
     let (spent, held) = used.map_err(|_| error::busy())??;
     let outcome = limits.check(&spent, held, price, state.now());
     Ok(outcome.map_err(AcceptError::from)?)
 }
 
 /// What a key has spent, and what its live jobs hold.
-fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(KeySpending, Amount), Problem> {
+fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(KeySpending, Amount), Error> {
     let spent = state.store.key_spending(key.id)?;
     let mut held = Amount::ZERO;
     state.store.each_live_job_of(key.account, |job| {

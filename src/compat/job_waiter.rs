@@ -22,7 +22,7 @@ pub enum Made {
 }
 
 /// A caller who waits for a job. One who goes away before the job has started has it canceled.
-pub struct Caller {
+pub struct JobWaiter {
     state: web::Data<CompatState>,
     account: AccountId,
     /// The job.
@@ -45,7 +45,7 @@ enum Stage {
     Told,
 }
 
-impl Caller {
+impl JobWaiter {
     /// One who begins to wait.
     pub fn new(
         state: &web::Data<CompatState>,
@@ -201,7 +201,7 @@ impl Caller {
     }
 }
 
-impl Drop for Caller {
+impl Drop for JobWaiter {
     fn drop(&mut self) {
         if self.stage == Stage::Told {
             return;

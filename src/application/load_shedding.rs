@@ -1,8 +1,7 @@
-//! Whether a creation is taken just now, while more may be under way than can be written down in time.
+//! Load shedding: refuses creations while more are under way than can be committed in time.
 
-use crate::application::error;
-use crate::application::state::AppState;
-use crate::web::problem::Problem;
+use super::error::{self, Error};
+use super::state::AppState;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tokio::sync::Semaphore;
@@ -19,7 +18,7 @@ pub const MOST_HELD: usize = 8_192;
 /// Asked before a request is parsed. A refusal still costs half of what a creation does, nearly all of it for HTTP, and callers
 /// who try again at once would leave the processors little time for anything else. So they are told after a pause: on its connection
 /// none of them can ask again before that.
-pub async fn check(state: &AppState, account: AccountId) -> Result<(), Problem> {
+pub async fn check(state: &AppState, account: AccountId) -> Result<(), Error> {
     let Some(refusal) = refusal(state, account) else {
         return Ok(());
     };
@@ -31,7 +30,7 @@ pub async fn check(state: &AppState, account: AccountId) -> Result<(), Problem> 
     Err(refusal)
 }
 
-fn refusal(state: &AppState, account: AccountId) -> Option<Problem> {
+fn refusal(state: &AppState, account: AccountId) -> Option<Error> {
     let most = state.config.jobs.max_creations_under_way;
     // So that one account that floods the service leaves room to the others.
     let most_of_one = most.div_ceil(2);
@@ -42,9 +41,9 @@ fn refusal(state: &AppState, account: AccountId) -> Option<Problem> {
         return None;
     }
     if all >= most {
-        return Some(error::overloaded().into());
+        return Some(error::overloaded());
     }
-    (accounts.in_flight_of(account) >= most_of_one).then(|| error::busy().into())
+    (accounts.in_flight_of(account) >= most_of_one).then(error::busy)
 }
 
 /// Holds a refusal back; not at all when too many are already.

@@ -1,0 +1,154 @@
+//! What a caller asks for, once an interface has parsed it and found it valid.
+
+use crate::inputs::Held;
+use sha2::{Digest, Sha256};
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::job::Origin;
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::domain::tier::Mode;
+use tintype_storage::store::IdempotencyUse;
+
+/// A valid request. Its offer holds the price: a size that is not on sale cannot be asked for.
+pub struct GenerationRequest {
+    /// The model and size, with their price.
+    pub offer: Offer,
+    pub shape: Shape,
+    /// What to show, without NUL characters, not empty.
+    pub prompt: String,
+    /// Where the picture begins; none on text-to-image.
+    pub inputs: Vec<Input>,
+    /// The registered webhook that this job's event is for.
+    pub callback_url: Option<String>,
+    /// The caller's own object, to be echoed.
+    pub metadata: Option<Json>,
+    /// Which interface asks.
+    pub origin: Origin,
+    /// Pictures of the call. Each of them is a request of its own.
+    pub pictures: usize,
+    /// The caller's name for the request.
+    pub idempotency_key: Option<String>,
+}
+
+/// The shape that is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    Fixed(AspectRatio),
+    /// That of the first input image; there must be one.
+    OfInput,
+    /// That of the first input image, else the square.
+    OfInputOrSquare,
+}
+
+/// An input image.
+pub enum Input {
+    /// It came with the call and is in the object store. Dropping it takes it back.
+    Stored(Box<Held>),
+    /// It is to be fetched. A fault of it is told under `field`.
+    Url { url: String, field: String },
+}
+
+impl GenerationRequest {
+    /// With input images or without.
+    pub fn mode(&self) -> Mode {
+        match self.inputs.is_empty() {
+            true => Mode::TextToImage,
+            false => Mode::ImageToImage,
+        }
+    }
+
+    /// The idempotency key with what it stands for.
+    pub fn idempotency(&self) -> Option<IdempotencyUse> {
+        Some(IdempotencyUse {
+            name: self.idempotency_key.clone()?,
+            fingerprint: self.fingerprint(),
+        })
+    }
+
+    /// SHA-256 of what the request means: equal for a repeat in other words, such as another member order or more blanks.
+    /// Records hold it for as long as an idempotency key is remembered, so its bytes do not change.
+    pub fn fingerprint(&self) -> Fingerprint {
+        match self.origin {
+            Origin::Native => self.native_fingerprint(),
+            Origin::Synchronous => self.synchronous_fingerprint(),
+        }
+    }
+
+    fn native_fingerprint(&self) -> Fingerprint {
+        let mut parts = Parts::default();
+        parts.add(self.offer.tier().word());
+        parts.add(self.mode().word());
+        match self.shape {
+            Shape::Fixed(ratio) => parts.add(AspectChoice::Fixed(ratio).to_string()),
+            Shape::OfInput | Shape::OfInputOrSquare => parts.add(AspectChoice::Auto.to_string()),
+        }
+        parts.add(self.offer.resolution().word());
+        parts.add(&self.prompt);
+        parts.add(self.urls().count().to_string());
+        self.urls().for_each(|url| parts.add(url));
+        parts.add(self.callback_url.as_deref().unwrap_or_default());
+        let metadata = self.metadata.as_ref().map(Json::to_sorted);
+        parts.add(metadata.unwrap_or_default());
+        let named = parts.finish();
+        let mut stored = self.stored().peekable();
+        if stored.peek().is_none() {
+            return named;
+        }
+        let mut hash = Sha256::new_with_prefix(named.0);
+        stored.for_each(|it| hash.update(it.sha256()));
+        Fingerprint(hash.finalize().into())
+    }
+
+    fn synchronous_fingerprint(&self) -> Fingerprint {
+        let mut parts = Parts::default();
+        parts.add("synchronous");
+        parts.add(self.offer.tier().word());
+        parts.add(self.offer.resolution().word());
+        match self.shape {
+            Shape::Fixed(ratio) => parts.add(ratio.to_string()),
+            Shape::OfInput | Shape::OfInputOrSquare => parts.add(""),
+        }
+        parts.add(&self.prompt);
+        for input in &self.inputs {
+            match input {
+                Input::Stored(held) => parts.add(held.sha256()),
+                Input::Url { url, .. } => parts.add(url),
+            }
+        }
+        if self.pictures > 1 {
+            parts.add(self.pictures.to_be_bytes());
+        }
+        parts.finish()
+    }
+
+    fn urls(&self) -> impl Iterator<Item = &str> {
+        self.inputs.iter().filter_map(|it| match it {
+            Input::Url { url, .. } => Some(url.as_str()),
+            Input::Stored(_) => None,
+        })
+    }
+
+    fn stored(&self) -> impl Iterator<Item = &Held> {
+        self.inputs.iter().filter_map(|it| match it {
+            Input::Stored(held) => Some(&**held),
+            Input::Url { .. } => None,
+        })
+    }
+}
+
+/// Each part is led by its length, so that no two requests can spell the same bytes.
+#[derive(Default)]
+struct Parts(Sha256);
+
+impl Parts {
+    fn add(&mut self, part: impl AsRef<[u8]>) {
+        let part = part.as_ref();
+        self.0.update((part.len() as u64).to_be_bytes());
+        self.0.update(part);
+    }
+
+    fn finish(self) -> Fingerprint {
+        Fingerprint(self.0.finalize().into())
+    }
+}

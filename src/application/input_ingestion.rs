@@ -1,0 +1,169 @@
+//! What a call puts into the object store before its job exists: input images, and a text that is too large for a record.
+
+use super::error::{Error, ErrorKind, FieldFault};
+use super::generation_request::Input;
+use super::state::AppState;
+use crate::inputs::{self, Held, IngestError, InputFaults, InputImage};
+use crate::request_text;
+use object_store::path::Path;
+use tintype_storage::domain::job::{self, Brief, Origin, Words};
+use uuid::Uuid;
+
+/// What is told to be too large on the synchronous interfaces, which name no field for all images.
+pub const ALL_INPUTS: &str = "the input images";
+
+/// The objects of a call. Those that are not kept are to be discarded.
+#[derive(Default)]
+pub struct Objects {
+    inputs: Vec<Ingested>,
+    text: Option<String>,
+}
+
+/// An input image in the object store.
+enum Ingested {
+    /// It came with the call. Dropping it takes it back.
+    Stored(Box<Held>),
+    Fetched(InputImage),
+}
+
+impl Ingested {
+    fn image(&self) -> &InputImage {
+        match self {
+            Self::Stored(held) => held.image(),
+            Self::Fetched(image) => image,
+        }
+    }
+}
+
+impl Objects {
+    /// Fetches what is to be fetched. When it fails, or is dropped on the way, nothing stays in the store.
+    ///
+    /// # Errors
+    /// Every faulty input; or the object store fails.
+    pub async fn ingest(
+        state: &AppState,
+        inputs: Vec<Input>,
+        origin: Origin,
+    ) -> Result<Self, Error> {
+        let mut limits = state.input_limits();
+        let most = limits.max_total_bytes;
+        let (mut urls, mut fields, mut stored_bytes) = (Vec::new(), Vec::new(), 0);
+        for input in &inputs {
+            match input {
+                Input::Stored(held) => stored_bytes += held.image().bytes,
+                Input::Url { url, field } => {
+                    urls.push(url.clone());
+                    fields.push(field.clone());
+                }
+            }
+        }
+        if stored_bytes > most {
+            return Err(faulty(InputFaults::too_large(), &fields, most, origin));
+        }
+        limits.max_total_bytes = most - stored_bytes;
+        let mut fetched = Vec::new();
+        if !urls.is_empty() {
+            let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
+            let store = state.images.store();
+            let outcome = inputs::ingest(&state.egress, store, &prefix, &urls, &limits).await;
+            fetched = outcome.map_err(|error| match error {
+                IngestError::Invalid(faults) => faulty(faults, &fields, most, origin),
+                IngestError::Store(fault) => {
+                    tracing::error!(error = %fault, "input images could not be stored");
+                    unavailable("the input images could not be stored; try again")
+                }
+            })?;
+        }
+        let mut fetched = fetched.into_iter();
+        let inputs = inputs.into_iter().filter_map(|input| match input {
+            Input::Stored(held) => Some(Ingested::Stored(held)),
+            Input::Url { .. } => fetched.next().map(Ingested::Fetched),
+        });
+        Ok(Self {
+            inputs: inputs.collect(),
+            text: None,
+        })
+    }
+
+    /// Stores a text that is too large for a record.
+    ///
+    /// # Errors
+    /// The object store fails.
+    pub async fn brief(&mut self, state: &AppState, text: Words) -> Result<Brief, Error> {
+        if !request_text::is_too_large(&text) {
+            return Ok(Brief::Inline(text));
+        }
+        let key = request_text::store(&state.images, &text).await;
+        let key = key.map_err(|error| {
+            tracing::error!(%error, "the text of a request could not be stored");
+            unavailable("the request could not be stored; try again")
+        })?;
+        self.text = Some(key.clone());
+        Ok(Brief::Stored(key))
+    }
+
+    /// Width and height of the first input image.
+    pub fn first_size(&self) -> Option<(u32, u32)> {
+        let first = self.inputs.first()?.image();
+        Some((first.width, first.height))
+    }
+
+    /// The input images as a job's record has them.
+    pub fn records(&self) -> Vec<job::InputImage> {
+        let images = self.inputs.iter().map(Ingested::image);
+        let record = |image: &InputImage| job::InputImage {
+            key: image.key.clone(),
+            bytes: image.bytes,
+            width: image.width,
+            height: image.height,
+        };
+        images.map(record).collect()
+    }
+
+    /// Leaves all in the store.
+    pub fn keep(self) {
+        for input in self.inputs {
+            if let Ingested::Stored(held) = input {
+                held.keep();
+            }
+        }
+    }
+
+    /// Removes all from the store.
+    pub async fn discard(self, state: &AppState) {
+        for input in self.inputs {
+            if let Ingested::Fetched(image) = input {
+                inputs::discard(state.images.store().as_ref(), &[image]).await;
+            }
+        }
+        if let Some(key) = &self.text
+            && let Err(error) = state.images.delete(key).await
+        {
+            tracing::warn!(%key, %error, "an object of a refused call could not be removed");
+        }
+    }
+}
+
+fn unavailable(detail: &str) -> Error {
+    Error::new(ErrorKind::StorageUnavailable, detail)
+}
+
+/// The faults under the names that the fields have in the caller's interface. `most` is the bound over all inputs, those that
+/// came with the call included.
+fn faulty(faults: InputFaults, fields: &[String], most: u64, origin: Origin) -> Error {
+    let too_large = faults.too_large.then(|| match origin {
+        Origin::Native => FieldFault::new(
+            inputs::FIELD,
+            format!("must not exceed {most} bytes over all images"),
+        ),
+        Origin::Synchronous => {
+            FieldFault::new(ALL_INPUTS, format!("must not exceed {most} bytes over all"))
+        }
+    });
+    let entry = |(at, message): (usize, String)| {
+        let field = fields.get(at).cloned().unwrap_or_default();
+        FieldFault::new(field, message)
+    };
+    let entries = faults.entries.into_iter().map(entry);
+    Error::invalid(too_large.into_iter().chain(entries).collect())
+}

@@ -1,0 +1,430 @@
+//! Has a generation accepted as a job: the one way for every interface. The published order of checks stands here:
+//!
+//! 1. the interface has authenticated the caller (401); [`begin`]: the key's scope (403), and load shedding (503), which must cost
+//!    little and so comes before the body is parsed;
+//! 2. the interface parses the body (422);
+//! 3. an idempotency key that was used before (the first job, or 422);
+//! 4. pauses and the full queue (503), the key's rate and the account's live jobs (429), `callback_url` (422);
+//! 5. balance and spend limits (402), looked at before anything is fetched or stored for the call;
+//! 6. the input images (422, 502);
+//! 7. the account's decision, which judges key, account, pauses and money again and reserves the price.
+
+use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::availability;
+use super::balance_check;
+use super::caller::Caller;
+use super::commit::detached;
+use super::error::{self, Error, ErrorKind};
+use super::generation_request::{GenerationRequest, Shape};
+use super::idempotency;
+use super::input_ingestion::Objects;
+use super::load_shedding;
+use super::state::AppState;
+use crate::request_text;
+use serde_json::json;
+use std::future;
+use std::sync::Arc;
+use tintype_actors::account::AccountHandle;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
+use tintype_storage::domain::catalog::Offer;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::{Callback, Words};
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::webhook;
+use tintype_storage::engine::wakes::Together;
+use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
+use tokio::sync::oneshot::{self, error::TryRecvError};
+use tokio::time::{Instant, sleep_until};
+
+/// Refuses a caller whose key is not scoped for the model, and a call that would only wait.
+///
+/// # Errors
+/// `ModelNotAllowed`, `Overloaded`
+pub async fn begin(state: &AppState, caller: &Caller, tier: Tier) -> Result<(), Error> {
+    caller.check_scope(tier)?;
+    load_shedding::check(state, caller.account()).await
+}
+
+/// Has a request accepted as a job, or finds the job of its idempotency key's first use.
+///
+/// # Errors
+/// The first check that fails. Then nothing is kept of the call and nothing charged.
+pub async fn submit_generation(
+    state: &Arc<AppState>,
+    caller: &Caller,
+    request: GenerationRequest,
+) -> Result<Accepted, Error> {
+    let submission = match Submission::prepare(state, caller, request)? {
+        Prepared::Replayed(job) => return Ok(job),
+        Prepared::New(submission) => submission,
+    };
+    if !submission.needs_objects() {
+        return submission.accept().await;
+    }
+    submission.check_balance().await?;
+    // Detached: a caller that leaves must leave no objects behind.
+    detached(submission.accept()).await
+}
+
+/// The same for a caller who waits for the picture until `until`. `then` makes of the accepted job what watches over it; that is
+/// dropped at once if the caller has left.
+///
+/// # Errors
+/// The same; and the time is up before the job is accepted.
+pub async fn submit_and_watch<T: 'static>(
+    state: &Arc<AppState>,
+    caller: &Caller,
+    request: GenerationRequest,
+    until: Instant,
+    then: impl FnOnce(Accepted) -> T + 'static,
+) -> Result<T, Error> {
+    let mut submission = match Submission::prepare(state, caller, request)? {
+        Prepared::Replayed(job) => return Ok(then(job)),
+        Prepared::New(submission) => submission,
+    };
+    if submission.needs_objects() {
+        submission.check_balance().await?;
+    }
+    let (_waits, gone) = oneshot::channel();
+    submission.watched = Some(Watched { until, gone });
+    detached(async move { submission.accept().await.map(then) }).await
+}
+
+/// Checks whether so many new pictures of this kind can be had, before the first of them is submitted.
+///
+/// # Errors
+/// The first check that fails.
+pub async fn check_pictures(
+    state: &Arc<AppState>,
+    caller: &Caller,
+    request: &GenerationRequest,
+    count: usize,
+) -> Result<(), Error> {
+    Admitted::of(state, caller, request)?;
+    let price = request.offer.price();
+    let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
+    balance_check::check(state, caller.key(), total).await
+}
+
+/// What a job would be.
+pub struct Estimate {
+    pub offer: Offer,
+    pub mode: Mode,
+    pub ratio: AspectRatio,
+    /// What the account could spend now.
+    pub available: Amount,
+}
+
+/// Makes every check of a submission, fetches its inputs, and keeps nothing. An idempotency key is neither used nor answered.
+///
+/// # Errors
+/// The first check that fails.
+pub async fn estimate_generation(
+    state: &Arc<AppState>,
+    caller: &Caller,
+    request: GenerationRequest,
+) -> Result<Estimate, Error> {
+    let request = GenerationRequest {
+        idempotency_key: None,
+        ..request
+    };
+    let submission = match Submission::prepare(state, caller, request)? {
+        Prepared::New(submission) => submission,
+        Prepared::Replayed(_) => return Err(error::internal()),
+    };
+    submission.check_balance().await?;
+    detached(submission.estimate()).await
+}
+
+/// Someone waits for the picture of a submission.
+struct Watched {
+    until: Instant,
+    /// Closed once nobody waits any more. Nothing is ever sent.
+    gone: oneshot::Receiver<()>,
+}
+
+impl Watched {
+    /// Ends when the time is up or nobody waits any more.
+    async fn ended(&mut self) -> Error {
+        tokio::select! {
+            () = sleep_until(self.until) => late(),
+            _ = &mut self.gone => left(),
+        }
+    }
+
+    fn check(&mut self) -> Result<(), Error> {
+        if Instant::now() >= self.until {
+            return Err(late());
+        }
+        match self.gone.try_recv() {
+            Err(TryRecvError::Empty) => Ok(()),
+            Ok(()) | Err(TryRecvError::Closed) => Err(left()),
+        }
+    }
+}
+
+fn late() -> Error {
+    let detail = "the input images were not there in time; nothing was begun and nothing charged";
+    Error::new(ErrorKind::DeadlineExceeded, detail)
+}
+
+/// Heard by nobody.
+fn left() -> Error {
+    Error::new(ErrorKind::Canceled, "the caller has gone away")
+}
+
+enum Prepared {
+    Replayed(Accepted),
+    New(Submission),
+}
+
+/// A request that has passed the checks that cost nothing.
+struct Submission {
+    state: Arc<AppState>,
+    caller: Caller,
+    /// All but its text and its idempotency key.
+    request: GenerationRequest,
+    text: Words,
+    used: Option<IdempotencyUse>,
+    account: AccountHandle,
+    callback: Option<Callback>,
+    watched: Option<Watched>,
+}
+
+/// What a request finds that no check of step 4 refuses.
+struct Admitted {
+    account: AccountHandle,
+    callback: Option<Callback>,
+}
+
+impl Admitted {
+    fn of(state: &AppState, caller: &Caller, request: &GenerationRequest) -> Result<Self, Error> {
+        availability::check(state, request.offer.tier())?;
+        caller.check_rate()?;
+        let account = state.system.accounts().get(caller.account())?;
+        let account = account.ok_or_else(error::account_is_gone)?;
+        // A hint: the decision counts again.
+        let live = account.live_jobs();
+        if live >= state.config.jobs.max_live_per_account as usize {
+            return Err(AcceptError::TooManyLive(live).into());
+        }
+        let callback = callback_of(state, caller, request)?;
+        Ok(Self { account, callback })
+    }
+}
+
+/// The webhook that the caller names, which must be registered with exactly this URL.
+fn callback_of(
+    state: &AppState,
+    caller: &Caller,
+    request: &GenerationRequest,
+) -> Result<Option<Callback>, Error> {
+    let Some(url) = &request.callback_url else {
+        return Ok(None);
+    };
+    let webhooks = state.store.webhooks(caller.account())?;
+    let named = webhook::choose(&webhooks, Some(url)).map(|it| Callback {
+        webhook: it.id,
+        url: it.url.clone(),
+    });
+    let message = "is not the URL of a registered webhook of this account";
+    named
+        .map(Some)
+        .ok_or_else(|| Error::field("callback_url", message))
+}
+
+impl Submission {
+    fn prepare(
+        state: &Arc<AppState>,
+        caller: &Caller,
+        mut request: GenerationRequest,
+    ) -> Result<Prepared, Error> {
+        let used = request.idempotency();
+        let text = Words {
+            prompt: std::mem::take(&mut request.prompt),
+            metadata: request.metadata.take().as_ref().map(Json::to_compact),
+        };
+        let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
+        let admitted = Admitted::of(state, caller, &request);
+        // The account's decision knows an idempotency key that was used before. It is looked up here as well where the decision
+        // would not be asked, or only after the call has cost something.
+        if let Some(used) = &used
+            && (admitted.is_err() || needs_objects)
+            && let Some(job) = idempotency::first_use(state, caller.account(), used)?
+        {
+            state.system.stats().jobs.replayed();
+            return Ok(Prepared::Replayed(Accepted {
+                job,
+                replayed: true,
+            }));
+        }
+        let Admitted { account, callback } = admitted?;
+        Ok(Prepared::New(Self {
+            state: Arc::clone(state),
+            caller: caller.clone(),
+            request,
+            text,
+            used,
+            account,
+            callback,
+            watched: None,
+        }))
+    }
+
+    fn needs_objects(&self) -> bool {
+        !self.request.inputs.is_empty() || request_text::is_too_large(&self.text)
+    }
+
+    async fn check_balance(&self) -> Result<(), Error> {
+        balance_check::check(&self.state, self.caller.key(), self.request.offer.price()).await
+    }
+
+    async fn accept(mut self) -> Result<Accepted, Error> {
+        let state = Arc::clone(&self.state);
+        let mut objects = self.ingest().await?;
+        let outcome = self.reserve(&mut objects).await;
+        match &outcome {
+            Ok(Accepted {
+                replayed: false, ..
+            }) => objects.keep(),
+            // After a storage failure nobody knows whether the job is on the disk; if it is, it needs its objects.
+            Err(_) if state.fail_stop.has_tripped() => objects.keep(),
+            _ => objects.discard(&state).await,
+        }
+        outcome
+    }
+
+    /// Fetches the inputs while somebody waits for them.
+    async fn ingest(&mut self) -> Result<Objects, Error> {
+        let inputs = std::mem::take(&mut self.request.inputs);
+        if inputs.is_empty() {
+            return Ok(Objects::default());
+        }
+        let (watched, origin) = (&mut self.watched, self.request.origin);
+        let ended = async {
+            match watched {
+                Some(watched) => watched.ended().await,
+                None => future::pending().await,
+            }
+        };
+        tokio::select! {
+            objects = Objects::ingest(&self.state, inputs, origin) => objects,
+            error = ended => Err(error),
+        }
+    }
+
+    async fn reserve(&mut self, objects: &mut Objects) -> Result<Accepted, Error> {
+        let job = self.new_job(objects).await?;
+        if let Some(watched) = &mut self.watched {
+            watched.check()?;
+        }
+        let note = self.caller.audit().map(|audit| self.note(audit, &job));
+        let (reply, answer) = oneshot::channel();
+        let _counted = self
+            .account
+            .accept(job, note, reply)
+            .map_err(|_| error::busy())?;
+        match Together::new(answer).await {
+            Ok(outcome) => Ok(outcome?),
+            Err(_) if self.state.fail_stop.has_tripped() => Err(error::stopping()),
+            Err(_) => Err(error::busy()),
+        }
+    }
+
+    async fn estimate(mut self) -> Result<Estimate, Error> {
+        let state = Arc::clone(&self.state);
+        let mut objects = self.ingest().await?;
+        let job = self.new_job(&mut objects).await;
+        objects.discard(&state).await;
+        let job = job?;
+        let account = state.store.account(self.caller.account())?;
+        let available = account.map(|it| it.books.available());
+        Ok(Estimate {
+            offer: self.request.offer,
+            mode: job.mode,
+            ratio: job.ratio,
+            available: available.unwrap_or_default(),
+        })
+    }
+
+    /// The job to be reserved; it takes the text along.
+    async fn new_job(&mut self, objects: &mut Objects) -> Result<NewJob, Error> {
+        let (aspect, ratio) = self.shape(objects)?;
+        let text = std::mem::take(&mut self.text);
+        let brief = objects.brief(&self.state, text).await?;
+        let inputs = objects.records();
+        let offer = self.request.offer;
+        Ok(NewJob {
+            key: self.caller.key().id,
+            shown: self.caller.shown(),
+            tier: offer.tier(),
+            mode: match inputs.is_empty() {
+                true => Mode::TextToImage,
+                false => Mode::ImageToImage,
+            },
+            aspect,
+            ratio,
+            resolution: offer.resolution(),
+            brief,
+            callback: self.callback.take(),
+            origin: self.request.origin,
+            inputs,
+            price: offer.price(),
+            idempotency: self.used.take(),
+        })
+    }
+
+    /// The shape that was asked for, and the one to make.
+    fn shape(&self, objects: &Objects) -> Result<(AspectChoice, AspectRatio), Error> {
+        let offered = &self
+            .state
+            .catalog
+            .tier(self.request.offer.tier())
+            .aspect_ratios;
+        let first = objects.first_size();
+        let nearest =
+            first.and_then(|(width, height)| AspectRatio::nearest(offered, width, height));
+        match (self.request.shape, nearest) {
+            (Shape::Fixed(ratio), _) => Ok((AspectChoice::Fixed(ratio), ratio)),
+            (Shape::OfInput | Shape::OfInputOrSquare, Some(ratio)) => {
+                Ok((AspectChoice::Auto, ratio))
+            }
+            (Shape::OfInput, None) => Err(Error::field(
+                "aspect_ratio",
+                "`auto` needs an input image with a size",
+            )),
+            (Shape::OfInputOrSquare, None) => {
+                let square = offered.iter().find(|it| **it == AspectRatio::SQUARE);
+                let ratio = square.or(offered.first()).copied();
+                let ratio = ratio.unwrap_or(AspectRatio::SQUARE);
+                Ok((AspectChoice::Fixed(ratio), ratio))
+            }
+        }
+    }
+
+    /// The line of the audit log about the job.
+    fn note(&self, audit: &AuditContext, job: &NewJob) -> Note<JobId> {
+        let subject = Subject {
+            account: Some(self.caller.account()),
+            id: None,
+        };
+        let line = audit.line(&self.state, Action::JobCreate, subject);
+        let facts = json!({
+            "key_id": job.key.to_string(),
+            "tier": job.tier.word(),
+            "mode": job.mode.word(),
+            "resolution": job.resolution.word(),
+            "price": job.price.to_string(),
+        });
+        Box::new(move |id| {
+            let line = AuditEntry {
+                subject: Some(id.0),
+                ..line
+            };
+            to_audit_entry(line, None, Some(facts))
+        })
+    }
+}
