@@ -6,6 +6,7 @@ use crate::images::signed_url;
 use chrono::{DateTime, Utc};
 
 pub use crate::api::generation::{Endpoint, parse as parse_generation};
+pub use crate::application::generation_request::{GenerationRequest, Input, Shape};
 pub use crate::compat::scanner::{MAX_DEPTH, Piece, ScanFault, Scanner};
 
 /// The download address of an object, as a caller is given it.

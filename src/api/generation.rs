@@ -190,13 +190,7 @@ fn read_inputs(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec
         (Mode::ImageToImage, Some(raw)) => raw,
     };
     let entries = fields.entries_of(name, raw)?;
-    let count = entries.len() + handed;
-    if !(1..=MAX_INPUTS).contains(&count) {
-        let message = format!("has {count} entries; 1 to {MAX_INPUTS} are allowed");
-        fields.fault(name, message);
-        return None;
-    }
-    let mut read = Vec::with_capacity(entries.len());
+    let mut read = Vec::with_capacity(entries.len().min(MAX_INPUTS));
     for (at, entry) in entries.iter().enumerate() {
         let field = format!("{name}[{at}]");
         let Some(url) = fields.string_of(&field, entry) else {
@@ -206,6 +200,11 @@ fn read_inputs(fields: &mut Fields<'_>, mode: Mode, handed: usize) -> Option<Vec
             Some(message) => fields.fault(field, message),
             None => read.push(Input::Url { url, field }),
         }
+    }
+    let count = entries.len() + handed;
+    if !(1..=MAX_INPUTS).contains(&count) {
+        let message = format!("has {count} entries; 1 to {MAX_INPUTS} are allowed");
+        fields.fault(name, message);
     }
     (read.len() == entries.len()).then_some(read)
 }

@@ -152,3 +152,120 @@ impl Parts {
         Fingerprint(self.0.finalize().into())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::catalog;
+    use crate::config::{Config, Sources};
+    use tintype_storage::domain::tier::{Resolution, Tier};
+
+    fn offer(tier: Tier, resolution: Resolution) -> Offer {
+        let catalog = catalog(&Config::load(&Sources::default()).unwrap().tiers);
+        catalog.offer(tier, resolution).unwrap()
+    }
+
+    fn request() -> GenerationRequest {
+        GenerationRequest {
+            offer: offer(Tier::Pro, Resolution::K1),
+            shape: Shape::Fixed(AspectRatio::SQUARE),
+            prompt: "a fox".into(),
+            inputs: Vec::new(),
+            callback_url: None,
+            metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
+            origin: Origin::Native,
+            pictures: 1,
+            idempotency_key: None,
+        }
+    }
+
+    fn url(url: &str) -> Vec<Input> {
+        vec![Input::Url {
+            url: url.into(),
+            field: "a".into(),
+        }]
+    }
+
+    #[test]
+    fn hostile_49_any_other_value_is_another_request() {
+        let first = request().fingerprint();
+        let in_other_words = GenerationRequest {
+            metadata: Some(Json::parse(r#"{ "b":2, "a":1 }"#, 32).unwrap()),
+            ..request()
+        };
+        assert_eq!(in_other_words.fingerprint(), first);
+        let others = [
+            GenerationRequest {
+                offer: offer(Tier::Quality, Resolution::K1),
+                ..request()
+            },
+            GenerationRequest {
+                offer: offer(Tier::Pro, Resolution::K2),
+                ..request()
+            },
+            GenerationRequest {
+                shape: Shape::OfInput,
+                ..request()
+            },
+            GenerationRequest {
+                prompt: "a fox ".into(),
+                ..request()
+            },
+            GenerationRequest {
+                inputs: url("http://a/"),
+                ..request()
+            },
+            GenerationRequest {
+                callback_url: Some("http://a/".into()),
+                ..request()
+            },
+            GenerationRequest {
+                metadata: None,
+                ..request()
+            },
+            GenerationRequest {
+                origin: Origin::Synchronous,
+                ..request()
+            },
+        ];
+        let mut prints: Vec<_> = others.iter().map(|it| it.fingerprint().0).collect();
+        prints.push(first.0);
+        prints.sort_unstable();
+        prints.dedup();
+        assert_eq!(prints.len(), others.len() + 1);
+    }
+
+    /// Idempotency records outlive an update of the service.
+    #[test]
+    fn fingerprints_stay_as_they_were_recorded() {
+        let hex = |request: &GenerationRequest| {
+            let print = request.fingerprint().0;
+            print
+                .iter()
+                .map(|it| format!("{it:02x}"))
+                .collect::<String>()
+        };
+        let native = GenerationRequest {
+            shape: Shape::OfInput,
+            inputs: url("http://a/"),
+            ..request()
+        };
+        let synchronous = GenerationRequest {
+            origin: Origin::Synchronous,
+            pictures: 2,
+            ..request()
+        };
+        assert_eq!(
+            hex(&request()),
+            "04c4ed8828f839129d98e5e1f903a9b8bab6f03824ff3495804915a5b171ed28"
+        );
+        assert_eq!(
+            hex(&native),
+            "82e7d57de546ea0d86b567472ffecb7127cd1c93e2e8871331046c36a8f9c9cd"
+        );
+        assert_eq!(
+            hex(&synchronous),
+            "3519518cd469c3b86537ef50f5dbead208ee5653f5863abe5f5577c8dd075dba"
+        );
+    }
+}

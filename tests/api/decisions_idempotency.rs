@@ -67,10 +67,11 @@ fn another_request_under_the_same_key_is_422() {
             .refused(422, "idempotency_key_reused");
     }
     for path in ["/nb2/text-generations", "/nb/text-generations"] {
-        server
+        let answer = server
             .generation(&customer, path, &fox())
             .idempotent("k")
             .refused(422, "idempotency_key_reused");
+        assert_eq!(answer.faulty_fields(), ["Idempotency-Key"]);
     }
     let body = fox_with(json!({"input_images_urls": ["http://example.com/"]}));
     server

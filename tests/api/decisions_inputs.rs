@@ -2,7 +2,7 @@
 
 use crate::support::{Customer, Origin, Server, fox_with, options::Options, origin, pictures};
 use image::ImageFormat;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::{Arc, Barrier};
 
 const PATH: &str = "/url-generations";
@@ -227,4 +227,30 @@ fn only_public_addresses_are_reached_unless_the_operator_opens_more() {
     assert_eq!(trap.accepted(), 0);
     call(&server, &customer, &[trap.url("/")]).invalid(&["input_images_urls[0]"]);
     assert_eq!(trap.accepted(), 1);
+}
+
+#[test]
+fn every_faulty_entry_is_told_whatever_its_fault() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let refused = |urls: Value, fields: &[&str]| {
+        let body = fox_with(json!({"input_images_urls": urls}));
+        server
+            .generation(&customer, "/url-generations", &body)
+            .invalid(fields)
+    };
+    // By the text of the entry alone.
+    refused(
+        json!(["HTTP://a/", "http://192.0.2.1/", "ftp://x/y", 5]),
+        &[
+            "input_images_urls[0]",
+            "input_images_urls[2]",
+            "input_images_urls[3]",
+        ],
+    );
+    // One that is not public hides no fault of the others.
+    refused(
+        json!(["http://10.0.0.1/", "http://nowhere.invalid/"]),
+        &["input_images_urls[0]", "input_images_urls[1]"],
+    );
 }

@@ -167,3 +167,16 @@ fn hostile_27_metadata() {
     }
     server.assert_well();
 }
+
+#[test]
+fn the_fields_of_the_fast_model_are_told_without_resolution() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let body = fox_with(json!({"size": "1K"}));
+    for (path, is_listed) in [("/nb/text-generations", false), ("/text-generations", true)] {
+        let answer = server.generation(&customer, path, &body).invalid(&["size"]);
+        let message = answer.json()["errors"][0]["message"].clone();
+        let message = message.as_str().unwrap().to_owned();
+        assert_eq!(message.contains("resolution"), is_listed, "{message}");
+    }
+}

@@ -32,6 +32,7 @@ mod decisions_metadata;
 mod decisions_order;
 mod decisions_overload;
 mod decisions_positions;
+mod decisions_prices;
 mod decisions_prompts;
 mod decisions_queue;
 mod decisions_rates;

@@ -164,20 +164,26 @@ async fn the_deadline_names_what_was_not_complete() {
     .await;
 }
 
-/// A fault is reported together with those that show within the grace, not at the end of all time.
 #[actix_web::test]
-async fn a_fault_does_not_wait_for_the_deadline() {
+async fn every_fault_is_told_that_shows_before_the_deadline() {
     let server = Server::start(|path| match path {
         "/404" => head("HTTP/1.1 404 Not Found\nContent-Length: 0", []),
         _ => vec![Act::Hang],
     })
     .await;
-    let urls = ["/hang", "/404", "/hang", "/404"].map(|path| server.url(path));
-    let text = faults(&urls, &within(Duration::from_secs(3_600))).await;
-    assert_eq!(
-        text,
-        "input_images_urls[1] answered 404 Not Found\ninput_images_urls[3] answered 404 Not Found"
-    );
+    let mut urls = ["/hang", "/404", "/hang", "/404"]
+        .map(|path| server.url(path))
+        .to_vec();
+    urls.extend(["http://10.0.0.1/", "ftp://example.com/"].map(str::to_owned));
+    let text = faults(&urls, &within(Duration::from_millis(2_500))).await;
+    insta::assert_snapshot!(text, @r"
+    input_images_urls[0] was not complete after 2.5 seconds
+    input_images_urls[1] answered 404 Not Found
+    input_images_urls[2] was not complete after 2.5 seconds
+    input_images_urls[3] answered 404 Not Found
+    input_images_urls[4] is not at a public address
+    input_images_urls[5] must begin with http:// or https://
+    ");
 }
 
 #[actix_web::test]

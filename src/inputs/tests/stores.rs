@@ -254,7 +254,7 @@ async fn a_fetch_that_fails_takes_back_what_the_others_have_stored() {
             .await
             .unwrap_err();
         assert!(
-            matches!(error, IngestError::Invalid(ref faults) if faults.len() == 1),
+            matches!(error, IngestError::Invalid(ref faults) if faults.entries.len() == 1),
             "{error}"
         );
         assert_eq!(keys(&store).await, [""; 0], "{bad}");

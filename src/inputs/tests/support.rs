@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::TryStreamExt;
 use object_store::{ObjectStore, memory::InMemory, path::Path};
 
-use super::super::{IngestError, InputImage, InputLimits, ingest};
+use super::super::{IngestError, InputFaults, InputImage, InputLimits, ingest};
 use tintype_egress::{
     Client, ClientOptions,
     header::HeaderValue,
@@ -71,9 +71,9 @@ pub(super) async fn faults(urls: &[String], limits: &InputLimits) -> String {
     }
 }
 
-pub(super) fn lines(faults: &[(String, String)]) -> String {
-    let line = |(field, message): &(String, String)| format!("{field} {message}");
-    faults.iter().map(line).collect::<Vec<_>>().join("\n")
+/// The same, one a line.
+pub(super) fn lines(faults: &InputFaults) -> String {
+    faults.to_string().replace("; ", "\n")
 }
 
 /// Tries until it holds; gives up, and fails, after 20 seconds.

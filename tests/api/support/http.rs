@@ -224,6 +224,8 @@ impl Answer {
             .map(|errors| errors.as_array().unwrap().len());
         if code == "validation_failed" {
             assert!(faults.is_some_and(|count| count > 0), "{body}");
+        } else if code == "idempotency_key_reused" {
+            assert_eq!(self.faulty_fields(), ["Idempotency-Key"], "{body}");
         } else {
             assert_eq!(faults, None, "{body}");
         }

@@ -3,11 +3,11 @@
 use serde_json::Value;
 use std::sync::LazyLock;
 use tintype::config::{Config, Sources};
-use tintype::fuzzing::{Endpoint, parse_generation};
+use tintype::fuzzing::{Endpoint, GenerationRequest, Input, Shape, parse_generation};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::{
-    GenerationRequest, MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
+    MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
 use tintype_storage::domain::tier::{Mode, Tier};
 
@@ -42,28 +42,41 @@ pub fn run(input: &[u8]) {
 }
 
 fn accepted(request: &GenerationRequest, endpoint: Endpoint, handed: usize, body: &[u8]) {
-    assert_eq!((request.tier, request.mode), (endpoint.tier, endpoint.mode));
+    assert_eq!(request.offer.tier(), endpoint.tier);
     let told: Value = serde_json::from_slice(body).expect("what is accepted is JSON");
     let prompt = told["prompt"].as_str().unwrap().replace('\0', "");
     assert_eq!(request.prompt, prompt);
     assert!((1..=MAX_PROMPT).contains(&prompt.chars().count()));
     assert_eq!(
         told["aspect_ratio"].as_str().unwrap(),
-        request.aspect.to_string()
+        match request.shape {
+            Shape::Fixed(ratio) => ratio.to_string(),
+            Shape::OfInput | Shape::OfInputOrSquare => "auto".to_owned(),
+        }
     );
-    assert!(CATALOG.price(request.tier, request.resolution).is_some());
-    let pictures = request.input_urls.len() + handed;
-    match request.mode {
-        Mode::TextToImage => assert!(request.input_urls.is_empty()),
+    let sold = CATALOG.offer(endpoint.tier, request.offer.resolution());
+    assert_eq!(sold, Some(request.offer));
+    let urls: Vec<&String> = request.inputs.iter().filter_map(url_of).collect();
+    assert_eq!(urls.len(), request.inputs.len());
+    let pictures = urls.len() + handed;
+    match endpoint.mode {
+        Mode::TextToImage => assert!(urls.is_empty()),
         Mode::ImageToImage => assert!((1..=MAX_INPUTS).contains(&pictures)),
     }
-    let urls = request.input_urls.iter().chain(&request.callback_url);
-    assert!(urls.clone().all(|url| url.chars().count() <= MAX_URL_CHARS));
+    let mut urls = urls.into_iter().chain(&request.callback_url);
+    assert!(urls.all(|url| url.chars().count() <= MAX_URL_CHARS));
     if let Some(metadata) = &request.metadata {
         let text = metadata.to_compact();
         assert!(text.len() <= MAX_METADATA_BYTES);
         let again = Json::parse(&text, MAX_METADATA_DEPTH).expect("what was kept can be read");
         assert_eq!(&again, metadata);
     }
-    assert_eq!(request.fingerprint(), request.clone().fingerprint());
+    assert_eq!(request.fingerprint(), request.fingerprint());
+}
+
+fn url_of(input: &Input) -> Option<&String> {
+    match input {
+        Input::Url { url, .. } => Some(url),
+        Input::Stored(_) => None,
+    }
 }

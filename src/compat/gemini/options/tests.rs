@@ -11,10 +11,41 @@ fn read_for(tier: Tier, config: Value) -> Result<Options, Refusal> {
     read(&Object::of("", &json).unwrap(), tier, &catalog)
 }
 
+fn offer(tier: Tier, resolution: Resolution) -> Offer {
+    let catalog = catalog(&Config::load(&Sources::default()).unwrap().tiers);
+    catalog.offer(tier, resolution).unwrap()
+}
+
+/// A size that is not on sale has no price, and so no request.
+#[test]
+fn a_default_size_that_is_not_on_sale_is_to_be_named() {
+    let catalog = catalog(&large_only().tiers);
+    let read = |config: Value| {
+        let json = Json::parse(&config.to_string(), 64).unwrap();
+        read(&Object::of("", &json).unwrap(), Tier::Pro, &catalog)
+    };
+    let refused = read(json!({})).unwrap_err();
+    assert_eq!(
+        refused.message,
+        "generationConfig.imageConfig.imageSize is required: it takes 2K"
+    );
+    let large = json!({"generationConfig": {"imageConfig": {"imageSize": "2K"}}});
+    assert_eq!(read(large).unwrap().offer.price().to_string(), "0.101");
+}
+
+/// Sells nothing but 2K on pro.
+fn large_only() -> Config {
+    let mut config = Config::load(&Sources::default()).unwrap();
+    let pro = &mut config.tiers.pro;
+    pro.resolutions = vec!["2K".into()];
+    pro.prices = config.tiers.quality.prices.clone();
+    config
+}
+
 fn wide_and_large() -> Options {
     Options {
         ratio: Some("16:9".parse().unwrap()),
-        resolution: Resolution::K2,
+        offer: offer(Tier::Pro, Resolution::K2),
         wants_text: false,
     }
 }
@@ -71,7 +102,7 @@ fn every_ratio_has_its_name() {
 fn nothing_said_is_the_default() {
     let none = Options {
         ratio: None,
-        resolution: Resolution::K1,
+        offer: offer(Tier::Fast, Resolution::K1),
         wants_text: false,
     };
     for config in [
