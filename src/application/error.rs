@@ -156,7 +156,8 @@ pub fn busy_delivering() -> Error {
 }
 
 /// An idempotency key stands for another request.
-fn key_reused(detail: String) -> Error {
+pub fn key_reused(detail: impl Into<String>) -> Error {
+    let detail = detail.into();
     Error {
         faults: vec![FieldFault::new(IDEMPOTENCY_KEY, detail.clone())],
         ..Error::new(ErrorKind::IdempotencyKeyReused, detail)

@@ -76,7 +76,9 @@ fn is_low(state: &AppState, available: Amount) -> bool {
     let prices = Tier::ALL
         .iter()
         .flat_map(|tier| &state.catalog.tier(*tier).prices);
-    let dearest = prices.map(|(_, price)| *price).max().unwrap_or_default();
+    let Some(dearest) = prices.map(|(_, price)| *price).max() else {
+        return false;
+    };
     let mut needed = Amount::ZERO;
     for _ in 0..LOW {
         needed = needed.plus(dearest).unwrap_or(needed);

@@ -157,7 +157,7 @@ fn opened_before(
     match first {
         Some(first) if first.fingerprint != used.fingerprint => {
             let detail = "the Idempotency-Key was used before for another account";
-            Err(Problem::new(Code::IdempotencyKeyReused, detail))
+            Err(error::key_reused(detail).into())
         }
         Some(first) => Ok(state.store.account(AccountId(first.made))?),
         None => Ok(None),
