@@ -23,7 +23,7 @@ fn within(timeout: Duration) -> InputLimits {
     }
 }
 
-const TOO_MUCH: &str = "input_images_urls must not exceed 14000 bytes over all images";
+const TOO_MUCH: &str = "they are too large together";
 
 /// With and without a declared length, 14 images of 1,000 bytes each are the limit.
 #[actix_web::test]
@@ -182,7 +182,7 @@ async fn every_fault_is_told_that_shows_before_the_deadline() {
     input_images_urls[2] was not complete after 2.5 seconds
     input_images_urls[3] answered 404 Not Found
     input_images_urls[4] is not at a public address
-    input_images_urls[5] must begin with http:// or https://
+    input_images_urls[5] must start with http:// or https://
     ");
 }
 
