@@ -57,7 +57,7 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
         browser.go(&places.key, "the website").await;
         in_all_lights(&browser, &axe, "A key", &mut found).await;
         browser.go(&places.job, "Job").await;
-        browser.press("Show what was sent").await;
+        browser.press("Show request").await;
         browser.see("div", "X-Signature").await;
         in_all_lights(&browser, &axe, "A job", &mut found).await;
         for (page, title, opens, heading) in [

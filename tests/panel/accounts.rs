@@ -17,9 +17,9 @@ fn an_account_is_renamed_and_switched_off_and_on() {
         let frame = "//aside//*[@class='whose']/b[.='studio south']";
         browser.find(frame).await;
 
-        browser.press("Switch off").await;
-        browser.see("h2", "Switch off “studio south”?").await;
-        browser.press_in("//dialog//button[.='Switch off']").await;
+        browser.press("Deactivate").await;
+        browser.see("h2", "Deactivate “studio south”?").await;
+        browser.press_in("//dialog//button[.='Deactivate']").await;
         browser.see("td", "inactive").await;
         let wide = "const it = document.querySelector('main table'); return it.scrollWidth <= it.closest('.sheet').clientWidth;";
         assert_eq!(
@@ -28,12 +28,12 @@ fn an_account_is_renamed_and_switched_off_and_on() {
             "all of a row is to be seen"
         );
         browser.go("#/overview", "Overview").await;
-        browser.see("div", "This account is switched off").await;
+        browser.see("div", "This account is deactivated").await;
 
         browser.go("#/accounts", "Accounts").await;
-        browser.press("Switch on").await;
+        browser.press("Activate").await;
         browser
-            .find("//main//table[not(.//*[.='inactive'])]//button[.='Switch off']")
+            .find("//main//table[not(.//*[.='inactive'])]//button[.='Deactivate']")
             .await;
         browser.leave().await;
         drop(service);

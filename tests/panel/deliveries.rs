@@ -17,16 +17,14 @@ fn what_was_sent_is_shown_of_attempts_that_were_made_since() {
         browser.see("h1", "Deliveries").await;
         browser.see("b", "HTTP 500").await;
         // The same delivery stands in the list below, folded.
-        browser
-            .press_in("(//button[.='Show what was sent'])[1]")
-            .await;
+        browser.press_in("(//button[.='Show request'])[1]").await;
         browser.see("code", "X-Signature").await;
         browser.press_in("(//button[.='Send again'])[1]").await;
         let first = "(//details)[1]//ol[@class='timeline']/li";
         browser
             .find(&format!("{first}[2]//code[contains(., 'X-Signature')]"))
             .await;
-        let untrue = "return document.body.innerText.includes('came to no request');";
+        let untrue = "return document.body.innerText.includes('No request was sent');";
         assert_eq!(browser.run(untrue, vec![]).await, json!(false));
         browser.leave().await;
         drop(service);
@@ -56,7 +54,7 @@ fn a_link_leads_to_its_delivery_however_old_it_is() {
         browser
             .go(&format!("#/deliveries?open={gone}"), "Deliveries")
             .await;
-        browser.see("div", "is no longer there").await;
+        browser.see("div", "no longer exists").await;
         browser.leave().await;
         drop(service);
     });

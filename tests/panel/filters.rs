@@ -36,14 +36,14 @@ fn jobs_are_filtered_by_metadata_and_by_a_key_that_is_gone() {
         browser.go("#/jobs", "Jobs").await;
         rows(&browser, 2).await;
         browser.fill("metadata", "nonsense\u{e007}").await;
-        browser.see("span", "Write a name and a value").await;
+        browser.see("span", "Enter a name and a value").await;
         browser.fill("metadata", "order=4711\u{e007}").await;
         rows(&browser, 1).await;
         browser.see("a", "order 4711").await;
-        browser.press("Take away order=4711").await;
+        browser.press("Remove order=4711").await;
         rows(&browser, 2).await;
         choose(&browser, "tier", "pro").await;
-        browser.see("b", "No jobs here").await;
+        browser.see("b", "No jobs").await;
         let key = filled["key"].as_str().unwrap();
         browser.go(&format!("#/jobs?key={key}"), "Jobs").await;
         rows(&browser, 2).await;
@@ -82,24 +82,24 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
             const it = [...row.querySelectorAll('button')].at(-1); it.focus(); it.click();
             return [row.dataset.key, it.textContent];";
         let pressed = browser.run(press, vec![]).await;
-        assert_eq!(pressed[1], json!("Switch off"));
+        assert_eq!(pressed[1], json!("Deactivate"));
         browser
-            .find("//tbody[not(tr[@data-old])]/tr[last()]//button[.='Switch on']")
+            .find("//tbody[not(tr[@data-old])]/tr[last()]//button[.='Activate']")
             .await;
         rows(&browser, 100).await;
         let stands = "const it = document.activeElement; return [it.closest('tr')?.dataset.key, it.textContent];";
-        let expected = json!([pressed[0], "Switch on"]);
+        let expected = json!([pressed[0], "Activate"]);
         browser.comes_to(stands, expected).await;
 
         let id = made["id"].as_str().unwrap();
         browser.go(&format!("#/keys/{id}"), "key 1").await;
         browser.press("Rotate").await;
         browser.see("h2", "Rotate").await;
-        browser.press("Make a new text").await;
-        browser.see("h2", "The new text").await;
+        browser.press("Rotate key").await;
+        browser.see("h2", "Your new key").await;
         let titles = "return [...document.querySelectorAll('dialog')].map((it) => document.getElementById(it.getAttribute('aria-labelledby')).textContent);";
         let titles = browser.run(titles, vec![]).await;
-        assert_eq!(titles, json!(["The new text"]));
+        assert_eq!(titles, json!(["Your new key"]));
         let text = browser.find("//dialog//div[@class='secret']/code").await;
         let text = text.text().await.unwrap();
         assert!(text.starts_with("tt_"), "{text}");
@@ -108,9 +108,7 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
         browser.press_in("//dialog//button[.='Copy']").await;
         browser.find("//dialog/div[@role='status']/div").await;
         browser.press("Done").await;
-        browser
-            .see("div", "An earlier text of this key is accepted until")
-            .await;
+        browser.see("div", "The old key works until").await;
         let back = "return document.activeElement.textContent;";
         browser.comes_to(back, json!("Rotate")).await;
         browser.leave().await;

@@ -178,7 +178,7 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
                 vec![],
             )
             .await;
-        browser.press("Make the link").await;
+        browser.press("Create link").await;
         let link = browser.find("//dialog//div[@class='secret']/code").await;
         let link = link.text().await.unwrap();
         browser.press("Done").await;
@@ -189,7 +189,7 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
         browser.client.refresh().await.unwrap();
         browser.see("h1", "Welcome").await;
         browser.fill("password", "a few words to keep").await;
-        browser.press("Begin").await;
+        browser.press("Set password").await;
         browser.see("h1", "Overview").await;
         // Copying and reading on are no changes.
         let offered = "return [...document.querySelectorAll('main button, main a.button')].map((it) => it.innerText.trim())

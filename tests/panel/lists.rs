@@ -10,7 +10,7 @@ const LIST: &str = "
 const done = arguments[arguments.length - 1];
 const build = async () => {
     const { listing, empty } = await import('/panel/assets/lists.js');
-    const { freshness } = await import('/panel/assets/fresh.js');
+    const { refresher } = await import('/panel/assets/refresh.js');
     window.calls = [];
     window.question = 'a';
     window.fetch = (url, { signal }) => new Promise((resolve, reject) => {
@@ -21,7 +21,7 @@ const build = async () => {
     window.answer = (call, rows, cursor) => { call.open = false; call.resolve(new Response(JSON.stringify({ data: rows, next_cursor: cursor ?? null }))); };
     window.refuse = (call, detail) => { call.open = false; call.resolve(new Response(JSON.stringify({ detail }), { status: 422 })); };
     const stop = new AbortController();
-    const { node, fresh } = freshness(stop.signal);
+    const { node, fresh } = refresher(stop.signal);
     window.list = listing({
         path: () => `/things?question=${question}`, context: { signal: stop.signal, fresh }, size: 2, none: empty('Nothing here', ''),
         show: (rows) => { const shown = document.createElement('ol'); for (const row of rows) { const it = document.createElement('li'); it.textContent = row; shown.append(it); } return shown; },
@@ -61,9 +61,9 @@ fn what_was_found_far_back_is_still_there_when_a_list_looks_again() {
             &browser,
             "list.begin();
              answer(await asked(1), [], 'p2');
-             await press('Look further back');
+             await press('Search further back');
              answer(await asked(2), [], 'p3');
-             await press('Look further back');
+             await press('Search further back');
              answer(await asked(3), ['found'], 'p4');
              const before = await until(rows);
              const again = list.load();
@@ -146,13 +146,13 @@ fn a_look_that_fails_is_said_and_can_be_tried_again() {
              answer(await asked(1), ['1', '2'], 'p2'); await until(rows);
              const hint = list.load();
              (await asked(2)).reject(new TypeError('no network')); await hint;
-             const stale = [rows(), said().includes('Could not look again: The service did not answer')];
+             const stale = [rows(), said().includes(\"Couldn't refresh: The service did not answer\")];
              await press('Try again');
-             answer(await asked(3), ['1', '2'], 'p2'); await until(() => !said().includes('Could not'));
-             const fresh = [rows(), said().includes('Could not')];
+             answer(await asked(3), ['1', '2'], 'p2'); await until(() => !said().includes(\"Couldn't\"));
+             const fresh = [rows(), said().includes(\"Couldn't\")];
              await press('Show more');
-             (await asked(4)).reject(new TypeError('no network')); await until(() => said().includes('Could not'));
-             const further = [rows(), said().includes('Could not read on')];
+             (await asked(4)).reject(new TypeError('no network')); await until(() => said().includes(\"Couldn't\"));
+             const further = [rows(), said().includes(\"Couldn't load more\")];
              // The rows of another question would be taken for its answer.
              question = 'b'; const other = list.restart();
              refuse(await asked(5), 'at most 10 members can be asked for'); await other;

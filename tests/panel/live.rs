@@ -34,7 +34,7 @@ fn a_service_that_is_gone_is_said_above_the_page_and_signing_out_does_not_seem_d
         browser.go("#/ledger", "Ledger").await;
         browser.see("b", "Deposit").await;
         service.end();
-        browser.see("div", "Not live").await;
+        browser.see("div", "Connection lost").await;
         browser.press("Sign out").await;
         browser.see("div", "You are still signed in").await;
         browser.see("h1", "Ledger").await;
@@ -136,8 +136,8 @@ fn what_was_done_is_not_told_as_failed_to_whoever_leaves_the_page() {
         browser.sign_in_as_operator().await;
         browser.go("#/keys", "API keys").await;
         browser.run(STALL, vec![]).await;
-        browser.press("Switch off").await;
-        browser.see("div", "Switched off").await;
+        browser.press("Deactivate").await;
+        browser.see("div", "Deactivated").await;
         browser.go("#/ledger", "Ledger").await;
         let bad =
             "return [...document.querySelectorAll('.toast.bad')].map((it) => it.textContent);";

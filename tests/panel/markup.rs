@@ -94,7 +94,7 @@ fn markup_from_outside_stays_text_on_every_page() {
             ("#/accounts", "Accounts", "<img src=x"),
             ("#/service", "Service", "<img src=x"),
             ("#/audit", "Audit log", "<img src=x"),
-            ("#/profile", "You", "<img src=x"),
+            ("#/profile", "Profile", "<img src=x"),
             ("#/playground", "Playground", "<img src=x"),
         ];
         for (place, title, words) in pages {
@@ -104,7 +104,7 @@ fn markup_from_outside_stays_text_on_every_page() {
         }
         browser.go(&detail, "Job").await;
         browser.see("code", "<script>window.hit=1</script>").await;
-        browser.press("Show what was sent").await;
+        browser.press("Show request").await;
         browser.see("code", "X-Signature").await;
         assert_clean(&browser, "what was sent").await;
 
@@ -115,7 +115,7 @@ fn markup_from_outside_stays_text_on_every_page() {
             .await;
         browser.see("div", "The pro model is paused (<img").await;
         browser.fill("prompt", "a fox").await;
-        browser.press("Make it").await;
+        browser.press("Generate").await;
         browser.see("p", "the pro model is paused (<img").await;
         assert_clean(&browser, "the 503").await;
         browser.go("#/keys", "API keys").await;

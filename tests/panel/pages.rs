@@ -16,7 +16,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("accounts", "Accounts"),
     ("service", "Service"),
     ("audit", "Audit log"),
-    ("profile", "You"),
+    ("profile", "Profile"),
 ];
 
 /// Where the single pages are: of a job, of a key, and of an invitation.
@@ -61,10 +61,10 @@ pub async fn furnish(browser: &Browser, hook: &str, prompts: &[&str]) -> Places 
         browser.go("#/overview", "Overview").await;
         browser.go("#/playground", "Playground").await;
         browser.fill("prompt", prompt).await;
-        browser.press("Make it").await;
-        browser.see("p", "made in").await;
+        browser.press("Generate").await;
+        browser.see("p", "generated in").await;
     }
-    let link = browser.find("//p[contains(., 'made in')]/a").await;
+    let link = browser.find("//p[contains(., 'generated in')]/a").await;
     let job = link.attr("href").await.expect("an answer");
     let job = job.expect("an address");
     let filled = browser.client.execute_async(FILL, vec![]).await;

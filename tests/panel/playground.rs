@@ -8,7 +8,7 @@ use std::io::Write as _;
 
 /// The path of the job that the stage leads to.
 async fn job_on_stage(browser: &Browser) -> String {
-    let link = browser.find("//p[contains(., 'made in')]/a").await;
+    let link = browser.find("//p[contains(., 'generated in')]/a").await;
     link.attr("href").await.unwrap().unwrap()
 }
 
@@ -31,7 +31,7 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
             .find("//input[@placeholder='https://example.com/fox.png']")
             .await;
         address.send_keys("fox.png\u{e007}").await.unwrap();
-        browser.see("span", "Write the whole address").await;
+        browser.see("span", "Enter the full URL").await;
         address.clear().await.unwrap();
         address
             .send_keys(&format!("{picture}\u{e007}"))
@@ -42,12 +42,12 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
             .press_in("//summary[.='Metadata and callback']")
             .await;
         browser.fill("metadata", "[1]").await;
-        browser.press("Make it").await;
+        browser.press("Generate").await;
         browser.see("span", "must be a JSON object").await;
         browser
             .fill("metadata", "{\"order\": 12345678901234567890123}")
             .await;
-        browser.press("Make it").await;
+        browser.press("Generate").await;
         let job = job_on_stage(&browser).await;
 
         browser.go(&job, "Job").await;
@@ -64,10 +64,10 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
             json!(["the same in blue", "12345678901234567890123"])
         );
         // Without the images it is another job, at the full price: not by one press alone.
-        browser.press("Make it").await;
+        browser.press("Generate").await;
         browser.see("span", "Add the images").await;
-        browser.press("Make it without").await;
-        browser.press("Make it").await;
+        browser.press("Continue without").await;
+        browser.press("Generate").await;
         let again = job_on_stage(&browser).await;
         assert_ne!(again, job);
         browser.go(&again, "Job").await;
@@ -113,18 +113,18 @@ fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
                 vec![],
             )
             .await;
-        browser.press("Make it").await;
-        browser.see("p", "made in").await;
+        browser.press("Generate").await;
+        browser.see("p", "generated in").await;
         let wrong = "return !document.querySelector('form .notice.bad').hidden;";
         assert_eq!(browser.run(wrong, vec![]).await, json!(false));
         // The acceptance itself.
         browser
             .run("window.lost = (url, method) => method === 'POST';", vec![])
             .await;
-        browser.press("Make it").await;
-        browser.see("p", "It may be done all the same").await;
-        browser.press("Make it").await;
-        browser.see("p", "made in").await;
+        browser.press("Generate").await;
+        browser.see("p", "The request may have arrived").await;
+        browser.press("Generate").await;
+        browser.see("p", "generated in").await;
         let sent = sent(&browser).await;
         let names: Vec<&str> = sent.iter().map(|it| it[1].as_str().unwrap()).collect();
         assert_eq!(names.len(), 3, "{sent:?}");
@@ -152,20 +152,20 @@ fn a_job_that_waits_is_called_off() {
     ];
     browse_with(&settings, |service, browser| async move {
         browser.sign_in_as_operator().await;
-        for stage in ["Developing", "In the queue"] {
+        for stage in ["Generating…", "Queued"] {
             browser.go("#/overview", "Overview").await;
             browser.go("#/playground", "Playground").await;
             browser.fill("prompt", stage).await;
-            browser.press("Make it").await;
+            browser.press("Generate").await;
             browser.see("b", stage).await;
         }
-        browser.press("The job").await;
+        browser.press("Open job").await;
         browser.see("h1", "queued").await;
         browser.press("Cancel").await;
         browser.see("h1", "failed").await;
         browser.see("div", "released, nothing charged").await;
         browser.go("#/jobs?status=queued", "Jobs").await;
-        browser.see("b", "No jobs here").await;
+        browser.see("b", "No jobs").await;
         browser.leave().await;
         drop(service);
     });

@@ -27,7 +27,7 @@ async fn enter_as_operator(service: &Service, browser: &Browser) {
     browser.client.refresh().await.expect("a page");
     let field = browser.find("//form//input[@id='secret']").await;
     field.send_keys(TOKEN).await.expect("a field");
-    browser.press("Show them").await;
+    browser.press("Show reference").await;
     browser.see("h3", "Open an account").await;
 }
 
@@ -35,7 +35,7 @@ async fn enter_as_operator(service: &Service, browser: &Browser) {
 fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
     browse(|service, browser| async move {
         visit(&service, &browser, "").await;
-        browser.see("h3", "From a prompt, on fast").await;
+        browser.see("h3", "Generate from a prompt with fast").await;
         let key = browser
             .client
             .execute_async(KEY, vec![json!(TOKEN)])
@@ -67,7 +67,7 @@ fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
         browser
             .find(&format!("{call}//p[@class='came']/span[.='202']"))
             .await;
-        browser.press("Wait for the picture").await;
+        browser.press("Wait for the image").await;
         browser
             .find(&format!("{call}//figure[@class='picture']/img"))
             .await;
@@ -94,14 +94,14 @@ fn a_key_that_is_typed_in_makes_a_picture_and_is_kept_nowhere() {
 fn the_operators_calls_are_told_to_whoever_has_the_token() {
     browse(|service, browser| async move {
         visit(&service, &browser, "#operator/").await;
-        browser.see("h1", "For the operator").await;
+        browser.see("h1", "Operator API").await;
         browser
             .find("//form//input[@id='secret']")
             .await
             .send_keys("nonsense")
             .await
             .unwrap();
-        browser.press("Show them").await;
+        browser.press("Show reference").await;
         browser.see("p", "the admin token is not valid").await;
         let text = browser.text().await;
         assert!(!text.contains("Open an account"), "{text}");
@@ -135,7 +135,7 @@ fn a_call_is_found_by_its_words() {
     browse(|service, browser| async move {
         visit(&service, &browser, "").await;
         let field = browser.find("//input[@type='search']").await;
-        field.send_keys("take back").await.unwrap();
+        field.send_keys("cancel a job").await.unwrap();
         let links = "return [...document.querySelectorAll('.index a')].filter((it) => it.offsetParent).map((it) => it.hash);";
         assert_eq!(
             browser.run(links, vec![]).await,
@@ -164,7 +164,7 @@ fn the_page_fits_its_screen_has_no_serious_barrier_and_is_pictured() {
                 "operator" => enter_as_operator(&service, &browser).await,
                 _ => {
                     visit(&service, &browser, "").await;
-                    browser.see("h3", "Look a job up").await;
+                    browser.see("h3", "Get a job").await;
                 }
             }
             for (width, height, size) in [(1440, 900, "wide"), (390, 844, "narrow")] {

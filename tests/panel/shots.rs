@@ -70,7 +70,7 @@ fn every_page_fits_its_screen_and_is_pictured() {
         picture_of(&browser, "key").await;
         browser.go(&places.job, "Job").await;
         browser.see("b", "HTTP 200").await;
-        browser.press("Show what was sent").await;
+        browser.press("Show request").await;
         browser.see("div", "X-Signature").await;
         picture_of(&browser, "job").await;
         browser
@@ -124,7 +124,7 @@ fn every_page_fits_its_screen_and_is_pictured() {
         let complaints = browser.complaints().await;
         assert!(complaints.is_empty(), "{}", complaints.join("\n"));
         service.end();
-        browser.see("div", "Not live").await;
+        browser.see("div", "Connection lost").await;
         picture_of(&browser, "not-live").await;
     });
 }

@@ -14,7 +14,7 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
         browser.go("#/people", "People").await;
         browser.press("Invite").await;
         browser.fill("email", "ada@example.com").await;
-        browser.press("Make the link").await;
+        browser.press("Create link").await;
         let link = browser.find("//dialog//div[@class='secret']/code").await;
         let link = link.text().await.unwrap();
         browser.press("Done").await;
@@ -26,10 +26,10 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
         browser.client.refresh().await.unwrap();
         browser.see("h1", "Welcome").await;
         browser.fill("password", "short").await;
-        browser.press("Begin").await;
+        browser.press("Set password").await;
         browser.see("span", "has 5 characters").await;
         browser.fill("password", "a few words to keep").await;
-        browser.press("Begin").await;
+        browser.press("Set password").await;
         browser.see("h1", "Overview").await;
 
         browser.go("#/keys", "API keys").await;
@@ -52,8 +52,8 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
 
         browser.go("#/playground", "Playground").await;
         browser.fill("prompt", "a lighthouse in a storm").await;
-        browser.press("Make it").await;
-        browser.see("p", "made in").await;
+        browser.press("Generate").await;
+        browser.see("p", "generated in").await;
         let shown = "const it = document.querySelector('.stage img'); return it && it.complete ? it.naturalWidth : 0;";
         let mut width = json!(0);
         while width == json!(0) {
@@ -88,9 +88,9 @@ fn a_picture_is_made_paid_and_delivered_by_people_who_were_invited() {
         browser.go("#/people", "People").await;
         browser.press("Remove").await;
         browser.press_in("//dialog//button[.='Remove']").await;
-        browser.see("b", "Nobody yet").await;
+        browser.see("b", "No people yet").await;
         browser.go("#/audit", "Audit log").await;
-        browser.see("b", "Invitation taken up").await;
+        browser.see("b", "Invitation accepted").await;
         let nameless = "return [...document.querySelectorAll('td b')].filter((it) => it.textContent === 'person').length;";
         assert_eq!(browser.run(nameless, vec![]).await, json!(0));
         browser.leave().await;
@@ -120,7 +120,7 @@ fn a_paused_model_is_refused_with_503() {
             .see("div", "The fast model is paused (new weights until 14:00)")
             .await;
         browser.fill("prompt", "a fox").await;
-        browser.press("Make it").await;
+        browser.press("Generate").await;
         browser
             .see(
                 "p",
@@ -133,7 +133,7 @@ fn a_paused_model_is_refused_with_503() {
             .await;
         browser.go("#/service", "Service").await;
         browser.press_in("//label[contains(., 'Pause fast')]").await;
-        browser.see("div", "Taken up again").await;
+        browser.see("div", "Resumed").await;
         browser.go("#/audit", "Audit log").await;
         browser.see("b", "Pause changed").await;
         browser.leave().await;

@@ -84,7 +84,7 @@ pub fn open(sketch: &mut Sketch<'_>) -> Operation {
 /// `GET /accounts`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<Listing<AccountView>>();
-    Operation::new("listAccounts", "Accounts", "All accounts")
+    Operation::new("listAccounts", "Accounts", "List accounts")
         .text("Oldest first.")
         .window()
         .answer(Answer::json(
@@ -97,7 +97,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /accounts/{account_id}`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("showAccount", "Accounts", "An account")
+    Operation::new("showAccount", "Accounts", "Get an account")
         .path_id("account_id", ID)
         .answer(Answer::json(
             200,
@@ -162,7 +162,7 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
             "reference": "invoice 7",
         }),
     );
-    Operation::new("addDeposit", "Accounts", "Book a deposit")
+    Operation::new("addDeposit", "Accounts", "Add funds")
         .path_id("account_id", ID)
         .idempotent("Your name for this deposit: repeated under the same one it is booked once.")
         .body(
@@ -194,7 +194,7 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
 pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
     let moment = || json!({"type": "string", "format": "date-time"});
     let schema = sketch.schema::<Listing<EntryView>>();
-    Operation::new("listTransactions", "Accounts", "An account's ledger")
+    Operation::new("listTransactions", "Accounts", "List an account's transactions")
         .text("Newest first. With a filter that few lines pass a page may end early and still have a `next_cursor`.")
         .path_id("account_id", ID)
         .window()

@@ -24,7 +24,7 @@ pub fn models(sketch: &mut Sketch<'_>) -> Operation {
         sketch.schema::<Listing<Model>>(),
         last_page(example),
     );
-    Operation::new("listModels", "Account", "What is on sale")
+    Operation::new("listModels", "Account", "List models")
         .text("Each model with its ratios, sizes and prices, whether it is paused, and whether this key may use it.")
         .answer(listed.not_stored())
 }
@@ -50,5 +50,5 @@ pub fn key(sketch: &mut Sketch<'_>) -> Operation {
         sketch.schema::<OwnKey<'static>>(),
         example,
     );
-    Operation::new("showKey", "Account", "What this key may do").answer(told.not_stored())
+    Operation::new("showKey", "Account", "Get the key in use").answer(told.not_stored())
 }

@@ -44,7 +44,7 @@ pub fn pending() -> Value {
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     let id = || json!({"type": "string", "format": "uuid"});
     let schema = sketch.schema::<Listing<DeliveryView>>();
-    Operation::new("listDeliveries", "Deliveries", "The delivery log")
+    Operation::new("listDeliveries", "Deliveries", "List deliveries")
         .text("Newest first. A page looks at a bounded number of deliveries: with a filter that few pass it may end early and still have a `next_cursor`.")
         .window()
         .query("account_id", "Only to this account's webhooks.", id())
@@ -56,7 +56,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /deliveries/{delivery_id}`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("showDelivery", "Deliveries", "A delivery")
+    Operation::new("showDelivery", "Deliveries", "Get a delivery")
         .path_id("delivery_id", ID)
         .answer(Answer::json(
             200,

@@ -7,7 +7,7 @@ use serde_json::json;
 
 /// `GET /files/...`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    let operation = Operation::new("fetchPicture", "Files", "Fetch a picture").path(
+    let operation = Operation::new("fetchPicture", "Files", "Download an image").path(
         "file",
         "The picture's name.",
         json!({"type": "string"}),

@@ -58,16 +58,22 @@ pub fn create(endpoint: Endpoint, sketch: &mut Sketch<'_>) -> Operation {
 
 fn named(endpoint: Endpoint) -> (&'static str, &'static str) {
     match (endpoint.tier, endpoint.mode) {
-        (Tier::Pro, Mode::TextToImage) => ("createProFromText", "From a prompt, on pro"),
-        (Tier::Pro, Mode::ImageToImage) => ("createProFromImages", "From images, on pro"),
-        (Tier::Quality, Mode::TextToImage) => {
-            ("createQualityFromText", "From a prompt, on quality")
+        (Tier::Pro, Mode::TextToImage) => ("createProFromText", "Generate from a prompt with pro"),
+        (Tier::Pro, Mode::ImageToImage) => ("createProFromImages", "Generate from images with pro"),
+        (Tier::Quality, Mode::TextToImage) => (
+            "createQualityFromText",
+            "Generate from a prompt with quality",
+        ),
+        (Tier::Quality, Mode::ImageToImage) => (
+            "createQualityFromImages",
+            "Generate from images with quality",
+        ),
+        (Tier::Fast, Mode::TextToImage) => {
+            ("createFastFromText", "Generate from a prompt with fast")
         }
-        (Tier::Quality, Mode::ImageToImage) => {
-            ("createQualityFromImages", "From images, on quality")
+        (Tier::Fast, Mode::ImageToImage) => {
+            ("createFastFromImages", "Generate from images with fast")
         }
-        (Tier::Fast, Mode::TextToImage) => ("createFastFromText", "From a prompt, on fast"),
-        (Tier::Fast, Mode::ImageToImage) => ("createFastFromImages", "From images, on fast"),
     }
 }
 
@@ -135,5 +141,5 @@ fn requests(endpoint: Endpoint, sketch: &Sketch<'_>) -> Vec<(&'static str, Value
         least["input_images_urls"] = inputs.clone();
         most["input_images_urls"] = inputs;
     }
-    vec![("What is needed", least), ("With more said", most)]
+    vec![("Minimal", least), ("Full", most)]
 }

@@ -33,7 +33,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
         page(entry),
     );
     let moment = || json!({"type": "string", "format": "date-time"});
-    Operation::new("listJobs", "Jobs", "The account's jobs")
+    Operation::new("listJobs", "Jobs", "List jobs")
         .text("Newest first, those of the synchronous interfaces included. A page looks at 2,000 jobs at most: with a filter that few of them pass it may hold less than `limit`, or nothing, and still have a `next_cursor`.")
         .window()
         .query("status", "Only jobs in this state.", words(["queued", "processing", "done", "failed"]))
@@ -63,7 +63,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
         )
         .not_stored()
         .header(Header::PREFERENCE_APPLIED);
-    Operation::new("showJob", "Jobs", "Look a job up")
+    Operation::new("showJob", "Jobs", "Get a job")
         .text("At once, or, with `wait` or `Prefer: wait=N`, as soon as the job is over and after that many seconds in any case. Give your client a time-out that is longer. Parameters that it does not know are ignored here, for pages that add one against caches.")
         .path_id("job_id", ID)
         .query("wait", "Seconds to wait for the end of the job.", json!({"type": "integer", "minimum": 0, "maximum": 60}))
@@ -80,7 +80,7 @@ pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
         sketch.schema::<JobView<'static>>(),
         canceled(),
     );
-    Operation::new("cancelJob", "Jobs", "Take a queued job back")
+    Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("Its price is free again in the same moment, and its webhook is sent. A job that has begun, or is over, is left alone: `409`.")
         .path_id("job_id", ID)
         .answer(gone.not_stored())
@@ -96,7 +96,7 @@ pub fn follow(_: &mut Sketch<'_>) -> Operation {
         )
         .not_stored()
         .header(Header::UNBUFFERED);
-    Operation::new("followJob", "Jobs", "Listen to a job")
+    Operation::new("followJob", "Jobs", "Stream the events of a job")
         .text("The states of a job as server-sent events: the present one at once, each new one when it comes, and the end of the stream after the terminal one. `data` of an event `status` is the job as the lookup tells it. Each new place of a job that waits is told by an event `queue`, such as `{\"job_id\":\"…\",\"queue_position\":36}`, and where the back end tells how far it is there are events `progress`, such as `{\"job_id\":\"…\",\"progress\":0.42}`; neither more than once a second. States that pass quickly may be left out; the last one never is. When the stream breaks off, come back with `Last-Event-ID`.")
         .path_id("job_id", ID)
         .header("Last-Event-ID", "The id of the last event that was heard.", json!({"type": "string", "examples": ["1"]}))

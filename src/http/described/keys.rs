@@ -102,7 +102,7 @@ fn field_to_change(name: &str) -> Value {
 /// `GET /accounts/{account_id}/keys`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<Listing<KeyView>>();
-    Operation::new("listKeys", "Keys", "An account's keys")
+    Operation::new("listKeys", "Keys", "List an account's keys")
         .path_id("account_id", accounts::ID)
         .window()
         .answer(Answer::json(
@@ -124,7 +124,7 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
         "rate_limit": {"per_second": 5, "burst": 10},
         "allowed_ips": ["192.0.2.0/24"],
     });
-    Operation::new("createKey", "Keys", "Make a key")
+    Operation::new("createKey", "Keys", "Create a key")
         .text("`api_key` is told this once; only its hash is kept. Every restriction is optional.")
         .path_id("account_id", accounts::ID)
         .body(
@@ -148,7 +148,7 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /keys/{key_id}`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("showApiKey", "Keys", "A key")
+    Operation::new("showApiKey", "Keys", "Get a key")
         .path_id("key_id", ID)
         .answer(Answer::json(
             200,
@@ -174,7 +174,7 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `DELETE /keys/{key_id}`
 pub fn remove(_: &mut Sketch<'_>) -> Operation {
-    Operation::new("removeKey", "Keys", "Remove a key")
+    Operation::new("removeKey", "Keys", "Delete a key")
         .text("Its jobs go on, and are paid.")
         .path_id("key_id", ID)
         .answer(Answer::new(204, "The key is gone."))
@@ -197,7 +197,7 @@ pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
         with_text(),
         json!({"previous_valid_until": "2026-11-21T20:10:58.145Z"}),
     );
-    Operation::new("rotateKey", "Keys", "Give a key a new text")
+    Operation::new("rotateKey", "Keys", "Rotate a key")
         .text("The same key, with the same limits and the same spending. At most 8 earlier texts are valid at once.")
         .path_id("key_id", ID)
         .optional_body(body, &[("A key that has leaked", json!({"overlap_hours": 0}))])

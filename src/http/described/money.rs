@@ -16,7 +16,7 @@ pub fn balance(sketch: &mut Sketch<'_>) -> Operation {
         sketch.schema::<BalanceView>(),
         example,
     );
-    Operation::new("showBalance", "Account", "What can be spent")
+    Operation::new("showBalance", "Account", "Get the balance")
         .text("All three amounts are of one moment: `available` is `balance` without `reserved`.")
         .answer(told.not_stored())
 }
@@ -29,7 +29,7 @@ pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
         sketch.schema::<Listing<EntryView>>(),
         page(charge()),
     );
-    Operation::new("listTransactions", "Account", "The ledger")
+    Operation::new("listTransactions", "Account", "List transactions")
         .text("What came in and what each picture cost, with the balance after each line; newest first.")
         .window()
         .answer(listed.not_stored())

@@ -18,7 +18,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     let id = || json!({"type": "string", "format": "uuid"});
     let moment = || json!({"type": "string", "format": "date-time"});
     let schema = sketch.schema::<Listing<JobRecord<'static>>>();
-    Operation::new("listJobs", "Jobs", "Jobs of every account")
+    Operation::new("listJobs", "Jobs", "List jobs of all accounts")
         .text("Newest first. A page looks at 10,000 jobs at most over all accounts, at 500 where `metadata` is asked for, and may then end early with a `next_cursor`.")
         .window()
         .query("account_id", "Only jobs of this account.", id())
@@ -44,7 +44,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 /// `GET /jobs/{job_id}`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<JobRecord<'static>>();
-    Operation::new("showJob", "Jobs", "A job")
+    Operation::new("showJob", "Jobs", "Get a job")
         .path_id("job_id", ID)
         .query(
             "account_id",
@@ -68,7 +68,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
 pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<JobRecord<'static>>();
     let example = record_without_picture(canceled());
-    Operation::new("cancelJob", "Jobs", "Take a queued job back")
+    Operation::new("cancelJob", "Jobs", "Cancel a job")
         .text("As its account can. A job that has begun, or is over, is left alone: `409`.")
         .path_id("job_id", ID)
         .query(

@@ -69,7 +69,7 @@ fn on(id: &'static str, summary: &'static str) -> Operation {
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<Listing<PersonView>>();
     let page = last_page(example());
-    Operation::new("listPeople", "People", "An account's people")
+    Operation::new("listPeople", "People", "List an account's people")
         .text("Those who sign in to the panel for this account, oldest first.")
         .path_id("account_id", accounts::ID)
         .window()
@@ -83,7 +83,7 @@ pub fn invite(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<PersonView>();
     let answer = Answer::json(201, "The person with the link, which is shown this once. Nothing is sent to them: hand it on yourself.", schema, invited())
         .not_stored();
-    Operation::new("invitePerson", "People", "Invite somebody")
+    Operation::new("invitePerson", "People", "Invite a person")
         .text("Makes a link that is good for 7 days and once, with which they choose a password.")
         .path_id("account_id", accounts::ID)
         .body(object(FIELDS, FIELDS, field), &[("An owner", body)])

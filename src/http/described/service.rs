@@ -14,7 +14,7 @@ pub fn healthz(sketch: &mut Sketch<'_>) -> Operation {
         sketch.schema::<Standing>(),
         json!({"status": "ok"}),
     );
-    Operation::new("health", "Service", "Is the process alive?")
+    Operation::new("health", "Service", "Check that the process is alive")
         .text("`503` once its storage has failed: it is about to end, and to be restarted.")
         .answer(well)
 }
@@ -27,14 +27,18 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
         sketch.schema::<Standing>(),
         json!({"status": "ready"}),
     );
-    Operation::new("readiness", "Service", "Can it take jobs?")
-        .text("Its records can be read, and its object store answers.")
-        .answer(ready)
+    Operation::new(
+        "readiness",
+        "Service",
+        "Check that the service accepts jobs",
+    )
+    .text("Its records can be read, and its object store answers.")
+    .answer(ready)
 }
 
 /// `GET /metrics`
 pub fn metrics(sketch: &mut Sketch<'_>) -> Operation {
-    let operation = Operation::new("metrics", "Service", "What the service counts");
+    let operation = Operation::new("metrics", "Service", "Get metrics");
     if sketch.config.server.metrics_listen.is_some() {
         return operation
             .text("The operator has given the figures an address of their own, so there is nothing here.")
@@ -50,7 +54,7 @@ pub fn metrics(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /api/v1/openapi.json`
 pub fn native(_: &mut Sketch<'_>) -> Operation {
-    document(Operation::new("showDocument", "Service", "This document"))
+    document(Operation::new("showDocument", "Service", "Get this document"))
         .text("In OpenAPI 3.1, of exactly what this instance serves: ratios, sizes and limits are those of its configuration. A page that renders it is at `/docs`.")
 }
 

@@ -23,7 +23,7 @@ pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
         "backends": [{"name": "builtin", "health": "up", "faults": 0, "probe_in_seconds": null, "places": 2, "running": 2}],
         "webhooks_pending": 1,
     });
-    Operation::new("showStats", "Service", "How the service is")
+    Operation::new("showStats", "Service", "Get statistics")
         .text("Queue, running jobs, what the last hour has brought, back ends, and deliveries that are pending.")
         .answer(Answer::json(200, "The figures of this moment.", sketch.schema::<Figures>(), example))
 }
@@ -38,7 +38,7 @@ fn switches() -> Value {
 
 /// `GET /pause`
 pub fn show_pause(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("showPause", "Service", "What is paused").answer(Answer::json(
+    Operation::new("showPause", "Service", "Get pauses").answer(Answer::json(
         200,
         "The switches.",
         sketch.schema::<Switches>(),
@@ -70,7 +70,7 @@ fn switches_asked() -> Value {
 
 /// `PUT /pause`
 pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("setPause", "Service", "Pause, or take up again")
+    Operation::new("setPause", "Service", "Set all pauses")
         .text("The switches as they are to be: what is left out is not paused. New calls are then `503` with the reason; what is queued stays queued, what runs goes on. What stays paused keeps its reason unless it is given another.")
         .body(switches_asked(), &[
             ("A model paused", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
@@ -81,7 +81,7 @@ pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `PATCH /pause`
 pub fn change_pause(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("changePause", "Service", "Turn single switches")
+    Operation::new("changePause", "Service", "Change single pauses")
         .text("As `PUT`, but what is left out stays as it is, its reason included: so two who turn different switches at the same time do not undo each other. `reason` is for the switches that the call names.")
         .body(switches_asked(), &[
             ("One more model paused", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
@@ -112,7 +112,7 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
         "address": "198.51.100.7",
     });
     let schema = sketch.schema::<Listing<EntryView>>();
-    Operation::new("listChanges", "Service", "Who changed what")
+    Operation::new("listChanges", "Service", "List audit entries")
         .text("Newest first. Each line was written in the commit that made its change.")
         .window()
         .query(
@@ -142,7 +142,7 @@ pub fn export(_: &mut Sketch<'_>) -> Operation {
         "application/x-ndjson",
         json!({"schema": {"type": "string"}, "example": example}),
     );
-    Operation::new("exportRecords", "Service", "All records, as of one moment")
+    Operation::new("exportRecords", "Service", "Export all records")
         .text("For `tintype backup` and `tintype export`, while the service goes on. The first line names the format, the last one has the number of records and their SHA-256; without it the answer was cut off. One at a time: `409` while another is read.")
         .answer(lines.not_stored())
         .refuses([Code::Conflict])

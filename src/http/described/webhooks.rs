@@ -56,7 +56,7 @@ fn field_to_change(name: &str) -> Value {
 /// `GET /accounts/{account_id}/webhooks`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     let schema = sketch.schema::<Listing<WebhookView>>();
-    Operation::new("listWebhooks", "Webhooks", "An account's webhooks")
+    Operation::new("listWebhooks", "Webhooks", "List an account's webhooks")
         .path_id("account_id", accounts::ID)
         .window()
         .answer(Answer::json(
@@ -108,7 +108,7 @@ pub fn register(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /webhooks/{webhook_id}`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("showWebhook", "Webhooks", "A webhook")
+    Operation::new("showWebhook", "Webhooks", "Get a webhook")
         .path_id("webhook_id", ID)
         .answer(Answer::json(
             200,
@@ -138,7 +138,7 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `DELETE /webhooks/{webhook_id}`
 pub fn remove(_: &mut Sketch<'_>) -> Operation {
-    Operation::new("removeWebhook", "Webhooks", "Remove a webhook")
+    Operation::new("removeWebhook", "Webhooks", "Delete a webhook")
         .text(
             "Deliveries to it that are pending end as `failed`, with the reason `webhook deleted`.",
         )
@@ -171,7 +171,7 @@ pub fn test(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`
 pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
-    Operation::new("rotateSecret", "Webhooks", "Give a webhook a new secret")
+    Operation::new("rotateSecret", "Webhooks", "Rotate a webhook secret")
         .text("`X-Signature` is signed with the new secret at once; `webhook-signature` lists both for 24 hours.")
         .path_id("webhook_id", ID)
         .answer(Answer::json(200, "The webhook with its new secret.", sketch.schema::<WebhookView>(), example()))

@@ -1,27 +1,27 @@
-// Calls of the panel's own interface.
+// Calls of the panel API.
 
-/** Where being unknown is no news: the paths that somebody enters by. */
-const DOORS = ["/session", "/session/operator", "/invitation", "/invitation/accept"];
+/** Paths where 401 does not mean that the session has ended. */
+const SIGN_IN_PATHS = ["/session", "/session/operator", "/invitation", "/invitation/accept"];
 
-/** What to say of an answer that says nothing itself: it is a proxy's, or there was none. */
-function silent(status) {
+/** The error text for an answer without one: from a proxy, or none at all. */
+function defaultDetail(status) {
   if (!status) return "The service did not answer. Check the connection and try again.";
-  if (status === 413) return "That is more than a proxy in front of the service lets through (HTTP 413).";
-  if ([502, 503, 504].includes(status)) return `The service cannot be reached at the moment (HTTP ${status}). Try again.`;
-  return `The answer was HTTP ${status}, without a reason. Try again.`;
+  if (status === 413) return "A proxy in front of the service rejected the size of this request (HTTP 413).";
+  if ([502, 503, 504].includes(status)) return `The service is not reachable right now (HTTP ${status}). Try again.`;
+  return `The service answered HTTP ${status} without a reason. Try again.`;
 }
 
-/** More digits than this are lost in a number. */
+/** A number keeps at most this many digits. */
 const DIGITS = 15;
 
-/** Reads JSON. A number of too many digits, as metadata may have, stays as it is written, where the browser can do that. */
+/** Parses JSON. A number with more digits, as in metadata, keeps its text if the browser supports that. */
 export const parse = (text) => JSON.parse(text, JSON.rawJSON && ((_, value, at) =>
   (typeof value === "number" && at.source.replace(/\D/g, "").length > DIGITS && String(value) !== at.source ? JSON.rawJSON(at.source) : value)));
 
-/** What the service refused, with its reasons. */
+/** An error answer with its fields. */
 export class ApiError extends Error {
   constructor(status, body) {
-    super(body?.detail ?? silent(status));
+    super(body?.detail ?? defaultDetail(status));
     this.status = status;
     this.errors = body?.errors ?? [];
   }
@@ -43,9 +43,9 @@ async function send(method, path, options) {
   let body = null;
   let read = true;
   try { body = text ? parse(text) : null; } catch { read = false; }
-  // A page in place of an answer, as some proxies send it under the status 200, is none.
+  // Some proxies send an HTML page with status 200.
   if (answer.ok && read) return body;
-  if (answer.status === 401 && !DOORS.includes(path)) dispatchEvent(new CustomEvent("signed-out"));
+  if (answer.status === 401 && !SIGN_IN_PATHS.includes(path)) dispatchEvent(new CustomEvent("signed-out"));
   throw new ApiError(answer.status, body);
 }
 
@@ -55,10 +55,10 @@ export const call = (method, path, body, headers) => send(method, path, body ===
   body: JSON.stringify(body), headers: { "Content-Type": "application/json", ...headers },
 });
 export const post = (path, body, headers) => call("POST", path, body, headers);
-/** Sends a form; the browser sets its type. */
+/** Sends a form; the browser sets its content type. */
 export const upload = (path, form, headers) => send("POST", path, { body: form, headers });
 
-/** A query from what is set. */
+/** A query string of the values that are set. */
 export function query(values) {
   const set = Object.entries(values).filter(([, value]) => value !== "" && value !== null && value !== undefined);
   return set.length ? `?${new URLSearchParams(set)}` : "";

@@ -1,10 +1,10 @@
-// Starts the panel: who has signed in, and which page is asked for.
+// Starts the panel: finds out who is signed in and shows the requested page.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { setCurrency } from "./format.js";
 import { brand, frame } from "./shell.js";
 import { attempt, closeAll, notice } from "./dialogs.js";
-import { freshness } from "./fresh.js";
+import { refresher } from "./refresh.js";
 import { listen } from "./live.js";
 import { signIn, invitation } from "./page_sign_in.js";
 import { overview } from "./page_overview.js";
@@ -25,7 +25,7 @@ import { profile } from "./page_profile.js";
 const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, audit, profile };
 const OPERATORS = ["accounts", "service", "audit"];
 const FREE = ["accounts", "service", "audit", "profile"];
-/** Pages of one thing of a list. */
+/** Pages of a single entry of a list. */
 const SINGLE = { jobs: job, keys: key };
 const TITLES = { keys: "API keys", audit: "Audit log" };
 
@@ -36,7 +36,7 @@ let leave = () => {};
 
 function remember(chosen) {
   account = chosen;
-  try { sessionStorage.setItem("tintype-account", JSON.stringify(chosen)); } catch { /* until the next load, then */ }
+  try { sessionStorage.setItem("tintype-account", JSON.stringify(chosen)); } catch { /* lasts until the next load */ }
 }
 
 function recall() {
@@ -70,7 +70,7 @@ async function show() {
   const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
   const wanted = !account && !FREE.includes(known) ? "accounts" : known;
   const stop = new AbortController();
-  const { node: stale, fresh, live } = freshness(stop.signal);
+  const { node: stale, fresh, live } = refresher(stop.signal);
   const main = frame(app, session, account, wanted, stale);
   const context = {
     session, account, rest, search, fresh, signal: stop.signal,
@@ -81,7 +81,7 @@ async function show() {
       remember({ id, name: found.name });
       location.hash = hash;
     }),
-    /** The frame has the name of the account that is looked at, and is drawn anew where it is that one. Says whether it is. */
+    /** Redraws the frame, which shows the account name, if this account is open. Returns whether it is. */
     renamed: ({ account_id: id, name }) => {
       if (id !== account?.id) return false;
       remember({ id, name });
@@ -100,15 +100,15 @@ async function show() {
   } catch (error) {
     if (error.name === "AbortError" || stop.signal.aborted) return;
     if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) remember(null);
-    fill(main, h("div", { class: "stack" }, h("h1", {}, "This did not work"), notice("bad", error.message),
+    fill(main, h("div", { class: "stack" }, h("h1", {}, "Couldn't load this page"), notice("bad", error.message),
       h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
     return;
   }
   if (stop.signal.aborted) return;
   const look = refresh ?? (() => {});
-  // What is the operator's tells of all accounts, whichever is chosen.
+  // Operator pages show all accounts, whichever one is open.
   listen(account && !OPERATORS.includes(wanted) ? `${context.base}/events` : "/events", look, live, stop.signal);
-  // Charts are drawn for the screen that they are on.
+  // Charts depend on the width of the screen.
   for (const width of [640, 860]) matchMedia(`(max-width: ${width}px)`).addEventListener("change", look, { signal: stop.signal });
 }
 

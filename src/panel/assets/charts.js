@@ -1,8 +1,8 @@
-// Small charts, drawn by hand.
+// Bar charts as SVG.
 import { h, s } from "./dom.js";
 import { day, money, unit } from "./format.js";
 
-/** Narrower where the screen is, so that the words stay as large as elsewhere. */
+/** Narrower on narrow screens, so that the text keeps its size. */
 const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 ? 700 : 520);
 const HEIGHT = 150;
 const FLOOR = 126;
@@ -10,7 +10,7 @@ const LEFT = 40;
 /** Room for a date. */
 const WORD = 64;
 
-/** The top of the scale: a round number, and an even one where only whole things are counted. */
+/** The top of the scale: a round number, and an even one for whole counts. */
 function ceiling(most, whole) {
   if (whole && most <= 10) return Math.max(2, 2 * Math.ceil(most / 2));
   if (most <= 0) return 1;
@@ -50,20 +50,20 @@ export function bars(days, parts, tell, label, whole = false) {
 
 const sum = (days, of) => days.reduce((total, it) => total + of(it), 0);
 
-/** What was charged, day by day. */
+/** Charges per day. */
 export const spend = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, "Spend per day"), h("span", { class: "muted small" }, unit())),
   bars(days, [{ of: (it) => Number(it.spent), class: "bar-good" }], (it) => money(it.spent),
     `Spend per day over ${days.length} days, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
 
-/** Jobs that ended, day by day. */
+/** Ended jobs per day. */
 export const finished = (days) => h("section", { class: "card" },
-  h("div", { class: "row spread" }, h("h2", {}, "Pictures per day"),
+  h("div", { class: "row spread" }, h("h2", {}, "Images per day"),
     h("div", { class: "legend-row" }, h("span", {}, "done"), h("span", { class: "bad" }, "failed"))),
   bars(days, [{ of: (it) => it.done, class: "bar-good" }, { of: (it) => it.failed, class: "bar-bad" }],
     (it) => `${it.done} done, ${it.failed} failed`,
-    `Pictures per day over ${days.length} days: ${sum(days, (it) => it.done)} done, ${sum(days, (it) => it.failed)} failed`, true));
+    `Images per day over ${days.length} days: ${sum(days, (it) => it.done)} done, ${sum(days, (it) => it.failed)} failed`, true));
 
-/** How many days the charts show: a choice that `turn` hears of. */
-export const spans = (chosen, turn) => h("div", { class: "tabs", role: "group", "aria-label": "Days of the charts" },
+/** A choice of days; `turn` is called with the new one. */
+export const spans = (chosen, turn) => h("div", { class: "tabs", role: "group", "aria-label": "Days shown" },
   [14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => turn(days) }, `${days} days`)));

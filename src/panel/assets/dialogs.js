@@ -1,9 +1,9 @@
-// What is said and asked over a page.
+// Toasts, dialogs and notices.
 import { fill, form, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { stand, standing } from "./standing.js";
 
-/** Says something for a moment, in the foremost dialog where one is open: all else is out of reach then. */
+/** Shows a text briefly, in the topmost open dialog: everything else is inert then. */
 export function toast(text, bad = false) {
   const element = h("div", { class: `toast fade ${bad ? "bad" : ""}` }, text);
   const places = document.querySelectorAll("#toasts, dialog[open] > .toasts");
@@ -11,7 +11,7 @@ export function toast(text, bad = false) {
   setTimeout(() => element.remove(), bad ? 8000 : 4000);
 }
 
-/** Does something and says so, or says why not. `again` then looks at what has become of it. */
+/** Runs `work` and shows `said`, or the error. Then calls `again` to reload. */
 export async function attempt(work, said, again) {
   try {
     const result = await work();
@@ -19,7 +19,7 @@ export async function attempt(work, said, again) {
     await again?.();
     return result;
   } catch (error) {
-    // Whoever has left the page waits for nothing on it any more.
+    // The page was left.
     if (error.name !== "AbortError") toast(error.message, true);
     return undefined;
   }
@@ -30,15 +30,15 @@ export async function copy(text) {
     await navigator.clipboard.writeText(text);
     toast("Copied");
   } catch {
-    toast("The browser does not allow copying; select the text instead", true);
+    toast("Your browser blocked copying. Select the text and copy it yourself.", true);
   }
 }
 
-/** A text to take away, with a button for it. */
+/** A text with a copy button. */
 export const secret = (text) => h("div", { class: "secret" },
   h("code", {}, text), h("button", { class: "button slim", type: "button", onclick: () => copy(text) }, "Copy"));
 
-/** A block of code with a button to copy it. */
+/** A code block with a copy button. */
 export const code = (text, long = false) => h("div", { class: long ? "code long" : "code" },
   h("pre", { tabindex: "0" }, h("code", {}, text)),
   h("button", { class: "button slim", type: "button", onclick: () => copy(text) }, "Copy"));
@@ -54,7 +54,7 @@ function open(title, text, content, closed) {
   const box = h("dialog", { "aria-labelledby": id, onclose: () => {
     document.getElementById("toasts").append(...said.childNodes);
     box.remove();
-    // The browser goes back to what was pressed, unless that has been drawn anew since.
+    // The browser restores the focus, unless the element was redrawn.
     if (document.activeElement === document.body) stand(app, stood);
     closed?.();
   } });
@@ -64,7 +64,7 @@ function open(title, text, content, closed) {
   return box;
 }
 
-/** Closes whatever is open: it belongs to a page that is left. */
+/** Closes all dialogs when their page is left. */
 export function closeAll() {
   for (const box of document.querySelectorAll("dialog[open]")) box.close();
 }
@@ -85,12 +85,12 @@ export function dialog({ title, text, fields = [], confirm = "Save", danger = fa
     h("div", { class: "actions" },
       h("button", { class: "button quiet", type: "button", onclick: () => { if (!send.disabled) box.close(); } }, "Cancel"), send)),
     () => resolve(outcome));
-    // What is on its way is waited for: its answer may be shown this once.
+    // A pending request must not be canceled: its answer may be shown only once.
     box.addEventListener("cancel", (event) => { if (send.disabled) event.preventDefault(); });
   });
 }
 
-/** Shows something that is to be read, and taken away, before it is gone. */
+/** Shows a value that is shown only once. */
 export function reveal({ title, text, value, more }) {
   open(title, text, (words) => h("form", { method: "dialog" }, words, secret(value), more ?? null,
     h("div", { class: "actions" }, h("button", { class: "button main" }, "Done"))));

@@ -1,8 +1,8 @@
-// What lists are filtered by: choices of one, days, and things of the account.
+// Filters of lists: selects, dates, and entries of the account.
 import { h } from "./dom.js";
 import { get, query } from "./api.js";
 
-/** Beyond this many, a choice of one is no help. */
+/** Longest list of options. */
 const MOST = 1_000;
 
 /** A choice of one. Options are [value, words]. */

@@ -1,4 +1,4 @@
-// Numbers, moments and states for people.
+// Formats numbers, times and states.
 import { h } from "./dom.js";
 
 let currency = "USD";

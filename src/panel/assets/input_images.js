@@ -1,4 +1,4 @@
-// The input images of a request: files that are handed over, and addresses that the service fetches.
+// The input images of a request: uploaded files, and URLs that the service fetches.
 import { fill, h, misfit, showFaults } from "./dom.js";
 import { bytes } from "./format.js";
 import { icon } from "./icons.js";
@@ -7,7 +7,7 @@ const KINDS = "image/png,image/jpeg,image/webp,image/gif,image/heic,image/avif";
 
 let numbered = 0;
 
-/** `changed` hears of each image that comes or goes. */
+/** `changed` is called when an image is added or removed. */
 export function inputImages({ max_inputs: most, max_input_bytes: room }, changed) {
   const chosen = [];
   const list = h("ul", { class: "inputs" });
@@ -35,8 +35,8 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, changed
   function add(files) {
     refuse(null);
     for (const file of files) {
-      if (chosen.length >= most) { refuse(`${file.name} was left out: at most ${most} are allowed.`); break; }
-      if (size() + file.size > room) { refuse(`${file.name} was left out: all images together may have ${bytes(room)}.`); break; }
+      if (chosen.length >= most) { refuse(`${file.name} was not added: the limit is ${most} images.`); break; }
+      if (size() + file.size > room) { refuse(`${file.name} was not added: the limit is ${bytes(room)} for all images together.`); break; }
       put({ file, preview: URL.createObjectURL(file) });
     }
     draw();
@@ -47,8 +47,8 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, changed
     const url = address.value.trim();
     refuse(null);
     if (!url) { address.focus(); return; }
-    if (chosen.length >= most) { refuse(`At most ${most} are allowed.`); return; }
-    if (!/^https?:\/\/./.test(url)) { refuse("Write the whole address, such as https://example.com/fox.png."); address.focus(); return; }
+    if (chosen.length >= most) { refuse(`The limit is ${most} images.`); return; }
+    if (!/^https?:\/\/./.test(url)) { refuse("Enter the full URL, such as https://example.com/fox.png."); address.focus(); return; }
     put({ url });
     address.value = "";
     draw();
@@ -60,7 +60,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, changed
   const drop = h("label", { class: "drop", ondragover: (event) => { event.preventDefault(); drop.classList.add("over"); }, ondragleave: () => drop.classList.remove("over"),
     ondrop: (event) => { event.preventDefault(); drop.classList.remove("over"); add(event.dataTransfer.files); } },
   chooser, h("b", {}, "Choose images"), h("span", { class: "small" }, `or drop them here, up to ${most}`));
-  const address = h("input", { type: "url", placeholder: "https://example.com/fox.png", "aria-label": "Address of an input image", autocomplete: "off",
+  const address = h("input", { type: "url", placeholder: "https://example.com/fox.png", "aria-label": "URL of an input image", autocomplete: "off",
     onkeydown: (event) => { if (event.key === "Enter") { event.preventDefault(); addAddress(); } } });
   const node = h("div", { class: "field", "data-field": "input_images_urls image" }, h("span", { class: "legend" }, "Input images"), list, drop,
     h("div", { class: "row" }, address, h("button", { class: "button", type: "button", onclick: addAddress }, "Add")), h("span", { class: "fault", role: "alert", hidden: true }));
@@ -70,9 +70,9 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, changed
     count: () => chosen.length,
     files: () => chosen.filter((it) => it.file).map((it) => it.file),
     addresses: () => chosen.filter((it) => it.url).map((it) => it.url),
-    /** All of them as addresses, for a program. */
+    /** All images as URLs, for the code sample. */
     named: () => chosen.map((it) => it.url ?? `https://example.com/${encodeURIComponent(it.file.name)}`),
-    /** Tells one choice of images from another. */
+    /** Identifies the current choice of images. */
     mark: () => chosen.map((it) => it.number).join(),
   };
 }

@@ -1,4 +1,4 @@
-// What an API key may be limited to, as a form.
+// The form for the restrictions of an API key.
 import { field, h, misfit } from "./dom.js";
 import { call, post } from "./api.js";
 import { unit } from "./format.js";
@@ -6,12 +6,12 @@ import { code, dialog, reveal } from "./dialogs.js";
 import { snippet } from "./snippets.js";
 
 export const TIERS = ["fast", "quality", "pro"];
-const LIMITS = [["spend_limit", "in all"], ["spend_limit_monthly", "a month"], ["spend_limit_daily", "a day"]];
+const LIMITS = [["spend_limit", "in total"], ["spend_limit_monthly", "per month"], ["spend_limit_daily", "per day"]];
 
 const input = (name, value, more) => h("input", { name, value: value ?? "", autocomplete: "off", ...more });
 const small = (label, control) => h("label", { class: "part" }, h("span", {}, label), control);
 
-/** A moment as a field for local time takes it, and back. */
+/** Converts a time for a local time field, and back. */
 function local(text) {
   if (!text) return "";
   const at = new Date(text);
@@ -27,21 +27,21 @@ function group(name, legend, hint, ...parts) {
 function fields(key) {
   const rate = key?.rate_limit;
   return [
-    field("Name", input("name", key?.name, { required: true, maxlength: 200 }), "What uses it, for your eyes."),
+    field("Name", input("name", key?.name, { required: true, maxlength: 200 }), "A label for you; not sent anywhere."),
     group("models", "Models", null, h("div", { class: "choices" }, TIERS.map((tier) => h("label", {},
       h("input", { type: "checkbox", name: "models", value: tier, checked: !key || key.models.includes(tier) }), h("span", {}, tier))))),
-    h("div", {}, h("span", { class: "legend" }, `Spend at most (${unit()})`),
+    h("div", {}, h("span", { class: "legend" }, `Spend limit (${unit()})`),
       h("div", { class: "parts" }, LIMITS.map(([name, label]) => h("div", { class: "field", "data-field": name },
         small(label, input(name, key?.[name], { inputmode: "decimal", placeholder: "no limit" })), h("span", { class: "fault", hidden: true }))))),
-    group("rate_limit", "Requests", "So many a second in the long run, and so many at once. Empty for no limit.", h("div", { class: "parts" },
-      small("a second", input("per_second", rate?.per_second, { inputmode: "numeric", placeholder: "no limit" })),
-      small("at once", input("burst", rate?.burst, { inputmode: "numeric", placeholder: "twice that" })))),
-    field("Addresses that may use it", h("textarea", { name: "allowed_ips", rows: 2, class: "mono short", value: (key?.allowed_ips ?? []).join("\n"), placeholder: "192.0.2.7\n2001:db8::/32", spellcheck: "false" }), "One address or range a line. Empty for everywhere."),
-    field("Expires", input("expires_at", local(key?.expires_at), { type: "datetime-local" }), "From this moment on, in your time, it is refused. Empty for never."),
+    group("rate_limit", "Rate limit", "Sustained rate and burst size. Empty: no limit.", h("div", { class: "parts" },
+      small("per second", input("per_second", rate?.per_second, { inputmode: "numeric", placeholder: "no limit" })),
+      small("burst", input("burst", rate?.burst, { inputmode: "numeric", placeholder: "twice that" })))),
+    field("Allowed IP addresses", h("textarea", { name: "allowed_ips", rows: 2, class: "mono short", value: (key?.allowed_ips ?? []).join("\n"), placeholder: "192.0.2.7\n2001:db8::/32", spellcheck: "false" }), "One address or range per line. Empty: all addresses."),
+    field("Expires", input("expires_at", local(key?.expires_at), { type: "datetime-local" }), "Stops working at this time (your time zone). Empty: never."),
   ];
 }
 
-/** What a form asks for. */
+/** The values of the form. */
 function asked(data) {
   const text = (name) => data.get(name).trim() || null;
   const count = (name) => (text(name) === null ? null : Number(text(name)));
@@ -58,28 +58,28 @@ function asked(data) {
   };
 }
 
-/** The same, once it can be asked for: a rate is two fields here and one in the call. */
+/** The checked values. The rate limit is two fields here and one in the API. */
 function checked(data) {
   const wanted = asked(data);
   const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
   if (wanted.rate_limit && !(whole(wanted.rate_limit.per_second) && whole(wanted.rate_limit.burst))) {
-    throw misfit("rate_limit", "must be whole numbers from 1 to 1,000,000, the first of them in any case");
+    throw misfit("rate_limit", "must be whole numbers from 1 to 1,000,000; the rate per second is required");
   }
   return wanted;
 }
 
-/** Makes a key and shows it, this once. */
+/** Creates a key and shows it once. */
 export async function createKey(path, context, done) {
-  const key = await dialog({ title: "New API key", text: "It is shown once, right after it is made.", fields: fields(null), confirm: "Create key",
+  const key = await dialog({ title: "New API key", text: "You see the key once, right after it is created.", fields: fields(null), confirm: "Create key",
     submit: (data) => post(path, checked(data)) });
   if (key) {
-    reveal({ title: "Your new key", text: "Copy it now: only a hash of it is kept, so it cannot be shown again.", value: key.api_key,
+    reveal({ title: "Your new key", text: "Copy it now. Tintype stores only a hash of it and cannot show it again.", value: key.api_key,
       more: code(snippet("curl", { tier: key.models[0], body: { prompt: "a red fox in the snow", aspect_ratio: "1:1" }, key: key.api_key }, context.session.public_url)) });
   }
   await done();
 }
 
-/** Changes what the form was left with otherwise than it was opened with. */
+/** Sends only the values that the form has changed. */
 export async function changeKey(path, key, done) {
   let before = null;
   const shown = dialog({ title: "Change key", fields: fields(key),
@@ -93,14 +93,14 @@ export async function changeKey(path, key, done) {
   await done();
 }
 
-/** Gives a key a new text; the old one is good for a while yet. */
+/** Rotates a key. The old one keeps working for a while. */
 export async function rotateKey(path, key, done) {
-  const rotated = await dialog({ title: `Rotate “${key.name}”?`, confirm: "Make a new text",
-    text: "It stays the same key, with its limits and what it has spent.",
-    fields: [field("The old text stays valid for", h("select", { name: "overlap_hours" },
-  [["0", "no longer: it has leaked"], ["1", "an hour"], ["24", "a day"], ["168", "a week"], ["720", "30 days"]].map(([value, words]) => h("option", { value, selected: value === "24" }, words))),
-  "Until then both are accepted.")],
+  const rotated = await dialog({ title: `Rotate “${key.name}”?`, confirm: "Rotate key",
+    text: "The limits and the spending of the key stay.",
+    fields: [field("Keep the old key working for", h("select", { name: "overlap_hours" },
+  [["0", "Revoke now (leaked)"], ["1", "1 hour"], ["24", "1 day"], ["168", "1 week"], ["720", "30 days"]].map(([value, words]) => h("option", { value, selected: value === "24" }, words))),
+  "Until then both keys work.")],
     submit: (data) => post(`${path}/${key.key_id}/rotate`, { overlap_hours: Number(data.get("overlap_hours")) }) });
-  if (rotated) reveal({ title: "The new text", text: "Copy it now: it cannot be shown again.", value: rotated.api_key });
+  if (rotated) reveal({ title: "Your new key", text: "Copy it now. It cannot be shown again.", value: rotated.api_key });
   await done();
 }

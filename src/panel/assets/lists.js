@@ -1,4 +1,4 @@
-// Tables, and lists that go on.
+// Tables and paged lists.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { notice } from "./dialogs.js";
@@ -43,15 +43,15 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
 
   function draw() {
     node.removeAttribute("aria-busy");
-    const words = shown.length ? "Show more" : "Look further back";
+    const words = shown.length ? "Show more" : "Search further back";
     fill(node,
       shown.length ? h("div", { class: "scroll" }, show(shown)) : next ? null : none,
       next ? h("div", { class: "more" }, h("button", { class: `button quiet ${reading ? "busy" : ""}`, type: "button", "aria-disabled": String(reading), onclick: more }, words)) : null);
   }
 
   /**
-   * The pages that were read before, and one more where they hold less than was shown: a page of a filtered list ends after so
-   * many records, and new ones in front push its last ones on.
+   * Reads as many pages as were shown, and more if these hold fewer rows: a page of a filtered list ends after a number of records,
+   * and new rows push old ones to the next page.
    */
   async function read() {
     const asked = question;
@@ -91,7 +91,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
       reading = false;
       if (error.name === "AbortError") return;
       draw();
-      node.append(h("div", { class: "more", role: "alert" }, notice("bad", `Could not read on: ${error.message}`)));
+      node.append(h("div", { class: "more", role: "alert" }, notice("bad", `Couldn't load more: ${error.message}`)));
     }
   }
 
@@ -103,7 +103,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
     return inTurn(() => (asked === question ? read() : null)).catch((error) => {
       if (asked !== question || context.signal.aborted) return;
       node.removeAttribute("aria-busy");
-      fill(node, h("div", { class: "empty", role: "alert" }, h("b", {}, "This did not work"), h("p", {}, error.message),
+      fill(node, h("div", { class: "empty", role: "alert" }, h("b", {}, "Couldn't load this list"), h("p", {}, error.message),
         h("button", { class: "button", type: "button", onclick: restart }, "Try again")));
     });
   }

@@ -1,8 +1,8 @@
-// The stream of hints that something has changed, upon which a page looks again.
+// The stream of change events, on which a page reloads.
 import { get } from "./api.js";
 
-/** A break shorter than this is nobody's concern. */
-const PATIENCE = 3_000;
+/** A shorter interruption is not shown. */
+const GRACE = 3_000;
 const FIRST_PAUSE = 1_000;
 const LONGEST_PAUSE = 30_000;
 
@@ -27,14 +27,14 @@ export function listen(path, look, live, signal) {
     close();
     source = new EventSource(`/panel/api${path}`);
     source.addEventListener("changed", look);
-    // What changed since the page was read, or during a break, has had no hint.
+    // Changes before the stream was open had no event.
     source.addEventListener("ready", () => { pause = FIRST_PAUSE; calm(); live(true); look(); });
     source.addEventListener("error", lost);
   }
 
-  /** The browser tries again by itself, but for an answer that is no stream: a proxy's, or that the session is over. */
+  /** The browser reconnects by itself, unless the answer was not a stream: from a proxy, or because the session has ended. */
   async function lost() {
-    worry ??= setTimeout(() => live(false), PATIENCE);
+    worry ??= setTimeout(() => live(false), GRACE);
     if (source?.readyState !== EventSource.CLOSED) return;
     source = null;
     try {

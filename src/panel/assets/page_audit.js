@@ -1,4 +1,4 @@
-// The audit log, for the operator: who changed what, from where, and how it was before and after.
+// The audit log, for the operator.
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { moment, shortId } from "./format.js";
@@ -7,35 +7,35 @@ import { endOf, options, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
-  ["job", "Jobs"], ["person", "People"], ["session", "Signing in and out"], ["pause", "Pausing"]];
+  ["job", "Jobs"], ["person", "People"], ["session", "Sessions"], ["pause", "Pauses"]];
 
 const WORDS = {
-  "account.create": "Account opened", "account.change": "Account changed", "deposit.create": "Money booked",
-  "key.create": "Key made", "key.change": "Key changed", "key.rotate": "Key rotated", "key.delete": "Key deleted",
-  "webhook.create": "Webhook registered", "webhook.change": "Webhook changed", "webhook.rotate_secret": "New webhook secret", "webhook.delete": "Webhook deleted", "webhook.test": "Test delivery sent",
-  "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.create": "Picture asked for", "job.cancel": "Job canceled",
-  "person.invite": "Person invited", "person.invite_again": "New link for a person", "person.join": "Invitation taken up", "person.change": "Role changed",
+  "account.create": "Account opened", "account.change": "Account changed", "deposit.create": "Funds added",
+  "key.create": "Key created", "key.change": "Key changed", "key.rotate": "Key rotated", "key.delete": "Key deleted",
+  "webhook.create": "Webhook registered", "webhook.change": "Webhook changed", "webhook.rotate_secret": "Webhook secret rotated", "webhook.delete": "Webhook deleted", "webhook.test": "Test delivery sent",
+  "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.create": "Image requested", "job.cancel": "Job canceled",
+  "person.invite": "Person invited", "person.invite_again": "New link created", "person.join": "Invitation accepted", "person.change": "Role changed",
   "person.change_password": "Password changed", "person.remove": "Person removed",
   "session.begin": "Signed in", "session.end": "Signed out", "session.end_all": "Signed out everywhere",
 };
 
-/** A value for people: a moment in their own time, a list with commas. */
-function told(value) {
-  if (Array.isArray(value)) return value.map(told).join(", ");
+/** Formats a value: times in local time, lists with commas. */
+function formatted(value) {
+  if (Array.isArray(value)) return value.map(formatted).join(", ");
   return /^\d{4}-\d\d-\d\dT[\d:.]+Z$/.test(value) ? moment(value) : String(value);
 }
 
-/** The fields with a value, those of objects under the names of both. */
+/** The fields that have a value; nested fields are named by their path. */
 function flat(value, prefix = "", fields = new Map()) {
   for (const [name, it] of Object.entries(value ?? {})) {
     if (it === null) continue;
     if (typeof it === "object" && !Array.isArray(it)) flat(it, `${prefix}${name}.`, fields);
-    else if (told(it) !== "") fields.set(prefix + name, told(it));
+    else if (formatted(it) !== "") fields.set(prefix + name, formatted(it));
   }
   return fields;
 }
 
-/** What differs, field by field. */
+/** The changed fields. */
 function changes(entry) {
   const [before, after] = [flat(entry.before), flat(entry.after)];
   const names = [...new Set([...before.keys(), ...after.keys()])].filter((name) => before.get(name) !== after.get(name));
@@ -44,11 +44,11 @@ function changes(entry) {
     h("dd", {}, entry.before ? [h("s", {}, side(before.get(name))), entry.after ? " → " : null] : null, entry.after ? side(after.get(name)) : null))));
 }
 
-/** Who it was; whoever has been removed since is told apart by the id. */
+/** The person; a removed one is shown by id. */
 const person = (it) => it.person_email ?? ["a person, ", shortId(it.person_id)];
-const who = (it) => h("div", { class: "wrap" }, h("b", {}, it.person_id ? h("a", { href: `#/audit?person_id=${it.person_id}`, title: "What this person did" }, person(it)) : it.actor), it.address ? h("div", { class: "small muted" }, it.address) : null);
+const who = (it) => h("div", { class: "wrap" }, h("b", {}, it.person_id ? h("a", { href: `#/audit?person_id=${it.person_id}`, title: "Changes by this person" }, person(it)) : it.actor), it.address ? h("div", { class: "small muted" }, it.address) : null);
 
-/** Where the subject can be seen, if it is still there. */
+/** The page of the subject, if it exists. */
 const PLACES = { key: "keys", job: "jobs" };
 function about(it, context) {
   const [kind] = it.action.split(".");
@@ -68,10 +68,10 @@ export async function audit(main, context) {
     { title: "Change", kind: "wide", cell: changes },
   ];
   const list = listing({ path: () => `/audit${query(wanted)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
-    none: empty("Nothing here", "Every change is written here in the moment in which it is made.") });
+    none: empty("No entries", "Every change is recorded here.") });
   const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
   const date = (name, of) => h("input", { type: "date", name, onchange: (event) => { wanted[name] = of(event.target.value); list.restart(); } });
-  fill(main, head("Audit log", "Who changed what, newest first: over the panel, the command line and the operator interface. Lines are only ever added."),
+  fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
     h("div", { class: "filters" },
       field("Account", select("account_id", accounts, wanted.account_id, change)),
       wanted.person_id ? field("Person", select("person_id", [["", "All"], [wanted.person_id, `…${wanted.person_id.slice(-8)}`]], wanted.person_id, change)) : null,

@@ -1,4 +1,4 @@
-// One job: its picture, its request, its life, its money, and who was told.
+// One job: its image, request, timeline and deliveries.
 import { fill, h } from "./dom.js";
 import { get, remove } from "./api.js";
 import { badge, bytes, duration, moment, money } from "./format.js";
@@ -14,10 +14,10 @@ function timeline(job) {
   const { created_at: created, started_at: started, finished_at: finished } = job;
   return h("ol", { class: "timeline" },
     step("good", "Accepted", created, `${money(job.price)} reserved`),
-    started ? step(finished ? "good" : "busy", "Begun", started, `after ${duration(created, started)} in the queue`)
-      : job.status === "queued" ? step("busy", "Waiting for a place") : null,
-    job.status === "processing" ? step("busy", "In the making…") : null,
-    job.status === "done" ? step("good", "Done", finished, `made in ${duration(started, finished)}, ${money(job.price)} charged`) : null,
+    started ? step(finished ? "good" : "busy", "Started", started, `after ${duration(created, started)} in the queue`)
+      : job.status === "queued" ? step("busy", "Queued") : null,
+    job.status === "processing" ? step("busy", "Processing…") : null,
+    job.status === "done" ? step("good", "Done", finished, `generated in ${duration(started, finished)}, ${money(job.price)} charged`) : null,
     job.status === "failed" ? step("bad", "Failed", finished, `${money(job.price)} released, nothing charged`) : null);
 }
 
@@ -28,14 +28,14 @@ function stage(job, context) {
   const address = `/panel/api${context.base}/jobs/${job.job_id}/picture`;
   if (job.status === "done") {
     return h("div", { class: "stack" },
-      h("div", { class: "stage" }, h("img", { src: address, alt: `The picture of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
-        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The picture is gone"), "Its retention time is over.")) })),
+      h("div", { class: "stage" }, h("img", { src: address, alt: `Image of: ${(job.prompt ?? "a long prompt").slice(0, 200)}`, width: job.picture.width, height: job.picture.height,
+        onerror: (event) => event.target.replaceWith(h("div", { class: "empty" }, h("b", {}, "The image is not available"), "It was removed after its retention.")) })),
       h("div", { class: "row wraps spread" }, h("span", { class: "muted small" }, `${job.picture.width} × ${job.picture.height}, ${bytes(job.picture.bytes)}`),
         h("a", { class: "button slim", href: address, download: true }, "Download")));
   }
-  if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No picture"), "Nothing was charged.")));
-  return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "In the queue" : "Developing"),
-    "This page shows the picture as soon as it is there.", develop(job)));
+  if (job.status === "failed") return h("div", { class: "stack" }, notice("bad", job.error), h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, "No image"), "Nothing was charged.")));
+  return h("div", { class: "stage" }, h("div", { class: "empty" }, h("b", {}, job.status === "queued" ? "Queued" : "Generating…"),
+    "The image appears here as soon as it is ready.", develop(job)));
 }
 
 export const metadataOf = (job) => JSON.stringify(job.metadata, null, 2);
@@ -45,16 +45,16 @@ export async function job(main, context) {
   const again = context.fresh(() => draw());
   const { ready, show } = unfolding(context, again, true);
   const draw = async () => {
-    const [found, told] = await Promise.all([
+    const [found, sent] = await Promise.all([
       get(`${context.base}/jobs/${id}`, context.signal), get(`${context.base}/deliveries?job_id=${id}`, context.signal)]);
-    await ready(told.data);
-    const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled; the price is free again", again);
+    await ready(sent.data);
+    const cancel = () => attempt(() => remove(`${context.base}/jobs/${id}`), "Canceled. The price was released.", again);
     fill(main, head(h("span", { class: "row wraps" }, "Job", badge(found.status)), h("code", { class: "wrap" }, found.job_id),
       found.status === "queued" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: cancel }, "Cancel") : null,
       context.canChange ? h("a", { class: "button", href: `#/playground?again=${id}` }, "Run again") : null),
     h("div", { class: "job-view" },
       h("div", { class: "stack" }, stage(found, context),
-        h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "It was too long to keep, and has been cleared away."))),
+        h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "The prompt was too long to store and is no longer available."))),
       h("div", { class: "stack" },
         h("section", { class: "card" }, h("h2", {}, "Timeline"), timeline(found)),
         h("section", { class: "card" }, h("h2", {}, "Request"), pairs(
@@ -65,8 +65,8 @@ export async function job(main, context) {
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),
     h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),
-      told.data.length ? h("div", { class: "sheet" }, told.data.map(show))
-        : h("p", { class: "muted" }, found.finished_at ? "Nobody was told: no webhook was registered when the job ended, or the caller waited for it." : "Told to a webhook once the job has ended.")));
+      sent.data.length ? h("div", { class: "sheet" }, sent.data.map(show))
+        : h("p", { class: "muted" }, found.finished_at ? "No webhook was called: none was registered when the job ended, or the caller waited for the result." : "The webhook is called when the job ends.")));
   };
   await draw();
   return again;

@@ -1,4 +1,4 @@
-// All jobs of the account.
+// The jobs of the account.
 import { field, fill, h, misfit, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
@@ -9,7 +9,7 @@ import { icon } from "./icons.js";
 
 const small = (job, context) => `/panel/api${context.base}/jobs/${job.job_id}/thumbnail`;
 
-/** An image that steps aside when it is gone. */
+/** A thumbnail, or an icon if the image is gone. */
 function picture(job, context, props) {
   return h("img", { ...props, src: small(job, context), alt: "", loading: "lazy", decoding: "async",
     onerror: (event) => event.target.replaceWith(h("span", { class: "thumb" }, icon("jobs"))) });
@@ -32,14 +32,14 @@ const columns = (context) => [
   { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
 ];
 
-/** As many as the service takes. */
+/** Limit of the API. */
 const MOST_MEMBERS = 10;
 
-/** Members that the metadata must have: typed as name=value, shown as words that can be taken away. */
+/** The metadata filter: entered as name=value, shown as removable tags. */
 function metadata(members, changed) {
   const shown = h("span", { class: "row wraps" });
   const draw = () => fill(shown, members.map(([name, value], at) => h("span", { class: "badge plain" }, h("span", { class: "clip" }, `${name}=${value}`),
-    h("button", { class: "away", type: "button", "aria-label": `Take away ${name}=${value}`, onclick: () => { members.splice(at, 1); draw(); changed(); } }, icon("close", 12)))));
+    h("button", { class: "away", type: "button", "aria-label": `Remove ${name}=${value}`, onclick: () => { members.splice(at, 1); draw(); changed(); } }, icon("close", 12)))));
   const refuse = (message) => showFaults(typed, message ? misfit("metadata", message) : null);
   const add = () => {
     const text = control.value.trim();
@@ -47,9 +47,9 @@ function metadata(members, changed) {
     refuse(null);
     if (!text) return;
     const name = text.slice(0, at).trim();
-    if (at < 1 || !name) { refuse("Write a name and a value, such as order=4711."); return; }
+    if (at < 1 || !name) { refuse("Enter a name and a value, such as order=4711."); return; }
     const others = members.filter((it) => it[0] !== name);
-    if (others.length === MOST_MEMBERS) { refuse(`At most ${MOST_MEMBERS} can be asked for. Take one away first.`); return; }
+    if (others.length === MOST_MEMBERS) { refuse(`The limit is ${MOST_MEMBERS}. Remove one first.`); return; }
     members.splice(0, members.length, ...others, [name, text.slice(at + 1).trim()]);
     control.value = "";
     draw();
@@ -71,14 +71,14 @@ export async function jobs(main, context) {
     path: () => `${context.base}/jobs${query({ ...wanted, ...Object.fromEntries(members.map(([name, value]) => [`metadata[${name}]`, value])) })}`,
     context,
     show: (rows) => table(columns(context), rows, "Jobs", (it) => it.job_id),
-    none: empty("No jobs here", "Nothing matches, or nothing has been asked for yet.",
+    none: empty("No jobs", "Nothing matches the filters, or there are no jobs yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
   });
   const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
   const days = { created_after: startOf, created_before: endOf };
   const date = (name) => h("input", { type: "date", name, onchange: (event) => { wanted[name] = days[name](event.target.value); list.restart(); } });
   const [typed, chosen] = metadata(members, () => list.restart());
-  fill(main, head("Jobs", "Every request and what became of it, newest first."),
+  fill(main, head("Jobs", "All requests with their results, newest first."),
     h("div", { class: "filters" },
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),

@@ -1,4 +1,4 @@
-// One API key: what it may, what it has spent, and when.
+// One API key: restrictions and spending.
 import { fill, h } from "./dom.js";
 import { call, get, query, remove } from "./api.js";
 import { moment, money, time } from "./format.js";
@@ -9,7 +9,7 @@ import { pairs } from "./page_job.js";
 import { keyState } from "./page_keys.js";
 import { changeKey, rotateKey } from "./key_form.js";
 
-/** How much of a limit is used. */
+/** The used part of a limit. */
 function used(label, spent, limit) {
   return h("div", { class: "used" }, h("div", { class: "row spread" }, h("span", {}, label), h("b", {}, limit ? `${spent} of ${money(limit)}` : money(spent))),
     limit ? h("progress", { max: Math.max(Number(limit), 1e-6), value: Math.min(Number(spent), Number(limit)), "aria-label": `${label}: ${spent} of ${limit}` }) : null);
@@ -22,27 +22,27 @@ export async function key(main, context) {
   const again = context.fresh(() => draw());
   const draw = async () => {
     const found = await get(`${own}${query({ days: span })}`, context.signal);
-    const turn = () => attempt(() => call("PATCH", own, { active: !found.active }), found.active ? "Switched off" : "Switched on", again);
-    const drop = () => dialog({ title: `Delete “${found.name}”?`, text: "Whatever uses it is refused from now on. This cannot be undone; what it has spent stays on record.", confirm: "Delete", danger: true,
+    const turn = () => attempt(() => call("PATCH", own, { active: !found.active }), found.active ? "Deactivated" : "Activated", again);
+    const drop = () => dialog({ title: `Delete “${found.name}”?`, text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.", confirm: "Delete", danger: true,
       submit: async () => { await remove(own); location.hash = "#/keys"; } });
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
     const rate = found.rate_limit;
     fill(main,
       head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found)), h("code", { class: "wrap" }, found.key_id),
         ...(context.canChange ? [button("Change", () => changeKey(path, found, again)), button("Rotate", () => rotateKey(path, found, again)),
-          button(found.active ? "Switch off" : "Switch on", turn), button("Delete", drop, "danger")] : [])),
+          button(found.active ? "Deactivate" : "Activate", turn), button("Delete", drop, "danger")] : [])),
       h("div", { class: "stack" },
-        found.previous_valid_until ? notice("info", `An earlier text of this key is accepted until ${moment(found.previous_valid_until)}.`) : null,
+        found.previous_valid_until ? notice("info", `The old key works until ${moment(found.previous_valid_until)}.`) : null,
         h("div", { class: "halves" },
-          h("section", { class: "card stack" }, h("div", { class: "row spread" }, h("h2", {}, "Spent"), h("a", { href: `#/jobs?key=${found.key_id}` }, "Its jobs")),
-            used("Today (UTC)", found.spent_today, found.spend_limit_daily), used("This month", found.spent_this_month, found.spend_limit_monthly), used("In all", found.spent, found.spend_limit)),
-          h("section", { class: "card" }, h("h2", {}, "May be used"), pairs(
+          h("section", { class: "card stack" }, h("div", { class: "row spread" }, h("h2", {}, "Spent"), h("a", { href: `#/jobs?key=${found.key_id}` }, "Jobs of this key")),
+            used("Today (UTC)", found.spent_today, found.spend_limit_daily), used("This month", found.spent_this_month, found.spend_limit_monthly), used("Total", found.spent, found.spend_limit)),
+          h("section", { class: "card" }, h("h2", {}, "Restrictions"), pairs(
             ["Models", found.models.join(", ")],
-            ["Requests", rate ? `${rate.per_second} a second, ${rate.burst} at once` : "as the service allows"],
-            ["From", found.allowed_ips ? found.allowed_ips.join(", ") : "everywhere"],
-            ["Until", found.expires_at ? moment(found.expires_at) : "no end"],
+            ["Rate limit", rate ? `${rate.per_second} per second, burst ${rate.burst}` : "default of the service"],
+            ["IP addresses", found.allowed_ips ? found.allowed_ips.join(", ") : "all"],
+            ["Expires", found.expires_at ? moment(found.expires_at) : "never"],
             ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
-            ["Made", time(found.created_at)]))),
+            ["Created", time(found.created_at)]))),
         h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
           h("div", { class: "halves" }, spend(found.days), finished(found.days)))));
   };

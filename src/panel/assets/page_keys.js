@@ -1,4 +1,4 @@
-// API keys: made, narrowed, switched off.
+// The API keys of the account.
 import { fill, h } from "./dom.js";
 import { call } from "./api.js";
 import { badge, money, time } from "./format.js";
@@ -12,18 +12,18 @@ export function keyState(key) {
   return key.expires_at && new Date(key.expires_at) <= new Date() ? badge("expired") : badge("active");
 }
 
-/** The limits that are set, in short. */
+/** A summary of the limits. */
 function limits(key) {
   const said = [
-    key.spend_limit && `${key.spend_limit} in all`, key.spend_limit_monthly && `${key.spend_limit_monthly} a month`, key.spend_limit_daily && `${key.spend_limit_daily} a day`,
-    key.rate_limit && `${key.rate_limit.per_second} a second`, key.allowed_ips && `${key.allowed_ips.length} ${key.allowed_ips.length === 1 ? "address" : "addresses"}`,
+    key.spend_limit && `${key.spend_limit} in total`, key.spend_limit_monthly && `${key.spend_limit_monthly} per month`, key.spend_limit_daily && `${key.spend_limit_daily} per day`,
+    key.rate_limit && `${key.rate_limit.per_second} per second`, key.allowed_ips && `${key.allowed_ips.length} ${key.allowed_ips.length === 1 ? "address" : "addresses"}`,
   ];
   return said.filter(Boolean).join(", ") || "none";
 }
 
 export async function keys(main, context) {
   const path = `${context.base}/keys`;
-  const turn = (key) => attempt(() => call("PATCH", `${path}/${key.key_id}`, { active: !key.active }), key.active ? "Switched off" : "Switched on", list.load);
+  const turn = (key) => attempt(() => call("PATCH", `${path}/${key.key_id}`, { active: !key.active }), key.active ? "Deactivated" : "Activated", list.load);
   const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
   const columns = [
     { title: "Name", cell: (key) => h("div", { class: "wrap" }, h("a", { href: `#/keys/${key.key_id}` }, h("b", {}, key.name)),
@@ -33,11 +33,11 @@ export async function keys(main, context) {
     { title: "Spent", kind: "num fit", cell: (key) => money(key.spent) },
     { title: "Last used", kind: "fit", cell: (key) => key.last_used_at ? time(key.last_used_at) : h("span", { class: "muted" }, "never") },
     ...(context.canChange ? [{ title: "", kind: "fit", cell: (key) => h("span", { class: "row" },
-      slim("Change", () => changeKey(path, key, list.load)), slim(key.active ? "Switch off" : "Switch on", () => turn(key))) }] : []),
+      slim("Change", () => changeKey(path, key, list.load)), slim(key.active ? "Deactivate" : "Activate", () => turn(key))) }] : []),
   ];
   const button = context.canChange ? h("button", { class: "button main", type: "button", onclick: () => createKey(path, context, list.load) }, "New key") : null;
-  const list = listing({ path, context, show: (rows) => table(columns, rows, "API keys", (it) => it.key_id), none: empty("No keys yet", "A key lets a program make pictures on this account.") });
-  fill(main, head("API keys", "What programs sign in with. Keep each to what it needs: models, money, pace, place and time.", button), list.node);
+  const list = listing({ path, context, show: (rows) => table(columns, rows, "API keys", (it) => it.key_id), none: empty("No keys yet", "Programs need a key to generate images.") });
+  fill(main, head("API keys", "Programs sign in with a key. Limit each key by model, spend, rate, IP and expiry.", button), list.node);
   await list.begin();
   return list.load;
 }

@@ -1,4 +1,4 @@
-// The ledger: every movement of money with the balance after it.
+// The ledger: deposits, adjustments and charges.
 import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { moment, money, shortId, unit } from "./format.js";
@@ -21,12 +21,12 @@ export async function ledger(main, context) {
   const file = h("a", { class: "button", download: true }, "Download CSV");
   const wanted = { kind: "", from: "", to: "" };
   const list = listing({ path: () => `${context.base}/transactions${query(wanted)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
-    none: empty("Nothing here", "Deposits and charges of the chosen days appear here.") });
+    none: empty("No entries", "Deposits and charges of the selected days appear here.") });
   const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(wanted)}`);
   const change = (name, value) => { wanted[name] = value; link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);
-    fill(funds, `${money(account.balance)} balance, of which ${account.reserved} are reserved for jobs under way; ${account.available} can be spent.`);
+    fill(funds, `Balance ${money(account.balance)}: ${account.reserved} reserved for running jobs, ${account.available} available.`);
   };
   link();
   fill(main, head("Ledger", null, file),

@@ -1,4 +1,4 @@
-// The first page: money, jobs, deliveries and the last weeks.
+// The overview: balance, jobs, deliveries and charts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { badge, money, unit } from "./format.js";
@@ -13,7 +13,7 @@ const figure = (label, value, note) => h("div", { class: "card figure" },
 
 const because = (reason) => (reason ? ` (${reason})` : "");
 
-/** Counted among the newest deliveries only, where there are very many. */
+/** With very many deliveries, only the newest are counted. */
 function failed({ failed: count, all }) {
   if (all === false) return `${count} of the newest 1,000 deliveries ${count === 1 ? "has" : "have"} failed`;
   return `${count} ${count === 1 ? "delivery has" : "deliveries have"} failed`;
@@ -23,18 +23,18 @@ function notices(view) {
   const { paused, money: funds, webhooks } = view;
   const tiers = paused.tiers.map((it) => it.id + because(it.reason)).join(", ");
   return [
-    view.active ? null : notice("warn", "This account is switched off. Its keys are refused, and nothing new is made for it; jobs that were accepted before go on to their end."),
-    paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503; queued jobs wait.`)
-      : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503; queued jobs wait.`) : null,
-    funds.low ? notice("warn", `The balance is low: ${money(funds.available)} is enough for fewer than ten of the dearest pictures.`) : null,
-    webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " for good. Look at what the receiver answered, then send again.") : null,
+    view.active ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
+    paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
+      : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
+    funds.low ? notice("warn", `The balance is low: ${money(funds.available)} is enough for fewer than 10 images at the highest price.`) : null,
+    webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " after all attempts. Check the response of the receiver, then send again.") : null,
   ];
 }
 
-/** What is the matter with a back end, if anything. */
+/** The problem of a back end, if any. */
 function trouble(it) {
-  const faults = it.faults ? `${it.faults} ${it.faults === 1 ? "fault" : "faults"} in a row` : "";
-  const probe = it.probe_in_seconds === null ? "" : `tried again in ${it.probe_in_seconds} s`;
+  const faults = it.faults ? `${it.faults} ${it.faults === 1 ? "failure" : "failures"} in a row` : "";
+  const probe = it.probe_in_seconds === null ? "" : `next test in ${it.probe_in_seconds} s`;
   return [faults, probe].filter(Boolean).join(", ");
 }
 
@@ -52,21 +52,21 @@ export async function overview(main, context) {
     const { money: funds, jobs: live, queue, webhooks, days, service } = view;
     const todays = days[days.length - 1];
     fill(main, head("Overview", null,
-      context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Make a picture") : null),
+      context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, notices(view),
       h("div", { class: "cards" },
         figure("Available", [funds.available, h("small", {}, ` ${unit()}`)], `${funds.balance} balance, ${funds.reserved} reserved`),
-        figure("Waiting", String(live.queued), `${queue.waiting} in the whole queue`),
-        figure("In the making", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
+        figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),
+        figure("Running", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
         figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
-          webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook is registered")),
+          webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook registered")),
       h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
         h("div", { class: "halves" }, finished(days), spend(days))),
       service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,
       h("section", { class: "card" },
         h("div", { class: "row spread" }, h("h2", {}, "Latest"), h("a", { href: "#/jobs" }, "All jobs")),
         jobs.data.length ? h("div", { class: "gallery" }, jobs.data.map((it) => tile(it, context)))
-          : empty("No pictures yet", "Make one in the playground, or with an API key."))));
+          : empty("No images yet", "Generate one in the playground, or with an API key."))));
   };
   await draw();
   return again;

@@ -1,4 +1,4 @@
-// The people who may sign in to the account.
+// The people of the account.
 import { field, fill, h } from "./dom.js";
 import { call, post, remove } from "./api.js";
 import { badge, time } from "./format.js";
@@ -7,30 +7,30 @@ import { attempt, dialog, reveal, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 
 const link = (person) => reveal({ title: "Invitation", value: person.invitation_url,
-  text: `Send this link to ${person.email}. It works once and expires in a week. It cannot be shown again, but a new one can be made.` });
+  text: `Send this link to ${person.email}. It works once and expires in a week. It cannot be shown again, but you can create a new one.` });
 
 const role = (chosen) => field("Role", h("select", { name: "role" },
-  h("option", { value: "owner", selected: chosen === "owner" }, "Owner: keys, webhooks, pictures"),
-  h("option", { value: "viewer", selected: chosen === "viewer" }, "Viewer: looks, changes nothing")));
+  h("option", { value: "owner", selected: chosen === "owner" }, "Owner: can make changes"),
+  h("option", { value: "viewer", selected: chosen === "viewer" }, "Viewer: can only read")));
 
 export async function people(main, context) {
   const path = `${context.base}/people`;
   const operator = context.session.kind === "operator";
-  const invite = () => dialog({ title: `Invite to ${context.account.name}`, confirm: "Make the link",
-    fields: [field("E-mail", h("input", { name: "email", type: "email", required: true, autocomplete: "off" })), role("owner")],
+  const invite = () => dialog({ title: `Invite to ${context.account.name}`, confirm: "Create link",
+    fields: [field("Email", h("input", { name: "email", type: "email", required: true, autocomplete: "off" })), role("owner")],
     submit: (data) => post(path, Object.fromEntries(data)) }).then((person) => { if (person) link(person); return list.load(); });
   const again = (it) => attempt(async () => link(await post(`${path}/${it.person_id}/invitation`)), null, list.load);
-  const reset = (it) => dialog({ title: "Reset the password?", text: `A link for ${it.email} to choose a new one with. It works once, for a week.`, confirm: "Make the link",
-    fields: [h("label", { class: "check" }, h("input", { type: "checkbox", name: "revoke" }), "End the old password and all sessions now")],
+  const reset = (it) => dialog({ title: "Reset the password?", text: `Creates a link with which ${it.email} chooses a new password. It works once, for a week.`, confirm: "Create link",
+    fields: [h("label", { class: "check" }, h("input", { type: "checkbox", name: "revoke" }), "Revoke the old password and end all sessions now")],
     submit: (data) => post(`${path}/${it.person_id}/invitation`, { revoke: data.has("revoke") }) }).then((person) => { if (person) link(person); return list.load(); });
-  const out = (it) => dialog({ title: "Sign this person out?", text: `${it.email} is signed out everywhere at once, and may sign in again.`, confirm: "Sign out",
+  const out = (it) => dialog({ title: "Sign this person out?", text: `Ends all sessions of ${it.email}, who can sign in again.`, confirm: "Sign out",
     submit: async () => { await remove(`${path}/${it.person_id}/sessions`); toast("Signed out everywhere"); } });
   const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
-  const drop = (it) => dialog({ title: "Remove this person?", text: `${it.email} is signed out everywhere at once and cannot come back without a new invitation.`, confirm: "Remove", danger: true,
+  const drop = (it) => dialog({ title: "Remove this person?", text: `Ends all sessions of ${it.email}. To return, they need a new invitation.`, confirm: "Remove", danger: true,
     submit: () => remove(`${path}/${it.person_id}`) }).then(list.load);
   const slim = (text, work, kind = "", name = null) => h("button", { class: `button slim ${kind}`, type: "button", "aria-label": name, onclick: work }, text);
   const columns = [
-    { title: "E-mail", cell: (it) => h("b", { class: "wrap" }, it.email) },
+    { title: "Email", cell: (it) => h("b", { class: "wrap" }, it.email) },
     { title: "State", kind: "fit", cell: (it) => badge(it.status, it.status === "expired" ? "invitation expired" : it.status) },
     { title: "Role", kind: "fit", cell: (it) => it.role },
     { title: "Since", kind: "fit", cell: (it) => time(it.created_at) },
@@ -38,8 +38,8 @@ export async function people(main, context) {
       it.status === "active" ? [slim("Reset password", () => reset(it)), slim("Sign out", () => out(it), "", `Sign out ${it.email}`)] : slim("New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
   ];
   const list = listing({ path, context, show: (rows) => table(columns, rows, "People", (it) => it.person_id),
-    none: empty("Nobody yet", operator ? "Invite the people who look after this account." : "") });
-  fill(main, head("People", operator ? "They sign in with e-mail and password, and see this account only." : "Who else may sign in to this account. The operator invites people.",
+    none: empty("No people yet", operator ? "Invite the people who manage this account." : "") });
+  fill(main, head("People", operator ? "They sign in with email and password and see only this account." : "The people who can sign in to this account. The operator invites people.",
     operator ? h("button", { class: "button main", type: "button", onclick: invite }, "Invite") : null), list.node);
   await list.begin();
   return list.load;

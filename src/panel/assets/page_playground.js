@@ -1,4 +1,4 @@
-// The playground: a picture from a prompt, and the same call as a program.
+// The playground: generates an image from a form and shows the call as code.
 import { field, fill, form, h, misfit } from "./dom.js";
 import { get, parse, upload } from "./api.js";
 import { duration, money } from "./format.js";
@@ -7,7 +7,7 @@ import { code, notice } from "./dialogs.js";
 import { inputImages } from "./input_images.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
-import { presses } from "./presses.js";
+import { idempotentSubmit } from "./idempotent_submit.js";
 import { develop } from "./progress.js";
 import { tabs } from "./tabs.js";
 
@@ -29,7 +29,7 @@ function choices(name, label, options, chosen, change) {
     h("span", { class: "fault", hidden: true }));
 }
 
-/** The job that is to be run again; `null` where none is, or it is not there. */
+/** The job to run again; `null` if there is none. */
 async function earlier(id, context) {
   if (!id) return null;
   try {
@@ -42,14 +42,14 @@ async function earlier(id, context) {
 
 export async function playground(main, context) {
   if (!context.canChange) {
-    fill(main, head("Playground"), notice("warn", "You may look at this account but not make pictures on it. Ask one of its owners."));
+    fill(main, head("Playground"), notice("warn", "You can read this account but not generate images. Ask one of its owners."));
     return null;
   }
   const wanted = context.search.get("again");
   const [models, asked] = await Promise.all([get(`${context.base}/models`, context.signal), earlier(wanted, context)]);
   const first = models.data.find((it) => it.id === asked?.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
   const state = { tier: first.id, ratio: asked?.aspect_ratio ?? "1:1", resolution: asked?.resolution ?? "1K", needsImages: Boolean(asked?.inputs.length) };
-  const press = presses();
+  const submit = idempotentSubmit();
   let running = null;
 
   const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: asked?.prompt ?? "",
@@ -62,13 +62,13 @@ export async function playground(main, context) {
   const notes = h("div", { class: "stack" });
   const price = h("span", { class: "price" });
   const stage = h("div", { class: "stage" });
-  // The stage is drawn anew with each percent; only what changes in words is read out.
+  // The stage is redrawn with each percent. Screen readers announce only a change of the text.
   const spoken = h("p", { class: "sr", role: "status" });
   const images = inputImages(models, () => { if (images.count()) state.needsImages = false; draw(); });
-  const program = tabs("Language of the program", languages, (language) =>
+  const program = tabs("Language of the code", languages, (language) =>
     code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url)));
 
-  /** The metadata as an object; `undefined` where there is none, or none that is one. */
+  /** The metadata as an object; `undefined` if the field holds none. */
   function members() {
     try {
       const read = parse(metadata.value);
@@ -85,9 +85,9 @@ export async function playground(main, context) {
     return made;
   }
 
-  /** The request as it is sent. The metadata is sent as it was typed: its numbers may have more digits than can be kept here. */
+  /** The request. The metadata is sent as typed, because its numbers may have more digits than JavaScript keeps. */
   function request() {
-    if (state.needsImages) throw misfit("input_images_urls", "Add the images, or choose to make it without them.");
+    if (state.needsImages) throw misfit("input_images_urls", "Add the images, or continue without them.");
     const text = metadata.value.trim();
     if (text && !members()) throw misfit("metadata", "must be a JSON object, such as {\"order\": 4711}");
     const { metadata: _, ...made } = { ...body(images.addresses()), prompt: prompt.value };
@@ -95,15 +95,15 @@ export async function playground(main, context) {
     return text ? `${json.slice(0, -1)},"metadata":${text}}` : json;
   }
 
-  function tellOfEarlier() {
+  function showEarlier() {
     const count = asked?.inputs.length;
     fill(notes,
-      wanted && !asked ? notice("warn", "The job that was to be run again is not there.") : null,
-      asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to keep, and has been cleared away.") : null,
-      asked && first.id !== asked.tier ? notice("warn", `The model ${asked.tier} of the job is not offered now.`) : null,
+      wanted && !asked ? notice("warn", "The job to run again does not exist.") : null,
+      asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to store and is no longer available.") : null,
+      asked && first.id !== asked.tier ? notice("warn", `The model ${asked.tier} of the job is not available.`) : null,
       state.needsImages ? notice("warn", h("div", { class: "row wraps spread" },
         h("span", {}, count === 1 ? "The job had an input image, which was deleted when it ended. Add it again." : `The job had ${count} input images, which were deleted when it ended. Add them again.`),
-        h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Make it without"))) : null);
+        h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Continue without"))) : null);
   }
 
   function draw() {
@@ -120,9 +120,9 @@ export async function playground(main, context) {
       choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, turn("tier")),
       choices("aspect_ratio", "Aspect ratio", all.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, turn("ratio")),
       resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, turn("resolution")) : null,
-      paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: a request is answered with 503.`) : null);
+      paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: requests are answered with 503.`) : null);
     fill(price, money(prices[state.resolution]));
-    tellOfEarlier();
+    showEarlier();
     program.draw();
   }
 
@@ -134,7 +134,7 @@ export async function playground(main, context) {
     waiting("Sending", null);
     stage.scrollIntoView({ block: "nearest" });
     try {
-      const made = await press(`${state.tier}\n${text}\n${images.mark()}`,
+      const made = await submit(`${state.tier}\n${text}\n${images.mark()}`,
         (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
       running = made.job_id;
       waiting("Accepted", made);
@@ -148,44 +148,44 @@ export async function playground(main, context) {
   const bench = form({ class: "card" }, make,
     field("Prompt", prompt), options, images.node,
     h("details", { class: "further", open: Boolean(metadata.value || callback.value) }, h("summary", {}, "Metadata and callback"), h("div", { class: "stack" },
-      field("Metadata", metadata, "A JSON object. It comes back with the job and to the webhook."),
-      field("Callback", callback, "Where its end is told, in place of the default webhook."))),
+      field("Metadata", metadata, "A JSON object, returned with the job and sent to the webhook."),
+      field("Callback URL", callback, "A registered webhook to call instead of the default one."))),
     h("div", { class: "actions row spread" }, h("div", {}, h("div", { class: "small muted" }, "Price"), price),
-      h("button", { class: "button main", type: "submit" }, "Make it")));
+      h("button", { class: "button main", type: "submit" }, "Generate")));
 
   function say(words) {
     if (spoken.textContent !== words) spoken.textContent = words;
   }
   function waiting(title, job) {
     say(title);
-    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "The job") : "One moment.", develop(job)));
+    fill(stage, h("div", { class: "empty" }, h("b", {}, title), job ? h("a", { href: `#/jobs/${job.job_id}` }, "Open job") : "One moment.", develop(job)));
   }
   function rest() {
-    fill(stage, h("div", { class: "empty" }, h("b", {}, "Nothing here yet"), "Say what to show, and the picture develops here."));
+    fill(stage, h("div", { class: "empty" }, h("b", {}, "No image yet"), "Your image will appear here."));
   }
 
   async function look() {
     if (!running) return;
     const of = running;
     const job = await get(`${context.base}/jobs/${of}`, context.signal);
-    // Another has been asked for meanwhile.
+    // A newer job has started meanwhile.
     if (of !== running) return;
-    if (job.status === "queued") waiting("In the queue", job);
-    else if (job.status === "processing") waiting("Developing", job);
+    if (job.status === "queued") waiting("Queued", job);
+    else if (job.status === "processing") waiting("Generating…", job);
     else {
       running = null;
       say(job.status === "failed" ? "Failed" : "Done");
       fill(stage, job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
-        : h("div", { class: "stack" }, h("img", { class: "fade", src: `/panel/api${context.base}/jobs/${job.job_id}/picture`, alt: `The picture of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height }),
-          h("p", { class: "muted small" }, `made in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "details"))));
+        : h("div", { class: "stack" }, h("img", { class: "fade", src: `/panel/api${context.base}/jobs/${job.job_id}/picture`, alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height }),
+          h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details"))));
     }
   }
   const again = context.fresh(look);
 
   rest();
   draw();
-  fill(main, head("Playground", "Try a prompt. It is a real job: it is paid from the balance and told to the webhook."),
+  fill(main, head("Playground", "Try a prompt. This creates a real job: it charges your balance and triggers your webhook."),
     h("div", { class: "stack" }, notes, h("div", { class: "bench" }, bench,
-      h("div", { class: "stack" }, stage, spoken, h("section", { class: "card" }, h("h2", {}, "The same as a program"), program.node)))));
+      h("div", { class: "stack" }, stage, spoken, h("section", { class: "card" }, h("h2", {}, "Code"), program.node)))));
   return again;
 }

@@ -1,4 +1,4 @@
-// The whole service, for the operator: switches, queue, back ends, settings.
+// The service, for the operator: pauses, queues, back ends, settings.
 import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { head } from "./shell.js";
@@ -11,8 +11,8 @@ import { switches } from "./pause.js";
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
 
-/** The newest jobs of everybody; one leads to its account. */
-function everybodys(context) {
+/** The newest jobs of all accounts. */
+function allJobs(context) {
   const columns = [
     { title: "Prompt", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")) },
     { title: "State", kind: "fit", cell: (job) => badge(job.status) },
@@ -20,14 +20,14 @@ function everybodys(context) {
     { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
     { title: "Created", kind: "fit", cell: (job) => time(job.created_at) },
   ];
-  return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id), none: empty("No jobs yet", "Those of all accounts appear here.") });
+  return listing({ path: "/jobs", size: 10, context, show: (rows) => table(columns, rows, "Jobs of all accounts", (it) => it.job_id), none: empty("No jobs yet", "The jobs of all accounts appear here.") });
 }
 
-/** Has the service run for less than the hour that is told of? */
+/** Whether the service has run for less than the hour that is shown. */
 const isYoung = (since) => Date.now() - new Date(since) < 3_590_000;
 
 export async function service(main, context) {
-  const jobs = everybodys(context);
+  const jobs = allJobs(context);
   const top = h("div", { class: "stack" });
   const settings = await get("/settings", context.signal);
   const again = context.fresh(() => draw());
@@ -36,14 +36,14 @@ export async function service(main, context) {
     const waiting = TIERS.map((tier) => stats.queued[tier]).reduce((sum, it) => sum + it, 0);
     fill(top,
       h("div", { class: "cards" },
-        figure("Waiting", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
-        figure("Running", stats.running, `${stats.live_jobs} jobs under way in all`),
+        figure("Queued", waiting, TIERS.map((tier) => `${tier} ${stats.queued[tier]}`).join(", ")),
+        figure("Running", stats.running, `${stats.live_jobs} live jobs in total`),
         figure(isYoung(stats.throughput.since) ? "Done since the start" : "Done in the last hour", stats.throughput.done, `${stats.throughput.failed} failed`),
         figure("Deliveries pending", stats.webhooks_pending)),
       h("div", { class: "halves" }, switches(pause, again), h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(stats.backends))));
   };
-  fill(main, head("Service", "How everything is, and the switches that stop it."),
-    h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Settings in effect"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));
+  fill(main, head("Service", "Status of the service, and pauses."),
+    h("div", { class: "stack" }, top, h("h2", {}, "Jobs of all accounts"), jobs.node, h("section", { class: "card stack" }, h("h2", {}, "Effective settings"), h("p", { class: "muted small" }, "From config.toml, the environment and the command line. Secrets are masked."), code(settings.toml, true))));
   await Promise.all([draw(), jobs.begin()]);
   return () => { again(); jobs.load(); };
 }

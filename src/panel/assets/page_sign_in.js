@@ -1,4 +1,4 @@
-// The door: signing in, and taking up an invitation.
+// Signing in, and accepting an invitation.
 import { field, fill, form, h } from "./dom.js";
 import { post } from "./api.js";
 import { brand, themeSwitch } from "./shell.js";
@@ -14,11 +14,11 @@ const button = (text) => h("button", { class: "button main", type: "submit" }, t
 
 export function signIn(app, enter, asOperator = false) {
   const other = h("button", { class: "button quiet", type: "button", onclick: () => signIn(app, enter, !asOperator) },
-    asOperator ? "Sign in with e-mail and password" : "Sign in as the operator");
+    asOperator ? "Sign in with email and password" : "Sign in as the operator");
   const fields = asOperator
     ? [field("Admin token", h("input", { name: "token", type: "password", autocomplete: "current-password", required: true }),
-      "In the file admin-token of the data directory, unless the configuration sets one.")]
-    : [field("E-mail", h("input", { name: "email", type: "email", autocomplete: "username", required: true })),
+      "See the file admin-token in the data directory, or [admin] token in the configuration.")]
+    : [field("Email", h("input", { name: "email", type: "email", autocomplete: "username", required: true })),
       field("Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true }))];
   door(app, h("h1", {}, asOperator ? "Operator" : "Sign in"),
     form({}, async (data) => {
@@ -35,14 +35,14 @@ export async function invitation(app, token, enter) {
       h("a", { class: "button", href: "#/" }, "Go to sign-in"));
     return;
   }
-  const role = found.role === "owner" ? "look after" : "look at";
+  const role = found.role === "owner" ? "manage" : "view";
   door(app, h("h1", {}, "Welcome"),
-    h("p", { class: "muted" }, `You are invited to ${role} the account `, h("b", {}, found.account_name), ". Choose a password to begin."),
+    h("p", { class: "muted" }, `You are invited to ${role} the account `, h("b", {}, found.account_name), ". Choose a password to continue."),
     form({}, async (data) => {
       await enter(await post("/invitation/accept", { token, password: data.get("password") }));
     },
-    field("E-mail", h("input", { name: "email", type: "email", value: found.email, readonly: true, autocomplete: "username" })),
+    field("Email", h("input", { name: "email", type: "email", value: found.email, readonly: true, autocomplete: "username" })),
     field("New password", h("input", { name: "password", type: "password", autocomplete: "new-password", required: true }),
-      `At least ${found.min_chars} characters. A few words are easier to keep than a riddle.`),
-    button("Begin")));
+      `At least ${found.min_chars} characters. Several words are easier to remember than a random string.`),
+    button("Set password")));
 }

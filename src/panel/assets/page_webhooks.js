@@ -1,4 +1,4 @@
-// Registered webhooks: where the end of each job is told.
+// The registered webhooks.
 import { field, fill, form, h } from "./dom.js";
 import { call, get, post, remove } from "./api.js";
 import { time } from "./format.js";
@@ -8,10 +8,10 @@ import { empty } from "./lists.js";
 import { tabs } from "./tabs.js";
 import { recorded, vector, verifiers } from "./verifiers.js";
 
-const encoding = (chosen = "ascii") => field("Text in the body", h("select", { name: "encoding" },
-  h("option", { value: "ascii", selected: chosen === "ascii" }, "ASCII, as Python writes it"),
-  h("option", { value: "utf8", selected: chosen === "utf8" }, "UTF-8, as JavaScript writes it")),
-"The body is sent exactly as it is signed. Choose what your receiver would write.");
+const encoding = (chosen = "ascii") => field("JSON encoding", h("select", { name: "encoding" },
+  h("option", { value: "ascii", selected: chosen === "ascii" }, "ASCII-escaped (as Python writes it)"),
+  h("option", { value: "utf8", selected: chosen === "utf8" }, "UTF-8 (as JavaScript writes it)")),
+"Matters only if your receiver encodes the parsed body again.");
 
 export async function webhooks(main, context) {
   const path = `${context.base}/webhooks`;
@@ -21,26 +21,26 @@ export async function webhooks(main, context) {
     const webhook = await post(path, Object.fromEntries(data));
     element.reset();
     again();
-    reveal({ title: "Webhook registered", text: "Its secret signs every delivery to this address. You can see it here again at any time.", value: webhook.secret });
+    reveal({ title: "Webhook registered", text: "This secret signs every delivery to this URL. You can show it again at any time.", value: webhook.secret });
   },
   h("h2", {}, "Register a webhook"),
-  h("div", { class: "halves" }, field("Address", h("input", { name: "url", type: "url", placeholder: "https://example.com/tintype", required: true, autocomplete: "off" }), "It gets a POST when a job is done or has failed."), encoding()),
+  h("div", { class: "halves" }, field("URL", h("input", { name: "url", type: "url", placeholder: "https://example.com/tintype", required: true, autocomplete: "off" }), "Receives a POST when a job is done or has failed."), encoding()),
   h("div", {}, h("button", { class: "button main", type: "submit" }, "Register")));
 
   const act = (webhook) => {
     const own = `${path}/${webhook.webhook_id}`;
     const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
-    const rotate = () => dialog({ title: "New secret?", text: "X-Signature is signed with the new one at once; webhook-signature carries both for 24 hours.", confirm: "Make a new secret",
-      submit: () => post(`${own}/rotate-secret`) }).then((changed) => { if (changed) reveal({ title: "The new secret", text: "Give it to your receiver now.", value: changed.secret }); });
+    const rotate = () => dialog({ title: "New secret?", text: "X-Signature uses the new secret at once. webhook-signature carries both for 24 hours.", confirm: "Create new secret",
+      submit: () => post(`${own}/rotate-secret`) }).then((changed) => { if (changed) reveal({ title: "Your new secret", text: "Configure your receiver with it now.", value: changed.secret }); });
     const test = () => attempt(async () => {
       const sent = await post(`${own}/test`);
-      toast("Test sent; see what came back");
+      toast("Test delivery queued");
       location.hash = `#/deliveries?open=${sent.delivery_id}`;
     });
     const show = () => attempt(async () => { const full = await post(`${own}/secret`); reveal({ title: "Secret", text: webhook.url, value: full.secret }); });
-    const change = () => dialog({ title: "Change webhook", fields: [field("Address", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
+    const change = () => dialog({ title: "Change webhook", fields: [field("URL", h("input", { name: "url", type: "url", value: webhook.url, autocomplete: "off" })), encoding(webhook.encoding)],
       submit: (data) => call("PATCH", own, Object.fromEntries(data)) }).then(again);
-    const resend = () => dialog({ title: "Send all failed deliveries again?", text: "Those to this webhook that were given up, with a fresh set of attempts each.", confirm: "Send again",
+    const resend = () => dialog({ title: "Send all failed deliveries again?", text: "All failed deliveries to this webhook, each with a new set of attempts.", confirm: "Send again",
       submit: async () => {
         let sent = 0, cursor = null;
         do {
@@ -48,28 +48,28 @@ export async function webhooks(main, context) {
           sent += part.redelivered;
           cursor = part.next_cursor;
         } while (cursor);
-        toast(`${sent} sent again`);
+        toast(`${sent} queued again`);
       } });
-    const drop = () => dialog({ title: "Delete this webhook?", text: "Nothing more is sent to it; what is pending fails. Past deliveries stay on record.", confirm: "Delete", danger: true,
+    const drop = () => dialog({ title: "Delete this webhook?", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
       submit: () => remove(own) }).then(again);
     return h("div", { class: "row wraps" }, slim("Send a test", test), slim("Show secret", show), slim("New secret", rotate), slim("Change", change), slim("Send failed again", resend), slim("Delete", drop, "danger"));
   };
   const card = (webhook, at) => h("section", { class: "card hook", "data-key": webhook.webhook_id },
     h("div", { class: "row wraps spread" }, h("span", { class: "url" }, webhook.url),
-      h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain", title: "Used where a request names no callback_url" }, "default") : null,
+      h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain", title: "Receives jobs without a callback_url: the oldest webhook" }, "default") : null,
         h("span", { class: "badge plain" }, webhook.encoding))),
     h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
       context.canChange ? act(webhook) : null));
   const load = async () => {
     const found = await get(`${path}?limit=100`, context.signal);
-    fill(list, found.data.length ? found.data.map(card) : h("div", { class: "sheet" }, empty("No webhooks yet", "Without one, programs learn of the end of a job by asking.")));
+    fill(list, found.data.length ? found.data.map(card) : h("div", { class: "sheet" }, empty("No webhooks yet", "Without a webhook, programs poll for the result.")));
   };
   const receivers = tabs("Language of the receiver", Object.keys(verifiers), (name) => code(verifiers[name]));
-  fill(main, head("Webhooks", "Where the end of each job is told, signed with a secret that is the webhook's own."),
+  fill(main, head("Webhooks", "We POST here when a job finishes. Each webhook has its own signing secret."),
     h("div", { class: "stack" }, context.canChange ? register : null, list,
-      h("section", { class: "card stack" }, h("h2", {}, "Check a delivery"),
-        h("p", { class: "muted small" }, "The bytes of the body are exactly what was signed: the HMAC-SHA256 of X-Timestamp, a point and the body, under the secret as it is shown. Compare in constant time, and refuse what is more than 300 seconds from your clock."), receivers.node,
-        h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Yours must take it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
+      h("section", { class: "card stack" }, h("h2", {}, "Verify signatures"),
+        h("p", { class: "muted small" }, "X-Signature is the HMAC-SHA256 of X-Timestamp, a full stop and the raw body, with the text of the secret as the key. Compare in constant time, and reject deliveries that are more than 300 seconds from your clock."), receivers.node,
+        h("h3", {}, "Test vector"), h("p", { class: "muted small" }, "Each program above ends with it. Yours must accept it too, at the time ", h("code", {}, String(vector.now)), " and with the secret ", h("code", { class: "wrap" }, vector.secret), ":"), code(recorded))));
   await load();
   return again;
 }

@@ -1,4 +1,4 @@
-// The switches that pause the service or a model, with the reasons that callers are told.
+// Pauses of the service or a model, with the reasons shown to callers.
 import { field, h } from "./dom.js";
 import { call } from "./api.js";
 import { attempt, dialog } from "./dialogs.js";
@@ -7,7 +7,7 @@ const TIERS = ["fast", "quality", "pro"];
 
 const isOn = (pause, name) => (name === "project" ? pause.project : pause.tiers[name]);
 
-/** One switch alone: the others may have been turned since this page was read. */
+/** Changes one switch only: others may have changed since the page was loaded. */
 function turned(name, on, reason) {
   const body = name === "project" ? { project: on } : { tiers: { [name]: on } };
   return on ? { ...body, reasons: { [name]: reason || null } } : body;
@@ -17,17 +17,17 @@ export function switches(pause, done) {
   const send = (name, on, reason) => call("PATCH", "/pause", turned(name, on, reason));
   const ask = (name, label) => {
     const reason = field("Reason", h("input", { name: "reason", maxlength: 200, autocomplete: "off", value: pause.reasons?.[name] ?? "", placeholder: "new weights until 14:00" }),
-      "Callers read it in the 503, and in the list of models. Empty for none.");
-    // A fault is told under the name that the call has for it.
+      "Shown to callers in the 503 answer and in the list of models.");
+    // The API names this field `reasons`.
     reason.dataset.field = "reasons";
-    return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are answered with 503. What is queued waits, what runs is finished.",
+    return dialog({ title: isOn(pause, name) ? `Why is ${label} paused?` : `Pause ${label}?`, text: "New requests are answered with 503. Queued jobs wait, running jobs finish.",
       confirm: isOn(pause, name) ? "Save" : "Pause", fields: [reason], submit: (data) => send(name, true, data.get("reason").trim()) }).then(done);
   };
   const one = (name, label, note) => {
     const on = isOn(pause, name);
     const turn = async (event) => {
-      // Where that fails, the switch goes back to where it is.
-      if (!event.target.checked) return attempt(() => send(name, false), "Taken up again").then(done);
+      // If the call fails, the switch returns to its state.
+      if (!event.target.checked) return attempt(() => send(name, false), "Resumed").then(done);
       event.target.checked = false;
       return ask(name, label);
     };
@@ -38,7 +38,7 @@ export function switches(pause, done) {
         h("label", { class: "switch" }, h("span", { class: "sr" }, `Pause ${label}`), h("input", { type: "checkbox", role: "switch", name: `pause-${name}`, checked: on, onchange: turn }))));
   };
   return h("section", { class: "card stack" }, h("h2", {}, "Pause"),
-    h("p", { class: "muted small" }, "The switches survive a restart."),
+    h("p", { class: "muted small" }, "Pauses survive a restart."),
     one("project", "everything", "All models at once."),
     TIERS.map((tier) => one(tier, tier, `The ${tier} model.`)));
 }

@@ -1,4 +1,4 @@
-// The frame around every page: where one is, whose account it is, and the way out.
+// The frame around every page: navigation, account, sign-out.
 import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { attempt } from "./dialogs.js";
@@ -19,17 +19,17 @@ function isDark() {
   return chosen ? chosen === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
 }
 
-/** A button that turns the lights on and off. */
+/** Switches between the light and the dark theme. */
 export function themeSwitch() {
   const button = h("button", { class: "icon", type: "button", onclick: () => {
     const theme = isDark() ? "light" : "dark";
     document.documentElement.dataset.theme = theme;
-    try { localStorage.setItem("tintype-theme", theme); } catch { /* for this page only, then */ }
+    try { localStorage.setItem("tintype-theme", theme); } catch { /* lasts for this page only */ }
     draw();
   } });
   const draw = () => {
-    button.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
-    button.setAttribute("title", isDark() ? "Light colours" : "Dark colours");
+    button.setAttribute("aria-label", isDark() ? "Light theme" : "Dark theme");
+    button.setAttribute("title", isDark() ? "Light theme" : "Dark theme");
     fill(button, icon(isDark() ? "sun" : "moon"));
   };
   draw();
@@ -46,7 +46,7 @@ export async function signOut(everywhere = false) {
   } catch (error) {
     if (error.status !== 401) throw new Error(`You are still signed in. ${error.message}`);
   }
-  // Whoever comes next begins at the front, not on the page of somebody else.
+  // The next person starts at the front page.
   history.replaceState(null, "", "#/");
   dispatchEvent(new CustomEvent("signed-out"));
 }

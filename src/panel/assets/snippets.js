@@ -1,4 +1,4 @@
-// The same call as programs to copy.
+// Code samples of a call.
 
 const PATHS = { fast: "nb/", quality: "nb2/", pro: "" };
 

@@ -1,8 +1,8 @@
-// Where the keyboard stands, and where it stands once a part of the page has been drawn anew.
+// Keeps the keyboard focus over a redraw of a part of the page.
 
 const words = (element) => element.getAttribute("aria-label") || element.getAttribute("href") || element.name || element.textContent;
 
-/** What somebody stands on in this part: its row, its kind, what it is called, and which of those it is. `null` outside of it. */
+/** Describes the focused element in this part by row, kind, label and position. `null` if the focus is elsewhere. */
 export function standing(part, element = document.activeElement) {
   if (!element || element === part || !part.contains(element)) return null;
   const row = element.closest("[data-key]");
@@ -13,10 +13,7 @@ export function standing(part, element = document.activeElement) {
   return { key: inRow ? row.dataset.key : null, kind, called, at: all.filter((it) => words(it) === called).indexOf(element), place: all.indexOf(element) };
 }
 
-/**
- * Stands there again. In a row, what was pressed may be called otherwise by now, as a switch is; where the row is gone, the
- * page is better than its very beginning.
- */
+/** Restores the focus. A label may have changed, as that of a switch; if the row is gone, the page gets the focus. */
 export function stand(part, stood) {
   if (!stood) return;
   const scope = stood.key === null ? part : [...part.querySelectorAll("[data-key]")].find((it) => it.dataset.key === stood.key);

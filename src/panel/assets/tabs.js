@@ -1,9 +1,9 @@
-// One of several texts, chosen by its tab: with the arrow keys too.
+// Tabs, also usable with the arrow keys.
 import { fill, h } from "./dom.js";
 
 let made = 0;
 
-/** `content` makes what stands under a name. Returns the part, and what draws the shown text anew. */
+/** `content` renders the panel of a tab. Returns the node and a function that redraws it. */
 export function tabs(label, names, content) {
   const id = `tabs-${++made}`;
   let chosen = names[0];

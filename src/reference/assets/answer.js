@@ -1,4 +1,4 @@
-// What comes back: status, time, headers and body; a stream as it flows, a picture as a picture.
+// Shows a response: status, time, headers and body, streams as they arrive, images as images.
 import { fill, h } from "./dom.js";
 import { block, pretty } from "./json.js";
 
@@ -11,7 +11,7 @@ export async function received(place, request, held) {
   try {
     answer = await fetch(request.target, { method: request.method, headers: request.headers, body: request.body, signal: stop.signal, cache: "no-store" });
   } catch (error) {
-    fill(place, h("p", { class: "said bad" }, error.name === "AbortError" ? "Stopped." : `Nothing came back: ${error.message}`));
+    fill(place, h("p", { class: "said bad" }, error.name === "AbortError" ? "Stopped." : `No response: ${error.message}`));
     return;
   }
   const took = Math.round(performance.now() - began);
@@ -22,7 +22,7 @@ export async function received(place, request, held) {
     h("details", { class: "inner" }, h("summary", {}, "Headers"),
       block([...answer.headers].map(([name, value]) => `${name}: ${value}`).join("\n"), { plain: true })));
   try { await body(shown, answer, stop, held); } catch (error) {
-    shown.append(h("p", { class: "said bad" }, error.name === "AbortError" ? "Stopped." : `It broke off: ${error.message}`));
+    shown.append(h("p", { class: "said bad" }, error.name === "AbortError" ? "Stopped." : `The response broke off: ${error.message}`));
   }
 }
 
@@ -44,7 +44,7 @@ async function body(shown, answer, stop, held) {
   }
 }
 
-const picture = (url, loaded) => h("figure", { class: "picture" }, h("img", { src: url, alt: "The picture that came back", onload: loaded, onerror: loaded }));
+const picture = (url, loaded) => h("figure", { class: "picture" }, h("img", { src: url, alt: "The image in the response", onload: loaded, onerror: loaded }));
 
 /** Events as they come. */
 async function stream(shown, answer, stop) {
@@ -65,7 +65,7 @@ async function further(shown, answer, read, held) {
     const wait = h("button", { type: "button", class: "slim", onclick: () => {
       const headers = { Authorization: `Bearer ${held.secret()}` };
       return received(place, { method: "GET", target: `${read.status_url}?wait=60`, headers }, held);
-    } }, "Wait for the picture");
+    } }, "Wait for the image");
     shown.append(wait, place);
   }
   const address = read?.result?.image_url;
@@ -73,5 +73,5 @@ async function further(shown, answer, read, held) {
   const url = new URL(address, location.href);
   // Pictures that this server keeps are shown from here, under whatever name it was reached, and before what tells of them.
   if (url.pathname.startsWith("/files/")) shown.prepend(picture(`${url.pathname}${url.search}`));
-  else shown.append(h("p", { class: "small" }, h("a", { href: address, target: "_blank", rel: "noreferrer" }, "Open the picture")));
+  else shown.append(h("p", { class: "small" }, h("a", { href: address, target: "_blank", rel: "noreferrer" }, "Open the image")));
 }

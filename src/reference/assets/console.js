@@ -1,4 +1,4 @@
-// The console of a call: its fields to fill in, the same call as a program, and what comes back when it is sent.
+// The console of a call: a form, the call as code, and the response.
 import { examples, follow, json } from "./document.js";
 import { fill, h } from "./dom.js";
 import { received } from "./answer.js";
@@ -85,7 +85,7 @@ export function console(document, call, held) {
     if (it.target.includes("{")) {
       const missing = /\{(\w+)\}/.exec(it.target)[1];
       event.currentTarget.elements[missing]?.focus();
-      fill(result, h("p", { class: "said" }, `${missing} is needed.`));
+      fill(result, h("p", { class: "said" }, `${missing} is required.`));
       return;
     }
     button.disabled = true;
@@ -96,9 +96,9 @@ export function console(document, call, held) {
   return [shown, h("details", { class: "try" },
     h("summary", {}, "Try it"),
     h("form", { onsubmit: send, novalidate: true },
-      call.security?.length ? h("p", { class: "small" }, h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); held.ask(); } }, held.label), " is sent with it.") : null,
+      call.security?.length ? h("p", { class: "small" }, h("a", { href: "#secret", onclick: (event) => { event.preventDefault(); held.ask(); } }, held.label), " is sent with the request.") : null,
       parameters.length ? h("div", { class: "entries" }, parameters.map((it) => input(document, it, form, draw))) : null,
       area ? h("div", { class: "entry" }, h("span", { class: "row" }, h("span", {}, "Body"), bodies(ready, area, rewritten)), area) : null,
-      h("div", { class: "row" }, button, h("span", { class: "small muted" }, "To this server, for real.")),
+      h("div", { class: "row" }, button, h("span", { class: "small muted" }, "Sends a live request; charges apply.")),
       result))];
 }

@@ -1,4 +1,4 @@
-// The document: fetched once, its references followed, its calls in the order of their groups.
+// Loads the OpenAPI document once, resolves references, and groups the calls.
 
 const METHODS = ["get", "post", "put", "patch", "delete"];
 
@@ -37,7 +37,7 @@ export function groups(document) {
     }
   }
   const events = Object.values(document.webhooks ?? {}).map((item) => ({ method: "post", path: "your webhook", sent: true, ...item.post }));
-  if (events.length) all.push({ name: "Webhooks", text: "What this service sends to URLs that are registered.", calls: events });
+  if (events.length) all.push({ name: "Webhooks", text: "What the service sends to registered URLs.", calls: events });
   return all.filter((it) => it.calls.length);
 }
 

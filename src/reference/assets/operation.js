@@ -1,4 +1,4 @@
-// One call: what it takes and answers on the left, programs and the console on the right.
+// One call: parameters and responses on the left, code and the console on the right.
 import { examples, follow, json } from "./document.js";
 import { h } from "./dom.js";
 import { block, pretty } from "./json.js";
@@ -17,7 +17,7 @@ function takes(document, call) {
   return [
     parameters.length ? h("section", {}, h("h4", {}, call.sent ? "Headers" : "Parameters"), h("ul", { class: "fields" }, parameters.map((it) =>
       field(document, it.name, it.schema, { required: it.required, text: it.description, place: call.sent ? "" : PLACES[it.in] })))) : null,
-    body ? h("section", {}, h("h4", {}, "Body", call.requestBody.required ? "" : h("span", { class: "kind" }, " may be left out")),
+    body ? h("section", {}, h("h4", {}, "Body", call.requestBody.required ? "" : h("span", { class: "kind" }, " optional")),
       fields(document, body.schema, { answers: call.sent })) : null,
   ];
 }
@@ -59,7 +59,7 @@ export function article(document, call, held) {
       h("p", { class: "route" }, method(call.method), h("code", {}, call.path.split("/").flatMap((it, at) => at ? ["/", h("wbr"), it] : [it]))),
       prose(call.description),
       takes(document, call),
-      call.sent ? null : h("section", {}, h("h4", {}, "Answers"), Object.entries(call.responses).map(([status, it]) => answer(document, status, follow(document, it))))),
+      call.sent ? null : h("section", {}, h("h4", {}, "Responses"), Object.entries(call.responses).map(([status, it]) => answer(document, status, follow(document, it))))),
     h("div", { class: "tried" }, call.sent
       ? examples(document, body).map(([title, value]) => block(pretty(value), { title }))
       : [tryIt(document, call, held), outcome(document, call)]));

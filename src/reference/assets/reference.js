@@ -1,4 +1,4 @@
-// The page: the list of calls at the side, the calls themselves, and the key or token in hand.
+// The page: navigation, calls, and the key or token.
 import { INTERFACES, groups, load } from "./document.js";
 import { fill, h, s } from "./dom.js";
 import { article, method } from "./operation.js";
@@ -31,7 +31,7 @@ function themeSwitch() {
     draw();
   } });
   const draw = () => {
-    button.setAttribute("aria-label", isDark() ? "Light colours" : "Dark colours");
+    button.setAttribute("aria-label", isDark() ? "Light theme" : "Dark theme");
     fill(button, icon(isDark() ? "sun" : "moon"));
   };
   draw();
@@ -45,7 +45,7 @@ function secretField(name) {
   const { secret, hint } = INTERFACES[name];
   return h("label", { class: "secret" }, h("span", {}, secret),
     h("input", { id: "secret", type: "password", autocomplete: "off", spellcheck: "false", placeholder: hint, value: secrets[name], oninput: (event) => { secrets[name] = event.target.value.trim(); } }),
-    h("small", {}, "Stays in this page’s memory."));
+    h("small", {}, "Kept in the memory of this page only."));
 }
 
 /** The list of calls, with a field that narrows it. */
@@ -104,7 +104,7 @@ function draw(name, document) {
     h("section", { class: "opening" },
       h("h1", {}, info.title), h("p", { class: "lead" }, info.summary),
       h("p", { class: "facts" }, h("span", {}, `Version ${info.version}`), h("span", {}, `OpenAPI ${document.openapi}`), h("span", {}, h("code", {}, document.servers[0].url)),
-        name === "clients" ? h("a", { href: INTERFACES[name].place }, "The document") : null),
+        name === "clients" ? h("a", { href: INTERFACES[name].place }, "OpenAPI document") : null),
       h("div", { class: "prose" }, prose(info.description))),
     list.map((group) => h("section", { class: "section" },
       h("header", { class: "section-head" }, h("h2", {}, group.name), h("p", {}, inline(group.text))),
@@ -116,10 +116,10 @@ function draw(name, document) {
 /** Asks for the token before the operator's calls are told: the service does not tell them without. */
 function door(name, said) {
   const form = h("form", { class: "door", onsubmit: (event) => { event.preventDefault(); show(name); } },
-    h("h1", {}, "For the operator"),
-    h("p", {}, "These calls are told to whoever has the operator’s token. It stands in the file ", h("code", {}, "admin-token"), " of the data directory, unless the configuration names another."),
+    h("h1", {}, "Operator API"),
+    h("p", {}, "This reference requires the operator token. See the file ", h("code", {}, "admin-token"), " in the data directory, or [admin] token in the configuration."),
     secretField(name), said ? h("p", { class: "said bad", role: "alert" }, said) : null,
-    h("button", { class: "send", type: "submit" }, "Show them"));
+    h("button", { class: "send", type: "submit" }, "Show reference"));
   frame(name, [], form);
   form.querySelector("input").focus();
 }
@@ -131,8 +131,8 @@ async function show(name) {
     shown = name;
   } catch (error) {
     shown = null;
-    if (error.status === 401) door(name, `That was not it: ${error.message}.`);
-    else frame(name, [], h("div", { class: "door" }, h("h1", {}, "The document could not be read"), h("p", {}, error.message)));
+    if (error.status === 401) door(name, `The token was rejected: ${error.message}.`);
+    else frame(name, [], h("div", { class: "door" }, h("h1", {}, "Couldn't load the reference"), h("p", {}, error.message)));
   }
 }
 

@@ -1,4 +1,4 @@
-// A call as a program to copy.
+// Code samples of a call.
 
 const shell = (text) => `'${text.replaceAll("'", "'\\''")}'`;
 const quoted = (text) => JSON.stringify(text);

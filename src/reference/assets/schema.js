@@ -1,9 +1,9 @@
-// What a schema allows, as a list of fields that a person can read.
+// Renders a schema as a list of fields.
 import { follow, order } from "./document.js";
 import { h } from "./dom.js";
 import { inline } from "./prose.js";
 
-const FORMS = { uuid: "uuid", "date-time": "moment", uri: "URL", "uri-reference": "path" };
+const FORMS = { uuid: "uuid", "date-time": "date-time", uri: "URL", "uri-reference": "path" };
 
 /** The schema that is meant: `null` beside something else taken off, and whether it was there. */
 function bare(document, schema) {

@@ -1,12 +1,9 @@
-// Pages that stay fresh: one look at a time, the last one asked for is the last that draws, and what goes wrong is said.
+// Reloads of a page: one at a time, the last request draws last, and errors are shown.
 import { fill, h } from "./dom.js";
 import { notice } from "./dialogs.js";
 
-/**
- * What a page shows of its freshness: `node` is the line above it, `fresh` makes a function that looks again, `live` is told
- * whether changes are heard of.
- */
-export function freshness(signal) {
+/** `node` is the status line above the page, `fresh` wraps a function that reloads, `live` sets whether the event stream is open. */
+export function refresher(signal) {
   const node = h("div", { class: "stale", role: "status" });
   const faults = new Map();
   let live = true;
@@ -14,10 +11,10 @@ export function freshness(signal) {
 
   function draw() {
     const [fault] = faults.values();
-    // A look that fails is only one of the things that a lost connection brings.
-    const text = !live ? "Not live: the connection to the service is lost, and is tried again. What you see may be out of date."
-      : fault ? `Could not look again: ${fault.message}` : "";
-    // The same words are not said twice.
+    // A lost connection explains a failed reload too.
+    const text = !live ? "Connection lost. Reconnecting… This page may be out of date."
+      : fault ? `Couldn't refresh: ${fault.message}` : "";
+    // Screen readers announce each change once.
     if (text === said) return;
     said = text;
     const again = () => Promise.all([...faults.keys()].map((look) => look()));
@@ -25,7 +22,7 @@ export function freshness(signal) {
       fault ? h("button", { class: "button slim", type: "button", onclick: again }, "Try again") : null)) : null);
   }
 
-  /** A function that looks again by `work`. It never throws; whoever asks while it looks gets the look after that one. */
+  /** Wraps `work`. The result never throws. A call during a reload waits for the next reload. */
   function fresh(work) {
     let looking = null;
     let next = null;

@@ -1,0 +1,24 @@
+// Submits with an Idempotency-Key, so that repeating one after a lost answer is safe.
+
+/** 128 random bits. */
+const random = () => [...crypto.getRandomValues(new Uint8Array(16))].map((it) => it.toString(16).padStart(2, "0")).join("");
+
+/** Whether the service may have carried out the request in spite of this error. */
+const isAmbiguous = (error) => !error.status || error.status >= 500 || error.status === 409;
+
+/** The submits of one button. After an ambiguous error, the same form is sent with the same key; after any other answer, with a new one. */
+export function idempotentSubmit() {
+  let last = null;
+  return async (asked, send) => {
+    if (last?.asked !== asked) last = { asked, headers: { "Idempotency-Key": random() } };
+    try {
+      const answer = await send(last.headers);
+      last = null;
+      return answer;
+    } catch (error) {
+      if (!isAmbiguous(error)) last = null;
+      else if (!error.status) error.message += " The request may have arrived. Send the same form again: it takes effect once.";
+      throw error;
+    }
+  };
+}
