@@ -1,4 +1,4 @@
-//! Webhooks at the edge: keeping their secrets, and making the attempts of deliveries.
+//! Webhooks at the edge: the vault of their secrets, and the sender that makes the attempts of deliveries.
 
 mod sender;
 mod vault;

@@ -1,4 +1,4 @@
-//! One attempt of a delivery: the body, its signatures, one POST through the address gate, and what came of it.
+//! One attempt of a delivery: the body, its signatures, one POST through the address gate, and its outcome.
 
 use super::vault::{Vault, VaultError};
 use crate::images::Images;
@@ -25,24 +25,24 @@ use tintype_storage::store::Store;
 use tokio::time::timeout;
 use url::Url;
 
-/// Bytes of an answer that are read. The rest is left unread, and takes nothing away from the status: a receiver that
-/// answers 2xx has the delivery, however much it has to say about it.
+/// Bytes of an answer that are read. The rest is left unread, and the status counts all the same: a receiver that answers 2xx
+/// has the delivery.
 const MAX_ANSWER_BYTES: usize = 64 * 1024;
 
 /// What attempts are made with.
 #[derive(Clone)]
 pub struct SenderOptions {
-    /// Jobs are read from here.
+    /// Holds the jobs.
     pub store: Store,
-    /// Signs the download URLs, and holds the words that were too large for a record.
+    /// Signs the download URLs, and holds the request texts that were too large for a record.
     pub images: Images,
     /// Opens the secrets.
     pub vault: Vault,
-    /// The way out.
+    /// Sends the requests.
     pub egress: Client,
-    /// The moment.
+    /// The time.
     pub clock: Clock,
-    /// For the whole exchange of one attempt, and for what our own stores take before it.
+    /// For the whole exchange of one attempt, and as much again for reading the payload from our own stores before it.
     pub timeout: Duration,
     /// How long the download URL in the body is valid.
     pub url_lifetime: Duration,
@@ -70,15 +70,15 @@ impl Transport for Sender {
     }
 }
 
-/// Why there is no answer, or no whole one.
+/// Why nothing was sent.
 enum Fault {
-    /// Something of our own is missing, and may come back: nothing was sent.
+    /// One of our own stores failed, which may pass. The attempt does not count.
     Own(String),
-    /// It lies with the receiver, or with what this delivery is of: another attempt is all that can be done.
-    Theirs(String),
+    /// The delivery itself cannot be sent. The attempt counts as failed.
+    Delivery(String),
 }
 
-/// What went out and came back before anything went wrong.
+/// What was sent and what came back, as far as the exchange went.
 #[derive(Default)]
 struct Answer {
     sent: Option<Sent>,
@@ -88,11 +88,11 @@ struct Answer {
 
 async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -> AttemptOutcome {
     let limit = options.timeout;
-    // What our own stores take is not the receiver's time.
+    // The receiver's time does not include that of our own stores.
     let payload = match timeout(limit, payload(&options, &delivery)).await {
         Ok(payload) => payload,
         Err(_) => Err(Fault::Own(format!(
-            "what it tells could not be read within {} s",
+            "the payload could not be read within {} s",
             limit.as_secs_f32()
         ))),
     };
@@ -102,7 +102,7 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
     let outcome = match request {
         Ok(request) => match timeout(limit, exchange(&options, request, &mut answer)).await {
             Ok(outcome) => outcome,
-            // The receiver has the delivery: only the rest of what it says is missing.
+            // The receiver has the delivery; only the rest of its answer is missing.
             Err(_) if matches!(answer.status, Some(200..300)) => Ok(()),
             Err(_) => {
                 let limit = limit.as_secs_f32();
@@ -110,7 +110,7 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
             }
         },
         Err(Fault::Own(reason)) => return AttemptOutcome::NotSent(reason),
-        Err(Fault::Theirs(error)) => Err(error),
+        Err(Fault::Delivery(error)) => Err(error),
     };
     let (round, took, error) = (delivery.round, began.elapsed(), outcome.err());
     let attempt = match answer.status {
@@ -125,7 +125,7 @@ struct Request {
     url: Url,
     headers: HeaderMap,
     body: String,
-    /// What the log is to show of it.
+    /// What the log of deliveries shows of it.
     sent: Sent,
 }
 
@@ -137,7 +137,8 @@ fn request(
     payload: &Json,
     at: Timestamp,
 ) -> Result<Request, Fault> {
-    let url = parse_url(&webhook.url).map_err(|fault| Fault::Theirs(format!("the URL {fault}")))?;
+    let url =
+        parse_url(&webhook.url).map_err(|fault| Fault::Delivery(format!("the URL {fault}")))?;
     let body = canonical(payload, webhook.encoding);
     let secrets = secrets(options, webhook, at).map_err(|error| Fault::Own(error.to_string()))?;
     let (id, seconds) = (delivery.id.to_string(), at.seconds());
@@ -185,14 +186,14 @@ async fn exchange(
                     .body
                     .extend_from_slice(&chunk[..chunk.len().min(room)]);
             }
-            // The status has come: where its words break off, they end.
+            // The status has arrived, and it counts: a body that breaks off ends there.
             Ok(None) | Err(_) => break,
         }
     }
     Ok(())
 }
 
-/// All but those that every request of ours carries.
+/// The headers of this request; the client adds those that all requests have.
 fn headers(id: &str, seconds: i64, signature: String, listed: String) -> Result<HeaderMap, String> {
     let fields = [
         ("content-type", "application/json".to_owned()),
@@ -210,7 +211,7 @@ fn headers(id: &str, seconds: i64, signature: String, listed: String) -> Result<
     Ok(headers)
 }
 
-/// What the delivery tells, with a fresh download URL.
+/// The payload, with a fresh download URL.
 async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, Fault> {
     if delivery.kind == DeliveryKind::Test {
         return Ok(payload::test(delivery.job));
@@ -219,7 +220,7 @@ async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, F
         .store
         .job(delivery.account, delivery.job)
         .map_err(|error| Fault::Own(error.to_string()))?;
-    let gone = || Fault::Theirs("the job of this delivery is no longer on record".into());
+    let gone = || Fault::Delivery("the job of this delivery is no longer on record".into());
     let job = read.ok_or_else(gone)?;
     let metadata = metadata(options, &job).await?;
     let ending = |ending| Ok(payload::event(job.id, ending, metadata.as_ref()));
@@ -233,7 +234,7 @@ async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, F
             ending(Ending::Done { image_url: &url })
         }
         JobState::Failed { error, .. } => ending(Ending::Failed { error }),
-        JobState::Queued | JobState::Processing { .. } => Err(Fault::Theirs(
+        JobState::Queued | JobState::Processing { .. } => Err(Fault::Delivery(
             "the job of this delivery has not ended".into(),
         )),
     }
@@ -251,7 +252,7 @@ async fn metadata(options: &SenderOptions, job: &Job) -> Result<Option<Json>, Fa
     };
     text.map(|text| Json::parse(&text, MAX_METADATA_DEPTH))
         .transpose()
-        .map_err(|fault| Fault::Theirs(format!("the metadata {fault}")))
+        .map_err(|fault| Fault::Delivery(format!("the metadata {fault}")))
 }
 
 fn secrets(

@@ -1,7 +1,7 @@
 //! Keeps webhook secrets encrypted at rest, under a key of the data directory.
 //!
-//! They must be kept to sign, so they cannot be hashed as API keys are. Whoever has only the records, such as a backup of
-//! them without the key file, cannot forge a delivery.
+//! The service signs with them, so they cannot be hashed as API keys are. The records without the key file, such as a backup of
+//! them alone, do not allow to forge a delivery.
 
 use chacha20poly1305::aead::{Aead as _, KeyInit as _, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
@@ -136,7 +136,7 @@ impl Vault {
 }
 
 fn create(data_dir: &Path, path: &Path, key: &[u8]) -> io::Result<()> {
-    // Written under another name first: a crash in between must not leave a file that holds half a key.
+    // Written under another name first: a crash must not leave a file that holds half a key.
     let half = data_dir.join(format!("{FILE_NAME}.new"));
     let mut file = OpenOptions::new()
         .write(true)

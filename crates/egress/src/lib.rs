@@ -15,6 +15,7 @@ mod ranges;
 mod request_progress;
 mod resolver;
 mod response;
+mod retry_after;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 #[cfg(test)]
@@ -28,5 +29,6 @@ pub use error::Error;
 pub use hyper::{HeaderMap, Method, StatusCode, header};
 pub use resolver::{Resolve, SystemResolver};
 pub use response::Response;
+pub use retry_after::retry_after;
 pub use tls::SetupError;
 pub use url_rules::{MAX_URL_CHARS, UrlError, parse_url, resolve_location};

@@ -10,7 +10,7 @@ pub fn of(upstream: &Upstream, answer: &Answer) -> Fault {
     // Some servers put the envelope into a list of one.
     let error = body.get(0).unwrap_or(&body).get("error");
     if answer.status.as_u16() == 400 && error.is_some_and(is_the_operators) {
-        let told = super::super::upstream::told_in(&answer.body).unwrap_or_default();
+        let told = super::super::upstream::error_message(&answer.body).unwrap_or_default();
         return upstream.logged("", Fault::Unusable(upstream.clean(&told)));
     }
     upstream.refusal(answer, error.and_then(retry_delay))

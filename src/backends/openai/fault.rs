@@ -1,6 +1,6 @@
 //! Error answers of the OpenAI API: what its codes say beyond the status.
 
-use super::super::upstream::{Answer, Fault, Upstream, told_in};
+use super::super::upstream::{Answer, Fault, Upstream, error_message};
 use serde_json::Value;
 use tintype_actors::ports::GenerateError;
 
@@ -27,7 +27,7 @@ pub fn of(upstream: &Upstream, answer: &Answer) -> GenerateError {
     let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
     let words = codes(&body);
     let said = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    let told = || upstream.clean(&told_in(&answer.body).unwrap_or_default());
+    let told = || upstream.clean(&error_message(&answer.body).unwrap_or_default());
     if said(&BLOCKED) {
         return GenerateError::Blocked(match told() {
             told if told.is_empty() => "the image generator refused the content".into(),

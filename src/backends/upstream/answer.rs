@@ -1,12 +1,11 @@
 //! A whole answer of a back end.
 
-use super::retry_after;
 use bytes::Bytes;
 use reqwest::StatusCode;
 use reqwest::header::{CONTENT_TYPE, HeaderMap};
 use std::time::{Duration, SystemTime};
 
-/// A status with the whole of its body. One that broke off or was too large is a [`Fault`] instead.
+/// A status with its whole body. An answer that broke off or was too large is a [`Fault`](super::Fault) instead.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status, whatever it is.
@@ -26,8 +25,8 @@ impl Answer {
         bare.trim().to_ascii_lowercase()
     }
 
-    /// How long the back end asks to be left alone, by its headers.
+    /// How long the headers ask the client to wait.
     pub fn retry_after(&self) -> Option<Duration> {
-        retry_after::of(&self.headers, SystemTime::now())
+        tintype_egress::retry_after(&self.headers, SystemTime::now())
     }
 }

@@ -1,7 +1,8 @@
 //! The client of one back end: connections, credentials, bounds.
 
-use super::hidden::hidden;
-use super::{Answer, Fault, blocking, message, told_in};
+use super::error_message::sanitized;
+use super::redaction::redactions;
+use super::{Answer, Fault, blocking, error_message};
 use crate::config::Remote;
 use crate::user_agent::USER_AGENT;
 use base64::Engine as _;
@@ -19,16 +20,15 @@ use std::time::Duration;
 use tintype_egress::{SetupError, tls};
 use url::Url;
 
-/// Largest answer that is read: a 4K picture of noise has about 60 MB, and base64 makes 80 of them.
+/// Bytes of an answer at most: a 4K picture of noise has about 60 MB, and base64 makes 80 of them.
 pub const MAX_ANSWER: usize = 128 * 1024 * 1024;
-/// Largest answer without a picture: lists, and where work stands. The history of a ComfyUI holds whole graphs.
+/// Bytes at most of an answer without a picture: lists and progress. The history of a ComfyUI holds whole graphs.
 const MAX_WORDS: usize = 8 * 1024 * 1024;
-/// Largest body of an error that is read; the rest is left.
+/// Bytes of an error answer that are read; the rest is left.
 const MAX_ERROR: usize = 256 * 1024;
 /// For look-up, connection and TLS handshake together.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
-/// Less than the 5 s after which the usual servers of Python close an idle connection, so that hardly any request is
-/// written to one that is just being closed.
+/// Less than the 5 s after which the usual Python servers close an idle connection, so that hardly any request meets a close.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(4);
 
 /// How a kind of back end wants its key.
@@ -80,8 +80,8 @@ struct Inner {
     name: String,
     http: Client,
     base: Url,
-    /// See [`hidden`].
-    hidden: Vec<String>,
+    /// See [`redactions`].
+    redactions: Vec<String>,
 }
 
 impl Upstream {
@@ -96,7 +96,7 @@ impl Upstream {
         };
         let base = Url::parse(&remote.base_url).map_err(|_| unfit("`base_url` is no URL"))?;
         let headers = headers(remote, auth).map_err(unfit)?;
-        // HTTP/1.1: one lost HTTP/2 connection would take every picture that is being made with it.
+        // HTTP/1.1: one lost HTTP/2 connection would fail every generation that uses it.
         let http = Client::builder()
             .tls_backend_preconfigured(tls::client_config(None)?)
             .http1_only()
@@ -117,13 +117,13 @@ impl Upstream {
             inner: Arc::new(Inner {
                 name: name.to_owned(),
                 http,
-                hidden: hidden(remote, &base),
+                redactions: redactions(remote, &base),
                 base,
             }),
         })
     }
 
-    /// The same for calls whose answers hold no picture, and are bounded as words are.
+    /// The same client for calls whose answers hold no picture, and are bounded more tightly.
     pub fn for_words(&self) -> Self {
         Self {
             limit: MAX_WORDS,
@@ -149,7 +149,7 @@ impl Upstream {
         self.exchange(path, self.request(Method::GET, path)).await
     }
 
-    /// POST of a body that is JSON already. A large one is best made with [`blocking`].
+    /// POST of a body that is JSON already. Write a large one with [`blocking`].
     ///
     /// # Errors
     /// As [`get`](Self::get).
@@ -168,7 +168,7 @@ impl Upstream {
         T: Serialize + Send + 'static,
     {
         let json = blocking(move || serde_json::to_vec(&value)).await;
-        // Only a map whose keys are no texts cannot be written, and that is never of the back end's doing.
+        // Only a map whose keys are not strings cannot be written, and that is never the back end's fault.
         let json = json.map_err(|error| Fault::Garbage(error.to_string()))?;
         self.post_json(path, json.into()).await
     }
@@ -182,7 +182,7 @@ impl Upstream {
         self.exchange(path, request).await
     }
 
-    /// GET of an address that the back end itself gave, relative or absolute, from this very server only.
+    /// GET of an address that the back end itself gave, relative or absolute. Only this server is asked.
     ///
     /// # Errors
     /// [`Fault::Elsewhere`] for another scheme, host or port; else as [`get`](Self::get).
@@ -202,7 +202,7 @@ impl Upstream {
     /// The answer again, if its status is a success.
     ///
     /// # Errors
-    /// [`Fault::Status`], with the back end's own words.
+    /// [`Fault::Status`], with the back end's own message.
     pub fn expect_success(&self, answer: Answer) -> Result<Answer, Fault> {
         if answer.status.is_success() {
             return Ok(answer);
@@ -210,12 +210,13 @@ impl Upstream {
         Err(self.refusal(&answer, None))
     }
 
-    /// The fault that an answer without success stands for. `retry_after` is what its body says; else its headers are asked.
+    /// The fault that an answer without success means. `retry_after` is what its body asks for; without it, its headers count.
     pub fn refusal(&self, answer: &Answer, retry_after: Option<Duration>) -> Fault {
-        let told = told_in(&answer.body).map_or(String::new(), |text| self.clean(&text));
+        let message = error_message(&answer.body);
+        let message = message.map_or(String::new(), |text| self.clean(&text));
         let fault = Fault::Status {
             status: answer.status,
-            told,
+            message,
             retry_after: retry_after.or_else(|| answer.retry_after()),
         };
         self.logged("", fault)
@@ -235,7 +236,7 @@ impl Upstream {
         read.map_err(|error: serde_json::Error| {
             let fault = match error.is_eof() {
                 true => Fault::BrokenOff("its JSON ends in the middle".into()),
-                // Not the error's own text: it may repeat what was answered, and that may be a whole picture.
+                // Not the error's own text: it may repeat the answer, which may be a whole picture.
                 false => Fault::Garbage(format!(
                     "{} that is not the JSON expected, at line {} column {}",
                     match media_type.as_str() {
@@ -252,10 +253,10 @@ impl Upstream {
 
     /// A text of the back end as one that a caller may see: one line of ASCII without addresses, paths or secrets.
     pub fn clean(&self, text: &str) -> String {
-        message::cleaned(text, &self.inner.hidden)
+        sanitized(text, &self.inner.redactions)
     }
 
-    /// A fault that a kind has found by itself, written to the log for the operator.
+    /// Writes a fault to the log for the operator.
     pub fn logged(&self, path: &str, fault: Fault) -> Fault {
         let backend = self.name();
         tracing::warn!(%backend, path, "{fault}");
@@ -263,26 +264,26 @@ impl Upstream {
     }
 
     pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        // Put together as text: joining would take the path of `base_url` away.
+        // Concatenated as text: `Url::join` would drop the path of `base_url`.
         let base = self.inner.base.as_str().trim_end_matches('/');
         self.inner.http.request(method, format!("{base}{path}"))
     }
 
     async fn exchange(&self, path: &str, request: RequestBuilder) -> Result<Answer, Fault> {
-        // A query is of the request, and may hold what is none of the log's business.
+        // The query belongs to the request, and may hold what must not be logged.
         let shown = path.split('?').next().unwrap_or_default();
         let fault = match request.send().await {
             Ok(response) => match whole(response, self.limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(fault) => fault,
             },
-            Err(error) => told(&error),
+            Err(error) => fault_of(&error),
         };
         Err(self.logged(shown, fault))
     }
 }
 
-/// Shows which back end it is and nothing of its keys.
+/// Shows the back end's name and none of its keys.
 impl fmt::Debug for Upstream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Upstream").field(&self.inner.name).finish()
@@ -296,16 +297,16 @@ async fn whole(mut response: Response, most: usize) -> Result<Answer, Fault> {
     if success && announced > limit as u64 {
         return Err(Fault::TooLarge { limit });
     }
-    // What is announced is only a hint of how much to set aside.
+    // The announced length is only a hint of how much to allocate.
     let mut body = BytesMut::with_capacity((announced as usize).min(1 << 20));
     loop {
         match response.chunk().await {
             Ok(Some(chunk)) if body.len() + chunk.len() <= limit => body.extend_from_slice(&chunk),
             Ok(None) => break,
-            // An error is told by its status: of its words, what has come will do.
+            // The status says that it is an error; of its message, the part that has come is enough.
             Ok(Some(_)) | Err(_) if !success => break,
             Ok(Some(_)) => return Err(Fault::TooLarge { limit }),
-            Err(error) => return Err(told(&error)),
+            Err(error) => return Err(fault_of(&error)),
         }
     }
     Ok(Answer {
@@ -315,7 +316,7 @@ async fn whole(mut response: Response, most: usize) -> Result<Answer, Fault> {
     })
 }
 
-fn told(error: &reqwest::Error) -> Fault {
+fn fault_of(error: &reqwest::Error) -> Fault {
     if error.is_timeout() && !error.is_connect() {
         return Fault::TimedOut;
     }
@@ -353,7 +354,7 @@ fn headers(remote: &Remote, auth: Auth) -> Result<HeaderMap, &'static str> {
             Auth::Header(name) => put(HeaderName::from_static(name), key)?,
         }
     }
-    // After the key: a header that the operator has written down stands above what the kind would send.
+    // After the key: a header of the configuration replaces what the kind would send.
     for (name, value) in &remote.headers {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| "a header has no name")?;
         put(name, value.expose())?;

@@ -1,4 +1,4 @@
-//! What goes wrong with a back end, told twice: to the operator in the log, and to the caller without a word of the set-up.
+//! Faults of a back end, in two texts: one for the operator's log, and one for the caller, without a word of the set-up.
 
 use reqwest::StatusCode;
 use std::time::Duration;
@@ -14,7 +14,7 @@ pub enum Fault {
     /// The connection ended before the whole answer was there.
     #[error("the connection ended before the whole answer was there: {0}")]
     BrokenOff(String),
-    /// The bound that the call was given has passed.
+    /// The call's time limit has passed.
     #[error("no answer in time")]
     TimedOut,
     /// The answer is larger than any picture.
@@ -24,17 +24,17 @@ pub enum Fault {
         limit: usize,
     },
     /// A status that is no success.
-    #[error("it answered {status}{}{}", told_after(.told), advice(*.status))]
+    #[error("it answered {status}{}{}", quoted(.message), advice(*.status))]
     Status {
         /// The status.
         status: StatusCode,
-        /// The back end's own words, cleaned: fit for the caller too.
-        told: String,
-        /// How long it asks to be left alone.
+        /// The back end's own message, sanitized: fit for the caller too.
+        message: String,
+        /// How long it asks its client to wait.
         retry_after: Option<Duration>,
     },
-    /// The back end says, in a form of its own, what only the operator can mend: a bad key, an account without money, a model
-    /// or a size that it does not have.
+    /// The back end reports what only the operator can mend: a bad key, an account without money, a model or a size that it does
+    /// not have.
     #[error(
         "it cannot be used: it says \"{0}\"; check the key and its account, and what the configuration asks for"
     )]
@@ -47,16 +47,16 @@ pub enum Fault {
     Elsewhere,
 }
 
-/// What a caller hears of anything that is the operator's to mend.
+/// The caller's text for everything that only the operator can mend.
 pub fn not_set_up() -> GenerateError {
     let text = "the image generator is not set up correctly; its operator has to correct that";
     GenerateError::Broken(text.into())
 }
 
-fn told_after(told: &str) -> String {
-    match told {
+fn quoted(message: &str) -> String {
+    match message {
         "" => String::new(),
-        told => format!(", saying \"{told}\""),
+        message => format!(", saying \"{message}\""),
     }
 }
 
@@ -71,14 +71,14 @@ fn advice(status: StatusCode) -> &'static str {
     }
 }
 
-/// Statuses that may be gone at the next try.
+/// Statuses that may be gone at the next attempt.
 pub(super) fn may_pass(status: StatusCode) -> bool {
     // 501 and 505 say what the server never does.
     matches!(status.as_u16(), 408 | 409 | 425 | 429)
         || (status.is_server_error() && !matches!(status.as_u16(), 501 | 505))
 }
 
-/// Statuses that tell of the operator's configuration, or of an account at the back end, and not of the request.
+/// Statuses that concern the operator's configuration, or an account at the back end, and not the request.
 fn is_the_operators(status: StatusCode) -> bool {
     !status.is_client_error() || matches!(status.as_u16(), 401 | 402 | 403 | 404 | 405 | 407 | 410)
 }
@@ -113,12 +113,12 @@ impl From<Fault> for GenerateError {
             },
             Fault::Status { status, .. } if is_the_operators(status) => not_set_up(),
             Fault::Unusable(_) => not_set_up(),
-            Fault::Status { told, .. } if told.is_empty() => {
+            Fault::Status { message, .. } if message.is_empty() => {
                 Self::Refused("the image generator refused the request".into())
             }
-            Fault::Status { told, .. } => {
-                Self::Refused(format!("the image generator refused the request: {told}"))
-            }
+            Fault::Status { message, .. } => Self::Refused(format!(
+                "the image generator refused the request: {message}"
+            )),
         }
     }
 }
@@ -127,10 +127,10 @@ impl From<Fault> for GenerateError {
 mod tests {
     use super::*;
 
-    fn status(code: u16, told: &str) -> Fault {
+    fn status(code: u16, message: &str) -> Fault {
         Fault::Status {
             status: StatusCode::from_u16(code).unwrap(),
-            told: told.into(),
+            message: message.into(),
             retry_after: Some(Duration::from_secs(2)),
         }
     }

@@ -1,7 +1,10 @@
-//! HTTP to back ends: one client per back end, and one reading of what can go wrong for all kinds.
+//! HTTP to back ends: one client per back end, and one set of faults for all kinds.
 //!
-//! The addresses are the operator's own, so they do not pass the gate that callers' URLs do. What comes back is not trusted
-//! all the same: it is bounded, and no text of it reaches a caller uncleaned.
+//! The operator names the addresses, so they do not pass the gate that callers' URLs pass. The answers are not trusted all the
+//! same: they are bounded, and no text of one reaches a caller unsanitized.
+//!
+//! The client is reqwest, which the object store brings along. The client of `tintype-egress` looks a name up and judges its
+//! addresses before each request, and has neither `multipart/form-data` nor protocol upgrades, which back ends need.
 //!
 //! A kind's client reads like this:
 //!
@@ -12,19 +15,18 @@
 //! ```
 
 mod answer;
+mod blocking;
 mod client;
+mod error_message;
 mod fault;
-mod hidden;
-mod message;
-pub(crate) mod retry_after;
+mod redaction;
 mod socket;
-mod spool;
 
 pub use answer::Answer;
+pub use blocking::{blocking, decoding};
 pub use client::{Auth, MAX_ANSWER, Upstream, UpstreamSetupError};
+pub use error_message::error_message;
 pub use fault::{Fault, not_set_up};
-pub use message::told_in;
 /// Fields and files of a `multipart/form-data` body.
 pub use reqwest::multipart::{Form, Part};
 pub use socket::Socket;
-pub use spool::{blocking, decoding};

@@ -4,7 +4,6 @@
 
 use super::encode;
 use super::span::Span;
-use crate::backends::upstream::retry_after;
 use crate::config::Otlp;
 use crate::user_agent::USER_AGENT;
 use parking_lot::Mutex;
@@ -14,7 +13,7 @@ use serde::Deserialize;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
-use tintype_egress::{SetupError, tls};
+use tintype_egress::{SetupError, retry_after, tls};
 use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -283,7 +282,7 @@ impl Courier {
             | StatusCode::BAD_GATEWAY
             | StatusCode::SERVICE_UNAVAILABLE
             | StatusCode::GATEWAY_TIMEOUT => {
-                let asked = retry_after::of(response.headers(), SystemTime::now());
+                let asked = retry_after(response.headers(), SystemTime::now());
                 Outcome::Later(asked, reason)
             }
             _ => Outcome::Refused(reason),

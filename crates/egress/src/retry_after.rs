@@ -1,23 +1,23 @@
-//! How long a back end asks to be left alone: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 10.2.3).
+//! How long a server asks its client to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date (RFC 9110 10.2.3).
 
-use reqwest::header::{HeaderMap, RETRY_AFTER};
+use hyper::header::{HeaderMap, RETRY_AFTER};
 use std::time::{Duration, SystemTime};
 
-/// Longer wishes are not told apart: nobody waits that long, and the sum with a moment must not overflow.
+/// A longer wait is cut to this, so that its sum with a moment cannot overflow.
 const LONGEST: Duration = Duration::from_secs(86_400);
 
-/// The wish, if there is one that can be read. A date that has passed is a wish for no wait.
-pub fn of(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+/// The wait that these fields ask for, if one can be read. A date that has passed asks for none.
+pub fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
     let millis = text("retry-after-ms").and_then(|it| seconds(it, 1_000.0));
-    let wish = millis.or_else(|| {
+    let wait = millis.or_else(|| {
         let value = text(RETRY_AFTER.as_str())?;
         seconds(value, 1.0).or_else(|| {
             let date = httpdate::parse_http_date(value).ok()?;
             Some(date.duration_since(now).unwrap_or_default())
         })
     })?;
-    Some(wish.min(LONGEST))
+    Some(wait.min(LONGEST))
 }
 
 /// Some servers write fractions, which the standard does not know.
@@ -30,27 +30,27 @@ fn seconds(text: &str, per_second: f64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use reqwest::header::HeaderName;
+    use hyper::header::HeaderName;
 
-    fn wish(fields: &[(&'static str, &str)]) -> Option<u128> {
+    fn wait(fields: &[(&'static str, &str)]) -> Option<u128> {
         let headers: HeaderMap = fields
             .iter()
             .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()))
             .collect();
         // 1994-11-06 08:49:37 UTC, the moment that RFC 9110 writes its dates of.
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
-        of(&headers, now).map(|it| it.as_millis())
+        retry_after(&headers, now).map(|it| it.as_millis())
     }
 
     #[test]
     fn seconds_milliseconds_and_dates_are_read() {
         let at = "Sun, 06 Nov 1994 08:49:47 GMT";
-        assert_eq!(wish(&[("retry-after", "3")]), Some(3_000));
-        assert_eq!(wish(&[("retry-after", "0.25")]), Some(250));
-        assert_eq!(wish(&[("retry-after", at)]), Some(10_000));
-        assert_eq!(wish(&[("retry-after-ms", "1500")]), Some(1_500));
+        assert_eq!(wait(&[("retry-after", "3")]), Some(3_000));
+        assert_eq!(wait(&[("retry-after", "0.25")]), Some(250));
+        assert_eq!(wait(&[("retry-after", at)]), Some(10_000));
+        assert_eq!(wait(&[("retry-after-ms", "1500")]), Some(1_500));
         assert_eq!(
-            wish(&[("retry-after", "9"), ("retry-after-ms", "20")]),
+            wait(&[("retry-after", "9"), ("retry-after-ms", "20")]),
             Some(20)
         );
     }
@@ -58,11 +58,11 @@ mod tests {
     #[test]
     fn what_cannot_be_a_wait_is_none_or_bounded() {
         let past = "Sun, 06 Nov 1994 08:49:00 GMT";
-        assert_eq!(wish(&[("retry-after", past)]), Some(0));
-        assert_eq!(wish(&[("retry-after", "1e300")]), Some(86_400_000));
+        assert_eq!(wait(&[("retry-after", past)]), Some(0));
+        assert_eq!(wait(&[("retry-after", "1e300")]), Some(86_400_000));
         for bad in ["", "-1", "NaN", "soon", "-inf"] {
-            assert_eq!(wish(&[("retry-after", bad)]), None, "{bad}");
+            assert_eq!(wait(&[("retry-after", bad)]), None, "{bad}");
         }
-        assert_eq!(wish(&[]), None);
+        assert_eq!(wait(&[]), None);
     }
 }

@@ -1,23 +1,23 @@
-//! Work on large bodies, done on the blocking pool: the arbiter of the jobs has thousands of others to look after.
+//! Work on large bodies, done on the blocking pool: the arbiter of the jobs serves thousands of other runs.
 
 use crate::decoding::{Leave, at_the_gate};
 use tokio::task::JoinError;
 
-/// Does heavy work off the arbiter. A panic in it is carried on, so that it is told like any other panic of a run.
+/// Does heavy work off the arbiter. A panic in it is resumed here, so that the run reports it like any other panic.
 pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
-    carried_on(tokio::task::spawn_blocking(work).await).await
+    resumed(tokio::task::spawn_blocking(work).await).await
 }
 
 /// The same for work that decodes pictures, of which few are in memory at a time.
 pub async fn decoding<T: Send + 'static>(work: impl FnOnce(&Leave) -> T + Send + 'static) -> T {
-    carried_on(at_the_gate(work).await).await
+    resumed(at_the_gate(work).await).await
 }
 
-async fn carried_on<T>(outcome: Result<T, JoinError>) -> T {
+async fn resumed<T>(outcome: Result<T, JoinError>) -> T {
     match outcome {
         Ok(done) => done,
         Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),
-        // Work is only given up with the runtime, and whoever waits for it here goes with that too.
+        // The runtime cancels work only when it ends, and the waiting future ends with it.
         Err(_) => std::future::pending().await,
     }
 }

@@ -1,25 +1,25 @@
-//! What a back end says of its refusal, found in the forms that servers write it in, and made fit to be shown to a caller.
+//! The message of an error answer, found in the forms that servers use, and made fit to be shown to a caller.
 
 use serde_json::Value;
 
-/// Longest text that is told on.
-const LONGEST: usize = 300;
-/// Texts of ours that are shorter than this would be found in any sentence.
-const SHORTEST_HIDDEN: usize = 6;
+/// Characters of a message that a caller sees at most.
+const MAX_CHARS: usize = 300;
+/// Shorter texts are not redacted: they occur in ordinary sentences.
+const MIN_REDACTED_BYTES: usize = 6;
 
 /// The text of an error answer: `error.message`, else `error` itself, else `message`, else `detail` (also as a list with
 /// `msg`), else the start of a body that is plain text.
 ///
 /// An `error` that is a bare word beside a `message` or `detail` is a code, and gives way to it.
-pub fn told_in(body: &[u8]) -> Option<String> {
+pub fn error_message(body: &[u8]) -> Option<String> {
     match serde_json::from_slice::<Value>(body) {
-        Ok(Value::Array(list)) => list.first().and_then(told_in_value),
-        Ok(value) => told_in_value(&value),
+        Ok(Value::Array(list)) => list.first().and_then(message_of),
+        Ok(value) => message_of(&value),
         Err(_) => plain(body),
     }
 }
 
-fn told_in_value(value: &Value) -> Option<String> {
+fn message_of(value: &Value) -> Option<String> {
     let text = |value: &Value| {
         value
             .as_str()
@@ -39,17 +39,20 @@ fn told_in_value(value: &Value) -> Option<String> {
     }
 }
 
-/// Pages and binary data are no sentence.
+/// Plain text. Pages and binary data are not shown.
 fn plain(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok()?.trim();
     let reads = !text.is_empty() && !text.starts_with(['<', '{', '[']) && text.len() <= 4_096;
     reads.then(|| text.to_owned())
 }
 
-/// One line of printable ASCII without addresses, paths or any of the `hidden` texts, of at most 300 characters.
-pub(super) fn cleaned(text: &str, hidden: &[String]) -> String {
+/// One line of printable ASCII without addresses, paths or any of the `redactions`, of at most 300 characters.
+pub(super) fn sanitized(text: &str, redactions: &[String]) -> String {
     let mut text = text.to_owned();
-    for secret in hidden.iter().filter(|it| it.len() >= SHORTEST_HIDDEN) {
+    for secret in redactions
+        .iter()
+        .filter(|it| it.len() >= MIN_REDACTED_BYTES)
+    {
         text = text.replace(secret.as_str(), "[removed]");
     }
     let mut line = String::new();
@@ -62,8 +65,8 @@ pub(super) fn cleaned(text: &str, hidden: &[String]) -> String {
             word.chars()
                 .map(|it| if it.is_ascii_graphic() { it } else { '?' }),
         );
-        if line.len() > LONGEST {
-            line.truncate(LONGEST - 3);
+        if line.len() > MAX_CHARS {
+            line.truncate(MAX_CHARS - 3);
             line.truncate(line.trim_end().len());
             line.push_str("...");
             break;
@@ -120,7 +123,11 @@ mod tests {
             (r#"{"error":{"message":null},"message":"outer"}"#, "outer"),
             ("Service is starting\n", "Service is starting"),
         ] {
-            assert_eq!(told_in(body.as_bytes()).as_deref(), Some(text), "{body}");
+            assert_eq!(
+                error_message(body.as_bytes()).as_deref(),
+                Some(text),
+                "{body}"
+            );
         }
         for none in [
             "",
@@ -131,15 +138,15 @@ mod tests {
             "{\"error\":{}}",
             "{\"a",
         ] {
-            assert_eq!(told_in(none.as_bytes()), None, "{none}");
+            assert_eq!(error_message(none.as_bytes()), None, "{none}");
         }
-        assert_eq!(told_in(&[0xff, 0xfe, 0x00]), None);
+        assert_eq!(error_message(&[0xff, 0xfe, 0x00]), None);
     }
 
     #[test]
     fn a_text_is_one_line_of_ascii_without_addresses_and_secrets() {
-        let hidden = ["sk-verysecret".to_owned(), "gpu.example".to_owned()];
-        let clean = |text: &str| cleaned(text, &hidden);
+        let redactions = ["sk-verysecret".to_owned(), "gpu.example".to_owned()];
+        let clean = |text: &str| sanitized(text, &redactions);
         assert_eq!(clean("a\r\n\tb\u{1b}[31m \u{fc}"), "a b?[31m ?");
         assert_eq!(clean("key sk-verysecret is old"), "key [removed] is old");
         assert_eq!(clean("see https://gpu.example/x."), "see [removed]");
@@ -176,8 +183,8 @@ mod tests {
 
     #[test]
     fn a_long_text_is_cut() {
-        let long = cleaned(&"word ".repeat(1_000), &[]);
-        assert!(long.len() <= LONGEST && long.ends_with("..."), "{long}");
-        assert!(cleaned(&"x".repeat(5_000), &[]).len() <= LONGEST);
+        let long = sanitized(&"word ".repeat(1_000), &[]);
+        assert!(long.len() <= MAX_CHARS && long.ends_with("..."), "{long}");
+        assert!(sanitized(&"x".repeat(5_000), &[]).len() <= MAX_CHARS);
     }
 }

@@ -1,4 +1,4 @@
-//! Texts of ours that a back end might repeat, and that no caller may see: credentials, whole and in parts, and its address.
+//! The texts that no caller may see, although a back end might repeat them: its credentials, whole and in parts, and its address.
 
 use crate::config::{Remote, Secret};
 use base64::Engine as _;
@@ -6,39 +6,39 @@ use base64::prelude::BASE64_STANDARD;
 use std::collections::BTreeSet;
 use url::{Position, Url};
 
-/// Words that stand before a credential in a header, and are none (RFC 9110, 11).
+/// Names of authentication schemes, which precede a credential in a header (RFC 9110, 11).
 const SCHEMES: [&str; 5] = ["basic", "bearer", "digest", "negotiate", "token"];
 
-/// What is to be taken out of texts of this back end, the longest first, so that none is cut by a part of itself.
-pub fn hidden(remote: &Remote, base: &Url) -> Vec<String> {
-    let mut hidden = BTreeSet::new();
+/// The texts to remove from what this back end says, the longest first, so that none is cut by a part of itself.
+pub fn redactions(remote: &Remote, base: &Url) -> Vec<String> {
+    let mut texts = BTreeSet::new();
     let secrets = remote.headers.values().chain(&remote.api_key);
     for secret in secrets.map(Secret::expose) {
-        hidden.insert(secret.to_owned());
+        texts.insert(secret.to_owned());
         // As `Authorization: Basic` carries it.
-        hidden.insert(BASE64_STANDARD.encode(secret));
-        // A server tells the password without the user, or the key without the scheme.
+        texts.insert(BASE64_STANDARD.encode(secret));
+        // A server may repeat the password without the user, or the key without the scheme.
         let parts = secret.split(|it: char| it.is_whitespace() || it == ':');
         let parts = parts.filter(|it| !SCHEMES.contains(&it.to_ascii_lowercase().as_str()));
-        hidden.extend(parts.map(str::to_owned));
+        texts.extend(parts.map(str::to_owned));
     }
-    hidden.insert(base[Position::BeforeHost..Position::AfterPort].to_owned());
-    // A name without a dot may be a word like any other.
+    texts.insert(base[Position::BeforeHost..Position::AfterPort].to_owned());
+    // A host name without a dot may be an ordinary word.
     let host = base.host_str().filter(|it| it.contains('.'));
-    hidden.extend(host.map(str::to_owned));
-    let mut hidden: Vec<String> = hidden.into_iter().collect();
-    hidden.sort_by_key(|it| std::cmp::Reverse(it.len()));
-    hidden
+    texts.extend(host.map(str::to_owned));
+    let mut texts: Vec<String> = texts.into_iter().collect();
+    texts.sort_by_key(|it| std::cmp::Reverse(it.len()));
+    texts
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::message::cleaned;
+    use super::super::error_message::sanitized;
     use super::*;
     use std::collections::BTreeMap;
 
     #[test]
-    fn credentials_are_taken_out_whole_in_parts_and_as_they_are_sent() {
+    fn credentials_are_removed_whole_in_parts_and_as_they_are_sent() {
         let header = |value: &str| ("authorization".to_owned(), Secret::new(value));
         let remote = Remote {
             base_url: "http://gpu.example:7860".into(),
@@ -49,8 +49,8 @@ mod tests {
             headers: BTreeMap::from([header("Bearer sk-very-secret")]),
         };
         let base = Url::parse(&remote.base_url).unwrap();
-        let hidden = hidden(&remote, &base);
-        let clean = |text: &str| cleaned(text, &hidden);
+        let redactions = redactions(&remote, &base);
+        let clean = |text: &str| sanitized(text, &redactions);
         for (told, shown) in [
             ("user tintype:correct-horse", "user [removed]"),
             (
