@@ -9,6 +9,9 @@ use uuid::Uuid;
 /// the record still stays below the engine's bound of 16 KiB.
 const INLINE: usize = 5 * 1024;
 
+/// Where the texts lie in the object store.
+pub const PREFIX: &str = "words";
+
 /// Must these words be stored apart?
 pub fn is_too_large(words: &Words) -> bool {
     let metadata = words.metadata.as_ref().map_or(0, String::len);
@@ -17,7 +20,7 @@ pub fn is_too_large(words: &Words) -> bool {
 
 /// Stores words and returns their key.
 pub async fn store(images: &Images, words: &Words) -> Result<String, ImagesError> {
-    let key = format!("words/{}.json", Uuid::new_v4());
+    let key = format!("{PREFIX}/{}.json", Uuid::new_v4());
     // Three strings always encode.
     let text = serde_json::to_vec(words).unwrap_or_default();
     images

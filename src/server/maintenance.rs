@@ -1,6 +1,6 @@
 //! What is done now and then: forgetting old idempotency keys and deliveries, removing old pictures, noticing a dead actor.
 
-use super::orphaned_inputs;
+use super::orphaned_objects;
 use crate::application::commit::Change;
 use crate::application::state::AppState;
 use crate::images::{RESULTS, THUMBNAILS};
@@ -18,6 +18,8 @@ const PULSE: Duration = Duration::from_secs(1);
 const SWEEP_EVERY: u64 = 600;
 /// Pulses between two writings of when keys were used.
 const NOTE_USES_EVERY: u64 = 60;
+/// Pulses between two sweeps over all request texts, which read every job on record. The first comes with the first sweep.
+const TEXT_SWEEP_EVERY: u64 = 86_400;
 /// Records looked at in one step, and pictures removed in one.
 const STEP: usize = 1_000;
 /// Steps of one sweep; the rest waits for the next.
@@ -63,13 +65,16 @@ pub(crate) async fn run(state: Data<AppState>) {
         if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
         }
+        if beat % TEXT_SWEEP_EVERY == SWEEP_EVERY - 1 {
+            remove_orphaned_texts(&state).await;
+        }
         if beat % SWEEP_EVERY == SWEEP_EVERY - 1 {
             forget_audit_log(&state).await;
             sweeps.forget_idempotency_keys(&state).await;
             remove_old(&state, RESULTS).await;
             remove_old(&state, THUMBNAILS).await;
             state.gallery.forget_kept_inputs(Instant::now()).await;
-            remove_stale_inputs(&state).await;
+            remove_orphaned_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
             panel::forget_old(&state).await;
         }
@@ -213,10 +218,18 @@ async fn remove_old(state: &AppState, place: &str) {
     }
 }
 
-async fn remove_stale_inputs(state: &AppState) {
-    match orphaned_inputs::remove(state).await {
+async fn remove_orphaned_inputs(state: &AppState) {
+    match orphaned_objects::remove_inputs(state).await {
         Ok(0) => {}
-        Ok(removed) => tracing::info!(removed, "input images that no job needs were removed"),
-        Err(error) => tracing::warn!(%error, "stale input images could not be removed"),
+        Ok(removed) => tracing::info!(removed, "removed input images that no job has"),
+        Err(error) => tracing::warn!(%error, "could not remove input images that no job has"),
+    }
+}
+
+async fn remove_orphaned_texts(state: &AppState) {
+    match orphaned_objects::remove_request_texts(state).await {
+        Ok(0) => {}
+        Ok(removed) => tracing::info!(removed, "removed request texts that no job has"),
+        Err(error) => tracing::warn!(%error, "could not remove request texts that no job has"),
     }
 }

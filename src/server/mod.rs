@@ -10,7 +10,7 @@ mod listener;
 pub mod maintenance;
 pub(crate) mod middleware;
 pub(crate) mod object_store;
-pub mod orphaned_inputs;
+pub mod orphaned_objects;
 mod routes;
 mod shutdown;
 mod start_error;

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
-use tintype::server::orphaned_inputs;
+use tintype::server::orphaned_objects;
 
 /// Has nothing be written below this place of the store.
 fn block(server: &Server, place: &str) {
@@ -68,6 +68,12 @@ fn age(path: &Path, days: u64) {
     file.set_modified(then).unwrap();
 }
 
+fn block_on<T, E: std::fmt::Debug>(sweep: impl Future<Output = Result<T, E>>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = { runtime }.enable_all().build().unwrap();
+    runtime.block_on(sweep).unwrap()
+}
+
 #[test]
 fn inputs_of_no_live_job_are_swept_once_they_are_old() {
     let server = Server::start();
@@ -84,15 +90,7 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
         age(&place(key), days);
     }
     age(&place(&live), 3);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .unwrap();
-    let sweep = || {
-        runtime
-            .block_on(orphaned_inputs::remove(server.inside()))
-            .unwrap()
-    };
+    let sweep = || block_on(orphaned_objects::remove_inputs(server.inside()));
     assert_eq!(sweep(), 1);
     let left: Vec<String> = server.objects_left();
     assert!(left.contains(&live), "a live job needs it: {left:?}");
@@ -106,4 +104,46 @@ fn inputs_of_no_live_job_are_swept_once_they_are_old() {
     waiting.join().unwrap().picture();
     server.clock.advance(Duration::from_secs(2 * 86_400));
     assert_eq!(sweep(), 1);
+}
+
+/// As after a crash between the storing of a large request's text and the acceptance of its job.
+#[test]
+fn request_texts_of_no_job_are_swept_once_they_are_old() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let stored = || -> Vec<String> {
+        let mut objects = server.objects_left();
+        objects.retain(|key| key.starts_with("words/"));
+        objects.sort();
+        objects
+    };
+    let sweep = || block_on(orphaned_objects::remove_request_texts(server.inside()));
+    let long = asking(&"a fox ".repeat(2_000));
+    server.gemini(&customer, "fast", &long).expect(200);
+    let of_ended = stored();
+    assert_eq!(of_ended.len(), 1);
+    server.generator.hold();
+    let waiting = server.in_background(server.gemini(&customer, "fast", &long));
+    server.until_running(1);
+    let of_jobs = stored();
+    assert_eq!(of_jobs.len(), 2);
+    let place = |key: &str| server.objects().join(key);
+    for (key, days) in [("words/left.json", 3), ("words/young.json", 0)] {
+        fs::write(place(key), "{}").unwrap();
+        age(&place(key), days);
+    }
+    for key in &of_jobs {
+        age(&place(key), 3);
+    }
+    assert_eq!(sweep(), 1);
+    let left = stored();
+    assert!(of_jobs.iter().all(|key| left.contains(key)), "{left:?}");
+    assert!(left.contains(&"words/young.json".to_owned()), "{left:?}");
+    assert_eq!(left.len(), 3);
+    assert_eq!(sweep(), 0);
+    server.generator.release_all();
+    waiting.join().unwrap().picture();
+    server.clock.advance(Duration::from_secs(2 * 86_400));
+    assert_eq!(sweep(), 1, "the young one, which is old now");
+    assert_eq!(stored(), of_jobs);
 }
