@@ -14,9 +14,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype::application::AuditContext;
+use tintype::application::accounts::{self, Opening};
+use tintype::application::api_keys;
 use tintype::application::state::AppState;
 use tintype::config::{Config, Sources};
-use tintype::http::{Opening, issue_key, open_account};
 use tintype::server::{self, Setup};
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
 use tintype_storage::domain::amount::Amount;
@@ -243,7 +244,7 @@ async fn customer(
         used: None,
     };
     let turn = state.operator.take().await;
-    let account = open_account(state, turn, &author, opening).await?;
+    let account = accounts::create(state, turn, &author, opening).await?;
     if let Some(receiver) = receiver {
         let now = state.now();
         let id = WebhookId(IdSource::new(now).next(now));
@@ -262,6 +263,6 @@ async fn customer(
     }
     let turn = state.operator.take().await;
     let none = |_: &ApiKey| Writes::new();
-    let (text, _) = issue_key(state, turn, &author, account.id, |key| key, none).await?;
+    let (text, _) = api_keys::issue(state, turn, &author, account.id, |key| key, none).await?;
     Ok(text)
 }

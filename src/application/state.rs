@@ -1,7 +1,7 @@
 //! What every handler may use.
 
 use super::api_key_cache::KeyRing;
-use super::commit::Turns;
+use super::commit::{Change, Turns};
 use super::rate_limit::Rates;
 use crate::config::Config;
 use crate::gallery::ObjectGallery;
@@ -11,15 +11,18 @@ use crate::webhooks::Vault;
 use parking_lot::RwLock;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_actors::account::{AccountCommand, KeyChange};
 use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::system::System;
 use tintype_egress::Client;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::Store;
-use tokio::sync::{Semaphore, watch};
+use tintype_storage::engine::{Commit, EngineError};
+use tintype_storage::store::{Store, StoreError};
+use tokio::sync::{Semaphore, oneshot, watch};
 
 /// Shared by all workers.
 pub struct AppState {
@@ -81,5 +84,85 @@ impl AppState {
             max_total_bytes: self.config.inputs.max_total_bytes,
             ..InputLimits::default()
         }
+    }
+}
+
+impl AppState {
+    /// Writes and returns once it is on the disk and memory has learned of it. Both happen also when the caller has left.
+    ///
+    /// # Errors
+    /// The engine has failed, and with it the service.
+    pub async fn commit(&self, change: impl Into<Change>) -> Result<(), EngineError> {
+        let (commit, outcome) = self.commit_of(change.into());
+        self.store.engine().submit(commit);
+        outcome.await.unwrap_or(Err(EngineError::Stopped))
+    }
+
+    /// The same for a change of an API key, as a decision of its account: jobs that were not accepted before are judged by the
+    /// key as it is afterwards. `after` is the key with the hash of its text; `None` removes it.
+    ///
+    /// # Errors
+    /// The engine has failed, and with it the service.
+    pub async fn commit_key(
+        &self,
+        before: &ApiKey,
+        after: Option<(KeyHash, ApiKey)>,
+        change: Change,
+    ) -> Result<(), StoreError> {
+        // The books of the account cannot be read: then nothing is accepted for it, and the change needs no order.
+        let Ok(Some(account)) = self.system.accounts().get(before.account) else {
+            return Ok(self.commit(change).await?);
+        };
+        let Change {
+            writes,
+            turn,
+            learn,
+        } = change;
+        let then = Box::new(move || {
+            learn.into_iter().for_each(|learn| learn());
+            drop(turn);
+        });
+        let (reply, outcome) = oneshot::channel();
+        let change = KeyChange {
+            key: before.id,
+            after,
+            writes,
+            then,
+            reply,
+        };
+        let command = AccountCommand::ChangeKey(Box::new(change));
+        account.address.do_send(command);
+        outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
+    }
+
+    /// The same for a change of the switches: what is accepted afterwards is decided under them.
+    ///
+    /// # Errors
+    /// The engine has failed, and with it the service.
+    pub async fn commit_pause(&self, pause: Pause, change: Change) -> Result<(), EngineError> {
+        let (commit, outcome) = self.commit_of(change);
+        let engine = self.store.engine();
+        self.system.change_pause(pause, || engine.submit(commit));
+        outcome.await.unwrap_or(Err(EngineError::Stopped))
+    }
+
+    fn commit_of(&self, change: Change) -> (Commit, oneshot::Receiver<Result<(), EngineError>>) {
+        let Change {
+            writes,
+            turn,
+            learn,
+        } = change;
+        let (sender, receiver) = oneshot::channel();
+        let fail_stop = self.fail_stop.clone();
+        let done = Box::new(move |outcome: Result<(), EngineError>| {
+            match &outcome {
+                Ok(()) => learn.into_iter().for_each(|learn| learn()),
+                Err(error) => fail_stop.trip(error.to_string()),
+            }
+            drop(turn);
+            // The caller may have gone away; then nobody wants to know.
+            drop(sender.send(outcome));
+        });
+        (Commit { writes, done }, receiver)
     }
 }

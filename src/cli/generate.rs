@@ -7,9 +7,9 @@ use super::output::print;
 use super::settings::Settings;
 use super::{progress, umask};
 use crate::application::AuditContext;
+use crate::application::api_keys;
 use crate::application::state::AppState;
 use crate::config::Config;
-use crate::http::{issue_key, nothing_else, remove_key};
 use crate::inputs::ImageKind;
 use crate::observability::log;
 use crate::server::bootstrap;
@@ -234,7 +234,8 @@ async fn with_temporary_key(
         ..key
     };
     let (turn, author) = (state.operator.take().await, AuditContext::service());
-    let (text, key) = issue_key(state, turn, &author, account.id, shape, nothing_else).await?;
+    let (text, key) =
+        api_keys::issue(state, turn, &author, account.id, shape, api_keys::no_writes).await?;
     let client = NativeClient::new(&state.public_url, &text)?;
     let mut uploads = Vec::new();
     let work = async {
@@ -249,7 +250,7 @@ async fn with_temporary_key(
     for upload in uploads {
         state.images.delete(&upload).await?;
     }
-    remove_key(state, &AuditContext::service(), key.id).await?;
+    api_keys::delete(state, &AuditContext::service(), key.id).await?;
     outcome
 }
 

@@ -1,5 +1,6 @@
 //! `GET /key`: what the caller's own key may do.
 
+use crate::api::key::Rate;
 use crate::api::kinds;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
@@ -65,18 +66,6 @@ struct Day {
     /// Only of a key with such a limit.
     #[schemars(with = "kinds::Money")]
     spent_today: String,
-}
-
-/// How often a key may call.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Rate", deny_unknown_fields)]
-pub struct Rate {
-    /// Calls a second.
-    #[schemars(with = "kinds::Count")]
-    pub per_second: u32,
-    /// Calls at once, after a quiet time.
-    #[schemars(with = "kinds::Count")]
-    pub burst: u32,
 }
 
 /// The key, without its text. `rate_limit` is the one that holds, be it the key's own or that of the configuration.

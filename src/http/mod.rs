@@ -18,7 +18,6 @@ mod surface;
 mod transactions;
 mod wait;
 
-pub use admin::{Opening, issue_key, nothing_else, open_account, remove_key};
 pub use metrics::configure as configure_metrics;
 pub use openapi::Documents;
 pub use routes::configure;

@@ -1,30 +1,29 @@
-//! What the pages of an account call, passed on to the functions of the operator interface once the guard has let it through.
+//! An account, its ledger and its jobs, as its pages show them.
 
-use super::charts;
 use super::guard::OfAccount;
+use crate::api::account::AccountView;
 use crate::api::job_record::JobRecord;
-use crate::application::error;
+use crate::api::transaction::EntryView;
 use crate::application::state::AppState;
-use crate::http::admin::key_view::KeyView;
-use crate::http::admin::{accounts, deliveries, jobs, keys, webhooks};
+use crate::http::admin::{jobs, ledger};
 use crate::http::history::{self, Asked};
 use crate::http::jobs::not_found;
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
-use actix_web::web::{Data, Payload};
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::web::Data;
+use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
-use serde_json::json;
 use tintype_storage::domain::ids::JobId;
 
 type Answer = Result<HttpResponse, Problem>;
 
-pub async fn show(of: OfAccount, state: Data<AppState>) -> Answer {
-    accounts::show(of.operator(), of.path(), state).await
+pub async fn show(of: OfAccount) -> Answer {
+    Ok(HttpResponse::Ok().json(AccountView::from(of.account)))
 }
 
 pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    accounts::transactions(of.operator(), of.path(), request, state).await
+    let page = ledger::page(&request, &state, of.account.id).await?;
+    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
 }
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
@@ -63,122 +62,4 @@ pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) 
     let id = job_id(&of, &request)?;
     let job = jobs::cancel_noted(&state, &of.operator(), of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
-}
-
-pub async fn list_keys(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    keys::list(of.operator(), of.path(), request, state).await
-}
-
-pub async fn create_key(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
-    state: Data<AppState>,
-) -> Answer {
-    keys::create(of.operator(), of.path(), request, payload, state).await
-}
-
-/// With what its jobs came to day by day.
-pub async fn show_key(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let days = charts::asked(&request)?;
-    let (_, key) = keys::find_key(&state, &of.key(&request, &state)?)?;
-    let (shared, account, id) = (state.clone(), of.account.id, key.id);
-    let read = web::block(move || charts::days(&shared, account, Some(id), days)).await;
-    let days = read.map_err(|_| error::busy())??;
-    let mut view = json!(KeyView::new(&state, key, None)?);
-    view["days"] = json!(days);
-    Ok(HttpResponse::Ok().json(view))
-}
-
-pub async fn rotate_key(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
-    state: Data<AppState>,
-) -> Answer {
-    let key = of.key(&request, &state)?;
-    keys::rotate(of.operator(), key, request, payload, state).await
-}
-
-pub async fn change_key(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
-    state: Data<AppState>,
-) -> Answer {
-    let key = of.key(&request, &state)?;
-    keys::change(of.operator(), key, request, payload, state).await
-}
-
-pub async fn remove_key(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let key = of.key(&request, &state)?;
-    keys::remove(of.operator(), key, state).await
-}
-
-pub async fn list_webhooks(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    webhooks::list_without_secrets(of.account.id, &request, &state)
-}
-
-pub async fn register_webhook(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
-    state: Data<AppState>,
-) -> Answer {
-    webhooks::register(of.operator(), of.path(), request, payload, state).await
-}
-
-/// With its secret: asked for by `POST`, so that looking alone never shows it.
-pub async fn show_secret(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let webhook = of.webhook(&request, &state)?;
-    webhooks::show(of.operator(), webhook, state).await
-}
-
-pub async fn change_webhook(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
-    state: Data<AppState>,
-) -> Answer {
-    let webhook = of.webhook(&request, &state)?;
-    webhooks::change(of.operator(), webhook, request, payload, state).await
-}
-
-pub async fn remove_webhook(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let webhook = of.webhook(&request, &state)?;
-    webhooks::remove(of.operator(), webhook, state).await
-}
-
-pub async fn test_webhook(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let webhook = of.webhook(&request, &state)?;
-    webhooks::test(of.operator(), webhook, state).await
-}
-
-pub async fn rotate_secret(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let webhook = of.webhook(&request, &state)?;
-    webhooks::rotate(of.operator(), webhook, state).await
-}
-
-pub async fn redeliver_failed(
-    of: OfAccount,
-    request: HttpRequest,
-    payload: Payload,
-    state: Data<AppState>,
-) -> Answer {
-    let webhook = of.webhook(&request, &state)?;
-    deliveries::redeliver_failed(of.operator(), webhook, request, payload, state).await
-}
-
-pub async fn list_deliveries(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    deliveries::list_of(of.account.id, &request, &state).await
-}
-
-pub async fn show_delivery(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let delivery = of.delivery(&request, &state)?;
-    deliveries::show(of.operator(), delivery, state).await
-}
-
-pub async fn redeliver(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let delivery = of.delivery(&request, &state)?;
-    deliveries::redeliver(of.operator(), delivery, state).await
 }

@@ -7,6 +7,7 @@ use super::cookie;
 use crate::application::audit_context::AuditContext;
 use crate::application::state::AppState;
 use crate::application::tokens;
+use crate::application::{api_keys, deliveries, webhooks};
 use crate::web::audit_context;
 use crate::web::auth::Operator;
 use crate::web::problem::{Code, Problem};
@@ -18,11 +19,12 @@ use actix_web::middleware::Next;
 use actix_web::{Error, FromRequest, HttpRequest, web};
 use std::future::{Ready, ready};
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Actor;
-use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::{Digest32, Person, Role, Session, Visitor};
-use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
 
 /// The header that pages send with each change. Another site's page cannot, without asking first.
 pub const HEADER: &str = "X-Tintype-Panel";
@@ -47,14 +49,15 @@ pub enum Who {
 
 /// The operator, signed in to the panel.
 pub struct OperatorHere {
-    author: AuditContext,
+    /// Who asks, for the audit log.
+    pub context: AuditContext,
 }
 
 impl OperatorHere {
     /// As the operator interface takes it.
     pub fn operator(self) -> Operator {
         Operator {
-            author: self.author,
+            author: self.context,
         }
     }
 }
@@ -65,7 +68,8 @@ pub struct OfAccount {
     pub account: Account,
     /// Who asks.
     pub visitor: SignedIn,
-    author: AuditContext,
+    /// Who asks, for the audit log.
+    pub context: AuditContext,
 }
 
 fn unauthorized() -> Problem {
@@ -134,7 +138,7 @@ fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
 fn operator(request: &HttpRequest) -> Result<OperatorHere, Problem> {
     match signed_in(request)?.who {
         Who::Operator => Ok(OperatorHere {
-            author: audit_context::of(Actor::Operator, request, state_of(request)?),
+            context: audit_context::of(Actor::Operator, request, state_of(request)?),
         }),
         Who::Person(_) => Err(forbidden("this is for the operator")),
     }
@@ -168,7 +172,7 @@ fn of_account(request: &HttpRequest) -> Result<OfAccount, Problem> {
     Ok(OfAccount {
         account,
         visitor,
-        author: audit_context::of(actor, request, state),
+        context: audit_context::of(actor, request, state),
     })
 }
 
@@ -203,13 +207,8 @@ impl OfAccount {
     /// As the operator interface takes whoever asks: what they may has been judged.
     pub fn operator(&self) -> Operator {
         Operator {
-            author: self.author.clone(),
+            author: self.context.clone(),
         }
-    }
-
-    /// The account's id as the operator interface takes it.
-    pub fn path(&self) -> web::Path<String> {
-        web::Path::from(self.account.id.to_string())
     }
 
     /// A part of the path.
@@ -222,60 +221,28 @@ impl OfAccount {
     }
 
     /// The key that the path names, if it is this account's.
-    pub fn key(
-        &self,
-        request: &HttpRequest,
-        state: &AppState,
-    ) -> Result<web::Path<String>, Problem> {
-        let text = self.part(request, "key_id");
-        let id: Option<KeyId> = text.parse().ok();
-        let owner = match id {
-            Some(id) => state.store.key(id)?.map(|(_, key)| key.account),
-            None => None,
-        };
-        self.own(text, owner, "there is no such key")
+    pub fn key(&self, request: &HttpRequest, state: &AppState) -> Result<ApiKey, Problem> {
+        let id: Option<KeyId> = self.part(request, "key_id").parse().ok();
+        let found = id.map(|id| state.store.key(id)).transpose()?.flatten();
+        let own = found.map(|(_, key)| key);
+        let own = own.filter(|it| it.account == self.account.id);
+        Ok(own.ok_or_else(api_keys::no_key)?)
     }
 
     /// The webhook that the path names, if it is this account's.
-    pub fn webhook(
-        &self,
-        request: &HttpRequest,
-        state: &AppState,
-    ) -> Result<web::Path<String>, Problem> {
-        let text = self.part(request, "webhook_id");
-        let id: Option<WebhookId> = text.parse().ok();
-        let owner = match id {
-            Some(id) => state.store.find_webhook(id)?.map(|it| it.account),
-            None => None,
-        };
-        self.own(text, owner, "there is no such webhook")
+    pub fn webhook(&self, request: &HttpRequest, state: &AppState) -> Result<Webhook, Problem> {
+        let id: Option<WebhookId> = self.part(request, "webhook_id").parse().ok();
+        let found = id.map(|id| state.store.find_webhook(id)).transpose()?;
+        let own = found.flatten().filter(|it| it.account == self.account.id);
+        Ok(own.ok_or_else(webhooks::no_webhook)?)
     }
 
     /// The delivery that the path names, if it is this account's.
-    pub fn delivery(
-        &self,
-        request: &HttpRequest,
-        state: &AppState,
-    ) -> Result<web::Path<String>, Problem> {
-        let text = self.part(request, "delivery_id");
-        let id: Option<DeliveryId> = text.parse().ok();
-        let owner = match id {
-            Some(id) => state.store.delivery(id)?.map(|it| it.account),
-            None => None,
-        };
-        self.own(text, owner, "there is no such delivery")
-    }
-
-    fn own(
-        &self,
-        text: String,
-        owner: Option<AccountId>,
-        missing: &str,
-    ) -> Result<web::Path<String>, Problem> {
-        if owner == Some(self.account.id) {
-            return Ok(web::Path::from(text));
-        }
-        Err(Problem::new(Code::NotFound, missing))
+    pub fn delivery(&self, request: &HttpRequest, state: &AppState) -> Result<Delivery, Problem> {
+        let id: Option<DeliveryId> = self.part(request, "delivery_id").parse().ok();
+        let found = id.map(|id| state.store.delivery(id)).transpose()?;
+        let own = found.flatten().filter(|it| it.account == self.account.id);
+        Ok(own.ok_or_else(deliveries::no_delivery)?)
     }
 }
 

@@ -3,9 +3,9 @@
 use super::Panel;
 use super::{form, passwords, sessions};
 use crate::application::audit_context::to_audit_entry;
+use crate::application::people;
 use crate::application::state::AppState;
 use crate::application::tokens;
-use crate::http::admin::people;
 use crate::web::audit_context;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -66,7 +66,7 @@ pub async fn accept(
     let before = find(&state, &token)?;
     let person = before.clone().with_password(hash);
     let author = audit_context::of(Actor::Person(person.id.0), &request, &state);
-    let line = people::line(&state, &author, Action::PersonJoin, &person);
+    let line = people::entry(&state, &author, Action::PersonJoin, &person);
     let line = to_audit_entry(
         line,
         Some(people::facts(&before)),

@@ -10,6 +10,7 @@ mod form;
 mod guard;
 mod home;
 mod invitations;
+mod keys;
 mod ledger;
 mod overview;
 mod pages;
@@ -22,6 +23,7 @@ mod sent;
 mod service;
 mod sessions;
 mod sign_in;
+mod webhooks;
 
 pub use routes::configure;
 pub use sessions::forget_old;

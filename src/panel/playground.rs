@@ -2,10 +2,10 @@
 
 use super::guard::{OfAccount, switched_off};
 use crate::api::generation::Endpoint;
+use crate::application::api_keys;
 use crate::application::caller::Caller;
 use crate::application::state::AppState;
 use crate::http::generations;
-use crate::http::issue_key;
 use crate::http::models;
 use crate::inputs::{Handed, HandedFault, Held};
 use crate::web::problem::{Code, Problem};
@@ -184,7 +184,7 @@ async fn key(state: &AppState, of: &OfAccount) -> Result<ApiKey, Problem> {
     };
     let own = |key: &ApiKey| state.store.set_panel_key(key);
     let author = of.operator().author;
-    let (_, key) = issue_key(state, turn, &author, account, named, own).await?;
+    let (_, key) = api_keys::issue(state, turn, &author, account, named, own).await?;
     Ok(key)
 }
 

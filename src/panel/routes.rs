@@ -2,8 +2,8 @@
 
 use super::guard::same_site;
 use super::{
-    account, audit, events, home, invitations, ledger, overview, pages, people, pictures,
-    playground, sent, sessions,
+    account, audit, events, home, invitations, keys, ledger, overview, pages, people, pictures,
+    playground, sent, sessions, webhooks,
 };
 use crate::web::catch_panic::Walled;
 use crate::web::problem::{Code, Problem};
@@ -80,8 +80,8 @@ fn of_account(api: &mut web::ServiceConfig) {
     .service(at("/models").route(web::get().to(Walled(playground::models))))
     .service(at("/generations/{tier}").route(web::post().to(Walled(playground::create))))
     .configure(jobs)
-    .configure(keys)
-    .configure(webhooks)
+    .configure(of_keys)
+    .configure(of_webhooks)
     .service(at("/transactions").route(web::get().to(Walled(account::transactions))))
     .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
     .service(at("/deposits").route(web::post().to(Walled(home::deposit))))
@@ -112,49 +112,50 @@ fn jobs(api: &mut web::ServiceConfig) {
         .service(at("/jobs/{job_id}/thumbnail").route(web::get().to(Walled(pictures::thumbnail))));
 }
 
-fn keys(api: &mut web::ServiceConfig) {
+fn of_keys(api: &mut web::ServiceConfig) {
     api.service(
         at("/keys")
-            .route(web::get().to(Walled(account::list_keys)))
-            .route(web::post().to(Walled(account::create_key))),
+            .route(web::get().to(Walled(keys::list)))
+            .route(web::post().to(Walled(keys::create))),
     )
     .service(
         at("/keys/{key_id}")
-            .route(web::get().to(Walled(account::show_key)))
-            .route(web::patch().to(Walled(account::change_key)))
-            .route(web::delete().to(Walled(account::remove_key))),
+            .route(web::get().to(Walled(keys::show)))
+            .route(web::patch().to(Walled(keys::change)))
+            .route(web::delete().to(Walled(keys::remove))),
     )
-    .service(at("/keys/{key_id}/rotate").route(web::post().to(Walled(account::rotate_key))));
+    .service(at("/keys/{key_id}/rotate").route(web::post().to(Walled(keys::rotate))));
 }
 
-fn webhooks(api: &mut web::ServiceConfig) {
+fn of_webhooks(api: &mut web::ServiceConfig) {
     api.service(
         at("/webhooks")
-            .route(web::get().to(Walled(account::list_webhooks)))
-            .route(web::post().to(Walled(account::register_webhook))),
+            .route(web::get().to(Walled(webhooks::list)))
+            .route(web::post().to(Walled(webhooks::register))),
     )
     .service(
         at("/webhooks/{webhook_id}")
-            .route(web::patch().to(Walled(account::change_webhook)))
-            .route(web::delete().to(Walled(account::remove_webhook))),
+            .route(web::patch().to(Walled(webhooks::change)))
+            .route(web::delete().to(Walled(webhooks::remove))),
     )
     .service(
-        at("/webhooks/{webhook_id}/secret").route(web::post().to(Walled(account::show_secret))),
+        at("/webhooks/{webhook_id}/secret").route(web::post().to(Walled(webhooks::show_secret))),
     )
-    .service(at("/webhooks/{webhook_id}/test").route(web::post().to(Walled(account::test_webhook))))
+    .service(at("/webhooks/{webhook_id}/test").route(web::post().to(Walled(webhooks::test))))
     .service(
         at("/webhooks/{webhook_id}/rotate-secret")
-            .route(web::post().to(Walled(account::rotate_secret))),
+            .route(web::post().to(Walled(webhooks::rotate_secret))),
     )
     .service(
         at("/webhooks/{webhook_id}/redeliver")
-            .route(web::post().to(Walled(account::redeliver_failed))),
+            .route(web::post().to(Walled(webhooks::redeliver_failed))),
     )
-    .service(at("/deliveries").route(web::get().to(Walled(account::list_deliveries))))
-    .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(account::show_delivery))))
+    .service(at("/deliveries").route(web::get().to(Walled(webhooks::list_deliveries))))
+    .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(webhooks::show_delivery))))
     .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(Walled(sent::list))))
     .service(
-        at("/deliveries/{delivery_id}/redeliver").route(web::post().to(Walled(account::redeliver))),
+        at("/deliveries/{delivery_id}/redeliver")
+            .route(web::post().to(Walled(webhooks::redeliver))),
     );
 }
 

@@ -2,7 +2,7 @@
 
 use super::guard::OfAccount;
 use crate::application::state::AppState;
-use crate::web::problem::{Code, Problem};
+use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::delivery::{Attempt, DeliveryId};
@@ -13,9 +13,7 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let id = of.delivery(&request, &state)?;
-    let missing = || Problem::new(Code::NotFound, "there is no such delivery");
-    let id: DeliveryId = id.parse().map_err(|_| missing())?;
+    let id = of.delivery(&request, &state)?.id;
     let attempts = state.store.attempts(id)?;
     let data: Vec<Value> = attempts.iter().map(|it| view(id, it)).collect();
     Ok(HttpResponse::Ok().json(json!({"data": data})))

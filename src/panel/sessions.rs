@@ -5,9 +5,9 @@ use super::guard::{SignedIn, Who};
 use super::{cookie, form, passwords};
 use crate::application::audit_context::{AuditContext, Subject, to_audit_entry};
 use crate::application::commit::{Change, Turn};
+use crate::application::people;
 use crate::application::state::AppState;
 use crate::application::tokens;
-use crate::http::admin::people;
 use crate::web::audit_context;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
@@ -290,7 +290,7 @@ pub async fn change_password(
     let before = found.filter(|it| it.password == kept).ok_or_else(wrong)?;
     let person = before.clone().with_password(hash);
     let author = audit_context::of(Actor::Person(person.id.0), &request, &state);
-    let line = people::line(&state, &author, Action::PersonChangePassword, &person);
+    let line = people::entry(&state, &author, Action::PersonChangePassword, &person);
     let [before, after] = [&before, &person].map(people::facts);
     let mut writes = state.store.put_person(&person);
     writes.push(

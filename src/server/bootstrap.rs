@@ -1,10 +1,11 @@
 //! What an empty data directory begins with: an account with some money, and a key to it.
 
 use crate::application::AuditContext;
+use crate::application::accounts::{self, Opening};
+use crate::application::api_keys;
+use crate::application::error::Error;
 use crate::application::state::AppState;
 use crate::config::FirstRun;
-use crate::http::{Opening, issue_key, open_account};
-use crate::web::problem::Problem;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
@@ -20,7 +21,7 @@ pub const PASSING_KEY: &str = "generate";
 const STEP: usize = 100;
 
 /// The oldest account, which is made if there is none.
-pub async fn account(state: &AppState) -> Result<Account, Problem> {
+pub async fn account(state: &AppState) -> Result<Account, Error> {
     if let Some(account) = state.store.accounts(1, None)?.items.into_iter().next() {
         return Ok(account);
     }
@@ -32,12 +33,12 @@ pub async fn account(state: &AppState) -> Result<Account, Problem> {
         used: None,
     };
     let turn = state.operator.take().await;
-    open_account(state, turn, &AuditContext::service(), opening).await
+    accounts::create(state, turn, &AuditContext::service(), opening).await
 }
 
 /// The text of a first key, if the service has never had one. Whoever has removed all keys since gets no other: at the next
 /// start it would stand in a log.
-pub async fn key(state: &AppState) -> Result<Option<String>, Problem> {
+pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
     let account = account(state).await?;
     if state.store.had_first_key()? {
         return Ok(None);
@@ -53,7 +54,7 @@ pub async fn key(state: &AppState) -> Result<Option<String>, Problem> {
     };
     let turn = state.operator.take().await;
     let author = AuditContext::service();
-    let (text, _) = issue_key(state, turn, &author, account.id, shape, |_| first).await?;
+    let (text, _) = api_keys::issue(state, turn, &author, account.id, shape, |_| first).await?;
     Ok(Some(text))
 }
 

@@ -5,6 +5,8 @@ use actix_web::http::header::HeaderMap;
 
 /// The header's name, as faults of it are told.
 pub const HEADER: &str = "Idempotency-Key";
+/// Says that nothing was done anew: the answer is that of the first call with this idempotency key.
+pub const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 const MAX_CHARS: usize = 255;
 
 /// The caller's name for a request; `None` when the header was not sent.

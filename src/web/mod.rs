@@ -7,6 +7,7 @@ pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod catch_panic;
 pub(crate) mod client_address;
+pub(crate) mod delivery_list;
 pub(crate) mod failures;
 pub(crate) mod filtered_page;
 pub(crate) mod idempotency_key;

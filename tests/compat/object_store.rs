@@ -124,7 +124,7 @@ fn request_texts_of_no_job_are_swept_once_they_are_old() {
     assert_eq!(of_ended.len(), 1);
     server.generator.hold();
     let waiting = server.in_background(server.gemini(&customer, "fast", &long));
-    server.until_running(1);
+    server.until_running(2);
     let of_jobs = stored();
     assert_eq!(of_jobs.len(), 2);
     let place = |key: &str| server.objects().join(key);

@@ -6,17 +6,12 @@ pub(crate) mod deliveries;
 pub(crate) mod deposits;
 pub(crate) mod export;
 pub(crate) mod jobs;
-pub(crate) mod key_body;
-pub(crate) mod key_view;
 pub(crate) mod keys;
 pub(crate) mod ledger;
 pub(crate) mod pause;
 pub(crate) mod people;
 pub(crate) mod stats;
 pub(crate) mod webhooks;
-
-pub use accounts::{Opening, create as open_account};
-pub use keys::{issue as issue_key, nothing as nothing_else, withdraw as remove_key};
 
 use super::described::{
     accounts as of_accounts, deliveries as of_deliveries, keys as of_keys, operator_jobs,

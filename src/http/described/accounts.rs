@@ -1,10 +1,11 @@
 //! The operator's calls on accounts and their money.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
+use crate::api::account::{
+    AccountView, CHANGE, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING,
+};
 use crate::api::kinds::{amount, or_null, words};
 use crate::api::transaction::EntryView;
-use crate::http::admin::accounts::{AccountView, CHANGE, MAX_NAME_CHARS, OPENING};
-use crate::http::admin::deposits::{FIELDS as DEPOSIT, MAX_REFERENCE_CHARS};
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::{Answer, Header, Operation, Sketch};
 use crate::web::paging::Listing;

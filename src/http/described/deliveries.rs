@@ -1,8 +1,8 @@
 //! The operator's calls on deliveries.
 
 use super::examples::{ACCOUNT, WEBHOOK, page, with};
+use crate::api::delivery::DeliveryView;
 use crate::api::kinds::{JOB, words};
-use crate::http::admin::deliveries::DeliveryView;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;

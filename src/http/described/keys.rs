@@ -2,10 +2,10 @@
 
 use super::accounts::{self, name};
 use super::examples::{ACCOUNT, KEY, last_page, with};
+use crate::api::key::{
+    DEFAULT_OVERLAP_HOURS, FIELDS, KeyView, MAX_OVERLAP_HOURS, MAX_PER_SECOND, MAX_RANGES, ROTATION,
+};
 use crate::api::kinds::{or_null, words};
-use crate::http::admin::key_body::{FIELDS, MAX_PER_SECOND, MAX_RANGES};
-use crate::http::admin::key_view::KeyView;
-use crate::http::admin::keys::{DEFAULT_OVERLAP_HOURS, MAX_OVERLAP_HOURS, ROTATION};
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;

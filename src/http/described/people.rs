@@ -3,7 +3,7 @@
 use super::accounts;
 use super::examples::{ACCOUNT, PERSON, last_page};
 use crate::api::kinds::words;
-use crate::http::admin::people::{AGAIN, CHANGE, FIELDS, PersonView};
+use crate::api::person::{AGAIN, CHANGE, FIELDS, PersonView};
 use crate::http::openapi::bodies::object;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;

@@ -2,8 +2,8 @@
 
 use super::examples::{ACCOUNT, KEY, page};
 use crate::api::kinds::words;
+use crate::api::pause::{BODY, MAX_REASON_CHARS, SWITCHES, Switches, TIERS};
 use crate::http::admin::audit::EntryView;
-use crate::http::admin::pause::{BODY, MAX_REASON_CHARS, SWITCHES, Switches, TIERS};
 use crate::http::admin::stats::Figures;
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::{Answer, Operation, Sketch};

@@ -3,9 +3,9 @@
 use super::accounts;
 use super::deliveries::pending;
 use super::examples::{ACCOUNT, WEBHOOK, last_page};
+use crate::api::delivery::{DeliveryView, RANGE, Redelivery};
 use crate::api::kinds::{or_null, words};
-use crate::http::admin::deliveries::{DeliveryView, RANGE, Redelivery};
-use crate::http::admin::webhooks::{FIELDS, WebhookView};
+use crate::api::webhook::{FIELDS, WebhookView};
 use crate::http::openapi::bodies::object;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;

@@ -1,0 +1,196 @@
+//! Accounts: opened, changed, and switched off and on.
+
+use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::commit::{Change, Turn, detached};
+use super::error::{self, Error};
+use super::state::AppState;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::account::{AccountCommand, AccountHandle};
+use tintype_storage::domain::account::{Account, AccountChange};
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::ids::{AccountId, TransactionId};
+use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::request::Fingerprint;
+use tintype_storage::store::{
+    AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall, SERVICE,
+};
+use tokio::sync::oneshot;
+
+/// An account to be opened.
+pub struct Opening {
+    /// A name for people.
+    pub name: String,
+    /// What it begins with.
+    pub books: Books,
+    /// The operator's name for the call.
+    pub used: Option<IdempotencyUse>,
+}
+
+/// The account that a call has opened.
+pub struct Opened {
+    pub account: Account,
+    /// Nothing was done anew: an earlier call with this idempotency key has opened it.
+    pub is_replay: bool,
+}
+
+/// One text for an unknown id and for no id at all.
+pub fn no_account() -> Error {
+    Error::not_found("there is no such account")
+}
+
+pub fn find(state: &AppState, id: AccountId) -> Result<Account, Error> {
+    state.store.account(id)?.ok_or_else(no_account)
+}
+
+/// The actor that decides for an account.
+pub fn actor(state: &AppState, account: AccountId) -> Result<AccountHandle, Error> {
+    let actor = state.system.accounts().get(account)?;
+    actor.ok_or_else(error::busy)
+}
+
+/// What an idempotency key of the operator's is bound to.
+pub fn fingerprint(parts: [&str; 2]) -> Fingerprint {
+    let [first, second] = parts;
+    let digest = Sha256::new()
+        .chain_update(first)
+        .chain_update([0])
+        .chain_update(second);
+    Fingerprint(digest.finalize().into())
+}
+
+/// Opens an account, once for each idempotency key.
+pub async fn open(
+    state: &AppState,
+    context: &AuditContext,
+    name: String,
+    balance: Amount,
+    books: Books,
+    idempotency_key: Option<String>,
+) -> Result<Opened, Error> {
+    let used = idempotency_key.map(|key| IdempotencyUse {
+        fingerprint: fingerprint([&name, &balance.to_string()]),
+        name: key,
+    });
+    let turn = state.operator.take().await;
+    if let Some(account) = opened_before(state, used.as_ref())? {
+        return Ok(Opened {
+            account,
+            is_replay: true,
+        });
+    }
+    let opening = Opening { name, books, used };
+    Ok(Opened {
+        account: create(state, turn, context, opening).await?,
+        is_replay: false,
+    })
+}
+
+/// The account that the first use of the key has opened, as it is now.
+fn opened_before(
+    state: &AppState,
+    used: Option<&IdempotencyUse>,
+) -> Result<Option<Account>, Error> {
+    let Some(used) = used else { return Ok(None) };
+    let (call, now) = (IdempotentCall::Opening, state.now());
+    let first = state.store.idempotency(call, SERVICE, &used.name, now)?;
+    match first {
+        Some(first) if first.fingerprint != used.fingerprint => {
+            let detail = "the Idempotency-Key was used before for another account";
+            Err(error::key_reused(detail))
+        }
+        Some(first) => Ok(state.store.account(AccountId(first.made))?),
+        None => Ok(None),
+    }
+}
+
+/// Opens an account with its first ledger line, where it begins with money.
+pub async fn create(
+    state: &AppState,
+    turn: Turn,
+    context: &AuditContext,
+    opening: Opening,
+) -> Result<Account, Error> {
+    let now = state.now();
+    let ids = &state.system.accounts().context().ids;
+    let balance = opening.books.balance;
+    let account = Account {
+        id: AccountId(ids.next(now)),
+        name: opening.name,
+        books: opening.books,
+        created_at: now,
+        active: true,
+    };
+    let entry = (!balance.is_zero()).then(|| LedgerEntry {
+        id: TransactionId(ids.next(now)),
+        kind: EntryKind::Deposit,
+        amount: balance,
+        balance_after: balance,
+        job: None,
+        reference: Some("opening balance".into()),
+        created_at: now,
+    });
+    let mut writes = state.store.open_account(&account, entry.as_ref());
+    if let Some(used) = opening.used {
+        let hours = state.config.idempotency.retention_hours;
+        let record = IdempotencyRecord {
+            made: account.id.0,
+            fingerprint: used.fingerprint,
+            expires_at: now.plus(Duration::from_secs(hours * 3_600)),
+        };
+        let call = IdempotentCall::Opening;
+        writes.extend(state.store.remember_use(call, SERVICE, &used.name, &record));
+    }
+    let entry = context.line(state, Action::AccountCreate, subject(account.id));
+    let facts = json!({"name": account.name, "balance": balance.to_string()});
+    let entry = to_audit_entry(entry, None, Some(facts));
+    writes.push(state.store.add_audit(&entry));
+    state.commit(Change::in_turn(turn, writes)).await?;
+    Ok(account)
+}
+
+/// Gives an account another name, or switches it off or on.
+pub async fn change(
+    state: &AppState,
+    context: &AuditContext,
+    account: AccountId,
+    change: AccountChange,
+) -> Result<Account, Error> {
+    let actor = actor(state, account)?;
+    let entry = context.line(state, Action::AccountChange, subject(account));
+    let note = |changed: &AccountChanged| {
+        let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
+        to_audit_entry(entry, before, after)
+    };
+    let (reply, answer) = oneshot::channel();
+    let command = AccountCommand::Change {
+        change,
+        note: Some(Box::new(note)),
+        reply,
+    };
+    let cache = Arc::clone(&state.key_ring);
+    // Detached, so that the keys of an account that is switched off are refused also when whoever did it has left.
+    detached(async move {
+        let sent = actor.address.try_send(command);
+        sent.map_err(|_| error::busy())?;
+        let account = answer.await.map_err(|_| error::busy())??;
+        cache.forget_account(account.id);
+        Ok(account)
+    })
+    .await
+}
+
+fn subject(account: AccountId) -> Subject {
+    Subject {
+        account: Some(account),
+        id: Some(account.0),
+    }
+}
+
+/// What the audit log says of an account that is changed.
+fn facts(account: &Account) -> Value {
+    json!({"name": account.name, "active": account.active})
+}

@@ -1,0 +1,218 @@
+//! API keys: issued, changed, rotated and deleted.
+
+use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::commit::{Change, Turn};
+use super::error::Error;
+use super::state::AppState;
+use ipnet::IpNet;
+use serde_json::{Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, RateLimit};
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::ids::{AccountId, KeyId};
+use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::Writes;
+
+/// Earlier texts of one key that may be valid at once.
+const MAX_RETIRED: usize = 8;
+
+/// What is asked to be different about a key. An outer `None` leaves the value as it is; an inner one removes it.
+#[derive(Default)]
+pub struct KeyChange {
+    pub name: Option<String>,
+    pub active: Option<bool>,
+    pub models: Option<Option<Vec<Tier>>>,
+    pub expires_at: Option<Option<Timestamp>>,
+    pub spend_limit: Option<Option<Amount>>,
+    pub spend_limit_daily: Option<Option<Amount>>,
+    pub spend_limit_monthly: Option<Option<Amount>>,
+    pub rate_limit: Option<Option<RateLimit>>,
+    pub allowed_ips: Option<Option<Vec<IpNet>>>,
+}
+
+impl KeyChange {
+    /// The key as it will be.
+    pub fn apply(self, key: ApiKey) -> ApiKey {
+        ApiKey {
+            name: self.name.unwrap_or(key.name),
+            active: self.active.unwrap_or(key.active),
+            models: self.models.unwrap_or(key.models),
+            expires_at: self.expires_at.unwrap_or(key.expires_at),
+            spend_limit: self.spend_limit.unwrap_or(key.spend_limit),
+            spend_limit_daily: self.spend_limit_daily.unwrap_or(key.spend_limit_daily),
+            spend_limit_monthly: self.spend_limit_monthly.unwrap_or(key.spend_limit_monthly),
+            rate_limit: self.rate_limit.unwrap_or(key.rate_limit),
+            allowed_ips: match self.allowed_ips {
+                Some(ranges) => ranges.unwrap_or_default(),
+                None => key.allowed_ips,
+            },
+            ..key
+        }
+    }
+}
+
+/// One text for an unknown id and for no id at all.
+pub fn no_key() -> Error {
+    Error::not_found("there is no such key")
+}
+
+/// A key with the hash of its text.
+pub fn find(state: &AppState, id: KeyId) -> Result<(KeyHash, ApiKey), Error> {
+    state.store.key(id)?.ok_or_else(no_key)
+}
+
+/// No more writes than those of the key.
+pub fn no_writes(_: &ApiKey) -> Writes {
+    Writes::new()
+}
+
+/// Makes a key with all rights and lets `shape` narrow it; `also` are writes of the same commit. Returns its text, which is
+/// kept nowhere.
+pub async fn issue(
+    state: &AppState,
+    turn: Turn,
+    context: &AuditContext,
+    account: AccountId,
+    shape: impl FnOnce(ApiKey) -> ApiKey,
+    also: impl FnOnce(&ApiKey) -> Writes,
+) -> Result<(String, ApiKey), Error> {
+    let now = state.now();
+    let text = api_key::text(&rand::random());
+    let id = KeyId(state.system.accounts().context().ids.next(now));
+    let key = shape(ApiKey::with_all_rights(id, account, now));
+    let mut writes = state.store.put_key(&api_key::hash(&text), &key);
+    writes.extend(also(&key));
+    let entry = entry(state, context, Action::KeyCreate, &key);
+    let entry = to_audit_entry(entry, None, Some(facts(&key, now)));
+    writes.push(state.store.add_audit(&entry));
+    state.commit(Change::in_turn(turn, writes)).await?;
+    Ok((text, key))
+}
+
+/// Changes a key. What changes nothing is not written.
+pub async fn change(
+    state: &AppState,
+    context: &AuditContext,
+    id: KeyId,
+    change: KeyChange,
+) -> Result<ApiKey, Error> {
+    let turn = state.operator.take().await;
+    let (hash, before) = find(state, id)?;
+    let key = change.apply(before.clone());
+    if key == before {
+        return Ok(key);
+    }
+    let entry = changed(state, context, Action::KeyChange, &before, &key);
+    let mut writes = state.store.put_key(&hash, &key);
+    writes.push(state.store.add_audit(&entry));
+    let cache = Arc::clone(&state.key_ring);
+    let (after, gone) = (Some((hash, key.clone())), before.clone());
+    let change = Change::in_turn(turn, writes).then(move || cache.forget(&hash, &gone));
+    state.commit_key(&before, after, change).await?;
+    Ok(key)
+}
+
+/// Gives a key another text, which is returned and kept nowhere. The text before is valid for `overlap` yet.
+pub async fn rotate(
+    state: &AppState,
+    context: &AuditContext,
+    id: KeyId,
+    overlap: Duration,
+) -> Result<(String, ApiKey), Error> {
+    let turn = state.operator.take().await;
+    let (old, before) = find(state, id)?;
+    let now = state.now();
+    let until = (!overlap.is_zero()).then(|| now.plus(overlap));
+    let (key, ended) = before.rotate(old, until, now);
+    if key.retired.len() > MAX_RETIRED {
+        return Err(Error::conflict(format!(
+            "{MAX_RETIRED} earlier texts of this key are still valid; wait for one to end, or rotate with overlap_hours 0, which ends them all"
+        )));
+    }
+    let text = api_key::text(&rand::random());
+    let new = api_key::hash(&text);
+    let entry = changed(state, context, Action::KeyRotate, &before, &key);
+    let mut writes = state.store.rotate_key(&old, &new, &key, &ended);
+    writes.push(state.store.add_audit(&entry));
+    let cache = Arc::clone(&state.key_ring);
+    let (after, gone) = (Some((new, key.clone())), before.clone());
+    let change = Change::in_turn(turn, writes).then(move || cache.forget(&old, &gone));
+    state.commit_key(&before, after, change).await?;
+    Ok((text, key))
+}
+
+/// Deletes a key; says whether it was still there.
+pub async fn delete(state: &AppState, context: &AuditContext, id: KeyId) -> Result<bool, Error> {
+    let turn = state.operator.take().await;
+    let Some((hash, key)) = state.store.key(id)? else {
+        return Ok(false);
+    };
+    let entry = entry(state, context, Action::KeyDelete, &key);
+    let entry = to_audit_entry(entry, Some(facts(&key, state.now())), None);
+    let mut writes = state.store.remove_key(&hash, &key);
+    writes.push(state.store.add_audit(&entry));
+    let cache = Arc::clone(&state.key_ring);
+    let gone = key.clone();
+    let change = Change::in_turn(turn, writes).then(move || {
+        cache.forget(&hash, &gone);
+        cache.forget_use(id);
+    });
+    state.commit_key(&key, None, change).await?;
+    Ok(true)
+}
+
+fn entry(state: &AppState, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {
+    let subject = Subject {
+        account: Some(key.account),
+        id: Some(key.id.0),
+    };
+    context.line(state, action, subject)
+}
+
+fn changed(
+    state: &AppState,
+    context: &AuditContext,
+    action: Action,
+    before: &ApiKey,
+    after: &ApiKey,
+) -> AuditEntry {
+    let now = state.now();
+    let [was, is] = [before, after].map(|key| Some(facts(key, now)));
+    to_audit_entry(entry(state, context, action, after), was, is)
+}
+
+/// What the audit log says of a key: all that an operator sets.
+fn facts(key: &ApiKey, now: Timestamp) -> Value {
+    let rate_limit = |it: RateLimit| json!({"per_second": it.per_second, "burst": it.burst});
+    json!({
+        "name": key.name,
+        "models": models(key),
+        "active": key.active,
+        "expires_at": text(key.expires_at),
+        "spend_limit": text(key.spend_limit),
+        "spend_limit_daily": text(key.spend_limit_daily),
+        "spend_limit_monthly": text(key.spend_limit_monthly),
+        "rate_limit": key.rate_limit.map(rate_limit),
+        "allowed_ips": ranges(key),
+        "previous_valid_until": text(key.overlap_ends(now)),
+    })
+}
+
+/// The models that a key may ask for.
+pub fn models(key: &ApiKey) -> Vec<&'static str> {
+    let allowed = Tier::ALL.iter().filter(|tier| key.allows(**tier));
+    allowed.map(|tier| tier.word()).collect()
+}
+
+/// The ranges of addresses of a key; `None`: everywhere.
+pub fn ranges(key: &ApiKey) -> Option<Vec<String>> {
+    let ranges = || key.allowed_ips.iter().map(ToString::to_string).collect();
+    (!key.allowed_ips.is_empty()).then(ranges)
+}
+
+fn text(value: Option<impl ToString>) -> Option<String> {
+    value.map(|it| it.to_string())
+}

@@ -1,0 +1,197 @@
+//! People of an account, who sign in to the panel: invited, changed, signed out and removed.
+
+use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::commit::{Change, Turn};
+use super::error::Error;
+use super::state::AppState;
+use super::tokens;
+use serde_json::{Value, json};
+use std::time::Duration;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::person::{Email, Invitation, Person, PersonId, Role};
+
+/// How long an invitation is good.
+const INVITATION: Duration = Duration::from_secs(7 * 86_400);
+
+/// A person, and the text of the link with which they choose a password. Only a hash of it is kept.
+pub struct Invited {
+    pub person: Person,
+    pub token: String,
+}
+
+/// One text for an unknown id and for no id at all.
+pub fn no_person() -> Error {
+    Error::not_found("there is no such person")
+}
+
+pub fn find(state: &AppState, account: AccountId, id: PersonId) -> Result<Person, Error> {
+    state.store.person(account, id)?.ok_or_else(no_person)
+}
+
+/// Invites a person to an account.
+pub async fn invite(
+    state: &AppState,
+    context: &AuditContext,
+    account: AccountId,
+    email: Email,
+    role: Role,
+) -> Result<Invited, Error> {
+    let turn = state.people.take().await;
+    if state.store.person_by_email(&email)?.is_some() {
+        return Err(Error::conflict(
+            "somebody with this e-mail address has been invited already",
+        ));
+    }
+    let now = state.now();
+    let id = PersonId(state.system.accounts().context().ids.next(now));
+    let (token, secret) = tokens::invitation(account, id);
+    let person = Person {
+        id,
+        account,
+        email,
+        role,
+        password: None,
+        invitation: Some(Invitation {
+            secret,
+            expires_at: now.plus(INVITATION),
+        }),
+        generation: 0,
+        created_at: now,
+    };
+    let entry = entry(state, context, Action::PersonInvite, &person);
+    put(state, turn, entry, None, &person).await?;
+    Ok(Invited { person, token })
+}
+
+/// Gives a person a new link, with which they choose a password. `revoke` ends the password that they have, and their sessions,
+/// at once.
+pub async fn invite_again(
+    state: &AppState,
+    context: &AuditContext,
+    account: AccountId,
+    id: PersonId,
+    revoke: bool,
+) -> Result<Invited, Error> {
+    let turn = state.people.take().await;
+    let before = find(state, account, id)?;
+    let (token, secret) = tokens::invitation(account, id);
+    let invited = Person {
+        invitation: Some(Invitation {
+            secret,
+            expires_at: state.now().plus(INVITATION),
+        }),
+        ..before.clone()
+    };
+    let person = match revoke {
+        true => Person {
+            password: None,
+            ..signed_out(invited)
+        },
+        false => invited,
+    };
+    let entry = entry(state, context, Action::PersonInviteAgain, &person);
+    put(state, turn, entry, Some(&before), &person).await?;
+    Ok(Invited { person, token })
+}
+
+/// Gives a person another role. What changes nothing is not written.
+pub async fn change_role(
+    state: &AppState,
+    context: &AuditContext,
+    account: AccountId,
+    id: PersonId,
+    role: Role,
+) -> Result<Person, Error> {
+    let turn = state.people.take().await;
+    let before = find(state, account, id)?;
+    let person = Person {
+        role,
+        ..before.clone()
+    };
+    if person != before {
+        let entry = entry(state, context, Action::PersonChange, &person);
+        put(state, turn, entry, Some(&before), &person).await?;
+    }
+    Ok(person)
+}
+
+/// Removes a person. Their sessions are over at once.
+pub async fn remove(
+    state: &AppState,
+    context: &AuditContext,
+    account: AccountId,
+    id: PersonId,
+) -> Result<(), Error> {
+    let turn = state.people.take().await;
+    let person = find(state, account, id)?;
+    let entry = entry(state, context, Action::PersonRemove, &person);
+    let entry = to_audit_entry(entry, Some(facts(&person)), None);
+    let mut writes = state.store.remove_person(&person);
+    writes.push(state.store.add_audit(&entry));
+    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+}
+
+/// Ends all sessions of a person, who can sign in again.
+pub async fn sign_out(
+    state: &AppState,
+    context: &AuditContext,
+    account: AccountId,
+    id: PersonId,
+) -> Result<(), Error> {
+    let turn = state.people.take().await;
+    let before = find(state, account, id)?;
+    let person = signed_out(before.clone());
+    let entry = entry(state, context, Action::SessionEndAll, &person);
+    let generation = |it: &Person| Some(json!({"generation": it.generation}));
+    let entry = to_audit_entry(entry, generation(&before), generation(&person));
+    let mut writes = state.store.put_person(&person);
+    writes.push(state.store.add_audit(&entry));
+    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+}
+
+/// The person with all sessions over.
+pub fn signed_out(person: Person) -> Person {
+    Person {
+        generation: person.generation.wrapping_add(1),
+        ..person
+    }
+}
+
+/// What the audit log says of a person: neither password nor link.
+pub fn facts(person: &Person) -> Value {
+    json!({
+        "email": person.email.as_str(),
+        "role": person.role.word(),
+        "has_password": person.password.is_some(),
+        "invitation_expires_at": person.invitation.map(|it| it.expires_at.to_string()),
+    })
+}
+
+/// A line of the audit log about a person.
+pub fn entry(
+    state: &AppState,
+    context: &AuditContext,
+    action: Action,
+    person: &Person,
+) -> AuditEntry {
+    let subject = Subject {
+        account: Some(person.account),
+        id: Some(person.id.0),
+    };
+    context.line(state, action, subject)
+}
+
+/// Writes a changed person with the line that says so.
+async fn put(
+    state: &AppState,
+    turn: Turn,
+    entry: AuditEntry,
+    before: Option<&Person>,
+    after: &Person,
+) -> Result<(), Error> {
+    let entry = to_audit_entry(entry, before.map(facts), Some(facts(after)));
+    let mut writes = state.store.put_person(after);
+    writes.push(state.store.add_audit(&entry));
+    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+}

@@ -1,0 +1,230 @@
+//! Webhooks: registered, changed, deleted and tested, and their secrets rotated.
+
+use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::commit::Change;
+use super::deliveries;
+use super::error::{self, Error, ErrorKind, FieldFault};
+use super::state::AppState;
+use serde_json::{Value, json};
+use tintype_actors::delivery::DeliveryCommand;
+use tintype_egress::parse_url;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::store::{MAX_WEBHOOKS, Writes};
+use tokio::sync::oneshot;
+use url::Url;
+
+/// One text for every host that is not taken: it tells nobody which names exist inside the operator's network.
+const NOT_PUBLIC: &str =
+    "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
+
+/// A URL that deliveries may be sent to, as far as can be said without a look-up.
+pub struct Target {
+    /// As it was written: it is compared character for character.
+    text: String,
+    url: Url,
+}
+
+impl Target {
+    pub fn read(state: &AppState, text: String) -> Result<Self, FieldFault> {
+        let fault = |message: String| FieldFault::new("url", message);
+        let url = parse_url(&text).map_err(|it| fault(it.to_string()))?;
+        match state.egress.gate().check_host(&url) {
+            Ok(_) => Ok(Self { text, url }),
+            Err(_) => Err(fault(NOT_PUBLIC.to_owned())),
+        }
+    }
+
+    /// The same gate as at each attempt, after the look-up: what could never be delivered is told where it can be mended.
+    async fn check(&self, state: &AppState) -> Result<(), Error> {
+        let checked = state.egress.check(&self.url).await;
+        checked.map_err(|_| Error::field("url", NOT_PUBLIC))
+    }
+}
+
+/// One text for an unknown id and for no id at all.
+pub fn no_webhook() -> Error {
+    Error::not_found("there is no such webhook")
+}
+
+pub fn find(state: &AppState, id: WebhookId) -> Result<Webhook, Error> {
+    state.store.find_webhook(id)?.ok_or_else(no_webhook)
+}
+
+/// The secret that signs the deliveries of a webhook.
+pub fn open_secret(state: &AppState, webhook: &Webhook) -> Result<Secret, Error> {
+    let opened = state.vault.open(webhook.id, &webhook.secret);
+    opened.map_err(|error| {
+        tracing::error!(webhook = %webhook.id, %error, "could not decrypt webhook secret");
+        Error::new(ErrorKind::Internal, error.to_string())
+    })
+}
+
+/// Registers a webhook with a fresh secret.
+pub async fn register(
+    state: &AppState,
+    context: &AuditContext,
+    account: AccountId,
+    target: Target,
+    encoding: Encoding,
+) -> Result<Webhook, Error> {
+    target.check(state).await?;
+    let turn = state.operator.take().await;
+    check_free(state, account, None, &target.text)?;
+    let now = state.now();
+    let id = WebhookId(state.system.accounts().context().ids.next(now));
+    let webhook = Webhook {
+        id,
+        account,
+        url: target.text,
+        encoding,
+        secret: state.vault.seal(id, &Secret::from_random(rand::random())),
+        retired: Vec::new(),
+        created_at: now,
+    };
+    let entry = entry(state, context, Action::WebhookCreate, &webhook);
+    let entry = to_audit_entry(entry, None, Some(facts(&webhook)));
+    let writes = with(state, state.store.put_webhook(&webhook), &entry);
+    state.commit(Change::in_turn(turn, writes)).await?;
+    Ok(webhook)
+}
+
+/// Changes a webhook. What changes nothing is not written.
+pub async fn change(
+    state: &AppState,
+    context: &AuditContext,
+    id: WebhookId,
+    target: Option<Target>,
+    encoding: Option<Encoding>,
+) -> Result<Webhook, Error> {
+    if let Some(target) = &target {
+        target.check(state).await?;
+    }
+    let url = target.map(|it| it.text);
+    let turn = state.operator.take().await;
+    let webhook = find(state, id)?;
+    if let Some(url) = &url {
+        check_free(state, webhook.account, Some(id), url)?;
+    }
+    let before = facts(&webhook);
+    let changed = Webhook {
+        url: url.unwrap_or_else(|| webhook.url.clone()),
+        encoding: encoding.unwrap_or(webhook.encoding),
+        ..webhook
+    };
+    let after = facts(&changed);
+    if before != after {
+        let entry = entry(state, context, Action::WebhookChange, &changed);
+        let entry = to_audit_entry(entry, Some(before), Some(after));
+        let writes = with(state, state.store.put_webhook(&changed), &entry);
+        state.commit(Change::in_turn(turn, writes)).await?;
+    }
+    Ok(changed)
+}
+
+/// Deletes a webhook.
+pub async fn delete(state: &AppState, context: &AuditContext, id: WebhookId) -> Result<(), Error> {
+    let turn = state.operator.take().await;
+    let webhook = find(state, id)?;
+    let entry = entry(state, context, Action::WebhookDelete, &webhook);
+    let entry = to_audit_entry(entry, Some(facts(&webhook)), None);
+    let writes = with(state, state.store.remove_webhook(&webhook), &entry);
+    Ok(state.commit(Change::in_turn(turn, writes)).await?)
+}
+
+/// Gives a webhook another secret. The one before signs as well for a time.
+pub async fn rotate_secret(
+    state: &AppState,
+    context: &AuditContext,
+    id: WebhookId,
+) -> Result<Webhook, Error> {
+    let turn = state.operator.take().await;
+    let webhook = find(state, id)?;
+    let secret = Secret::from_random(rand::random());
+    let rotated = webhook.rotate(state.vault.seal(id, &secret), state.now());
+    let entry = entry(state, context, Action::WebhookRotateSecret, &rotated);
+    let entry = to_audit_entry(entry, Some(facts(&webhook)), Some(facts(&rotated)));
+    let writes = with(state, state.store.put_webhook(&rotated), &entry);
+    state.commit(Change::in_turn(turn, writes)).await?;
+    Ok(rotated)
+}
+
+/// Adds a delivery that says it is a test.
+pub async fn test(
+    state: &AppState,
+    context: &AuditContext,
+    id: WebhookId,
+) -> Result<Delivery, Error> {
+    let webhook = find(state, id)?;
+    let now = state.now();
+    let id = state.system.accounts().context().ids.next(now);
+    // One id for both, as for a job's event: so a delivery is found by the job that it names.
+    let (id, job) = (DeliveryId(id), JobId(id));
+    let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
+    let entry = entry(state, context, Action::WebhookTest, &webhook);
+    let audit = Some(to_audit_entry(
+        entry,
+        None,
+        Some(deliveries::facts(&delivery)),
+    ));
+    let (reply, answer) = oneshot::channel();
+    let command = DeliveryCommand::Add {
+        delivery,
+        audit,
+        reply,
+    };
+    let sent = state.system.deliveries().try_send(command);
+    sent.map_err(|_| error::busy_delivering())?;
+    Ok(answer.await.map_err(|_| error::stopping())??)
+}
+
+/// Refuses a URL that another webhook of the account has, and more webhooks than an account may have.
+fn check_free(
+    state: &AppState,
+    account: AccountId,
+    own: Option<WebhookId>,
+    url: &str,
+) -> Result<(), Error> {
+    let webhooks = state.store.webhooks(account)?;
+    if webhooks
+        .iter()
+        .any(|it| it.url == url && Some(it.id) != own)
+    {
+        return Err(Error::conflict("the account has a webhook with this URL"));
+    }
+    if own.is_none() && webhooks.len() >= MAX_WEBHOOKS {
+        return Err(Error::conflict(format!(
+            "the account has {MAX_WEBHOOKS} webhooks, the most it may have"
+        )));
+    }
+    Ok(())
+}
+
+/// What the audit log says of a webhook: its secrets by their number alone.
+fn facts(webhook: &Webhook) -> Value {
+    let retired = webhook.retired.iter();
+    let retired: Vec<String> = retired.map(|it| it.until.to_string()).collect();
+    json!({"url": webhook.url, "encoding": webhook.encoding.word(), "earlier_secrets_until": retired})
+}
+
+fn entry(
+    state: &AppState,
+    context: &AuditContext,
+    action: Action,
+    webhook: &Webhook,
+) -> AuditEntry {
+    let subject = Subject {
+        account: Some(webhook.account),
+        id: Some(webhook.id.0),
+    };
+    context.line(state, action, subject)
+}
+
+fn with(state: &AppState, mut writes: Writes, entry: &AuditEntry) -> Writes {
+    writes.push(state.store.add_audit(entry));
+    writes
+}
