@@ -1,7 +1,6 @@
 //! Reads a JSON object field by field and remembers every fault, so that a caller hears of all of them at once.
 
-use crate::web::problem::FieldFault;
-use crate::web::query::shown;
+use crate::application::error::FieldFault;
 use serde_json::value::RawValue;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::json::Members;
@@ -210,4 +209,26 @@ fn fold(name: &str) -> String {
         .filter(char::is_ascii_alphanumeric)
         .map(|c| c.to_ascii_lowercase())
         .collect()
+}
+
+/// As much of a name as a message may hold; one that nobody would see, in quotes.
+pub fn shown(name: &str) -> String {
+    let start: String = name.chars().take(64).collect();
+    match start.trim() {
+        "" => format!("{start:?}"),
+        _ => start,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shown;
+
+    #[test]
+    fn a_name_that_nobody_would_see_stands_in_quotes() {
+        assert_eq!(shown(""), r#""""#);
+        assert_eq!(shown(" \t"), r#"" \t""#);
+        assert_eq!(shown(" a"), " a");
+        assert_eq!(shown(&"é".repeat(70)), "é".repeat(64));
+    }
 }

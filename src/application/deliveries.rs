@@ -1,9 +1,8 @@
 //! Deliveries of webhooks: looked up, and sent again.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
-use super::error::{self, Error};
+use super::error::{self, Error, no_webhook};
 use super::state::AppState;
-use super::webhooks::no_webhook;
 use futures_util::future::join_all;
 use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered};

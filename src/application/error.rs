@@ -125,6 +125,11 @@ pub fn account_is_gone() -> Error {
     Error::new(ErrorKind::Unauthorized, detail)
 }
 
+/// One text for an unknown id and for no id at all.
+pub fn no_webhook() -> Error {
+    Error::not_found("there is no such webhook")
+}
+
 /// The answer to everything once storage has failed.
 pub fn stopping() -> Error {
     let detail = "the service is stopping after a storage failure and will be back once it has been restarted";

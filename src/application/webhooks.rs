@@ -18,6 +18,8 @@ use tintype_storage::store::{MAX_WEBHOOKS, Writes};
 use tokio::sync::oneshot;
 use url::Url;
 
+pub use super::error::no_webhook;
+
 /// One text for every host that is not taken: it tells nobody which names exist inside the operator's network.
 const NOT_PUBLIC: &str =
     "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
@@ -44,11 +46,6 @@ impl Target {
         let checked = state.egress.check(&self.url).await;
         checked.map_err(|_| Error::field("url", NOT_PUBLIC))
     }
-}
-
-/// One text for an unknown id and for no id at all.
-pub fn no_webhook() -> Error {
-    Error::not_found("there is no such webhook")
 }
 
 pub fn find(state: &AppState, id: WebhookId) -> Result<Webhook, Error> {

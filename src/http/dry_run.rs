@@ -3,7 +3,7 @@
 use crate::api::job::Estimate as EstimateView;
 use crate::application::error::FieldFault;
 use crate::application::submit_generation::Estimate;
-use crate::web::query::shown;
+use crate::api::fields::shown;
 use actix_web::HttpResponse;
 use actix_web::http::header;
 

@@ -1,6 +1,6 @@
 //! Job lookup and cancellation.
 
-use super::wait;
+use super::long_poll;
 use crate::api::job::JobView;
 use crate::application::commit::detached;
 use crate::application::error;
@@ -25,10 +25,10 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let found = find(&principal, &path, &state)?;
-    let patience = wait::asked(&request)?;
+    let patience = long_poll::asked(&request)?;
     principal.admit()?;
     let job = match patience.filter(|_| !found.state.is_terminal()) {
-        Some(patience) => wait::until_terminal(&state, found, patience).await?,
+        Some(patience) => long_poll::until_terminal(&state, found, patience).await?,
         None => found,
     };
     let mut response = answer(&state, &job).await?;

@@ -1,11 +1,12 @@
 //! Which path is handled where. Under the two interfaces every path asks for credentials first, unknown ones too.
 
-use super::described::{
-    catalogue, files, generations as described, jobs as of_jobs, money, service as of_service,
+use super::api_router::{ApiPath, ApiRouter};
+use super::openapi::Door;
+use super::operations::{
+    catalogue, files, generations as of_generations, jobs as of_jobs, money, service as of_service,
 };
-use super::surface::{Door, Place, Surface};
 use super::{
-    admin, balance, events, generations, health, history, jobs, key, metrics, models, openapi,
+    admin, balance, events, generations, health, job_list, jobs, key, metrics, models, openapi,
     transactions,
 };
 use crate::api::generation::Endpoint;
@@ -43,42 +44,42 @@ pub fn configure(service: &mut web::ServiceConfig) {
 }
 
 /// The paths for clients.
-pub fn native() -> Surface {
+pub fn native() -> ApiRouter {
     let generations = GENERATIONS.map(|(path, tier, mode)| {
         let endpoint = Endpoint { tier, mode };
-        Place::new(Door::Client, path).post(
+        ApiPath::new(Door::Client, path).post(
             move |principal, request, payload, state| {
                 generations::create(endpoint, principal, request, payload, state)
             },
-            move |sketch| described::create(endpoint, sketch),
+            move |sketch| of_generations::create(endpoint, sketch),
         )
     });
     let others = [
-        Place::new(Door::Client, "/jobs").get(history::list, of_jobs::list),
-        Place::new(Door::Client, "/jobs/{job_id}")
+        ApiPath::new(Door::Client, "/jobs").get(job_list::list, of_jobs::list),
+        ApiPath::new(Door::Client, "/jobs/{job_id}")
             .get(jobs::show, of_jobs::show)
             .delete(jobs::cancel, of_jobs::cancel),
-        Place::new(Door::Client, "/jobs/{job_id}/events").get(events::follow, of_jobs::follow),
-        Place::new(Door::Client, "/balance").get(balance::show, money::balance),
-        Place::new(Door::Client, "/transactions").get(transactions::list, money::transactions),
-        Place::new(Door::Client, "/models").get(models::list, catalogue::models),
-        Place::new(Door::Client, "/key").get(key::show, catalogue::key),
-        Place::new(Door::Anyone, "/openapi.json").get(openapi::native, of_service::native),
+        ApiPath::new(Door::Client, "/jobs/{job_id}/events").get(events::follow, of_jobs::follow),
+        ApiPath::new(Door::Client, "/balance").get(balance::show, money::balance),
+        ApiPath::new(Door::Client, "/transactions").get(transactions::list, money::transactions),
+        ApiPath::new(Door::Client, "/models").get(models::list, catalogue::models),
+        ApiPath::new(Door::Client, "/key").get(key::show, catalogue::key),
+        ApiPath::new(Door::Anyone, "/openapi.json").get(openapi::native, of_service::native),
     ];
-    Surface::new("/api/v1", generations.into_iter().chain(others).collect())
+    ApiRouter::new("/api/v1", generations.into_iter().chain(others).collect())
 }
 
 /// The paths that need no credentials, outside of the two interfaces.
-pub fn open() -> Surface {
-    let places = [
-        Place::new(Door::Anyone, serve::ROUTE)
+pub fn open() -> ApiRouter {
+    let paths = [
+        ApiPath::new(Door::Anyone, serve::ROUTE)
             .shown_as("/files/results/{file}")
             .get(file, files::show),
-        Place::new(Door::Anyone, "/healthz").get(health::healthz, of_service::healthz),
-        Place::new(Door::Anyone, "/readyz").get(health::readyz, of_service::readyz),
-        Place::new(Door::Anyone, "/metrics").get(metrics::show, of_service::metrics),
+        ApiPath::new(Door::Anyone, "/healthz").get(health::healthz, of_service::healthz),
+        ApiPath::new(Door::Anyone, "/readyz").get(health::readyz, of_service::readyz),
+        ApiPath::new(Door::Anyone, "/metrics").get(metrics::show, of_service::metrics),
     ];
-    Surface::new("", places.into())
+    ApiRouter::new("", paths.into())
 }
 
 async fn file(

@@ -5,11 +5,12 @@ use crate::api::account::AccountView;
 use crate::api::job_record::JobRecord;
 use crate::api::transaction::EntryView;
 use crate::application::state::AppState;
-use crate::http::admin::{jobs, ledger};
-use crate::http::history::{self, Asked};
+use crate::http::admin::jobs;
+use crate::http::job_list::{self, Asked};
 use crate::http::jobs::not_found;
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
+use crate::web::transaction_list;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -22,13 +23,13 @@ pub async fn show(of: OfAccount) -> Answer {
 }
 
 pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let page = ledger::page(&request, &state, of.account.id).await?;
+    let page = transaction_list::page(&request, &state, of.account.id).await?;
     Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
 }
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let asked = Asked::of(&request)?;
-    let (found, next) = history::page(&state, of.account.id, &asked).await?;
+    let (found, next) = job_list::page(&state, of.account.id, &asked).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
         data.push(JobRecord::listed(&state, job).await?);

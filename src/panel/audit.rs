@@ -2,7 +2,7 @@
 
 use super::guard::OperatorHere;
 use crate::application::state::AppState;
-use crate::http::admin::audit::{self, EntryView};
+use crate::web::audit_list::{self, EntryView};
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -19,7 +19,7 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let page = audit::page(&request, &state).await?;
+    let page = audit_list::page(&request, &state).await?;
     let mut names = Names::default();
     let list = Listing::try_new(page, |entry| Ok(names.told(&state, entry)?))?;
     Ok(HttpResponse::Ok().json(list))

@@ -7,7 +7,7 @@ use super::cookie;
 use crate::application::audit_context::AuditContext;
 use crate::application::state::AppState;
 use crate::application::tokens;
-use crate::application::{api_keys, deliveries, webhooks};
+use crate::application::{api_keys, deliveries, sessions, webhooks};
 use crate::web::audit_context;
 use crate::web::auth::Operator;
 use crate::web::problem::{Code, Problem};
@@ -130,7 +130,7 @@ fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
     let id = tokens::digest(cookie.as_bytes());
     let visitor = resolve(state, id)?.ok_or_else(unauthorized)?;
     if visitor.session.is_stale(state.now()) {
-        actix_web::rt::spawn(super::sessions::record_use(state.clone(), id));
+        actix_web::rt::spawn(sessions::record_use(state.clone().into_inner(), id));
     }
     Ok(visitor)
 }

@@ -3,9 +3,9 @@
 use super::guard::OfAccount;
 use crate::application::error;
 use crate::application::state::AppState;
-use crate::http::admin::ledger::Filter;
 use crate::ledger_csv::{HEAD, Line};
 use crate::web::problem::Problem;
+use crate::web::transaction_list::Filter;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;

@@ -26,7 +26,6 @@ mod sign_in;
 mod webhooks;
 
 pub use routes::configure;
-pub use sessions::forget_old;
 
 use passwords::Passwords;
 use service::Figures;

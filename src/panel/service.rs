@@ -3,8 +3,8 @@
 use super::Panel;
 use crate::application::commit::detached;
 use crate::application::state::AppState;
-use crate::http::admin::stats;
 use crate::web::problem::Problem;
+use crate::web::service_stats;
 use actix_web::web::Data;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ async fn gathered(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Pr
     {
         return Ok(it.value.clone());
     }
-    let figures = stats::figures(state.clone()).await?;
+    let figures = service_stats::figures(state.clone()).await?;
     // A map with string keys always encodes.
     let value = serde_json::to_value(figures).unwrap_or_default();
     let wait = (began.elapsed() * TIMES).max(AT_LEAST);

@@ -17,9 +17,6 @@ use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::person::{Digest32, Email, Person, Session, Visitor};
 use tintype_storage::store::{Generation, Writes};
 
-/// Sessions looked at in one step of forgetting.
-const STEP: usize = 1_000;
-
 fn wrong() -> Problem {
     Problem::new(
         Code::Unauthorized,
@@ -141,25 +138,6 @@ async fn begin(
     Ok(HttpResponse::Created()
         .insert_header((header::SET_COOKIE, cookie))
         .json(view(state, who)?))
-}
-
-/// Writes down that a session is in use, unless it has ended meanwhile.
-pub async fn record_use(state: web::Data<AppState>, id: Digest32) {
-    let turn = state.people.take().await;
-    let now = state.now();
-    if let Ok(Some(session)) = state.store.session(&id)
-        && session.is_alive(now)
-        // Of the calls that a page makes together, one is enough.
-        && session.is_stale(now)
-    {
-        let used = Session {
-            seen_at: now,
-            ..session
-        };
-        // A failure has ended the service by now.
-        let writes = state.store.put_session(&id, &used);
-        let _ = state.commit(Change::in_turn(turn, writes)).await;
-    }
 }
 
 fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
@@ -307,28 +285,4 @@ fn gone(state: &AppState) -> HttpResponse {
     HttpResponse::NoContent()
         .insert_header((header::SET_COOKIE, cookie::write(&state.public_url, "", 0)))
         .finish()
-}
-
-/// Forgets sessions that are over. Called now and then.
-pub async fn forget_old(state: &AppState) {
-    let mut cursor = Vec::new();
-    loop {
-        let turn = state.people.take().await;
-        match state.store.forget_sessions(state.now(), &cursor, STEP) {
-            Ok((writes, next)) => {
-                if !writes.is_empty() && state.commit(Change::in_turn(turn, writes)).await.is_err()
-                {
-                    return;
-                }
-                cursor = next;
-            }
-            Err(error) => {
-                tracing::error!(%error, "old sessions could not be forgotten");
-                return;
-            }
-        }
-        if cursor.is_empty() {
-            return;
-        }
-    }
 }

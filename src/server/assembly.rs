@@ -14,7 +14,7 @@ use crate::compat::{self, CompatState, Line};
 use crate::config::Config;
 use crate::data_dir;
 use crate::gallery::ObjectGallery;
-use crate::http::Documents;
+use crate::http::{Documents, documents};
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::panel::Panel;
@@ -208,7 +208,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         compat: Data::new(CompatState::new(state.clone(), abandoned)),
         state,
         panel: Data::default(),
-        documents: Data::default(),
+        documents: Data::new(documents()),
         metrics: Data::new(metrics),
         exporter: traces,
     })

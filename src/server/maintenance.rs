@@ -2,9 +2,9 @@
 
 use super::orphaned_objects;
 use crate::application::commit::Change;
+use crate::application::sessions;
 use crate::application::state::AppState;
 use crate::images::{RESULTS, THUMBNAILS};
-use crate::panel;
 use actix_web::web::Data;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -76,7 +76,7 @@ pub(crate) async fn run(state: Data<AppState>) {
             state.gallery.forget_kept_inputs(Instant::now()).await;
             remove_orphaned_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
-            panel::forget_old(&state).await;
+            sessions::forget_old(&state).await;
         }
     }
 }

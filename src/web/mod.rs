@@ -3,6 +3,7 @@
 pub(crate) mod admission;
 pub(crate) mod assets;
 pub(crate) mod audit_context;
+pub(crate) mod audit_list;
 pub(crate) mod auth;
 pub(crate) mod body;
 pub(crate) mod catch_panic;
@@ -16,4 +17,6 @@ pub mod problem;
 pub(crate) mod query;
 pub(crate) mod rate_headers;
 pub(crate) mod request_id;
+pub(crate) mod service_stats;
+pub(crate) mod transaction_list;
 pub(crate) mod unread_body;

@@ -1,7 +1,7 @@
 //! Lists with `limit` and `cursor`.
 
 use super::problem::{FieldFault, Problem};
-use super::query::shown;
+use crate::api::fields::shown;
 use actix_web::HttpRequest;
 use schemars::JsonSchema;
 use serde::Serialize;

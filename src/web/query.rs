@@ -29,25 +29,3 @@ where
             FieldFault::new(name, message)
         })
 }
-
-/// As much of a name as a message may hold; one that nobody would see, in quotes.
-pub fn shown(name: &str) -> String {
-    let start: String = name.chars().take(64).collect();
-    match start.trim() {
-        "" => format!("{start:?}"),
-        _ => start,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::shown;
-
-    #[test]
-    fn a_name_that_nobody_would_see_stands_in_quotes() {
-        assert_eq!(shown(""), r#""""#);
-        assert_eq!(shown(" \t"), r#"" \t""#);
-        assert_eq!(shown(" a"), " a");
-        assert_eq!(shown(&"é".repeat(70)), "é".repeat(64));
-    }
-}

@@ -1,6 +1,5 @@
 //! Accounts: opened, listed, changed; and their ledgers.
 
-use super::ledger;
 use crate::api::account::{AccountView, NewAccount, read_change};
 use crate::api::transaction::EntryView;
 use crate::application::accounts;
@@ -10,6 +9,7 @@ use crate::web::body;
 use crate::web::idempotency_key::{self, REPLAYED};
 use crate::web::paging::{Listing, Window};
 use crate::web::problem::Problem;
+use crate::web::transaction_list;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::account::Account;
 
@@ -81,6 +81,6 @@ pub async fn transactions(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
-    let page = ledger::page(&request, &state, account.id).await?;
+    let page = transaction_list::page(&request, &state, account.id).await?;
     Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
 }

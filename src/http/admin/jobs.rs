@@ -4,7 +4,7 @@ use crate::api::job_record::JobRecord;
 use crate::application::audit_context::{Subject, to_audit_entry};
 use crate::application::error;
 use crate::application::state::AppState;
-use crate::http::history::{self, Filter};
+use crate::http::job_list::{self, Filter};
 use crate::http::jobs::{cancel_job, not_found};
 use crate::web::auth::Operator;
 use crate::web::paging::{Listing, Window};
@@ -91,7 +91,7 @@ fn sift(
         if !filter.takes(job) || filter.metadata.is_empty() {
             return filter.takes(job);
         }
-        let metadata = Handle::current().block_on(history::metadata_of(state, job));
+        let metadata = Handle::current().block_on(job_list::metadata_of(state, job));
         let metadata = metadata.unwrap_or_else(|problem| {
             fault.replace(Some(problem));
             None

@@ -1,29 +1,28 @@
 //! The operator interface: accounts, money, keys and switches.
 
 pub(crate) mod accounts;
-pub(crate) mod audit;
 pub(crate) mod deliveries;
 pub(crate) mod deposits;
 pub(crate) mod export;
 pub(crate) mod jobs;
 pub(crate) mod keys;
-pub(crate) mod ledger;
 pub(crate) mod pause;
 pub(crate) mod people;
-pub(crate) mod stats;
 pub(crate) mod webhooks;
 
-use super::described::{
+use super::api_router::{ApiPath, ApiRouter};
+use super::openapi;
+use super::openapi::Door;
+use super::operations::{
     accounts as of_accounts, deliveries as of_deliveries, keys as of_keys, operator_jobs,
     people as of_people, service, watching, webhooks as of_webhooks,
 };
-use super::openapi;
-use super::surface::{Door, Place, Surface};
+use crate::web::{audit_list, service_stats};
 
 /// The operator's paths.
-pub fn surface() -> Surface {
-    let at = |path| Place::new(Door::Operator, path);
-    let places = [
+pub fn surface() -> ApiRouter {
+    let at = |path| ApiPath::new(Door::Operator, path);
+    let paths = [
         at("/accounts")
             .get(accounts::list, of_accounts::list)
             .post(accounts::open, of_accounts::open),
@@ -71,14 +70,14 @@ pub fn surface() -> Surface {
         at("/jobs/{job_id}")
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
-        at("/stats").get(stats::show, watching::stats),
+        at("/stats").get(service_stats::show, watching::stats),
         at("/pause")
             .get(pause::show, watching::show_pause)
             .put(pause::set, watching::set_pause)
             .patch(pause::change, watching::change_pause),
-        at("/audit").get(audit::list, watching::audit),
+        at("/audit").get(audit_list::list, watching::audit),
         at("/export").get(export::show, watching::export),
         at("/openapi.json").get(openapi::operator, service::operator),
     ];
-    Surface::new("/admin/v1", places.into())
+    ApiRouter::new("/admin/v1", paths.into())
 }

@@ -5,15 +5,16 @@
 //! instance's own. What is written by hand is the prose and the examples, which tests hold against the schemas.
 
 pub mod bodies;
-mod document;
+mod door;
 mod headers;
 
 mod operation;
-mod prose;
-mod refusals;
+pub mod prose;
+pub mod refusals;
 mod served;
 mod sketch;
 
+pub use door::Door;
 pub use headers::Header;
 pub use operation::{Answer, Operation, named};
 pub use prose::span;

@@ -1,8 +1,8 @@
 //! One call in a document: what it takes, what it answers, and what it refuses.
 
+use super::door::Door;
 use super::headers::Header;
 use super::refusals;
-use crate::http::surface::{Call, Door};
 use crate::web::idempotency_key;
 use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
@@ -153,13 +153,13 @@ impl Operation {
     }
 
     /// The call as the document has it. Refusals are put into `responses`, the document's own, and referred to.
-    pub fn write(self, call: &Call, responses: &mut Map<String, Value>) -> Value {
+    pub fn write(self, door: Door, responses: &mut Map<String, Value>) -> Value {
         let mut told: BTreeMap<u16, Value> = BTreeMap::new();
         for answer in self.answers {
-            told.insert(answer.status, answer.write(call.door));
+            told.insert(answer.status, answer.write(door));
         }
         let mut codes: BTreeMap<u16, Vec<Code>> = BTreeMap::new();
-        let common = refusals::behind(call.door).iter().copied();
+        let common = refusals::behind(door).iter().copied();
         for code in common.chain(self.codes) {
             let listed = codes.entry(code.status().as_u16()).or_default();
             if !listed.contains(&code) {
@@ -167,7 +167,7 @@ impl Operation {
             }
         }
         for (status, codes) in codes {
-            told.insert(status, refusals::response(&codes, call.door, responses));
+            told.insert(status, refusals::response(&codes, door, responses));
         }
         let mut written = json!({
             "operationId": self.id,
@@ -184,7 +184,7 @@ impl Operation {
         if let Some(body) = self.body {
             written["requestBody"] = body;
         }
-        written["security"] = match call.door {
+        written["security"] = match door {
             Door::Anyone => json!([]),
             Door::Client => json!([{"apiKey": []}]),
             Door::Operator => json!([{"adminToken": []}]),

@@ -1,9 +1,9 @@
 //! Errors in the documents, from the one table of codes.
 
+use super::door::Door;
 use super::headers::Header;
 use super::sketch::reference;
 use crate::api::kinds::words;
-use crate::http::surface::Door;
 use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
 

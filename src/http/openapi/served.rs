@@ -4,7 +4,6 @@
 //! like every path below `/admin/v1`: nobody else has a use for it, and one rule without an exception is easier to keep and to
 //! put a proxy in front of.
 
-use super::document;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::problem::Problem;
@@ -16,10 +15,25 @@ use sha2::{Digest, Sha256};
 use std::sync::OnceLock;
 
 /// The documents, each made when it is first asked for. They change with the configuration, so not while the process lives.
-#[derive(Default)]
 pub struct Documents {
+    write_native: WriteDocument,
+    write_operator: WriteDocument,
     native: OnceLock<Written>,
     operator: OnceLock<Written>,
+}
+
+/// Writes a document.
+pub type WriteDocument = fn(&AppState) -> Value;
+
+impl Documents {
+    pub fn new(write_native: WriteDocument, write_operator: WriteDocument) -> Self {
+        Self {
+            write_native,
+            write_operator,
+            native: OnceLock::new(),
+            operator: OnceLock::new(),
+        }
+    }
 }
 
 struct Written {
@@ -45,7 +59,7 @@ pub async fn native(
     state: web::Data<AppState>,
     documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
-    let made = || Written::new(&document::native(&state));
+    let made = || Written::new(&(documents.write_native)(&state));
     Ok(answer(&request, documents.native.get_or_init(made)))
 }
 
@@ -56,7 +70,7 @@ pub async fn operator(
     state: web::Data<AppState>,
     documents: web::Data<Documents>,
 ) -> Result<HttpResponse, Problem> {
-    let made = || Written::new(&document::operator(&state));
+    let made = || Written::new(&(documents.write_operator)(&state));
     Ok(answer(&request, documents.operator.get_or_init(made)))
 }
 

@@ -3,12 +3,12 @@
 use super::examples::{ACCOUNT, KEY, page};
 use crate::api::kinds::words;
 use crate::api::pause::{BODY, MAX_REASON_CHARS, SWITCHES, Switches, TIERS};
-use crate::http::admin::audit::EntryView;
-use crate::http::admin::stats::Figures;
 use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::{Answer, Operation, Sketch};
+use crate::web::audit_list::EntryView;
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
+use crate::web::service_stats::Figures;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tintype_storage::domain::audit_log::Action;

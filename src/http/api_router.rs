@@ -12,17 +12,6 @@ use actix_web::http::Method;
 use actix_web::{FromRequest, Handler, HttpResponse, Resource, Responder, Scope, web};
 use std::future::{Ready, ready};
 
-/// Whom a path asks to show something first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Door {
-    /// Nobody.
-    Anyone,
-    /// Clients, by an API key.
-    Client,
-    /// The operator, by the token.
-    Operator,
-}
-
 /// One method of a path, as the documents tell it.
 pub struct Call {
     /// The method.
@@ -42,7 +31,7 @@ impl Call {
 }
 
 /// A path with its methods.
-pub struct Place {
+pub struct ApiPath {
     door: Door,
     shown: String,
     resource: Resource,
@@ -51,12 +40,12 @@ pub struct Place {
 }
 
 /// The paths below a prefix.
-pub struct Surface {
+pub struct ApiRouter {
     prefix: &'static str,
-    places: Vec<Place>,
+    paths: Vec<ApiPath>,
 }
 
-impl Place {
+impl ApiPath {
     /// A path that has no methods yet, below the prefix of its surface.
     pub fn new(door: Door, path: &str) -> Self {
         Self {
@@ -179,16 +168,16 @@ fn refused(allow: &str) -> Ready<Result<HttpResponse, Problem>> {
     ready(Err(Problem::method_not_allowed(allow)))
 }
 
-impl Surface {
+impl ApiRouter {
     /// These paths below this prefix.
-    pub fn new(prefix: &'static str, places: Vec<Place>) -> Self {
-        Self { prefix, places }
+    pub fn new(prefix: &'static str, paths: Vec<ApiPath>) -> Self {
+        Self { prefix, paths }
     }
 
     /// Every call, with its path from the root on.
     pub fn calls(self) -> impl Iterator<Item = Call> {
         let prefix = self.prefix;
-        let calls = self.places.into_iter().flat_map(|place| place.calls);
+        let calls = self.paths.into_iter().flat_map(|place| place.calls);
         calls.map(move |call| Call {
             path: format!("{prefix}{}", call.path),
             ..call
@@ -198,13 +187,13 @@ impl Surface {
     /// What is registered, where there is a prefix.
     pub fn scope(self) -> Scope {
         let scope = web::scope(self.prefix);
-        let places = self.places.into_iter();
-        places.fold(scope, |scope, place| scope.service(place.resource()))
+        let paths = self.paths.into_iter();
+        paths.fold(scope, |scope, place| scope.service(place.resource()))
     }
 
     /// Registers the paths, where there is no prefix.
     pub fn register(self, service: &mut web::ServiceConfig) {
-        for place in self.places {
+        for place in self.paths {
             service.service(place.resource());
         }
     }

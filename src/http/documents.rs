@@ -1,21 +1,25 @@
 //! The documents as a whole.
 
-use super::headers::Header;
-use super::prose;
-use super::refusals;
-use super::sketch::Sketch;
+use super::api_router::{ApiRouter, Call};
+use super::openapi::prose;
+use super::openapi::refusals;
+use super::openapi::{Documents, Header, Sketch};
+use super::operations::events_to_webhooks;
 use crate::application::state::AppState;
-use crate::http::described::events_to_webhooks;
-use crate::http::surface::{Call, Surface};
 use crate::http::{admin, routes};
 use serde_json::{Map, Value, json};
 
+/// The documents of this service, each written when it is first asked for.
+pub fn documents() -> Documents {
+    Documents::new(native, operator)
+}
+
 /// What clients call, with the paths that nobody needs a key for.
 pub fn native(state: &AppState) -> Value {
-    let surfaces = [routes::native(), routes::open()];
+    let routers = [routes::native(), routes::open()];
     let mut sketch = Sketch::new(&state.config, &state.catalog);
     let webhooks = events_to_webhooks(&state.config.webhooks.retry_delays_seconds);
-    let mut document = assemble(state, surfaces, &mut sketch);
+    let mut document = assemble(state, routers, &mut sketch);
     document["info"] = json!({
         "title": "Tintype",
         "version": env!("CARGO_PKG_VERSION"),
@@ -53,15 +57,15 @@ pub fn operator(state: &AppState) -> Value {
     completed(document, sketch, schemes)
 }
 
-/// The calls of these surfaces, and the responses that they share.
+/// The calls of these routers, and the responses that they share.
 fn assemble(
     state: &AppState,
-    surfaces: impl IntoIterator<Item = Surface>,
+    routers: impl IntoIterator<Item = ApiRouter>,
     sketch: &mut Sketch<'_>,
 ) -> Value {
     let mut paths: Map<String, Value> = Map::new();
     let mut responses = Map::new();
-    for call in surfaces.into_iter().flat_map(Surface::calls) {
+    for call in routers.into_iter().flat_map(ApiRouter::calls) {
         let method = call.method.as_str().to_ascii_lowercase();
         let operation = written(&call, sketch, &mut responses);
         let path = paths.entry(call.path).or_insert_with(|| json!({}));
@@ -78,7 +82,7 @@ fn assemble(
 }
 
 fn written(call: &Call, sketch: &mut Sketch<'_>, responses: &mut Map<String, Value>) -> Value {
-    call.describe(sketch).write(call, responses)
+    call.describe(sketch).write(call.door, responses)
 }
 
 fn completed(mut document: Value, sketch: Sketch<'_>, schemes: Value) -> Value {
