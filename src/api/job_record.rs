@@ -2,9 +2,10 @@
 
 use super::job::JobView;
 use super::kinds;
+use crate::application::error::{Error, ErrorKind};
+use crate::application::result_url::presign;
 use crate::application::state::AppState;
 use crate::request_text::{self, WordsError};
-use crate::web::problem::{Code, Problem};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -108,7 +109,7 @@ pub fn picture_of(job: &Job) -> Option<&ResultImage> {
 
 impl<'a> JobRecord<'a> {
     /// A job of a list. One whose words cannot be had at the moment must not hide the others.
-    pub async fn listed(state: &AppState, job: &'a Job) -> Result<Self, Problem> {
+    pub async fn listed(state: &AppState, job: &'a Job) -> Result<Self, Error> {
         let words = words_of(state, job).await.unwrap_or_else(|error| {
             tracing::error!(job = %job.id, %error, "the words of a job could not be read");
             None
@@ -166,21 +167,21 @@ impl<'a> JobRecord<'a> {
     }
 
     /// The same with everything looked up.
-    pub async fn looked_up(state: &AppState, job: &'a Job) -> Result<Self, Problem> {
+    pub async fn looked_up(state: &AppState, job: &'a Job) -> Result<Self, Error> {
         let image_url = image_url(state, job).await?;
         let words = words_of(state, job).await.map_err(|error| {
             tracing::error!(job = %job.id, %error, "the words of a job could not be read");
             let detail = "the prompt of the job could not be read from the object store; try again";
-            Problem::new(Code::StorageUnavailable, detail)
+            Error::new(ErrorKind::StorageUnavailable, detail)
         })?;
         let position = state.system.queue_position(job);
         Ok(Self::new(job, words, image_url, position))
     }
 }
 
-async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Problem> {
+async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
     match picture_of(job) {
-        Some(image) => Ok(Some(crate::http::jobs::presign(state, &image.key).await?)),
+        Some(image) => Ok(Some(presign(state, &image.key).await?)),
         None => Ok(None),
     }
 }

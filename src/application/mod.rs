@@ -18,6 +18,7 @@ pub mod error;
 pub(crate) mod pause;
 pub(crate) mod people;
 pub(crate) mod rate_limit;
+pub(crate) mod result_url;
 pub(crate) mod sessions;
 pub mod state;
 pub(crate) mod submit_generation;

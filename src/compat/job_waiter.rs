@@ -5,8 +5,8 @@ use super::assembled::Picture;
 use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
 use crate::application::error;
+use crate::application::result_url::presign;
 use crate::compat::state::CompatState;
-use crate::http::jobs;
 use crate::images::ImagesError;
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
@@ -178,7 +178,7 @@ impl JobWaiter {
     /// # Errors
     /// The store gives none.
     pub async fn presign(&self, image: &ResultImage) -> Result<String, Refusal> {
-        let signed = jobs::presign(&self.state, &image.key).await;
+        let signed = presign(&self.state, &image.key).await;
         signed.map_err(|_| self.unreadable())
     }
 

@@ -3,7 +3,7 @@
 //! A path is added here with a handler and its description in one step, so that the published documents, the routing and the
 //! `Allow` of a 405 come from the same lines. There is no other way into the two interfaces.
 
-use super::openapi::{Operation, Sketch};
+use super::openapi::{Door, Operation, Sketch};
 use crate::web::auth::{Operator, Principal};
 use crate::web::catch_panic::Walled;
 use crate::web::problem::Problem;

@@ -4,6 +4,7 @@ use super::long_poll;
 use crate::api::job::JobView;
 use crate::application::commit::detached;
 use crate::application::error;
+use crate::application::result_url::presign;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::problem::{Code, Problem};
@@ -124,19 +125,4 @@ pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<JobView<'a>, Pro
         image_url,
         state.system.queue_position(job),
     ))
-}
-
-/// A fresh download URL.
-pub async fn presign(state: &AppState, key: &str) -> Result<String, Problem> {
-    let signed = state
-        .images
-        .presign(key, state.now().to_datetime(), state.url_lifetime())
-        .await;
-    signed.map_err(|error| {
-        tracing::error!(%error, "a download URL could not be signed");
-        Problem::new(
-            Code::StorageUnavailable,
-            "the picture's URL could not be signed; try again",
-        )
-    })
 }

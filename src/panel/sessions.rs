@@ -14,7 +14,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
-use tintype_storage::domain::person::{Digest32, Email, Person, Session, Visitor};
+use tintype_storage::domain::person::{Email, Person, Session, Visitor};
 use tintype_storage::store::{Generation, Writes};
 
 fn wrong() -> Problem {
