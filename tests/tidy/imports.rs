@@ -22,12 +22,12 @@ const CIRCLES: &[(&str, &[&str])] = &[
     (
         "storage/src/store",
         &[
-            "codec",
             "deliveries",
             "idempotency",
-            "keys",
             "people",
-            "scan",
+            "table",
+            "table_key",
+            "tables",
             "tallies",
         ],
     ),
