@@ -2,19 +2,19 @@
 
 pub mod accounts;
 pub(crate) mod api_key_cache;
+pub mod api_keys;
+pub mod audit_context;
 pub(crate) mod availability;
 pub(crate) mod balance_check;
 pub(crate) mod caller;
-pub(crate) mod generation_request;
-pub(crate) mod idempotency;
-pub(crate) mod input_ingestion;
-pub(crate) mod load_shedding;
-pub mod api_keys;
-pub mod audit_context;
 pub mod commit;
 pub(crate) mod deliveries;
 pub(crate) mod deposits;
 pub mod error;
+pub(crate) mod generation_request;
+pub(crate) mod idempotency;
+pub(crate) mod input_ingestion;
+pub(crate) mod load_shedding;
 pub(crate) mod pause;
 pub(crate) mod people;
 pub(crate) mod rate_limit;

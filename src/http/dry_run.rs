@@ -1,9 +1,9 @@
 //! `?dry_run=true` on the generation calls: every check, and then nothing.
 
+use crate::api::fields::shown;
 use crate::api::job::Estimate as EstimateView;
 use crate::application::error::FieldFault;
 use crate::application::submit_generation::Estimate;
-use crate::api::fields::shown;
 use actix_web::HttpResponse;
 use actix_web::http::header;
 
