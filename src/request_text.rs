@@ -1,8 +1,8 @@
-//! Words of a request that are too large for a record: kept in the object store, under a name that the record holds.
+//! PromptText of a request that are too large for a record: kept in the object store, under a name that the record holds.
 
 use crate::images::{Images, ImagesError};
 use bytes::Bytes;
-use tintype_storage::domain::job::Words;
+use tintype_storage::domain::job::PromptText;
 use uuid::Uuid;
 
 /// Bytes of words up to which they stay in the record. With a callback of 2,048 four-byte characters and 14 input images
@@ -13,13 +13,13 @@ const INLINE: usize = 5 * 1024;
 pub const PREFIX: &str = "words";
 
 /// Must these words be stored apart?
-pub fn is_too_large(words: &Words) -> bool {
+pub fn is_too_large(words: &PromptText) -> bool {
     let metadata = words.metadata.as_ref().map_or(0, String::len);
     words.prompt.len() + metadata > INLINE
 }
 
 /// Stores words and returns their key.
-pub async fn store(images: &Images, words: &Words) -> Result<String, ImagesError> {
+pub async fn store(images: &Images, words: &PromptText) -> Result<String, ImagesError> {
     let key = format!("{PREFIX}/{}.json", Uuid::new_v4());
     // Three strings always encode.
     let text = serde_json::to_vec(words).unwrap_or_default();
@@ -30,7 +30,7 @@ pub async fn store(images: &Images, words: &Words) -> Result<String, ImagesError
 }
 
 /// Reads words back.
-pub async fn load(images: &Images, key: &str) -> Result<Words, WordsError> {
+pub async fn load(images: &Images, key: &str) -> Result<PromptText, WordsError> {
     let bytes = images.get(key).await?;
     Ok(serde_json::from_slice(&bytes)?)
 }

@@ -5,7 +5,7 @@ use crate::queue::QueuedJob;
 use tintype_storage::domain::ids::{AccountId, IdSource};
 use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::{ids, job::Job};
-use tintype_storage::store::{AccountBook, Part, Store, StoreError};
+use tintype_storage::store::{AccountState, Part, Store, StoreError};
 use uuid::Uuid;
 
 /// The live jobs of the store.
@@ -21,7 +21,7 @@ pub struct Recovered {
 /// Starts the actors of all accounts that have live jobs and returns those jobs.
 pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, StoreError> {
     let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
-    let mut current: Option<(AccountId, AccountBook)> = None;
+    let mut current: Option<(AccountId, AccountState)> = None;
     store.each_live_job(|job| {
         if current
             .as_ref()
@@ -86,18 +86,18 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn book_of(store: &Store, job: &Job) -> Result<AccountBook, StoreError> {
+fn book_of(store: &Store, job: &Job) -> Result<AccountState, StoreError> {
     let account = store
         .account(job.account)?
-        .ok_or_else(|| StoreError::Books {
+        .ok_or_else(|| StoreError::Inconsistent {
             account: job.account,
             fault: format!("job {} belongs to it, but there is no such account", job.id),
         })?;
-    Ok(AccountBook::without_jobs(account))
+    Ok(AccountState::without_jobs(account))
 }
 
 fn finish(
-    book: Option<(AccountId, AccountBook)>,
+    book: Option<(AccountId, AccountState)>,
     accounts: &AccountRegistry,
 ) -> Result<(), StoreError> {
     book.map_or(Ok(()), |(_, book)| accounts.start_with(book))

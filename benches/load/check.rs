@@ -4,10 +4,10 @@ use crate::server::{Peer, Written};
 use anyhow::ensure;
 use std::path::Path;
 use std::sync::Arc;
-use tintype_storage::audit::{Report, audit};
 use tintype_storage::domain::delivery::DeliveryState;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::store::Store;
+use tintype_storage::verify::{Report, verify};
 
 /// Opens the store of a data directory that no server has any more.
 pub fn open(data_dir: &Path) -> anyhow::Result<Store> {
@@ -32,7 +32,7 @@ pub fn delivered(store: &Store) -> anyhow::Result<usize> {
 pub fn end(peer: Peer, data_dir: &Path, accepted: usize) -> anyhow::Result<(Written, Report)> {
     let written = peer.end_tintype()?;
     let store = open(data_dir)?;
-    let report = audit(&store, |_| {})?;
+    let report = verify(&store, |_| {})?;
     store.engine().close();
     ensure!(
         report.faults.is_empty(),

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// Space that is written over, as a journal whose files are used again does.
+/// Space that is written over, as a journal does whose blocks exist before they are used.
 const SPACE: u64 = 64 << 20;
 
 /// Appends blocks to a new file in this directory for `time`. How long each took to be durable.

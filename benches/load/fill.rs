@@ -11,15 +11,15 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, JobEvent, Origin, ResultImage, Words};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::job::{JobEvent, Origin, PromptRef, PromptText, ResultImage};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
-use tintype_storage::store::{AccountBook, Limits, NewJob, Store, Writes};
+use tintype_storage::store::{AccountState, Limits, NewJob, Store, Writes};
 
 /// What [`deliveries`] writes.
 pub struct Deliveries {
@@ -70,7 +70,7 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
         };
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
         let known = ApiKey::with_all_rights(key, account.id, now);
-        let mut book = AccountBook::without_jobs(account);
+        let mut book = AccountState::without_jobs(account);
         let mut batch = book.batch(&store, limits());
         // Nobody calls with it: it needs no record.
         batch.change_key(key, Some((KeyHash([0; 32]), known)), Writes::new());
@@ -123,7 +123,7 @@ pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, Ledger
     let account = Account {
         id: AccountId(ids.next(now)),
         name: format!("filled {number}"),
-        books: Books::default().deposit(balance)?,
+        balances: Balances::default().deposit(balance)?,
         created_at: now,
         active: true,
     };
@@ -149,7 +149,7 @@ pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: Brief::Inline(Words {
+        brief: PromptRef::Inline(PromptText {
             prompt: "a red fox in the snow at dawn, woodcut, with birches, a frozen lake and far mountains".into(),
             metadata: Some(r#"{"order":1234,"customer":"c-77"}"#.into()),
         }),

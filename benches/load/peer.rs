@@ -24,7 +24,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::IdSource;
-use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
@@ -240,7 +240,7 @@ async fn customer(
     let balance: Amount = "100000000".parse()?;
     let opening = Opening {
         name: format!("load {number}"),
-        books: Books::default().deposit(balance)?,
+        balances: Balances::default().deposit(balance)?,
         used: None,
     };
     let turn = state.operator.take().await;

@@ -11,7 +11,7 @@ use tintype_storage::domain::job::{FailureKind, JobEvent};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine as _, commit_and_wait};
-use tintype_storage::store::{AccountBook, Store, Writes};
+use tintype_storage::store::{AccountState, Store, Writes};
 
 /// Accounts or jobs of one commit.
 const STEP: usize = 1_000;
@@ -32,7 +32,7 @@ pub struct Stock {
 
 /// An account that gets jobs.
 struct Busy {
-    book: AccountBook,
+    book: AccountState,
     key: KeyId,
     /// The text of the key.
     text: String,
@@ -86,7 +86,7 @@ fn open_accounts(
         writes.extend(store.put_key(&api_key::hash(&text), &key));
         if number % (accounts / busy) == 0 && found.len() < busy {
             found.push(Busy {
-                book: AccountBook::without_jobs(account),
+                book: AccountState::without_jobs(account),
                 key: key.id,
                 text,
             });

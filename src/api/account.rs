@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::ledger::Balances;
 
 /// Of a name for people.
 pub const MAX_NAME_CHARS: usize = 200;
@@ -52,9 +52,9 @@ impl From<Account> for AccountView {
     fn from(account: Account) -> Self {
         Self {
             account_id: account.id.to_string(),
-            balance: account.books.balance.to_string(),
-            reserved: account.books.reserved.to_string(),
-            available: account.books.available().to_string(),
+            balance: account.balances.balance.to_string(),
+            reserved: account.balances.reserved.to_string(),
+            available: account.balances.available().to_string(),
             created_at: account.created_at.to_string(),
             active: (!account.active).then_some(false),
             name: account.name,
@@ -90,7 +90,7 @@ fn take_key(fields: &mut Fields<'_>, key: GivenKey) -> Option<String> {
 pub struct NewAccount {
     pub name: String,
     pub balance: Amount,
-    pub books: Books,
+    pub balances: Balances,
     pub idempotency_key: Option<String>,
 }
 
@@ -100,7 +100,7 @@ impl NewAccount {
         let name = fields.required_string("name");
         let name = read_name(&mut fields, name);
         let balance = fields.optional_amount("balance").unwrap_or_default();
-        let books = Books::default().deposit(balance);
+        let books = Balances::default().deposit(balance);
         let books = fields.checked("balance", books);
         let idempotency_key = take_key(&mut fields, key);
         fields.finish(OPENING).map_err(Error::invalid)?;
@@ -110,7 +110,7 @@ impl NewAccount {
         Ok(Self {
             name,
             balance,
-            books,
+            balances: books,
             idempotency_key,
         })
     }

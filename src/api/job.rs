@@ -172,9 +172,9 @@ impl BalanceView {
     /// All three amounts of one moment.
     pub fn new(account: &Account) -> Self {
         Self {
-            balance: account.books.balance.to_string(),
-            reserved: account.books.reserved.to_string(),
-            available: account.books.available().to_string(),
+            balance: account.balances.balance.to_string(),
+            reserved: account.balances.reserved.to_string(),
+            available: account.balances.available().to_string(),
         }
     }
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
-use tintype_storage::domain::job::{Brief, Job, JobState, Origin, ResultImage, Words};
+use tintype_storage::domain::job::{Job, JobState, Origin, PromptRef, PromptText, ResultImage};
 
 /// A job as its keepers see it.
 #[derive(Serialize, JsonSchema)]
@@ -85,10 +85,10 @@ struct PictureView {
 }
 
 /// The words of a job, from the record or from the object store; `None` where they are gone.
-async fn words_of(state: &AppState, job: &Job) -> Result<Option<Words>, WordsError> {
+async fn words_of(state: &AppState, job: &Job) -> Result<Option<PromptText>, WordsError> {
     match &job.brief {
-        Brief::Inline(words) => Ok(Some(words.clone())),
-        Brief::Stored(key) => match request_text::load(&state.images, key).await {
+        PromptRef::Inline(words) => Ok(Some(words.clone())),
+        PromptRef::Stored(key) => match request_text::load(&state.images, key).await {
             Ok(words) => Ok(Some(words)),
             Err(error) if error.is_gone() => {
                 tracing::warn!(job = %job.id, %key, "the words of a job are gone from the object store");
@@ -126,7 +126,7 @@ impl<'a> JobRecord<'a> {
     /// A job with its words and the fresh download URL of its picture, where it has one.
     fn new(
         job: &'a Job,
-        words: Option<Words>,
+        words: Option<PromptText>,
         image_url: Option<String>,
         position: Option<usize>,
     ) -> Self {

@@ -13,7 +13,7 @@ use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, TransactionId};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{
     AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall, SERVICE,
@@ -25,7 +25,7 @@ pub struct Opening {
     /// A name for people.
     pub name: String,
     /// What it begins with.
-    pub books: Books,
+    pub balances: Balances,
     /// The operator's name for the call.
     pub used: Option<IdempotencyUse>,
 }
@@ -68,7 +68,7 @@ pub async fn open(
     context: &AuditContext,
     name: String,
     balance: Amount,
-    books: Books,
+    balances: Balances,
     idempotency_key: Option<String>,
 ) -> Result<Opened, Error> {
     let used = idempotency_key.map(|key| IdempotencyUse {
@@ -116,11 +116,11 @@ pub async fn create(
 ) -> Result<Account, Error> {
     let now = state.now();
     let ids = &state.system.accounts().context().ids;
-    let balance = opening.books.balance;
+    let balance = opening.balances.balance;
     let account = Account {
         id: AccountId(ids.next(now)),
         name: opening.name,
-        books: opening.books,
+        balances: opening.balances,
         created_at: now,
         active: true,
     };

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 /// `InsufficientBalance`, `KeyLimitReached`
 pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> Result<(), Error> {
     let account = state.store.account(key.account)?;
-    let books = account.map(|account| account.books).unwrap_or_default();
+    let books = account.map(|account| account.balances).unwrap_or_default();
     books.hold(price).map_err(AcceptError::from)?;
     let limits = key.spend_limits();
     if !limits.any() {

@@ -173,7 +173,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Engine(error) => error.into(),
-            StoreError::Damaged { .. } | StoreError::Books { .. } => {
+            StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
                 tracing::error!(%error, "corrupt record");
                 Self::new(
                     ErrorKind::Internal,

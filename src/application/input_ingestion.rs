@@ -6,7 +6,7 @@ use super::state::AppState;
 use crate::inputs::{self, Held, IngestError, InputFaults, InputImage};
 use crate::request_text;
 use object_store::path::Path;
-use tintype_storage::domain::job::{self, Brief, Origin, Words};
+use tintype_storage::domain::job::{self, Origin, PromptRef, PromptText};
 use uuid::Uuid;
 
 /// What is told to be too large on the synchronous interfaces, which name no field for all images.
@@ -89,9 +89,9 @@ impl Objects {
     ///
     /// # Errors
     /// The object store fails.
-    pub async fn brief(&mut self, state: &AppState, text: Words) -> Result<Brief, Error> {
+    pub async fn brief(&mut self, state: &AppState, text: PromptText) -> Result<PromptRef, Error> {
         if !request_text::is_too_large(&text) {
-            return Ok(Brief::Inline(text));
+            return Ok(PromptRef::Inline(text));
         }
         let key = request_text::store(&state.images, &text).await;
         let key = key.map_err(|error| {
@@ -99,7 +99,7 @@ impl Objects {
             unavailable("the request could not be stored; try again")
         })?;
         self.text = Some(key.clone());
-        Ok(Brief::Stored(key))
+        Ok(PromptRef::Stored(key))
     }
 
     /// Width and height of the first input image.

@@ -30,11 +30,11 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Callback, Words};
+use tintype_storage::domain::job::{Callback, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
-use tintype_storage::engine::wakes::Together;
+use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, sleep_until};
@@ -187,7 +187,7 @@ struct Submission {
     caller: Caller,
     /// All but its text and its idempotency key.
     request: GenerationRequest,
-    text: Words,
+    text: PromptText,
     used: Option<IdempotencyUse>,
     account: AccountHandle,
     callback: Option<Callback>,
@@ -243,7 +243,7 @@ impl Submission {
         mut request: GenerationRequest,
     ) -> Result<Prepared, Error> {
         let used = request.idempotency();
-        let text = Words {
+        let text = PromptText {
             prompt: std::mem::take(&mut request.prompt),
             metadata: request.metadata.take().as_ref().map(Json::to_compact),
         };
@@ -327,7 +327,7 @@ impl Submission {
             .account
             .accept(job, note, reply)
             .map_err(|_| error::busy())?;
-        match Together::new(answer).await {
+        match DeferredWake::new(answer).await {
             Ok(outcome) => Ok(outcome?),
             Err(_) if self.state.fail_stop.has_tripped() => Err(error::stopping()),
             Err(_) => Err(error::busy()),
@@ -341,7 +341,7 @@ impl Submission {
         objects.discard(&state).await;
         let job = job?;
         let account = state.store.account(self.caller.account())?;
-        let available = account.map(|it| it.books.available());
+        let available = account.map(|it| it.balances.available());
         Ok(Estimate {
             offer: self.request.offer,
             mode: job.mode,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
-use tintype_storage::domain::job::{Brief, Job, JobState};
+use tintype_storage::domain::job::{Job, JobState, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Entry;
 use tintype_storage::store::StoreError;
@@ -73,7 +73,7 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
     }
     let job: Job = LIVE_JOBS.decode(&entry.value)?;
     let mut keys = Vec::new();
-    if let Brief::Stored(key) = &job.brief {
+    if let PromptRef::Stored(key) = &job.brief {
         keys.push(key.clone());
     }
     match &job.state {

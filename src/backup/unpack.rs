@@ -12,10 +12,10 @@ use std::fs::File;
 use std::io::{BufReader, Seek as _, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
-use tintype_storage::audit::{Report, audit};
 use tintype_storage::engine::Engine;
 use tintype_storage::export::{Loaded, load};
 use tintype_storage::store::Store;
+use tintype_storage::verify::{Report, verify};
 
 /// What a backup held.
 pub struct Unpacked {
@@ -77,7 +77,7 @@ pub async fn unpack(
         );
     }
     say("auditing the books".into());
-    let report = audit(&Store::new(engine), |_| {})?;
+    let report = verify(&Store::new(engine), |_| {})?;
     for part in manifest.keys.iter().flatten() {
         keys::read(depot, &manifest.id, part).await?;
     }

@@ -10,9 +10,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tintype_actors::fail_stop::FailStop;
-use tintype_storage::audit::Report;
 use tintype_storage::engine::Engine;
 use tintype_storage::export::Loaded;
+use tintype_storage::verify::Report;
 
 /// Present on a fresh ext4 volume; does not count as content.
 const LOST_AND_FOUND: &str = "lost+found";

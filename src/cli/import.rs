@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tintype_storage::audit::audit;
 use tintype_storage::export::load;
 use tintype_storage::store::Store;
+use tintype_storage::verify::verify;
 
 /// Options of `import`.
 #[derive(Args)]
@@ -43,7 +43,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let engine = init.open_store()?;
     let loaded = load(&*engine, from, |_| {})?;
     progress.set_message("verifying the ledger");
-    let report = audit(&Store::new(engine.clone()), |_| {})?;
+    let report = verify(&Store::new(engine.clone()), |_| {})?;
     engine.close();
     drop(engine);
     progress.finish_and_clear();

@@ -72,7 +72,7 @@ fn of_engine(
 ) -> anyhow::Result<Records> {
     let mut spool = Spool::new(passing, say)?;
     let taken_at = Timestamp::now();
-    write(Arc::clone(engine).cut()?, |block| spool.add(&block))?;
+    write(Arc::clone(engine).snapshot()?, |block| spool.add(&block))?;
     spool.whole(taken_at, false)
 }
 

@@ -136,7 +136,7 @@ Generate an image:
 Then get its status_url with the same Authorization header until the status is done.
 
 ",
-            account.name, account.books.balance, state.config.billing.currency
+            account.name, account.balances.balance, state.config.billing.currency
         );
     }
     text += &format!("Panel: {url}/panel\n");

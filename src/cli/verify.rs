@@ -7,10 +7,10 @@ use crate::server::{engine, object_store};
 use clap::Args;
 use std::collections::HashMap;
 use std::process::ExitCode;
-use tintype_storage::audit::{MAX_FAULTS, audit};
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Store;
+use tintype_storage::verify::{MAX_FAULTS, verify};
 
 /// Options of `verify`.
 #[derive(Args)]
@@ -42,7 +42,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let store = Store::new(engine);
     let mut results: HashMap<String, u64> = HashMap::new();
     let kept_since = kept_since(config.results.retention_days);
-    let mut report = audit(&store, |job| {
+    let mut report = verify(&store, |job| {
         if let JobState::Done {
             image, finished_at, ..
         } = &job.state

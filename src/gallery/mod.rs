@@ -25,7 +25,7 @@ use tintype_actors::dispatch::backoff;
 use tintype_actors::ports::{GenerateError, ImageStore, Picture};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Job, ResultImage, Words};
+use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 use tokio::time::sleep;
 
 /// How often a picture is tried to be stored: over 8 to 16 s.
@@ -185,7 +185,7 @@ impl ImageStore for ObjectGallery {
         keep(self.images.clone(), job.clone(), picture).boxed_local()
     }
 
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>> {
+    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         let images = self.images.clone();
         async move {
             request_text::load(&images, &key).await.map_err(|error| {

@@ -17,7 +17,7 @@ use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Brief, Job};
+use tintype_storage::domain::job::{Job, PromptRef};
 
 /// Records that are read at a time when not all of them are wanted.
 const STEP: usize = 200;
@@ -95,7 +95,7 @@ async fn has_metadata(
     if filter.metadata.is_empty() {
         return Ok(true);
     }
-    *fetched += usize::from(matches!(job.brief, Brief::Stored(_)));
+    *fetched += usize::from(matches!(job.brief, PromptRef::Stored(_)));
     let metadata = metadata_of(state, job).await?;
     Ok(metadata.is_some_and(|text| filter.takes_metadata(&text)))
 }
@@ -103,8 +103,8 @@ async fn has_metadata(
 /// What the caller has sent along with a job, from its record or from the object store.
 pub(crate) async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Problem> {
     match &job.brief {
-        Brief::Inline(words) => Ok(words.metadata.clone()),
-        Brief::Stored(key) => {
+        PromptRef::Inline(words) => Ok(words.metadata.clone()),
+        PromptRef::Stored(key) => {
             match request_text::load(&state.images, key).await {
                 Ok(words) => Ok(words.metadata),
                 // One object that was lost must not end every list that comes past it.

@@ -6,8 +6,8 @@ use crate::web::query;
 use actix_web::HttpRequest;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, KeyId};
-use tintype_storage::domain::tally::Tally;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::StoreError;
 
@@ -36,10 +36,10 @@ pub fn days(
 ) -> Result<Vec<Value>, StoreError> {
     let today = state.now().day();
     let first = today - count + 1;
-    let mut days: BTreeMap<i64, Tally> = BTreeMap::new();
+    let mut days: BTreeMap<i64, DailyUsage> = BTreeMap::new();
     state
         .store
-        .each_tally_since(account, first, |place, tally| {
+        .each_daily_usage_since(account, first, |place, tally| {
             if key.is_none_or(|it| it == place.key) {
                 let day = days.entry(place.day).or_default();
                 // A sum past what an amount can say is not drawn.

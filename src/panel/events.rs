@@ -131,7 +131,7 @@ fn look(
     }
     let deliveries = match account {
         Some(account) => {
-            let books = state.store.account(account)?.map(|it| it.books);
+            let books = state.store.account(account)?.map(|it| it.balances);
             format!("{books:?}").hash(hasher);
             let window = JobWindow::first(WATCHED, WATCHED);
             let jobs = state.store.sifted_jobs_of(account, window, |_| true)?;

@@ -57,7 +57,7 @@ fn paused(state: &AppState) -> Value {
 
 fn figures(state: &AppState, account: &Account, days: i64) -> Result<Value, StoreError> {
     let live = state.system.depths_of(account.id);
-    let books = &account.books;
+    let books = &account.balances;
     Ok(json!({
         "active": account.active,
         "money": {

@@ -9,7 +9,7 @@ use crate::config::FirstRun;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::ledger::Balances;
 use tintype_storage::store::StoreError;
 
 /// The account that is made first.
@@ -26,10 +26,10 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
         return Ok(account);
     }
     let balance = opening_balance(&state.config.first_run);
-    let books = Books::default().deposit(balance).unwrap_or_default();
+    let books = Balances::default().deposit(balance).unwrap_or_default();
     let opening = Opening {
         name: ACCOUNT.into(),
-        books,
+        balances: books,
         used: None,
     };
     let turn = state.operator.take().await;

@@ -7,7 +7,7 @@ use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
 use std::time::Duration;
-use tintype_storage::domain::job::{Brief, Job};
+use tintype_storage::domain::job::{PromptRef, Job};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Store, StoreError};
 
@@ -72,7 +72,7 @@ fn drop_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), Store
 
 fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
     let mut drop_text = |job: &Job| {
-        if let Brief::Stored(key) = &job.brief {
+        if let PromptRef::Stored(key) = &job.brief {
             objects.remove(key);
         }
         Ok(())

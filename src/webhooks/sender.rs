@@ -13,7 +13,7 @@ use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind, Sent};
-use tintype_storage::domain::job::{Brief, Job, JobState};
+use tintype_storage::domain::job::{Job, JobState, PromptRef};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::payload::{self, Ending};
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
@@ -242,8 +242,8 @@ async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, F
 
 async fn metadata(options: &SenderOptions, job: &Job) -> Result<Option<Json>, Fault> {
     let text = match &job.brief {
-        Brief::Inline(words) => words.metadata.clone(),
-        Brief::Stored(key) => {
+        PromptRef::Inline(words) => words.metadata.clone(),
+        PromptRef::Stored(key) => {
             let words = request_text::load(&options.images, key)
                 .await
                 .map_err(|error| Fault::Own(format!("the metadata could not be read: {error}")))?;

@@ -6,17 +6,17 @@ use crate::support::{Customer, Options, Server, Wire, fox, until};
 use futures_util::FutureExt as _;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tintype_storage::engine::gated::GatedEngine;
+use tintype_storage::testing::stalled::StalledEngine;
 
 struct World {
-    gate: Arc<GatedEngine>,
+    gate: Arc<StalledEngine>,
     server: Server,
     customer: Customer,
 }
 
 impl World {
     fn new() -> Self {
-        let gate = GatedEngine::in_memory();
+        let gate = StalledEngine::in_memory();
         let options = Options::new().behind(&gate);
         let server = Server::with(options.set("backends.builtin.concurrency", 1));
         let customer = server.customer("9.00");

@@ -5,19 +5,19 @@ use crate::support::{Customer, Options, Server, fox, until};
 use serde_json::json;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use tintype_storage::engine::gated::GatedEngine;
+use tintype_storage::testing::stalled::StalledEngine;
 
 const PATH: &str = "/text-generations";
 
 /// A server whose disk can be held up, and that lets four creations wait for it, two of them of one account.
 struct World {
-    gate: Arc<GatedEngine>,
+    gate: Arc<StalledEngine>,
     server: Server,
 }
 
 impl World {
     fn new() -> Self {
-        let gate = GatedEngine::in_memory();
+        let gate = StalledEngine::in_memory();
         let options = Options::new().behind(&gate);
         let server = Server::with(options.set("jobs.max_creations_under_way", 4));
         Self { gate, server }

@@ -83,8 +83,8 @@ fn the_domain_asks_for_the_moment_in_one_place() {
 fn actors_name_no_engine_no_path_and_nothing_of_the_wire() {
     let foreign = [
         "engine::sled",
-        "engine::memory",
-        "engine::faults",
+        "testing::memory",
+        "testing::failing",
         "SledEngine",
         "MemoryEngine",
         "sled::",

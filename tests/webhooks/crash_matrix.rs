@@ -6,13 +6,13 @@ use parking_lot::Mutex;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::audit::audit;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value,
 };
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 use tokio::time::sleep;
 
 type Image = BTreeMap<Key, Value>;
@@ -109,7 +109,7 @@ fn is_delivered(delivery: &Delivery) -> bool {
 fn go_on(number: usize, image: Image) {
     let crashed = Store::new(Arc::new(MemoryEngine::from_image(image.clone())));
     let before = deliveries(&crashed);
-    let faults = audit(&crashed, |_| {}).unwrap().faults;
+    let faults = verify(&crashed, |_| {}).unwrap().faults;
     assert_eq!(faults, Vec::<String>::new(), "right after commit {number}");
     in_paused_time(async {
         let engine = Arc::new(MemoryEngine::from_image(image));
@@ -120,7 +120,7 @@ fn go_on(number: usize, image: Image) {
         });
         sleep(3 * HOUR).await;
         assert!(!world.fail_stop.has_tripped(), "after commit {number}");
-        let report = audit(&world.store, |_| {}).unwrap();
+        let report = verify(&world.store, |_| {}).unwrap();
         assert_eq!(report.faults, Vec::<String>::new(), "commit {number}");
         assert_eq!(report.live_jobs, 0, "commit {number}");
         assert_eq!(world.store.due(None, 9).unwrap(), []);

@@ -19,8 +19,8 @@ use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
 use uuid::Uuid;
 
 /// Answers with one address after the other.

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::sleep;
 
 /// Long enough that no hanging attempt ends while a test runs.

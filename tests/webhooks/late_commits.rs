@@ -6,8 +6,8 @@ use std::time::Duration;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryState, FailReason};
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::engine::gated::GatedEngine;
 use tintype_storage::store::Store;
+use tintype_storage::testing::stalled::StalledEngine;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
@@ -18,8 +18,8 @@ const HALF_A_SECOND: Outcome = Outcome {
     took: Duration::from_millis(500),
 };
 
-fn begin(script: Vec<Outcome>) -> (Arc<GatedEngine>, World) {
-    let slow = GatedEngine::in_memory();
+fn begin(script: Vec<Outcome>) -> (Arc<StalledEngine>, World) {
+    let slow = StalledEngine::in_memory();
     let store = Store::new(slow.clone());
     furnish(&*slow, &store, &[webhook(1)]);
     let world = World::begin(Beginning::over(slow.clone(), script));
@@ -40,7 +40,7 @@ fn wish(world: &World, id: DeliveryId) -> oneshot::Receiver<Result<Delivery, Del
 }
 
 /// An attempt whose end waits for the disk.
-async fn attempted(slow: &GatedEngine, world: &World) -> DeliveryId {
+async fn attempted(slow: &StalledEngine, world: &World) -> DeliveryId {
     let id = world.send_test(&webhook(1)).await;
     slow.hold();
     sleep(Duration::from_secs(1)).await;

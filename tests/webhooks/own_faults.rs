@@ -9,8 +9,8 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::delivery::DeliveryState;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::sleep;
 
 fn begin() -> World {

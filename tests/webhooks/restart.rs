@@ -15,8 +15,8 @@ use tintype_storage::domain::ids::{IdSource, JobId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
 use uuid::Uuid;
 
 #[test]

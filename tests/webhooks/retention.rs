@@ -10,8 +10,8 @@ use tintype::server::maintenance::{Pace, Sweeps};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_storage::domain::delivery::{DeliveryState, FailReason};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 

@@ -24,8 +24,8 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::job::{Job, JobEvent, Origin, PromptRef, PromptText, ResultImage};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
@@ -178,7 +178,7 @@ impl ImageStore for BlankWall {
         async move { Ok(image) }.boxed_local()
     }
 
-    fn words(&self, _: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>> {
+    fn words(&self, _: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         async { Err(GenerateError::Broken("no words are stored here".into())) }.boxed_local()
     }
 
@@ -371,7 +371,7 @@ pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
     let account = Account {
         id: ACCOUNT,
         name: "a".into(),
-        books: Books::default().deposit(balance).unwrap(),
+        balances: Balances::default().deposit(balance).unwrap(),
         created_at: Timestamp::from_millis(BEGIN),
         active: true,
     };
@@ -415,7 +415,7 @@ fn new_job() -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: Brief::Inline(Words {
+        brief: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),

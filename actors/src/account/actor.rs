@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::engine::{Commit, EngineError};
-use tintype_storage::store::{AccountBook, StoreError};
+use tintype_storage::store::{AccountState, StoreError};
 
 /// Commands in the mailbox of one account; more are refused as overload.
 const MAILBOX: usize = 1_024;
@@ -26,7 +26,7 @@ pub(super) struct Wake;
 
 /// Decides for one account.
 pub struct AccountActor {
-    book: AccountBook,
+    book: AccountState,
     context: Arc<AccountContext>,
     /// This account's jobs that are not terminal, readable without a message.
     live: Arc<AtomicUsize>,
@@ -36,7 +36,7 @@ pub struct AccountActor {
 
 impl AccountActor {
     pub(super) fn new(
-        book: AccountBook,
+        book: AccountState,
         context: Arc<AccountContext>,
         live: Arc<AtomicUsize>,
         inbox: Arc<Inbox<AccountCommand>>,

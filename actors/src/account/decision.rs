@@ -13,7 +13,7 @@ use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{
-    AcceptError, Accepted, AccountBook, Batch, DepositError, EventError, StoreError, Writes,
+    AcceptError, Accepted, AccountState, Batch, DepositError, EventError, StoreError, Writes,
 };
 
 /// Commands that are decided as one commit.
@@ -60,7 +60,7 @@ pub struct Announcement {
 
 /// Takes commands from `next` until the batch is full, and decides them.
 pub fn decide(
-    book: &mut AccountBook,
+    book: &mut AccountState,
     context: &AccountContext,
     pause: &Pause,
     mut next: impl FnMut() -> Option<AccountCommand>,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::store::{AcceptError, Accepted, AccountBook, NewJob, StoreError};
+use tintype_storage::store::{AcceptError, Accepted, AccountState, NewJob, StoreError};
 
 /// The actor of an account.
 #[derive(Clone)]
@@ -102,23 +102,23 @@ impl AccountRegistry {
         let Some(account) = self.context.store.account(id)? else {
             return Ok(None);
         };
-        let book = AccountBook::load(&self.context.store, account)?;
+        let book = AccountState::load(&self.context.store, account)?;
         let handle = self.start(book)?;
         running.insert(id, handle.clone());
         Ok(Some(handle))
     }
 
     /// Starts the actor of an account whose live jobs have been counted.
-    pub fn start_with(&self, book: AccountBook) -> Result<(), StoreError> {
+    pub fn start_with(&self, book: AccountState) -> Result<(), StoreError> {
         let id = book.account().id;
         let handle = self.start(book)?;
         self.running.write().insert(id, handle);
         Ok(())
     }
 
-    fn start(&self, book: AccountBook) -> Result<AccountHandle, StoreError> {
+    fn start(&self, book: AccountState) -> Result<AccountHandle, StoreError> {
         if let Some(fault) = book.fault() {
-            return Err(StoreError::Books {
+            return Err(StoreError::Inconsistent {
                 account: book.account().id,
                 fault,
             });

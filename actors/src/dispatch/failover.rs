@@ -9,7 +9,7 @@ use crate::backends::{BackendLease, BreakerEvent, Route};
 use crate::ports::{BreakerEffect, GenerateError, GenerationTask, Picture, Progress, TryOutcome};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
-use tintype_storage::domain::job::{Brief, Job, ResultImage};
+use tintype_storage::domain::job::{Job, PromptRef, ResultImage};
 use tintype_storage::domain::tier::Tier;
 use tokio::time::{Instant, timeout};
 
@@ -117,8 +117,8 @@ async fn task_for(
     progress: Progress,
 ) -> Result<GenerationTask, GenerateError> {
     let prompt = match &job.brief {
-        Brief::Inline(words) => words.prompt.clone(),
-        Brief::Stored(key) => context.image_store.words(key.clone()).await?.prompt,
+        PromptRef::Inline(words) => words.prompt.clone(),
+        PromptRef::Stored(key) => context.image_store.words(key.clone()).await?.prompt,
     };
     Ok(GenerationTask {
         job: job.id,
@@ -213,7 +213,7 @@ impl Tries<'_> {
 
     fn record(&self, began: Instant, outcome: TryOutcome) {
         let stats = &self.context.stats.backends[self.route.backend];
-        stats.tries[outcome as usize].add_span(began.elapsed());
+        stats.tries[outcome as usize].add_duration(began.elapsed());
         if self.context.observer.is_some() {
             let backend = &self.context.pool.backend(self.route).name;
             self.log.add(backend, began.elapsed(), outcome);

@@ -21,7 +21,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::job::{Job, JobEvent, TransitionError};
-use tintype_storage::engine::wakes::Together;
+use tintype_storage::engine::deferred_wake::DeferredWake;
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -206,7 +206,7 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
     let (reply, begun) = oneshot::channel();
     let id = job.job;
     account.do_send(AccountCommand::Begin { job: id, reply });
-    match Together::new(begun).await {
+    match DeferredWake::new(begun).await {
         Ok(Ok(job)) if job.state.is_terminal() => Start::Over(Some(Box::new(job))),
         Ok(Ok(job)) => Start::Run(Box::new(job), lease),
         // Canceled while it waited for its turn, or ended by this actor before it was restarted.
@@ -240,7 +240,7 @@ async fn apply(
         note: None,
         reply,
     });
-    match Together::new(applied).await {
+    match DeferredWake::new(applied).await {
         Ok(Ok(_)) => true,
         // The actor had sent the event before it was restarted.
         Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) if was_restarted => {

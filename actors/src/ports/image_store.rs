@@ -3,7 +3,7 @@
 use super::failure::GenerateError;
 use super::generator::Picture;
 use futures_util::future::LocalBoxFuture;
-use tintype_storage::domain::job::{Job, ResultImage, Words};
+use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 
 /// Stores pictures, and reads prompts that are too large for a record.
 pub trait ImageStore: Send + Sync {
@@ -18,7 +18,7 @@ pub trait ImageStore: Send + Sync {
     ) -> LocalBoxFuture<'static, Result<ResultImage, GenerateError>>;
 
     /// The prompt that was stored under `key`.
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>>;
+    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>>;
 
     /// Removes the input images of a job that has ended. Its prompt stays, because its event needs it.
     fn forget_inputs(&self, job: &Job) -> LocalBoxFuture<'static, ()>;

@@ -2,12 +2,12 @@
 
 use crate::ports::TryOutcome;
 use std::sync::atomic::AtomicU64;
-use tintype_storage::tally::{LONG_SPANS, Tally};
+use tintype_storage::histogram::{Histogram, LONG_DURATIONS};
 
 /// Counts of one backend.
 pub struct BackendStats {
     /// The time that each try took in microseconds, by the order of [`TryOutcome::ALL`].
-    pub tries: [Tally; TryOutcome::ALL.len()],
+    pub tries: [Histogram; TryOutcome::ALL.len()],
     /// Tries that repeated one that had failed.
     pub retries: AtomicU64,
     /// Pictures of the backend that could not be stored.
@@ -19,7 +19,7 @@ pub struct BackendStats {
 impl Default for BackendStats {
     fn default() -> Self {
         Self {
-            tries: std::array::from_fn(|_| Tally::new(LONG_SPANS)),
+            tries: std::array::from_fn(|_| Histogram::new(LONG_DURATIONS)),
             retries: AtomicU64::new(0),
             unusable: AtomicU64::new(0),
             given_up: AtomicU64::new(0),

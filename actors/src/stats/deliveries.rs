@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryState};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::tally::{LONG_SPANS, SHORT_SPANS, Tally};
+use tintype_storage::histogram::{Histogram, LONG_DURATIONS, SHORT_DURATIONS};
 
 /// Deliveries and their attempts.
 pub struct DeliveryStats {
@@ -15,11 +15,11 @@ pub struct DeliveryStats {
     /// Attempts that were put off for a fault on the side of the service.
     pub not_sent: AtomicU64,
     /// How long an attempt took, in microseconds.
-    pub attempt_times: Tally,
+    pub attempt_times: Histogram,
     /// How late an attempt began after it was due, in microseconds.
-    pub delays: Tally,
+    pub delays: Histogram,
     /// From the event to the first success, without redeliveries by hand, in microseconds.
-    pub travels: Tally,
+    pub travels: Histogram,
     pub delivered: AtomicU64,
     pub failed: AtomicU64,
 }
@@ -32,9 +32,9 @@ impl Default for DeliveryStats {
         Self {
             attempts: Default::default(),
             not_sent: AtomicU64::new(0),
-            attempt_times: Tally::new(LONG_SPANS),
-            delays: Tally::new(SHORT_SPANS),
-            travels: Tally::new(LONG_SPANS),
+            attempt_times: Histogram::new(LONG_DURATIONS),
+            delays: Histogram::new(SHORT_DURATIONS),
+            travels: Histogram::new(LONG_DURATIONS),
             delivered: AtomicU64::new(0),
             failed: AtomicU64::new(0),
         }
@@ -44,7 +44,7 @@ impl Default for DeliveryStats {
 impl DeliveryStats {
     pub(crate) fn began(&self, delivery: &Delivery, at: Timestamp) {
         if let Some(due) = delivery.state.due() {
-            self.delays.add_span(elapsed(due, at));
+            self.delays.add_duration(elapsed(due, at));
         }
     }
 
@@ -66,7 +66,7 @@ impl DeliveryStats {
         };
         self.attempts[at].fetch_add(1, Ordering::Relaxed);
         self.attempt_times
-            .add_span(Duration::from_millis(attempt.duration_ms));
+            .add_duration(Duration::from_millis(attempt.duration_ms));
     }
 
     /// Counts a durable delivery, if it has ended.
@@ -76,7 +76,7 @@ impl DeliveryStats {
             DeliveryState::Delivered { at } => {
                 self.delivered.fetch_add(1, Ordering::Relaxed);
                 if delivery.round == 0 {
-                    self.travels.add_span(elapsed(delivery.created_at, at));
+                    self.travels.add_duration(elapsed(delivery.created_at, at));
                 }
             }
             DeliveryState::Failed { .. } => {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use tintype_storage::domain::job::{Job, JobState};
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::tally::{CROWDS, LONG_SPANS, Tally};
+use tintype_storage::histogram::{GROUP_SIZES, Histogram, LONG_DURATIONS};
 
 /// Jobs and the decisions about them.
 pub struct JobStats {
@@ -21,11 +21,11 @@ pub struct JobStats {
     /// By tier and by the order of [`JobOutcome::ALL`].
     pub ended: [[AtomicU64; JobOutcome::ALL.len()]; 3],
     /// From acceptance to the first run, by tier, in microseconds.
-    pub waits: [Tally; 3],
+    pub waits: [Histogram; 3],
     /// From acceptance to the end, by tier, in microseconds.
-    pub lives: [Tally; 3],
+    pub lives: [Histogram; 3],
     /// Jobs accepted by one commit of an account, over the commits that accept any.
-    pub per_commit: Tally,
+    pub per_commit: Histogram,
     /// Jobs that ended within the last hour.
     pub recent: SlidingWindow,
 }
@@ -33,7 +33,7 @@ pub struct JobStats {
 impl JobStats {
     /// Counts from `now` on.
     pub fn since(now: Timestamp) -> Self {
-        let spans = || std::array::from_fn(|_| Tally::new(LONG_SPANS));
+        let spans = || std::array::from_fn(|_| Histogram::new(LONG_DURATIONS));
         Self {
             accepted: Default::default(),
             replayed: AtomicU64::new(0),
@@ -41,7 +41,7 @@ impl JobStats {
             ended: Default::default(),
             waits: spans(),
             lives: spans(),
-            per_commit: Tally::new(CROWDS),
+            per_commit: Histogram::new(GROUP_SIZES),
             recent: SlidingWindow::since(now),
         }
     }
@@ -69,14 +69,14 @@ impl JobStats {
         }
         for (tier, wait) in &counts.begun {
             match wait {
-                Some(wait) => self.waits[tier.index()].add_span(*wait),
+                Some(wait) => self.waits[tier.index()].add_duration(*wait),
                 None => drop(self.begun_again[tier.index()].fetch_add(1, Ordering::Relaxed)),
             }
         }
         for (tier, outcome, life, at) in &counts.ended {
             self.recent.add(*at, *outcome == JobOutcome::Done);
             self.ended[tier.index()][outcome.index()].fetch_add(1, Ordering::Relaxed);
-            self.lives[tier.index()].add_span(*life);
+            self.lives[tier.index()].add_duration(*life);
         }
     }
 }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::engine::faults::FaultyEngine;
-use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::testing::failing::FailingEngine;
+use tintype_storage::testing::memory::MemoryEngine;
 
 /// A world whose engine lets so many commits through.
 fn failing_after(commits: u64, generator: Scripted) -> (World, Arc<MemoryEngine>) {
     let memory = fresh("100");
-    let engine = FaultyEngine::new(Arc::clone(&memory) as _, commits, Arc::new(|_| {}));
+    let engine = FailingEngine::new(Arc::clone(&memory) as _, commits, Arc::new(|_| {}));
     (Plan::over(Arc::new(engine), generator, 1).start(), memory)
 }
 

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, ImageStore, Picture};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{Job, ResultImage, Words};
+use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
@@ -256,8 +256,8 @@ impl ImageStore for Shelf {
         async move { outcome }.boxed_local()
     }
 
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>> {
-        let words = Words {
+    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
+        let words = PromptText {
             prompt: format!("what lies under {key}"),
             metadata: None,
         };

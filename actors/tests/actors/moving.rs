@@ -138,7 +138,7 @@ fn work_that_a_slow_back_end_holds_is_waited_for_after_a_restart() {
         let world = plan.start();
         let id = world.accept(A, Tier::Fast, "a fox").await;
         until("it runs", || second.running() == 1).await;
-        let image = tintype_storage::engine::memory::MemoryEngine::from_image(engine.image());
+        let image = tintype_storage::testing::memory::MemoryEngine::from_image(engine.image());
         let holding = quick();
         holding.holds_after(Duration::from_secs(45));
         let mut plan = Plan::over(std::sync::Arc::new(image), first.clone(), 1);

@@ -11,7 +11,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::testing::memory::MemoryEngine;
 
 /// Jobs of two accounts, the first three of A and the first of B being made when the power goes.
 async fn cut_power() -> (Arc<MemoryEngine>, Vec<JobId>) {

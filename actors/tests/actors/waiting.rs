@@ -9,8 +9,8 @@ use tintype_storage::domain::job::{FailureKind, JobEvent, JobState};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::engine::memory::MemoryEngine;
-use tintype_storage::store::{AccountBook, Limits};
+use tintype_storage::store::{AccountState, Limits};
+use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::{Instant, timeout};
 use uuid::Uuid;
 
@@ -79,7 +79,7 @@ fn a_lost_hint_costs_a_while_and_no_more() {
         let cancel = async {
             settle().await;
             let account = world.store.account(A).unwrap().expect("an account");
-            let mut book = AccountBook::load(&world.store, account).unwrap();
+            let mut book = AccountState::load(&world.store, account).unwrap();
             let mut batch = book.batch(&world.store, LIMITS);
             let entry = TransactionId(Uuid::from_u128(9));
             let now = Timestamp::from_millis(START);

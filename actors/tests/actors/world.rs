@@ -13,26 +13,26 @@ use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::ports::{AttemptOutcome, Observer, Transport};
 use tintype_actors::system::{System, SystemOptions, Threads};
-use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, JobState, Origin, Words};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::job::{Job, JobEvent, JobState, Origin, PromptRef, PromptText};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
-use tintype_storage::engine::gated::GatedEngine;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob, Store,
 };
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::testing::stalled::StalledEngine;
+use tintype_storage::verify::verify;
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use uuid::Uuid;
@@ -128,7 +128,7 @@ impl Plan {
     }
 
     pub fn start(self) -> World {
-        let engine = Arc::new(GatedEngine::new(self.engine));
+        let engine = Arc::new(StalledEngine::new(self.engine));
         let store = Store::new(Arc::clone(&engine) as Arc<dyn Engine>);
         let now = Arc::new(AtomicI64::new(self.now));
         let told = Arc::clone(&now);
@@ -216,7 +216,7 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
         let account = Account {
             id,
             name: "an account".into(),
-            books: Books::default().deposit(balance).expect("a deposit"),
+            balances: Balances::default().deposit(balance).expect("a deposit"),
             created_at: Timestamp::from_millis(0),
             active: true,
         };
@@ -238,7 +238,7 @@ pub type Answer<T, E> = oneshot::Receiver<Result<T, E>>;
 
 /// The running system.
 pub struct World {
-    pub engine: Arc<GatedEngine>,
+    pub engine: Arc<StalledEngine>,
     pub store: Store,
     pub system: System,
     pub shelf: Shelf,
@@ -280,8 +280,8 @@ impl World {
             ratio: AspectRatio::SQUARE,
             resolution: Resolution::K1,
             brief: match prompt.strip_prefix("stored:") {
-                Some(key) => Brief::Stored(key.into()),
-                None => Brief::Inline(Words {
+                Some(key) => PromptRef::Stored(key.into()),
+                None => PromptRef::Inline(PromptText {
                     prompt: prompt.into(),
                     metadata: None,
                 }),
@@ -380,13 +380,13 @@ impl World {
     /// Balance and reserved.
     pub fn money(&self, account: AccountId) -> [String; 2] {
         let books = self.store.account(account).expect("readable");
-        let books = books.expect("an account").books;
+        let books = books.expect("an account").balances;
         [books.balance.to_string(), books.reserved.to_string()]
     }
 
     /// No invariant is broken.
     pub fn check(&self) {
-        let report = audit(&self.store, |_| {}).expect("an audit");
+        let report = verify(&self.store, |_| {}).expect("an audit");
         assert_eq!(report.faults, Vec::<String>::new());
     }
 }

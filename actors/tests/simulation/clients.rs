@@ -9,7 +9,7 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Brief, Callback, Job, JobEvent, Origin, Words};
+use tintype_storage::domain::job::{Callback, Job, JobEvent, Origin, PromptRef, PromptText};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
@@ -47,8 +47,8 @@ pub fn request(process: &Process) -> Option<usize> {
 /// What is handed to the account's actor for a request.
 fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
     let brief = match request.stored {
-        true => Brief::Stored(format!("words/{number}")),
-        false => Brief::Inline(Words {
+        true => PromptRef::Stored(format!("words/{number}")),
+        false => PromptRef::Inline(PromptText {
             prompt: format!("request {number}"),
             metadata: None,
         }),
@@ -214,7 +214,7 @@ pub fn look(process: &Process) {
         .account(account)
         .ok()
         .flatten()
-        .map(|it| it.books);
+        .map(|it| it.balances);
     let expected = world.model.lock().available(account);
     if books.map(|it| it.available()) != Some(amount(expected)) {
         world.fault(format!(

@@ -8,10 +8,10 @@ use crate::world::World;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{
     Commit, Direction, Done, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value,
 };
+use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 

@@ -7,7 +7,7 @@ use parking_lot::Mutex;
 use std::time::Duration;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, ImageStore, Picture};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{FailureKind, Job, ResultImage, Words};
+use tintype_storage::domain::job::{FailureKind, Job, PromptText, ResultImage};
 use tokio::time::{Instant, sleep};
 
 /// What a back end does with one order.
@@ -85,7 +85,7 @@ impl Simulated {
     fn cause(&self, job: JobId, kind: FailureKind) {
         let mut model = self.world.model.lock();
         model.gave_cause(job, kind);
-        // Together with waits and other back ends it may take the run past its time.
+        // DeferredWake with waits and other back ends it may take the run past its time.
         model.gave_cause(job, FailureKind::TimedOut);
     }
 }
@@ -224,14 +224,14 @@ impl ImageStore for Shelf {
         .boxed_local()
     }
 
-    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<Words, GenerateError>> {
+    fn words(&self, key: String) -> LocalBoxFuture<'static, Result<PromptText, GenerateError>> {
         let world = self.world.clone();
         let fails = !world.is_calm() && world.chance.one_in(12);
         if fails {
             world.model.lock().words_failed(&key);
         }
         let number = key.trim_start_matches("words/").to_owned();
-        let words = Words {
+        let words = PromptText {
             prompt: format!("request {number}"),
             metadata: None,
         };

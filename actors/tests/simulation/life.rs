@@ -12,12 +12,12 @@ use tintype_actors::clock::{Clock, Jitter};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::system::{System, SystemOptions, Threads};
-use tintype_storage::audit::audit;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, OnFailure};
 use tintype_storage::store::{Limits, Store, StoreError};
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 use tokio::sync::Mutex;
 use tokio::task::spawn_local;
 use tokio::time::{sleep, timeout};
@@ -123,7 +123,7 @@ async fn life(world: &World, plan: &Plan, image: Image, ending: Ending) -> (Arc<
     world.life_ends();
     let image = disk.image();
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::from_image(image.clone()));
-    match audit(&Store::new(engine), |_| {}) {
+    match verify(&Store::new(engine), |_| {}) {
         Ok(report) => report
             .faults
             .into_iter()

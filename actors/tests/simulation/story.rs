@@ -12,11 +12,11 @@ use tintype_actors::delivery::DeliveryLimits;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::KeyHash;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::Store;
+use tintype_storage::testing::memory::MemoryEngine;
 use uuid::Uuid;
 
 /// What came of a seed.
@@ -184,15 +184,15 @@ fn begin(world: &World) -> (Plan, Image) {
             reference: None,
             created_at: Timestamp::from_millis(BEGIN),
         };
-        let books = Books {
+        let books = Balances {
             balance: amount(balance),
             deposited: amount(balance),
-            ..Books::default()
+            ..Balances::default()
         };
         let account = Account {
             id,
             name: format!("account {number}"),
-            books,
+            balances: books,
             created_at: Timestamp::from_millis(BEGIN),
             active: true,
         };

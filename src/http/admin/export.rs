@@ -9,7 +9,7 @@ use bytes::Bytes;
 use futures_util::stream;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::engine::CutError;
+use tintype_storage::engine::SnapshotError;
 use tintype_storage::export::write;
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, watch};
@@ -32,14 +32,16 @@ enum Ended {
 /// `GET /export`
 pub async fn show(_: Operator, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     state.gallery.keep_inputs();
-    let cut = Arc::clone(state.store.engine()).cut().map_err(refused)?;
+    let snapshot = Arc::clone(state.store.engine())
+        .snapshot()
+        .map_err(refused)?;
     let (sender, receiver) = mpsc::channel::<Bytes>(AHEAD);
     let stopping = state.stopping.subscribe();
     let runtime = Handle::current();
     tracing::info!("an export of all records begins");
     spawn_blocking(move || {
         let give = |block: Vec<u8>| give(&runtime, &sender, &stopping, block.into());
-        match write(cut, give) {
+        match write(snapshot, give) {
             Ok(records) => tracing::info!(records, "an export of all records is written"),
             Err(error) => tracing::warn!(%error, "an export of all records was given up"),
         }
@@ -67,10 +69,12 @@ fn give(
     sent.map_err(|_| Ended::Gone)
 }
 
-fn refused(error: CutError) -> Problem {
+fn refused(error: SnapshotError) -> Problem {
     match error {
-        CutError::UnderWay => Problem::new(Code::Conflict, error.to_string()),
-        CutError::Overrun(_) | CutError::Unable => Problem::new(Code::Internal, error.to_string()),
-        CutError::Engine(error) => error.into(),
+        SnapshotError::UnderWay => Problem::new(Code::Conflict, error.to_string()),
+        SnapshotError::Overrun(_) | SnapshotError::Unable => {
+            Problem::new(Code::Internal, error.to_string())
+        }
+        SnapshotError::Engine(error) => error.into(),
     }
 }

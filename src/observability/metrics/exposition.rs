@@ -5,7 +5,7 @@
 //! filled from ours only to be written out. What is written is checked by promtool, with the tests.
 
 use std::fmt::{Display, Write as _};
-use tintype_storage::tally::Reading;
+use tintype_storage::histogram::Reading;
 
 /// What an answer with this text says of itself.
 pub const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
@@ -140,7 +140,7 @@ fn escape(text: &mut String, value: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use tintype_storage::tally::Tally;
+    use tintype_storage::histogram::Histogram;
 
     #[test]
     fn a_family_has_its_heading_and_its_lines() {
@@ -159,7 +159,7 @@ mod tests {
 
     #[test]
     fn ranges_are_told_as_sums_from_below_in_base_units() {
-        let tally = Tally::new(&[100, 2_500_000]);
+        let tally = Histogram::new(&[100, 2_500_000]);
         [50, 100, 200, 9_000_000]
             .into_iter()
             .for_each(|micros| tally.add(micros));

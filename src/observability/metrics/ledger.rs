@@ -8,7 +8,7 @@ use super::exposition::Exposition;
 use parking_lot::Mutex;
 use std::fmt;
 use std::time::{Duration, Instant};
-use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::ledger::Balances;
 use tintype_storage::store::{Store, StoreError};
 
 const SHARE: u32 = 20;
@@ -47,7 +47,7 @@ impl fmt::Display for Millionths {
 }
 
 impl Totals {
-    fn add(&mut self, books: &Books) {
+    fn add(&mut self, books: &Balances) {
         self.accounts += 1;
         self.balance.0 += books.balance.millionths();
         self.reserved.0 += books.reserved.millionths();
@@ -102,7 +102,7 @@ impl LedgerTotals {
         let began = Instant::now();
         let mut totals = Totals::default();
         store.each_account(|account| {
-            totals.add(&account.books);
+            totals.add(&account.balances);
             Ok(())
         })?;
         let at = Instant::now();
@@ -126,7 +126,7 @@ mod tests {
     #[test]
     fn sums_are_exact() {
         let mut totals = Totals::default();
-        let books = Books::default().deposit("999999999.123456".parse().unwrap());
+        let books = Balances::default().deposit("999999999.123456".parse().unwrap());
         let books = books.unwrap().hold("0.000001".parse().unwrap()).unwrap();
         (0..3).for_each(|_| totals.add(&books));
         assert_eq!(totals.accounts, 3);

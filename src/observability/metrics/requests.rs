@@ -13,7 +13,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
-use tintype_storage::tally::{Reading, SHORT_SPANS, Tally};
+use tintype_storage::histogram::{Histogram, Reading, SHORT_DURATIONS};
 
 /// The statuses that are told apart; others are counted as `other`.
 const STATUSES: [u16; 29] = [
@@ -30,14 +30,14 @@ const NO_ROUTE: &str = "none";
 /// The calls of one route by one method, of one worker.
 struct Counts {
     statuses: [AtomicU64; STATUSES.len() + 1],
-    times: Tally,
+    times: Histogram,
 }
 
 impl Default for Counts {
     fn default() -> Self {
         Self {
             statuses: std::array::from_fn(|_| AtomicU64::new(0)),
-            times: Tally::new(SHORT_SPANS),
+            times: Histogram::new(SHORT_DURATIONS),
         }
     }
 }
@@ -176,7 +176,7 @@ impl Visit {
         self.counts
             .count(route.unwrap_or(NO_ROUTE), method, |counts| {
                 counts.statuses[status_index(status)].fetch_add(1, Ordering::Relaxed);
-                counts.times.add_span(took);
+                counts.times.add_duration(took);
             });
     }
 }

@@ -1,7 +1,7 @@
 //! Who pays.
 
 use super::ids::AccountId;
-use super::ledger::Books;
+use super::ledger::Balances;
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -13,7 +13,8 @@ pub struct Account {
     /// The operator's name for it.
     pub name: String,
     /// Its money.
-    pub books: Books,
+    #[serde(rename = "books")]
+    pub balances: Balances,
     /// When it was opened.
     pub created_at: Timestamp,
     /// Switched on? The keys of one that is not open no door.

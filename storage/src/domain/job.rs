@@ -35,7 +35,7 @@ pub struct Job {
     /// The size to make.
     pub resolution: Resolution,
     /// What to show.
-    pub brief: Brief,
+    pub brief: PromptRef,
     /// The registered webhook that the event is for, where the caller named one.
     pub callback: Option<Callback>,
     /// Which interface asked for it.
@@ -71,16 +71,16 @@ impl Job {
 
 /// The words of a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Brief {
+pub enum PromptRef {
     /// In the record itself.
-    Inline(Words),
+    Inline(PromptText),
     /// Too large for a record: in the object store under this key, encoded as [`Words`].
     Stored(String),
 }
 
 /// Prompt and metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Words {
+pub struct PromptText {
     /// The prompt.
     pub prompt: String,
     /// The caller's object as compact JSON, `_` keys included.
@@ -372,7 +372,7 @@ mod tests {
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
             ratio: AspectRatio::SQUARE,
             resolution: Resolution::K1,
-            brief: Brief::Inline(Words {
+            brief: PromptRef::Inline(PromptText {
                 prompt: "a".into(),
                 metadata: None,
             }),

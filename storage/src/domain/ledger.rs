@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 ///
 /// Kept by every step: `0 <= reserved <= balance` and `deposited - charged = balance`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct Books {
+pub struct Balances {
     /// Total deposited and not yet charged.
     pub balance: Amount,
     /// Held for jobs that are not terminal.
@@ -50,7 +50,7 @@ pub enum LedgerError {
     Range(#[from] AmountError),
 }
 
-impl Books {
+impl Balances {
     /// Balance less what is reserved: what can be spent now.
     pub fn available(&self) -> Amount {
         self.balance.minus(self.reserved).unwrap_or(Amount::ZERO)
@@ -187,8 +187,8 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn books(deposit: &str) -> Books {
-        Books::default().deposit(amount(deposit)).unwrap()
+    fn books(deposit: &str) -> Balances {
+        Balances::default().deposit(amount(deposit)).unwrap()
     }
 
     #[test]
@@ -263,7 +263,7 @@ mod tests {
         /// Hostile group 47 in small: any sequence of steps agrees with sums kept in plain integers.
         #[test]
         fn hostile_47_random_steps_agree_with_plain_integers(steps in prop::collection::vec((0u8..4, 0i64..500), 1..300)) {
-            let (mut books, mut balance, mut holds) = (Books::default(), 0i64, Vec::new());
+            let (mut books, mut balance, mut holds) = (Balances::default(), 0i64, Vec::new());
             for (step, size) in steps {
                 let units = amount(&format!("0.{size:06}"));
                 match step {

@@ -12,6 +12,7 @@ pub mod audit_log;
 pub mod caller;
 pub mod canonical;
 pub mod catalog;
+pub mod daily_usage;
 pub mod delivery;
 #[cfg(test)]
 mod golden;
@@ -25,7 +26,6 @@ pub mod request;
 pub mod secret;
 pub mod signature;
 pub mod spending;
-pub mod tally;
 pub mod tier;
 pub mod time;
 pub mod verification;

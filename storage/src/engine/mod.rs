@@ -1,20 +1,17 @@
 //! What keeps the bytes. An engine stores and decides nothing: no lease, no price, no clock.
 
-use crate::tally::Reading;
+use crate::histogram::Reading;
 use crossbeam_channel::Receiver;
-pub use cut::{Cut, CutError};
+pub use snapshot::{Snapshot, SnapshotError};
 use std::fmt;
 use std::ops::Bound;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-pub mod cut;
-pub mod faults;
-pub mod gated;
-pub mod journal;
-pub mod memory;
+pub mod deferred_wake;
 pub mod sled;
-pub mod wakes;
+pub mod snapshot;
+pub mod wal;
 
 /// A key: a prefix byte for the kind of record, then ids whose byte order is their order.
 pub type Key = Vec<u8>;
@@ -33,7 +30,7 @@ pub struct Commit {
     pub done: Done,
 }
 
-/// Hears how a commit ended. `Ok` means that it survives a power cut.
+/// Hears how a commit ended. `Ok` means that it survives a power snapshot.
 pub type Done = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
 impl fmt::Debug for Commit {
@@ -201,8 +198,8 @@ pub trait Engine: Send + Sync {
     /// All that is on the disk at this moment, to be read while others go on writing. One at a time.
     ///
     /// An engine of a test that passes its calls on need not be able to.
-    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
-        Err(CutError::Unable)
+    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
+        Err(SnapshotError::Unable)
     }
 
     /// Figures since opening.

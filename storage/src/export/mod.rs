@@ -21,7 +21,7 @@ pub use load::{Loaded, load};
 pub use read::{Entry, Reader, Summary};
 pub use write::write;
 
-use crate::engine::{CutError, EngineError};
+use crate::engine::{EngineError, SnapshotError};
 use crate::store::StoreError;
 
 /// The version of the format that is written, and the one that is read.
@@ -32,7 +32,7 @@ pub const VERSION: u32 = 1;
 pub enum WriteError<E> {
     /// The store cannot be read as of one moment.
     #[error(transparent)]
-    Cut(#[from] CutError),
+    Cut(#[from] SnapshotError),
     /// A record cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),

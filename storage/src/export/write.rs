@@ -2,7 +2,7 @@
 
 use super::line::{GivenUp, Header, Line, Trailer};
 use super::{VERSION, WriteError};
-use crate::engine::{Cut, Key, Value};
+use crate::engine::{Key, Snapshot, Value};
 use crate::store::tables::table_of;
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -13,23 +13,23 @@ use std::fmt::Display;
 /// Records that are read at a time. Their lines are given away together.
 const STEP: usize = 256;
 
-/// Writes all records of a cut, in blocks of whole lines. Returns how many records there were.
+/// Writes all records of a snapshot, in blocks of whole lines. Returns how many records there were.
 ///
 /// Where the store cannot be read to its end, the last line says so instead of what it says usually.
 ///
 /// # Errors
 /// See [`WriteError`].
 pub fn write<E: Display>(
-    mut cut: Box<dyn Cut>,
+    mut snapshot: Box<dyn Snapshot>,
     mut sink: impl FnMut(Vec<u8>) -> Result<(), E>,
 ) -> Result<u64, WriteError<E>> {
     let mut digest = Sha256::new();
-    let outcome = lines(&mut *cut, |block| {
+    let outcome = lines(&mut *snapshot, |block| {
         digest.update(&block);
         sink(block).map_err(WriteError::Sink)
     });
     // Nothing needs to be put aside for it any more, however slowly the last lines are taken.
-    drop(cut);
+    drop(snapshot);
     let last = match &outcome {
         Ok(records) => line(&Trailer {
             records: *records,
@@ -45,7 +45,7 @@ pub fn write<E: Display>(
 }
 
 fn lines<E>(
-    cut: &mut dyn Cut,
+    snapshot: &mut dyn Snapshot,
     mut sink: impl FnMut(Vec<u8>) -> Result<(), WriteError<E>>,
 ) -> Result<u64, WriteError<E>> {
     sink(line(&Header {
@@ -54,7 +54,7 @@ fn lines<E>(
     }))?;
     let mut records = 0;
     loop {
-        let pairs = cut.next(STEP)?;
+        let pairs = snapshot.next(STEP)?;
         if pairs.is_empty() {
             return Ok(records);
         }

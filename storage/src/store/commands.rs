@@ -6,7 +6,7 @@ use crate::domain::amount::Amount;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use crate::domain::caller::{CallerRefusal, ShownKey};
 use crate::domain::ids::{JobId, KeyId};
-use crate::domain::job::{Brief, Callback, InputImage, Origin, TransitionError};
+use crate::domain::job::{Callback, InputImage, Origin, PromptRef, TransitionError};
 use crate::domain::ledger::LedgerError;
 use crate::domain::pause::Paused;
 use crate::domain::request::Fingerprint;
@@ -41,7 +41,7 @@ pub struct NewJob {
     /// The size to make.
     pub resolution: Resolution,
     /// Its words.
-    pub brief: Brief,
+    pub brief: PromptRef,
     /// The registered webhook that its event is for.
     pub callback: Option<Callback>,
     /// Which interface asks.

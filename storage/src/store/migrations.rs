@@ -18,7 +18,7 @@ pub(super) const ACCOUNT: Earlier<Account> = &[(0, format_0::upgraded::<AccountV
 mod format_0 {
     use crate::domain::account::Account;
     use crate::domain::ids::AccountId;
-    use crate::domain::ledger::Books;
+    use crate::domain::ledger::Balances;
     use crate::domain::time::Timestamp;
     use serde::de::DeserializeOwned;
     use serde::{Deserialize, Serialize};
@@ -34,7 +34,7 @@ mod format_0 {
     pub struct AccountV0 {
         pub id: AccountId,
         pub name: String,
-        pub books: Books,
+        pub balances: Balances,
         pub created_at: Timestamp,
     }
 
@@ -43,7 +43,7 @@ mod format_0 {
             Self {
                 id: account.id,
                 name: account.name,
-                books: account.books,
+                balances: account.balances,
                 created_at: account.created_at,
                 active: true,
             }

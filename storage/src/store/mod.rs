@@ -1,11 +1,12 @@
 //! Records by name, over any engine: what can be read, and which writes belong to one decision.
 
+mod account_batch;
 mod accounts;
 mod api_keys;
 mod audit_log;
-mod book;
 mod codec;
 mod commands;
+mod daily_usage;
 mod deliveries;
 mod idempotency;
 mod job_lists;
@@ -15,14 +16,14 @@ mod people;
 mod table;
 mod table_key;
 pub mod tables;
-mod tallies;
 mod webhooks;
 
-pub use book::{AccountBook, Batch};
+pub use account_batch::{AccountState, Batch};
 pub use commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, IdempotencyUse,
     Limits, NewJob,
 };
+pub use daily_usage::{DailyUsageKey, Mark};
 pub use deliveries::{DueDelivery, Forgotten};
 pub use idempotency::{IdempotencyKey, IdempotencyRecord, IdempotentCall, SERVICE};
 pub use job_lists::{JobPage, JobWindow};
@@ -32,7 +33,6 @@ pub use people::{Generation, PersonPlace};
 pub(crate) use table::each_pair;
 pub use table::{AnyTable, Page, Record, Table, Write};
 pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};
-pub use tallies::{Mark, TallyPlace};
 pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;
@@ -59,8 +59,8 @@ pub enum StoreError {
         reason: String,
     },
     /// A rule that always holds does not. Nothing was written.
-    #[error("the books of account {account} do not add up: {fault}; run `tintype verify`")]
-    Books {
+    #[error("the ledger of account {account} is inconsistent: {fault}; run `tintype verify`")]
+    Inconsistent {
         /// Whose.
         account: AccountId,
         /// Which rule.

@@ -1,7 +1,7 @@
 //! How ids, moments and numbers stand in the key of a record, so that the order of the bytes is the order of the values.
 
+use super::daily_usage::DailyUsageKey;
 use super::idempotency::{IdempotencyKey, IdempotentCall, UsesOf};
-use super::tallies::TallyPlace;
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
@@ -42,7 +42,7 @@ impl KeyBytes for All {
 impl<K: TableKey> Under<All> for K {}
 impl<B: TableKey> Under<AccountId> for (AccountId, B) {}
 impl<B: TableKey> Under<DeliveryId> for (DeliveryId, B) {}
-impl Under<AccountId> for TallyPlace {}
+impl Under<AccountId> for DailyUsageKey {}
 impl Under<UsesOf<'_>> for IdempotencyKey {}
 
 /// The key of a setting, which its table's prefix says alone.
@@ -118,7 +118,7 @@ fixed! {
     u32: 4, |it| it.to_be_bytes(), |it| Self::from_be_bytes(*it);
 }
 
-impl KeyBytes for TallyPlace {
+impl KeyBytes for DailyUsageKey {
     fn length(&self) -> usize {
         40
     }
@@ -128,7 +128,7 @@ impl KeyBytes for TallyPlace {
     }
 }
 
-impl TableKey for TallyPlace {
+impl TableKey for DailyUsageKey {
     fn read(bytes: &mut &[u8]) -> Option<Self> {
         let (account, (day, key)) = TableKey::read(bytes)?;
         Some(Self { account, day, key })

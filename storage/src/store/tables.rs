@@ -1,15 +1,16 @@
 //! All tables, one line each: the key, the record, the prefix of the stored keys, the name in exports.
 
+use super::daily_usage::{DailyUsageKey, Mark};
 use super::deliveries::DueDelivery;
 use super::idempotency::{IdempotencyKey, IdempotencyRecord};
 use super::migrations;
 use super::people::{Generation, PersonPlace};
 use super::table::{AnyTable, Table};
 use super::table_key::AccountText;
-use super::tallies::{Mark, TallyPlace};
 use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::audit_log::AuditEntry;
+use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
 use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use crate::domain::job::Job;
@@ -17,7 +18,6 @@ use crate::domain::ledger::LedgerEntry;
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
 use crate::domain::spending::KeySpending;
-use crate::domain::tally::Tally;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{Webhook, WebhookId};
 
@@ -57,7 +57,7 @@ tables! {
     /// By the SHA-256 of the address: addresses have no length that would suit a key.
     PEOPLE_BY_EMAIL: Digest32 => PersonPlace = b"P" "person_by_email";
     SESSIONS: Digest32 => Session = b"z" "session";
-    TALLIES: TallyPlace => Tally = b"d" "tally";
+    DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
     /// Up to which moment deliveries have been removed: verification tells with it a removed delivery from a lost one.

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tempfile::TempDir;
-use tintype_storage::engine::journal::Layout;
-use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
+use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
+use tintype_storage::engine::wal::Layout;
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 use tintype_storage::store::Writes;
 
@@ -38,16 +38,16 @@ const SNAPSHOT_BYTES: u64 = 24 * 1024;
 /// by side.
 pub fn options() -> SledOptions {
     SledOptions {
-        journal: Layout {
+        wal: Layout {
             segment_bytes: 12 * 1024,
             step_bytes: 4 * 1024,
             kept: 1,
         },
-        rounds: Rounds {
+        flush: FlushPolicy {
             bytes: ROUND_BYTES,
             after: Duration::from_secs(3_600),
         },
-        snapshot_after: SNAPSHOT_BYTES,
+        checkpoint_after: SNAPSHOT_BYTES,
         // Whoever looks at what a child left waits for a busy machine.
         commit_timeout: Duration::from_secs(60),
         ..SledOptions::new(Arc::new(|error| say(&format!("failed: {error}"))))
@@ -142,7 +142,7 @@ fn plays_the_story_as_a_child() {
     // The story expects to read what it has written. After a failure it may not; then that is what ends it.
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
-        if std::thread::current().name() != Some("applier") && FAILED.load(Ordering::SeqCst) {
+        if std::thread::current().name() != Some("flusher") && FAILED.load(Ordering::SeqCst) {
             say("refused: a read");
             end(3)
         }

@@ -10,10 +10,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::{Duration, Instant};
 use std::{env, fs};
 use tempfile::TempDir;
-use tintype_storage::audit::audit;
 use tintype_storage::engine::sled::SledEngine;
 use tintype_storage::engine::{Engine, EngineError, commit_and_wait};
 use tintype_storage::store::Store;
+use tintype_storage::verify::verify;
 
 const FIRST_START: &str = "its first start was cut off, and it holds nothing yet; remove it";
 /// Stories that are counted before.
@@ -259,7 +259,7 @@ impl Matrix {
         let newest = (said.answered..=said.begun).find(|at| self.images[*at] == found);
         let engine: Arc<dyn Engine> = Arc::new(engine);
         let faults = match self.past {
-            None => audit(&Store::new(Arc::clone(&engine)), |_| {}).map(|report| report.faults),
+            None => verify(&Store::new(Arc::clone(&engine)), |_| {}).map(|report| report.faults),
             // It has no records that an audit knows.
             Some(_) => Ok(Vec::new()),
         };

@@ -52,7 +52,7 @@ pub fn make() -> (TempDir, Image) {
     for commits in COMMITS {
         // Only a start makes a snapshot here, so that the next one has much to read.
         let options = SledOptions {
-            snapshot_after: u64::MAX,
+            checkpoint_after: u64::MAX,
             ..child::options()
         };
         let engine = SledEngine::open(&store, options).expect("a store");

@@ -11,15 +11,17 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, FailureKind, JobEvent, Origin, ResultImage, Words};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::job::{
+    FailureKind, JobEvent, Origin, PromptRef, PromptText, ResultImage,
+};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::{Engine, Key, Value};
 use tintype_storage::store::{
-    AccountBook, Batch, Deposit, IdempotencyUse, Limits, NewJob, Store, Writes,
+    AccountState, Batch, Deposit, IdempotencyUse, Limits, NewJob, Store, Writes,
 };
 use uuid::Uuid;
 
@@ -28,7 +30,7 @@ const LIMITS: Limits = Limits {
     max_live_per_account: 100,
     idempotency_retention: Duration::from_secs(60),
 };
-/// Rounds of the story. Each begins on the engine that the last one has closed.
+/// FlushPolicy of the story. Each begins on the engine that the last one has closed.
 pub const ROUNDS: u32 = 2;
 
 /// Commits a step's writes and returns once they are durable.
@@ -71,7 +73,7 @@ fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: Brief::Inline(Words {
+        brief: PromptRef::Inline(PromptText {
             prompt: prompt.into(),
             metadata: None,
         }),
@@ -101,7 +103,7 @@ fn opening(store: &Store) -> Writes {
     let account = Account {
         id: ACCOUNT,
         name: "an account".into(),
-        books: Books::default().deposit(balance).expect("a deposit"),
+        balances: Balances::default().deposit(balance).expect("a deposit"),
         created_at: at(0),
         active: true,
     };
@@ -111,7 +113,7 @@ fn opening(store: &Store) -> Writes {
 /// Tells one round of the story over an engine.
 struct Teller<'a> {
     store: Store,
-    book: AccountBook,
+    book: AccountState,
     round: u32,
     step: u32,
     commit: &'a mut CommitStep<'a>,
@@ -258,7 +260,7 @@ pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)
         .expect("an account");
     let mut passes_on = |writes: Writes| commit(writes);
     let mut teller = Teller {
-        book: AccountBook::load(&store, account).expect("sound books"),
+        book: AccountState::load(&store, account).expect("sound books"),
         store,
         round,
         step: 0,
@@ -270,7 +272,7 @@ pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)
 /// What is stored after each commit of the whole story; the first is of an empty store.
 pub fn images() -> Vec<BTreeMap<Key, Value>> {
     use tintype_storage::engine::commit_and_wait;
-    use tintype_storage::engine::memory::MemoryEngine;
+    use tintype_storage::testing::memory::MemoryEngine;
     let memory = Arc::new(MemoryEngine::new());
     let engine: Arc<dyn Engine> = Arc::clone(&memory) as _;
     let mut images = vec![memory.image()];

@@ -6,8 +6,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::engine::journal::Layout;
-use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
+use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
+use tintype_storage::engine::wal::Layout;
 use tintype_storage::engine::{Engine as _, Key, Value, submit_waiting};
 
 /// The figures of the scenario.
@@ -27,16 +27,16 @@ const KEYS: u64 = 250;
 /// Small files and short rounds, so that a short scenario recycles files and gives sled much to do.
 pub fn options() -> SledOptions {
     SledOptions {
-        journal: Layout {
+        wal: Layout {
             segment_bytes: 48 * 1024,
             step_bytes: 16 * 1024,
             kept: 2,
         },
-        rounds: Rounds {
+        flush: FlushPolicy {
             bytes: 24 * 1024,
             after: Duration::from_millis(4),
         },
-        snapshot_after: 128 * 1024,
+        checkpoint_after: 128 * 1024,
         ..SledOptions::new(Arc::new(|_| {}))
     }
 }

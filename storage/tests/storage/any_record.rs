@@ -12,9 +12,9 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
-    Brief, Callback, FailureKind, InputImage, Job, JobState, Origin, ResultImage, Words,
+    Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::KeySpending;
@@ -60,10 +60,10 @@ pub fn aspects() -> impl Strategy<Value = AspectChoice> {
     ]
 }
 
-pub fn briefs() -> impl Strategy<Value = Brief> {
+pub fn briefs() -> impl Strategy<Value = PromptRef> {
     let inline = (words(), option::of(words()))
-        .prop_map(|(prompt, metadata)| Brief::Inline(Words { prompt, metadata }));
-    prop_oneof![inline, words().prop_map(Brief::Stored)]
+        .prop_map(|(prompt, metadata)| PromptRef::Inline(PromptText { prompt, metadata }));
+    prop_oneof![inline, words().prop_map(PromptRef::Stored)]
 }
 
 pub fn inputs() -> impl Strategy<Value = InputImage> {
@@ -159,7 +159,7 @@ pub fn accounts() -> impl Strategy<Value = Account> {
         |(id, name, books, created_at, active)| Account {
             id: AccountId(id),
             name,
-            books: Books {
+            balances: Balances {
                 balance: books.0,
                 reserved: books.1,
                 deposited: books.2,

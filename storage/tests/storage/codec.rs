@@ -11,9 +11,9 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
-    Brief, Callback, FailureKind, InputImage, Job, JobState, Origin, ResultImage, Words,
+    Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
-use tintype_storage::domain::ledger::{Books, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::KeySpending;
@@ -108,7 +108,7 @@ fn hex(stored: Vec<u8>) -> String {
     stored.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn job(tier: Tier, mode: Mode, resolution: Resolution, brief: Brief, state: JobState) -> Job {
+fn job(tier: Tier, mode: Mode, resolution: Resolution, brief: PromptRef, state: JobState) -> Job {
     Job {
         id: JobId(uuid(0x11)),
         account: AccountId(uuid(0x22)),
@@ -141,11 +141,11 @@ fn job(tier: Tier, mode: Mode, resolution: Resolution, brief: Brief, state: JobS
 
 /// A job in each state, the failed one with this kind of failure.
 fn some_jobs(kind: FailureKind) -> [Job; 4] {
-    let inline = Brief::Inline(Words {
+    let inline = PromptRef::Inline(PromptText {
         prompt: "a fox".into(),
         metadata: Some("{}".into()),
     });
-    let stored = Brief::Stored("briefs/x".into());
+    let stored = PromptRef::Stored("briefs/x".into());
     let image = ResultImage {
         key: "out".into(),
         bytes: 1_000,
@@ -186,7 +186,7 @@ fn some_account() -> Account {
     Account {
         id: AccountId(uuid(0x22)),
         name: "acme".into(),
-        books: Books {
+        balances: Balances {
             balance: amount("12.5"),
             reserved: amount("0.039"),
             deposited: amount("20"),

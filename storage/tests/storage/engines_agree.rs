@@ -3,9 +3,9 @@
 use crate::support::{Random, no_failure};
 use std::ops::Bound;
 use std::time::Duration;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value, submit_waiting};
+use tintype_storage::testing::memory::MemoryEngine;
 
 /// Keys as the store has them: long common prefixes, ids, and now and then one that is the beginning of another.
 fn random_key(random: &mut Random) -> Key {

@@ -9,9 +9,9 @@ use serde::Serialize;
 use std::convert::Infallible;
 use std::io::BufReader;
 use std::sync::Arc;
-use tintype_storage::audit::audit;
 use tintype_storage::domain::api_key::KeyHash;
 use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason, Sent,
 };
@@ -19,12 +19,12 @@ use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::person::{
     Digest32, Invitation, Person, PersonId, Role, Session, Visitor,
 };
-use tintype_storage::domain::tally::Tally;
 use tintype_storage::domain::webhook::{RetiredSecret, SealedSecret, Webhook, WebhookId};
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, Key, Value, commit_and_wait};
 use tintype_storage::export::{MAX_LINE_BYTES, ReadError, Reader, WriteError, load, write};
 use tintype_storage::store::{DueDelivery, Generation, Mark, PersonPlace, Store};
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 
 /// Pairs of every kind, several of each that can hold anything.
 struct Rich {
@@ -167,7 +167,7 @@ fn rich() -> Arc<dyn Engine> {
     rich.put_any(b'A', 16, audit_entries());
     deliveries(&mut rich);
     people(&mut rich);
-    let tally = Tally {
+    let tally = DailyUsage {
         done: u64::MAX,
         failed: 1,
         spent: amount("0.000001"),
@@ -192,12 +192,12 @@ fn rich() -> Arc<dyn Engine> {
 
 fn exported(engine: &Arc<dyn Engine>) -> Vec<u8> {
     let mut text = Vec::new();
-    let cut = Arc::clone(engine).cut().expect("a cut");
+    let snapshot = Arc::clone(engine).snapshot().expect("a snapshot");
     let sink = |block: Vec<u8>| {
         text.extend(block);
         Ok::<_, Infallible>(())
     };
-    let records = write(cut, sink).expect("written");
+    let records = write(snapshot, sink).expect("written");
     assert_eq!(
         text.iter().filter(|it| **it == b'\n').count() as u64,
         records + 2
@@ -216,8 +216,8 @@ fn refusal(text: &[u8]) -> String {
 }
 
 fn all(engine: &Arc<dyn Engine>) -> Vec<(Key, Value)> {
-    let mut cut = Arc::clone(engine).cut().expect("a cut");
-    cut.next(usize::MAX).expect("all")
+    let mut snapshot = Arc::clone(engine).snapshot().expect("a snapshot");
+    snapshot.next(usize::MAX).expect("all")
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn the_books_of_an_imported_store_add_up() {
     assert_eq!(loaded.summary.records as usize, all(&engine).len());
     let store = Store::new(copy);
     assert_eq!(
-        audit(&store, |_| {}).expect("audit").faults,
+        verify(&store, |_| {}).expect("audit").faults,
         Vec::<String>::new()
     );
     Till::reload(store, till.book.account().id).check();
@@ -403,8 +403,8 @@ fn a_store_with_a_damaged_or_unknown_record_gives_no_whole_export() {
         let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
         commit_and_wait(&*engine, vec![(key.into(), Some(vec![99]))]).expect("commit");
         let mut text = Vec::new();
-        let cut = Arc::clone(&engine).cut().expect("a cut");
-        let outcome = write(cut, |block| {
+        let snapshot = Arc::clone(&engine).snapshot().expect("a snapshot");
+        let outcome = write(snapshot, |block| {
             text.extend(block);
             Ok::<_, Infallible>(())
         });
@@ -420,9 +420,9 @@ fn a_store_with_a_damaged_or_unknown_record_gives_no_whole_export() {
 
 #[test]
 fn who_takes_no_more_ends_the_writing() {
-    let cut = rich().cut().expect("a cut");
+    let snapshot = rich().snapshot().expect("a snapshot");
     let mut taken = 0;
-    let outcome = write(cut, |_| {
+    let outcome = write(snapshot, |_| {
         taken += 1;
         if taken > 1 { Err("gone") } else { Ok(()) }
     });

@@ -5,12 +5,12 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{JobEvent, JobState};
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, commit_and_wait,
 };
 use tintype_storage::store::{Part, Store, Writes};
+use tintype_storage::testing::memory::MemoryEngine;
 
 fn ids(
     store: &Store,

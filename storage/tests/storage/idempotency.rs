@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, JobEvent, Origin};
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
     AcceptError, Accepted, Deposit, DepositError, IdempotentCall, NewJob, Store,
 };
+use tintype_storage::testing::memory::MemoryEngine;
 
 /// A job under the idempotency key `name`, whose request is told by `meaning`.
 fn job(name: &str, meaning: u8) -> NewJob {

@@ -6,8 +6,8 @@ use tintype_storage::domain::job::{
     CANCELED, FailureKind, INTERRUPTED, JobEvent, JobState, TransitionError,
 };
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::{AcceptError, EventError, Store, StoreError};
+use tintype_storage::testing::memory::MemoryEngine;
 
 #[test]
 fn hostile_41_settled_once_whatever_comes_late() {

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Brief, FailureKind, Job, JobState, Origin, Words};
-use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef, PromptText};
+use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{JobWindow, Part, Store};
+use tintype_storage::testing::memory::MemoryEngine;
 use uuid::Uuid;
 
 fn account(number: u128) -> AccountId {
@@ -35,7 +35,7 @@ fn job(account: AccountId, millis: u64) -> Job {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: Brief::Inline(Words {
+        brief: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),
@@ -60,7 +60,7 @@ fn store(jobs: u64) -> Store {
         let opened = Account {
             id: account(number),
             name: "a".into(),
-            books: Books::default(),
+            balances: Balances::default(),
             created_at: at(0),
             active: true,
         };

@@ -1,15 +1,12 @@
 //! Tests of the storage crate through its public interface, as one program so that it is linked once.
 
 mod any_record;
-mod audit;
-mod audit_deliveries;
 mod audit_log;
-mod audit_places;
 mod children;
 mod codec;
 mod codec_deliveries;
-mod contract;
-mod cut;
+mod conformance;
+mod daily_usage;
 mod engines_agree;
 mod export;
 mod history;
@@ -19,14 +16,17 @@ mod job_lists;
 mod model;
 mod money;
 mod people;
+mod sled_checkpoint;
 mod sled_close;
 mod sled_damage;
 mod sled_durable;
 mod sled_failure;
-mod sled_journal;
 mod sled_open;
-mod sled_snapshot;
 mod sled_space;
+mod sled_wal;
+mod snapshot;
 mod support;
-mod tallies;
 mod upgrade;
+mod verify;
+mod verify_deliveries;
+mod verify_records;

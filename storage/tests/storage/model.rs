@@ -7,10 +7,10 @@ use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::{JobEvent, JobState, TransitionError};
 use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::SpendLimits;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::{
     AcceptError, Accepted, Deposit, DepositError, EventError, NewJob, Store,
 };
+use tintype_storage::testing::memory::MemoryEngine;
 
 /// What the book should have: all amounts in millionths.
 #[derive(Clone, Default)]

@@ -2,14 +2,14 @@
 
 use crate::support::{at, uuid};
 use std::sync::Arc;
-use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::ledger::Books;
+use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::person::{Digest32, Email, Person, PersonId, Role, Session, Visitor};
 use tintype_storage::engine::commit_and_wait;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::store::{Store, Writes};
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 
 const ADA: AccountId = AccountId(uuid::Uuid::from_u128(1));
 
@@ -18,7 +18,7 @@ fn store() -> Store {
     let account = Account {
         id: ADA,
         name: "a".into(),
-        books: Books::default(),
+        balances: Balances::default(),
         created_at: at(0),
         active: true,
     };
@@ -44,7 +44,7 @@ fn person(account: AccountId, number: u128, email: &str) -> Person {
 }
 
 fn faults(store: &Store) -> Vec<String> {
-    audit(store, |_| {}).unwrap().faults
+    verify(store, |_| {}).unwrap().faults
 }
 
 #[test]

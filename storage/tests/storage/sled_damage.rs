@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
-use tintype_storage::audit::audit;
-use tintype_storage::domain::job::{Brief, Words};
-use tintype_storage::engine::memory::MemoryEngine;
-use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
+use tintype_storage::domain::job::{PromptRef, PromptText};
+use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, commit_and_wait,
 };
-use tintype_storage::store::{AccountBook, NewJob, Store};
+use tintype_storage::store::{AccountState, NewJob, Store};
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 
 const COMMITS: u32 = 500;
 /// The commits before which the directory is opened anew, which makes sled write a snapshot. Most of the log lies beyond it.
@@ -60,14 +60,14 @@ fn moment(engine: &dyn Engine) -> Result<u64, EngineError> {
 }
 
 fn open(directory: &Path) -> Result<SledEngine, EngineError> {
-    open_with(directory, Rounds::default())
+    open_with(directory, FlushPolicy::default())
 }
 
-fn open_with(directory: &Path, rounds: Rounds) -> Result<SledEngine, EngineError> {
+fn open_with(directory: &Path, flush: FlushPolicy) -> Result<SledEngine, EngineError> {
     // A damaged record that is read is a failure of the engine: what is wanted here.
     let mut options = SledOptions::new(Arc::new(|_| {}));
     options.lock_timeout = Duration::from_secs(20);
-    options.rounds = rounds;
+    options.flush = flush;
     SledEngine::open(directory, options)
 }
 
@@ -106,8 +106,8 @@ impl Engine for Both {
 /// Each commit accepts a job, and ends the one before: so every commit moves money.
 fn history(backlog: Backlog) -> History {
     let rounds = match backlog {
-        Backlog::Applied => Rounds::default(),
-        Backlog::Waits => Rounds {
+        Backlog::Applied => FlushPolicy::default(),
+        Backlog::Waits => FlushPolicy {
             bytes: usize::MAX,
             after: Duration::from_secs(3_600),
         },
@@ -133,13 +133,13 @@ fn history(backlog: Backlog) -> History {
                 let end = if number % 3 == 0 { fail() } else { finish() };
                 ids.apply(batch, job, end).expect("end");
             }
-            let words = Words {
+            let words = PromptText {
                 // Large enough that the log has many segments.
                 prompt: "x".repeat(2_000),
                 metadata: None,
             };
             let new = NewJob {
-                brief: Brief::Inline(words),
+                brief: PromptRef::Inline(words),
                 ..new_job(units(1 + i64::from(number)))
             };
             Some(ids.accept(batch, new).expect("accept").job)
@@ -218,12 +218,12 @@ fn look(directory: &Path, moments: &HashSet<u64>, last: u64) -> Result<Outcome, 
         return Ok(Outcome::Lost);
     }
     let store = Store::new(engine);
-    let mut faults = match audit(&store, |_| {}) {
+    let mut faults = match verify(&store, |_| {}) {
         Ok(report) => report.faults,
         Err(error) => vec![error.to_string()],
     };
     if let Ok(Some(account)) = store.account(ACCOUNT)
-        && let Err(error) = AccountBook::load(&store, account)
+        && let Err(error) = AccountState::load(&store, account)
     {
         faults.push(error.to_string());
     }

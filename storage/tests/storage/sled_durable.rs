@@ -7,11 +7,11 @@ use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use tempfile::TempDir;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions, SyncStep};
 use tintype_storage::engine::{
     Commit, Direction, Engine, Key, KeyRange, Value, commit_and_wait, submit_waiting,
 };
+use tintype_storage::testing::memory::MemoryEngine;
 
 /// A disk whose syncs wait at a gate.
 #[derive(Default)]

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
-use tintype_storage::engine::faults::FaultyEngine;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions, SyncStep};
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, Key, KeyRange, OnFailure, Value, commit_and_wait,
     submit_waiting,
 };
+use tintype_storage::testing::failing::FailingEngine;
+use tintype_storage::testing::memory::MemoryEngine;
 
 fn put(key: &str) -> Vec<(Key, Option<Value>)> {
     vec![(key.into(), Some(vec![1]))]
@@ -237,7 +237,7 @@ fn hostile_73_a_disk_that_takes_no_more() {
 fn the_faulty_engine_fails_as_a_real_one_does() {
     let (on_failure, told) = listener();
     let inner = Arc::new(MemoryEngine::new());
-    let engine = FaultyEngine::new(inner, 2, on_failure);
+    let engine = FailingEngine::new(inner, 2, on_failure);
     commit_and_wait(&engine, put("a")).expect("commit");
     commit_and_wait(&engine, put("b")).expect("commit");
     for _ in 0..3 {

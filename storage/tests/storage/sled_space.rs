@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::time::Duration;
-use tintype_storage::engine::journal::Layout;
-use tintype_storage::engine::sled::{Rounds, SledEngine, SledOptions};
+use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
+use tintype_storage::engine::wal::Layout;
 use tintype_storage::engine::{Direction, Engine, Key, KeyRange, Value, commit_and_wait};
 
 const ROUNDS: u32 = 12;
@@ -38,12 +38,12 @@ fn a_store_that_forgets_as_much_as_it_learns_stays_as_large_as_it_is() {
     let directory = tempfile::tempdir().expect("directory");
     let options = || SledOptions {
         lock_timeout: Duration::from_secs(60),
-        journal: Layout {
+        wal: Layout {
             segment_bytes: 1 << 20,
             step_bytes: 128 * 1024,
             kept: 2,
         },
-        rounds: Rounds {
+        flush: FlushPolicy {
             bytes: 256 * 1024,
             after: Duration::from_millis(10),
         },

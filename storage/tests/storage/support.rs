@@ -3,24 +3,26 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, FailureKind, Job, JobEvent, Origin, ResultImage, Words};
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry, LedgerError};
+use tintype_storage::domain::job::{
+    FailureKind, Job, JobEvent, Origin, PromptRef, PromptText, ResultImage,
+};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry, LedgerError};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, AccountBook, Batch, Deposit, DepositError, EventError, IdempotencyUse,
+    AcceptError, Accepted, AccountState, Batch, Deposit, DepositError, EventError, IdempotencyUse,
     Limits, NewJob, Store,
 };
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 use uuid::Uuid;
 
 /// For engines that are not to fail.
@@ -111,7 +113,7 @@ pub fn new_job(price: Amount) -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief: Brief::Inline(Words {
+        brief: PromptRef::Inline(PromptText {
             prompt: "a fox".into(),
             metadata: None,
         }),
@@ -150,7 +152,7 @@ pub fn insufficient(outcome: &Result<impl Sized, AcceptError>) -> bool {
 /// One account and its book over a store.
 pub struct Till {
     pub store: Store,
-    pub book: AccountBook,
+    pub book: AccountState,
     pub limits: Limits,
     /// What the keys may spend that have limits. The others have all rights.
     pub spend_limits: HashMap<KeyId, SpendLimits>,
@@ -169,7 +171,7 @@ impl Till {
         let account = Account {
             id,
             name: "a".into(),
-            books: Books::default().deposit(balance).expect("opening"),
+            balances: Balances::default().deposit(balance).expect("opening"),
             created_at: at(0),
             active: true,
         };
@@ -190,7 +192,7 @@ impl Till {
     /// The account as the store has it.
     pub fn reload(store: Store, id: AccountId) -> Self {
         let account = store.account(id).expect("read").expect("the account");
-        let book = AccountBook::load(&store, account).expect("load");
+        let book = AccountState::load(&store, account).expect("load");
         Self {
             store,
             book,
@@ -245,8 +247,8 @@ impl Till {
         self.batch(|batch, ids| ids.deposit(batch, deposit))
     }
 
-    pub fn books(&self) -> Books {
-        self.book.account().books
+    pub fn books(&self) -> Balances {
+        self.book.account().balances
     }
 
     /// Balance, reserved, available as they are written.
@@ -265,7 +267,7 @@ impl Till {
     }
 
     pub fn faults(&self) -> Vec<String> {
-        audit(&self.store, |_| {}).expect("audit").faults
+        verify(&self.store, |_| {}).expect("audit").faults
     }
 }
 

@@ -7,14 +7,14 @@ use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::audit::audit;
 use tintype_storage::domain::account::Account;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
 use tintype_storage::store::Store;
 use tintype_storage::store::migrations::AccountV0;
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
 
 fn open(directory: &Path) -> Store {
     let options = SledOptions {
@@ -45,7 +45,7 @@ fn write_format_0(directory: &Path) -> Account {
     let earlier = AccountV0 {
         id: account.id,
         name: account.name.clone(),
-        books: account.books,
+        balances: account.balances,
         created_at: account.created_at,
     };
     let value = [vec![0], postcard::to_stdvec(&earlier).expect("encode")].concat();
@@ -59,7 +59,7 @@ fn write_format_0(directory: &Path) -> Account {
 fn holds(store: &Store, account: &Account) {
     let found = store.account(ACCOUNT).expect("read");
     assert_eq!(found.as_ref(), Some(account));
-    let report = audit(store, |_| {}).expect("audit");
+    let report = verify(store, |_| {}).expect("audit");
     assert_eq!(report.faults, Vec::<String>::new());
     assert_eq!((report.live_jobs, report.ended_jobs), (1, 1));
 }
@@ -72,8 +72,8 @@ fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present
     assert_eq!(version(&store), 0);
     holds(&store, &account);
     let mut text = Vec::new();
-    let cut = Arc::clone(store.engine()).cut().expect("a cut");
-    write(cut, |block| {
+    let snapshot = Arc::clone(store.engine()).snapshot().expect("a snapshot");
+    write(snapshot, |block| {
         text.extend(block);
         Ok::<_, Infallible>(())
     })

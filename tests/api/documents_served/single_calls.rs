@@ -226,7 +226,7 @@ pub fn operations(tour: &mut Tour<'_>) {
     );
 
     let engine = Arc::clone(server.inside().store.engine());
-    let reading = engine.cut().unwrap();
+    let reading = engine.snapshot().unwrap();
     tour.gives(server.admin("GET", "/export"), "conflict");
     drop(reading);
 }

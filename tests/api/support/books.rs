@@ -2,7 +2,7 @@
 
 use super::poll::until_some;
 use super::server::Server;
-use tintype_storage::audit::{Report, audit};
+use tintype_storage::verify::{Report, verify};
 
 impl Server {
     /// Waits until every job is over, then checks every invariant of the records.
@@ -55,7 +55,7 @@ pub fn audited(server: &Server) -> Report {
     let store = &server.inside().store;
     let mut last = Vec::new();
     let look = || {
-        let report = audit(store, |_| {}).unwrap();
+        let report = verify(store, |_| {}).unwrap();
         last = report.faults.clone();
         report.faults.is_empty().then_some(report)
     };

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use tempfile::TempDir;
 use tintype::config::{Config, Sources};
 use tintype_egress::Resolve;
-use tintype_storage::engine::gated::GatedEngine;
+use tintype_storage::testing::stalled::StalledEngine;
 
 /// The operator's token of every test server.
 pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
@@ -22,7 +22,7 @@ pub const ADMIN_TOKEN: &str = "the-admin-token-of-the-tests-0123456789";
 pub struct Options {
     flags: Vec<(String, toml::Value)>,
     pub(super) sled: bool,
-    pub(super) gate: Option<Arc<GatedEngine>>,
+    pub(super) gate: Option<Arc<StalledEngine>>,
     pub(super) dir: Arc<TempDir>,
     pub(super) resolver: Arc<dyn Resolve>,
     /// Its clock.
@@ -80,7 +80,7 @@ impl Options {
     }
 
     /// Keeps records in memory behind this gate.
-    pub fn behind(mut self, gate: &Arc<GatedEngine>) -> Self {
+    pub fn behind(mut self, gate: &Arc<StalledEngine>) -> Self {
         self.gate = Some(Arc::clone(gate));
         self
     }

@@ -13,7 +13,7 @@ use tintype::application::state::AppState;
 use tintype::server::{self, Instance, Setup};
 use tintype_actors::ports::Generator;
 use tintype_storage::engine::Engine;
-use tintype_storage::engine::memory::MemoryEngine;
+use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
 
 /// A running server. It stops, in an orderly way, when it goes out of scope.

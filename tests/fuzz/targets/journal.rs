@@ -5,7 +5,7 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::LazyLock;
-use tintype_storage::engine::journal::{Faults, GroupNumber, Journal, Layout, Segments, replay};
+use tintype_storage::engine::wal::{Faults, GroupNumber, Layout, Segments, Wal, replay};
 use tintype_storage::engine::{Key, Value};
 
 type Group = Vec<(Key, Option<Value>)>;
@@ -22,7 +22,7 @@ const GROUPS: GroupNumber = 9;
 static WRITTEN: LazyLock<Vec<(String, Vec<u8>)>> = LazyLock::new(|| {
     let directory = tempfile::tempdir().unwrap();
     let segments = Segments::new(LAYOUT);
-    let mut journal = Journal::begin(directory.path(), LAYOUT, 1, segments).unwrap();
+    let mut journal = Wal::begin(directory.path(), LAYOUT, 1, segments).unwrap();
     for number in 1..=GROUPS {
         journal.gather(&group(number));
         assert_eq!(journal.write().unwrap(), number);

@@ -36,7 +36,7 @@ pub fn run(input: &[u8]) {
             PEOPLE_BY_EMAIL,
             OPERATOR_SESSIONS,
             FIRST_KEY,
-            TALLIES,
+            DAILY_USAGE,
             DELIVERY_ACCOUNTS,
         );
     }

@@ -5,7 +5,7 @@ use super::{Changed, Model, Moved};
 use std::collections::BTreeMap;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
-use tintype_storage::domain::job::{Brief, FailureKind, Job, JobState, Origin};
+use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef};
 use tintype_storage::domain::tier::Tier;
 
 /// How long after a pause a run may still begin: it was on its way.
@@ -136,8 +136,8 @@ impl Model {
 
     fn accepted(&mut self, job: &Job, changed: &mut Changed, told: &mut Vec<String>) {
         let number = match &job.brief {
-            Brief::Inline(words) => words.prompt.strip_prefix("request "),
-            Brief::Stored(key) => key.strip_prefix("words/"),
+            PromptRef::Inline(words) => words.prompt.strip_prefix("request "),
+            PromptRef::Stored(key) => key.strip_prefix("words/"),
         };
         let request = number.and_then(|it| it.parse::<usize>().ok());
         let Some((request, asked)) =

@@ -36,12 +36,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::audit_log::AuditEntry;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::spending::KeySpending;
-use tintype_storage::domain::tally::Tally;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::IdempotencyRecord;
@@ -117,7 +117,7 @@ struct Changed {
     ended: BTreeMap<JobId, Option<Box<Job>>>,
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
     spent: BTreeMap<KeyId, Option<KeySpending>>,
-    tallies: BTreeMap<(AccountId, i64, KeyId), Option<Tally>>,
+    tallies: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
     names: BTreeMap<Used, Option<IdempotencyRecord>>,
     deliveries: BTreeMap<DeliveryId, Option<Delivery>>,
     delivery_accounts: BTreeMap<DeliveryId, Option<AccountId>>,
@@ -271,7 +271,7 @@ impl Model {
                 Change::EndedJob(id, it) => drop(changed.ended.insert(id, it)),
                 Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
                 Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
-                Change::Tally(account, day, key, it) => {
+                Change::DailyUsage(account, day, key, it) => {
                     changed.tallies.insert((account, day, key), it);
                 }
                 Change::Name(used, it) => drop(changed.names.insert(used, it)),

@@ -7,9 +7,9 @@ use super::{Changed, Limits, Model, Moved};
 use std::collections::BTreeMap;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, KeyId, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
-use tintype_storage::domain::tally::Tally;
 
 pub(super) const DAY: i64 = 86_400_000;
 
@@ -197,7 +197,7 @@ impl Model {
     /// Each job is counted on the day of its end, in the commit that ends it.
     pub(super) fn tallies_step(
         &mut self,
-        written: &BTreeMap<(AccountId, i64, KeyId), Option<Tally>>,
+        written: &BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
         ended: &[Ended],
     ) {
         for job in ended {
@@ -236,7 +236,7 @@ impl Model {
                 purse.deposited,
                 purse.charged,
             ];
-            let books = record.as_ref().map(|it| it.books);
+            let books = record.as_ref().map(|it| it.balances);
             let found =
                 books.map(|it| [it.balance, it.reserved, it.deposited, it.charged].map(millionths));
             if found != Some(expected) {

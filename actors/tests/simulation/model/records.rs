@@ -4,19 +4,19 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::AuditEntry;
+use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::spending::KeySpending;
-use tintype_storage::domain::tally::Tally;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::tables::{
     ACCOUNTS, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, ATTEMPTS, AUDIT_LOG,
-    DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, IDEMPOTENCY, LEDGER,
-    LIVE_JOBS, PAUSE, RETIRED_API_KEYS, TALLIES, WEBHOOK_ACCOUNTS, WEBHOOKS,
+    DAILY_USAGE, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, IDEMPOTENCY,
+    LEDGER, LIVE_JOBS, PAUSE, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
 };
 use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
@@ -30,7 +30,7 @@ pub enum Change {
     Line(AccountId, TransactionId, Option<LedgerEntry>),
     Spent(KeyId, Option<KeySpending>),
     /// Of an account's key, on a day.
-    Tally(AccountId, i64, KeyId, Option<Tally>),
+    DailyUsage(AccountId, i64, KeyId, Option<DailyUsage>),
     Name(Used, Option<IdempotencyRecord>),
     Webhook(WebhookId, Option<Webhook>),
     WebhookAccount(WebhookId, Option<AccountId>),
@@ -125,11 +125,11 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
             let (account, rest) = rest.split_at_checked(16)?;
             let (day, key) = rest.split_at_checked(8)?;
             let day = i64::from_be_bytes(day.try_into().ok()?);
-            Change::Tally(
+            Change::DailyUsage(
                 AccountId(id(account)?),
                 day,
                 KeyId(id(key)?),
-                record(&TALLIES, value)?,
+                record(&DAILY_USAGE, value)?,
             )
         }
         b'i' => {

@@ -1,16 +1,16 @@
 //! The one thread that commits: it takes all commits that wait, writes them to the journal as one group with one sync, then
 //! shows and answers them.
 
-use super::super::journal::Journal;
-use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, wakes};
-use super::applier::{Backlog, size};
-use super::cuts::Cuts;
-use super::explain::explain;
+use super::super::wal::Wal;
+use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, deferred_wake};
 use super::failure::{Failure, Latch, OpensLatch};
-use super::overlay::Overlay;
+use super::flusher::{Backlog, size};
+use super::io_advice::explain;
+use super::memtable::Memtable;
+use super::snapshot::Snapshots;
 use super::watchdog::Watchdog;
 use super::{SledOptions, SyncStep};
-use crate::tally::{CROWDS, SHORT_SPANS, Tally};
+use crate::histogram::{GROUP_SIZES, Histogram, SHORT_DURATIONS};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 use std::io;
@@ -39,8 +39,8 @@ struct Counters {
     commits: AtomicU64,
     syncs: AtomicU64,
     bytes: AtomicU64,
-    sync_times: Tally,
-    commits_per_sync: Tally,
+    sync_times: Histogram,
+    commits_per_sync: Histogram,
 }
 
 impl Counters {
@@ -49,8 +49,8 @@ impl Counters {
             commits: AtomicU64::new(0),
             syncs: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
-            sync_times: Tally::new(SHORT_SPANS),
-            commits_per_sync: Tally::new(CROWDS),
+            sync_times: Histogram::new(SHORT_DURATIONS),
+            commits_per_sync: Histogram::new(GROUP_SIZES),
         }
     }
 }
@@ -58,9 +58,9 @@ impl Counters {
 impl Committer {
     /// Starts the thread and its watchdog.
     pub fn start(
-        journal: Journal,
-        overlay: Arc<Overlay>,
-        cuts: Arc<Cuts>,
+        journal: Wal,
+        memtable: Arc<Memtable>,
+        snapshots: Arc<Snapshots>,
         backlog: Arc<Backlog>,
         failure: Arc<Failure>,
         options: &SledOptions,
@@ -79,8 +79,8 @@ impl Committer {
         let writer = Writer {
             journal,
             sync,
-            overlay,
-            cuts,
+            memtable,
+            snapshots,
             backlog,
             watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
             failure: Arc::clone(&failure),
@@ -171,10 +171,10 @@ fn panicked() -> EngineError {
 }
 
 struct Writer {
-    journal: Journal,
+    journal: Wal,
     sync: SyncStep,
-    overlay: Arc<Overlay>,
-    cuts: Arc<Cuts>,
+    memtable: Arc<Memtable>,
+    snapshots: Arc<Snapshots>,
     backlog: Arc<Backlog>,
     watchdog: Watchdog,
     failure: Arc<Failure>,
@@ -201,7 +201,7 @@ impl Writer {
                     .commits
                     .fetch_add(commits.len() as u64, Ordering::Relaxed);
             }
-            let answered = wakes::after(|| answer(commits, &outcome));
+            let answered = deferred_wake::after(|| answer(commits, &outcome));
             outcome.and(answered)?;
             if self.failure.happened() {
                 // It came back, but too late: the watchdog has called it a failure.
@@ -227,16 +227,18 @@ impl Writer {
         (self.sync)(self.journal.file())
             .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))?;
         let counters = &self.counters;
-        counters.sync_times.add_span(began.elapsed());
+        counters.sync_times.add_duration(began.elapsed());
         counters.syncs.fetch_add(1, Ordering::Relaxed);
         counters.commits_per_sync.add(commits.len() as u64);
         counters.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
         let keys = commits.iter().flat_map(|commit| &commit.writes);
-        let kept = self.cuts.keep(keys.map(|(key, _)| key), &self.overlay);
+        let kept = self
+            .snapshots
+            .keep(keys.map(|(key, _)| key), &self.memtable);
         let changes = commits
             .iter_mut()
             .flat_map(|commit| std::mem::take(&mut commit.writes));
-        self.overlay.show(group, changes);
+        self.memtable.show(group, changes);
         drop(kept);
         self.backlog.add(bytes);
         Ok(())

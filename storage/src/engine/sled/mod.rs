@@ -8,34 +8,32 @@
 //! `flush_async` is never used (it can deadlock in this version), nor are sled's transactions (one process-wide lock, and
 //! closures that may run twice).
 
-mod ahead;
-mod applier;
 mod committer;
-mod cuts;
-mod explain;
 mod failure;
-mod looking;
+mod flusher;
+mod format;
+mod io_advice;
+mod memtable;
 mod open;
-mod opening;
-mod overlay;
+mod scratch_copy;
 mod snapshot;
 mod watchdog;
 
-use super::cut::{Cut, CutError};
-use super::journal::Layout;
+use super::snapshot::{Snapshot, SnapshotError};
+use super::wal::Layout;
 use super::{
     Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value, oversized,
 };
-pub use applier::Rounds;
-use applier::{Backlog, Work};
 use committer::Committer;
-use cuts::{Cuts, SledCut};
-use explain::explain;
 use failure::{Failure, Latch, OpensLatch};
-use looking::Looked;
+pub use flusher::FlushPolicy;
+use flusher::{Backlog, FlusherThread};
+use format::checkpoint::Checkpoints;
+use io_advice::explain;
+use memtable::{Memtable, merge};
 use open::Opened;
-use overlay::{Overlay, merge};
-use snapshot::Snapshots;
+use scratch_copy::ScratchCopy;
+use snapshot::{SledSnapshot, Snapshots};
 use std::fs::File;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -46,8 +44,6 @@ use watchdog::Watchdog;
 
 /// Where sled's tree says up to which group of the journal it is complete. No record's key begins with a zero byte.
 const APPLIED: &[u8] = b"\0applied";
-/// The file of sled's log, which is also what a process locks.
-const LOG: &str = "db";
 /// How long to wait before the lock is tried once more.
 const LOCK_RETRY: Duration = Duration::from_millis(100);
 
@@ -61,46 +57,46 @@ pub struct SledOptions {
     /// How long to wait for another process to let go of the directory.
     pub lock_timeout: Duration,
     /// How the files of the journal are laid out.
-    pub journal: Layout,
+    pub wal: Layout,
     /// When sled is given what the journal has.
-    pub rounds: Rounds,
-    /// By how many bytes sled's log grows, at the least, before its snapshot is brought forward: so much of it a start reads.
-    pub snapshot_after: u64,
+    pub flush: FlushPolicy,
+    /// By how many bytes sled's log grows, at the least, before its checkpoint is brought forward: so much of it a start reads.
+    pub checkpoint_after: u64,
     /// Called once, on the first failure.
     pub on_failure: OnFailure,
 }
 
 impl SledOptions {
-    /// 64 MiB of cache, 5 s for a commit, 10 s for the lock, 128 MiB of log between snapshots.
+    /// 64 MiB of cache, 5 s for a commit, 10 s for the lock, 128 MiB of log between checkpoints.
     pub fn new(on_failure: OnFailure) -> Self {
         Self {
             cache_bytes: 64 * 1024 * 1024,
             commit_timeout: Duration::from_secs(5),
             lock_timeout: Duration::from_secs(10),
-            journal: Layout::default(),
-            rounds: Rounds::default(),
-            snapshot_after: 128 << 20,
+            wal: Layout::default(),
+            flush: FlushPolicy::default(),
+            checkpoint_after: 128 << 20,
             on_failure,
         }
     }
 }
 
-/// Makes what was written to a file of the journal durable: returns once it would survive a power cut.
+/// Makes what was written to a file of the journal durable: returns once it would survive a power snapshot.
 pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
 /// An engine on a directory of its own.
 pub struct SledEngine {
     /// There until the engine is dropped.
     tree: Option<::sled::Tree>,
-    overlay: Arc<Overlay>,
-    cuts: Arc<Cuts>,
+    memtable: Arc<Memtable>,
+    snapshots: Arc<Snapshots>,
     committer: Committer,
     backlog: Arc<Backlog>,
     failure: Arc<Failure>,
     /// Open once the thread that gives sled its changes has ended, or hangs.
     applied: Arc<Latch>,
     /// What is removed when the engine is dropped, where it is one that only looks.
-    looked: Option<Looked>,
+    looked: Option<ScratchCopy>,
 }
 
 impl SledEngine {
@@ -108,9 +104,9 @@ impl SledEngine {
     /// file in it gets another owner; what is committed goes the way of the copy. It is made in the system's directory for
     /// temporary files, and takes as much room there as the store.
     pub fn look(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
-        let looked = Looked::at(directory, options.lock_timeout)?;
+        let looked = ScratchCopy::at(directory, options.lock_timeout)?;
         let mut engine = Self::open(looked.path(), options)
-            .map_err(|error| looking::of_original(error, directory))?;
+            .map_err(|error| scratch_copy::of_original(error, directory))?;
         engine.looked = Some(looked);
         Ok(engine)
     }
@@ -127,20 +123,21 @@ impl SledEngine {
         sync: SyncStep,
     ) -> Result<Self, EngineError> {
         let Opened {
-            applier,
+            flusher,
             journal,
             segments,
         } = {
             let (directory, options) = (directory.to_owned(), options.clone());
             // However soon a commit is given up: a first start makes directories and files.
-            let limit = options.commit_timeout.max(opening::SHORTEST_LIMIT);
-            opening::watched(limit, move |steps| open::open(&directory, &options, steps))?
+            let limit = options.commit_timeout.max(watchdog::SHORTEST_LIMIT);
+            watchdog::watched(limit, move |steps| open::open(&directory, &options, steps))?
         };
-        let tree = applier.tree.clone();
-        let snapshots = Snapshots::new(directory.to_owned(), options.snapshot_after, &applier);
-        let overlay = Arc::new(Overlay::default());
-        let cuts = Arc::new(Cuts::default());
-        let backlog = Arc::new(Backlog::new(options.rounds));
+        let tree = flusher.tree.clone();
+        let checkpoints =
+            Checkpoints::new(directory.to_owned(), options.checkpoint_after, &flusher);
+        let memtable = Arc::new(Memtable::default());
+        let snapshots = Arc::new(Snapshots::default());
+        let backlog = Arc::new(Backlog::new(options.flush));
         let failure = Arc::new(Failure::new(Arc::clone(&options.on_failure)));
         let applied = Arc::new(Latch::default());
         let on_hang: OnFailure = {
@@ -157,24 +154,24 @@ impl SledEngine {
         };
         let no_thread =
             |error: io::Error| EngineError::Failed(format!("no thread for sled: {error}"));
-        let work = Work {
-            applier,
-            overlay: Arc::clone(&overlay),
+        let work = FlusherThread {
+            flusher,
+            memtable: Arc::clone(&memtable),
             backlog: Arc::clone(&backlog),
             segments,
-            snapshots,
+            checkpoints,
             watchdog: Watchdog::start(options.commit_timeout, on_hang).map_err(no_thread)?,
             failure: Arc::clone(&failure),
             at_end: OpensLatch(Arc::clone(&applied)),
         };
         std::thread::Builder::new()
-            .name("applier".into())
+            .name("flusher".into())
             .spawn(move || work.run())
             .map_err(no_thread)?;
         let committer = Committer::start(
             journal,
-            Arc::clone(&overlay),
-            Arc::clone(&cuts),
+            Arc::clone(&memtable),
+            Arc::clone(&snapshots),
             Arc::clone(&backlog),
             Arc::clone(&failure),
             &options,
@@ -182,8 +179,8 @@ impl SledEngine {
         )?;
         Ok(Self {
             tree: Some(tree),
-            overlay,
-            cuts,
+            memtable,
+            snapshots,
             committer,
             backlog,
             failure,
@@ -215,7 +212,7 @@ impl SledEngine {
 
 impl Engine for SledEngine {
     fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        match self.overlay.get(key) {
+        match self.memtable.get(key) {
             Some(known) => Ok(known),
             None => self.read(|tree| Ok(tree.get(key)?.map(|value| value.to_vec()))),
         }
@@ -227,8 +224,8 @@ impl Engine for SledEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Key, Value)>, EngineError> {
-        // Looked at before sled is, as the overlay demands.
-        let changes = self.overlay.within(range, direction, limit);
+        // ScratchCopy at before sled is, as the memtable demands.
+        let changes = self.memtable.within(range, direction, limit);
         let own = |pair: &Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
             pair.as_ref().map_or(true, |(key, _)| &**key != APPLIED)
         };
@@ -254,10 +251,10 @@ impl Engine for SledEngine {
         }
     }
 
-    fn cut(self: Arc<Self>) -> Result<Box<dyn Cut>, CutError> {
+    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
         let tree = self.tree.clone().ok_or(EngineError::Stopped)?;
-        self.cuts.begin(tree)?;
-        Ok(Box::new(SledCut::new(self)))
+        self.snapshots.begin(tree)?;
+        Ok(Box::new(SledSnapshot::new(self)))
     }
 
     fn stats(&self) -> EngineStats {
@@ -280,11 +277,11 @@ impl Drop for SledEngine {
         // The last one to let go of sled makes it sync its log: it panics where the disk refuses, and waits for ever where the
         // disk hangs. All that was answered is in the journal, so nothing is lost by either.
         let tree = self.tree.take();
-        let let_go = move |_: &opening::Steps| {
+        let let_go = move |_: &watchdog::Steps| {
             drop(tree);
             Ok(())
         };
-        if opening::watched(opening::SHORTEST_LIMIT, let_go).is_err() {
+        if watchdog::watched(watchdog::SHORTEST_LIMIT, let_go).is_err() {
             tracing::warn!(
                 "the store behind the journal could not be synced when it was closed; the next start makes it good"
             );

@@ -1,13 +1,14 @@
 //! Opening a directory: one process, one format, nothing half-written in the way, and sled brought up to where the journal ends.
 
 use super::super::EngineError;
-use super::super::journal::{self, GroupNumber, Journal, Replayed, Segments};
-use super::ahead;
-use super::applier::{Applier, size};
-use super::explain::explain;
-use super::opening::Steps;
-use super::overlay::Changes;
-use super::{APPLIED, LOCK_RETRY, LOG, SledOptions};
+use super::super::wal::{self, GroupNumber, Replayed, Segments, Wal};
+use super::flusher::{Flusher, size};
+use super::format::LOG;
+use super::format::preflight;
+use super::io_advice::explain;
+use super::memtable::Changes;
+use super::watchdog::Steps;
+use super::{APPLIED, LOCK_RETRY, SledOptions};
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,8 +28,8 @@ const REPLAY_BYTES: usize = 8 << 20;
 
 /// A directory that is ours until sled's side is dropped.
 pub struct Opened {
-    pub applier: Applier,
-    pub journal: Journal,
+    pub flusher: Flusher,
+    pub journal: Wal,
     /// The files behind the one that the journal writes now.
     pub segments: Segments,
 }
@@ -68,20 +69,20 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
         steps.begin();
         sync_directory(directory, outermost_new.as_deref())
             .map_err(|error| wrong(explain(&error)))?;
-        let applier = Applier { db, tree, log_file };
-        let segments = Segments::new(options.journal);
+        let flusher = Flusher { db, tree, log_file };
+        let segments = Segments::new(options.wal);
         let of_journal = |error: io::Error| wrong(format!("its journal: {}", explain(&error)));
         let Replayed { next, stale } =
-            catch_up(&applier, &journal_directory, &segments, directory, steps)?;
+            catch_up(&flusher, &journal_directory, &segments, directory, steps)?;
         steps.begin();
-        let journal = Journal::begin(&journal_directory, options.journal, next, segments.clone())
+        let journal = Wal::begin(&journal_directory, options.wal, next, segments.clone())
             .map_err(of_journal)?;
         for path in stale {
             fs::remove_file(path).map_err(of_journal)?;
         }
         segments.release(next - 1).map_err(of_journal)?;
         Ok(Opened {
-            applier,
+            flusher,
             journal,
             segments,
         })
@@ -91,27 +92,27 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
 
 /// Makes the journal's first file, unless an earlier first start has got so far.
 fn begin_first(journal: &Path, options: &SledOptions) -> io::Result<()> {
-    if journal::is_empty(journal)? {
-        Journal::begin(journal, options.journal, 1, Segments::new(options.journal))?;
+    if wal::is_empty(journal)? {
+        Wal::begin(journal, options.wal, 1, Segments::new(options.wal))?;
     }
     Ok(())
 }
 
 /// Gives sled what only the journal has.
 fn catch_up(
-    applier: &Applier,
+    flusher: &Flusher,
     journal: &Path,
     segments: &Segments,
     directory: &Path,
     steps: &Steps,
 ) -> Result<Replayed, EngineError> {
-    let applied = applier.tree.get(APPLIED).map_err(super::failed)?;
+    let applied = flusher.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
         Some(Ok(number)) => GroupNumber::from_be_bytes(number),
         Some(Err(_)) => return Err(wrong(directory, damaged())),
         None => 0,
     };
-    if journal::is_empty(journal)
+    if wal::is_empty(journal)
         .map_err(|error| wrong(directory, format!("its journal: {}", explain(&error))))?
     {
         let gone = "its journal: there is no file in it; restore a backup";
@@ -121,7 +122,7 @@ fn catch_up(
     // A file of it is read as a whole.
     let read = |steps: &Steps| steps.begin_to_read(journal_bytes(journal));
     read(steps);
-    let replayed = journal::replay(journal, applied, segments, |group, writes| {
+    let replayed = wal::replay(journal, applied, segments, |group, writes| {
         bytes += writes
             .iter()
             .map(|(key, value)| size(key, value.as_ref()))
@@ -129,7 +130,7 @@ fn catch_up(
         changes.extend(writes);
         last = group;
         if bytes > REPLAY_BYTES {
-            applier
+            flusher
                 .apply(&std::mem::take(&mut changes), last, |_| steps.begin())
                 .map_err(Stopped::Engine)?;
             bytes = 0;
@@ -139,14 +140,14 @@ fn catch_up(
     })
     .map_err(|error| match error {
         Stopped::Engine(error) => error,
-        Stopped::Journal(journal::Faults::Io(error)) => {
+        Stopped::Wal(wal::Faults::Io(error)) => {
             wrong(directory, format!("its journal: {}", explain(&error)))
         }
-        Stopped::Journal(fault) => wrong(directory, format!("{fault}; restore a backup")),
+        Stopped::Wal(fault) => wrong(directory, format!("{fault}; restore a backup")),
     })?;
     if !changes.is_empty() {
         steps.begin();
-        applier.apply(&changes, last, |_| steps.begin())?;
+        flusher.apply(&changes, last, |_| steps.begin())?;
     }
     Ok(replayed)
 }
@@ -161,13 +162,13 @@ fn journal_bytes(journal: &Path) -> u64 {
 
 /// Why the journal was not read to its end.
 enum Stopped {
-    Journal(journal::Faults),
+    Wal(wal::Faults),
     Engine(EngineError),
 }
 
-impl From<journal::Faults> for Stopped {
-    fn from(fault: journal::Faults) -> Self {
-        Self::Journal(fault)
+impl From<wal::Faults> for Stopped {
+    fn from(fault: wal::Faults) -> Self {
+        Self::Wal(fault)
     }
 }
 
@@ -198,7 +199,7 @@ fn open_sled(
     loop {
         let log = fs::metadata(directory.join(LOG)).map_or(0, |it| it.len());
         steps.begin_to_read(log);
-        if ahead::prepare(directory).map_err(|error| wrong(explain(&error)))? {
+        if preflight::prepare(directory).map_err(|error| wrong(explain(&error)))? {
             steps.begin_to_read(log);
             // sled panics on some damaged files instead of returning an error.
             let outcome = catch_unwind(AssertUnwindSafe(|| config.open()))

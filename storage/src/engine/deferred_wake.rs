@@ -1,0 +1,194 @@
+//! Wakes whoever waits for one of a group's commits once all of them have been answered.
+//!
+//! To wake a task on another thread costs a system call each time that this thread might sleep; a second one is free while it has
+//! not woken yet. So the engine's thread says everything first, and wakes then.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+
+thread_local! {
+    static HELD: RefCell<Option<Vec<Waker>>> = const { RefCell::new(None) };
+}
+
+/// Runs `tell`, and wakes those [`Together`] that it has told something only then, also if it panics.
+pub fn after<R>(tell: impl FnOnce() -> R) -> R {
+    struct WakeAll;
+    impl Drop for WakeAll {
+        fn drop(&mut self) {
+            let held = HELD.take();
+            held.into_iter().flatten().for_each(Waker::wake);
+        }
+    }
+    let _wake_all = HELD.with_borrow_mut(|held| {
+        let is_outermost = held.is_none();
+        held.get_or_insert_default();
+        is_outermost.then(|| WakeAll)
+    });
+    tell()
+}
+
+/// A future whose wake-ups wait for the end of [`after`] on the thread that they come from.
+pub struct DeferredWake<F> {
+    inner: F,
+    late: Option<Arc<Late>>,
+}
+
+impl<F> DeferredWake<F> {
+    /// Wraps a future.
+    pub fn new(inner: F) -> Self {
+        Self { inner, late: None }
+    }
+}
+
+impl<F: Future + Unpin> Future for DeferredWake<F> {
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<F::Output> {
+        let this = self.get_mut();
+        let known = this.late.take();
+        let late = known
+            .filter(|late| late.0.will_wake(context.waker()))
+            .unwrap_or_else(|| Arc::new(Late(context.waker().clone())));
+        let waker = Waker::from(Arc::clone(&late));
+        this.late = Some(late);
+        Pin::new(&mut this.inner).poll(&mut Context::from_waker(&waker))
+    }
+}
+
+struct Late(Waker);
+
+impl Wake for Late {
+    fn wake(self: Arc<Self>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        let is_held = HELD.with_borrow_mut(|held| {
+            let held = held.as_mut();
+            held.map(|held| held.push(self.0.clone())).is_some()
+        });
+        if !is_held {
+            self.0.wake_by_ref();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parking_lot::Mutex;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// Where one number is heard once it has been said.
+    #[derive(Default)]
+    struct Said {
+        number: Option<u8>,
+        waker: Option<Waker>,
+    }
+
+    #[derive(Clone, Default)]
+    struct Number(Arc<Mutex<Said>>);
+
+    impl Number {
+        fn say(&self, number: u8) {
+            let mut said = self.0.lock();
+            said.number = Some(number);
+            if let Some(waker) = said.waker.take() {
+                waker.wake();
+            }
+        }
+    }
+
+    impl Future for Number {
+        type Output = u8;
+
+        fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<u8> {
+            let mut said = self.0.lock();
+            said.waker = Some(context.waker().clone());
+            said.number.map_or(Poll::Pending, Poll::Ready)
+        }
+    }
+
+    #[derive(Default)]
+    struct Count(AtomicUsize);
+
+    impl Wake for Count {
+        fn wake(self: Arc<Self>) {
+            self.0.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    struct Waiter {
+        woken: Arc<Count>,
+        answer: DeferredWake<Number>,
+    }
+
+    impl Waiter {
+        fn new() -> (Number, Self) {
+            let number = Number::default();
+            let mut waiter = Self {
+                woken: Arc::default(),
+                answer: DeferredWake::new(number.clone()),
+            };
+            assert!(waiter.poll().is_pending());
+            (number, waiter)
+        }
+
+        fn poll(&mut self) -> Poll<u8> {
+            let waker = Waker::from(Arc::clone(&self.woken));
+            Pin::new(&mut self.answer).poll(&mut Context::from_waker(&waker))
+        }
+
+        fn woken(&self) -> usize {
+            self.woken.0.load(Ordering::Relaxed)
+        }
+    }
+
+    #[test]
+    fn those_who_were_told_are_woken_once_all_have_been() {
+        let ((first, mut one), (second, mut two)) = (Waiter::new(), Waiter::new());
+        after(|| {
+            after(|| first.say(1));
+            second.say(2);
+            assert_eq!((one.woken(), two.woken()), (0, 0));
+        });
+        assert_eq!((one.woken(), two.woken()), (1, 1));
+        assert_eq!((one.poll(), two.poll()), (Poll::Ready(1), Poll::Ready(2)));
+    }
+
+    #[test]
+    fn whoever_is_told_otherwise_is_woken_at_once() {
+        let (number, mut waiter) = Waiter::new();
+        number.say(1);
+        assert_eq!(waiter.woken(), 1);
+        assert_eq!(waiter.poll(), Poll::Ready(1));
+    }
+
+    #[test]
+    fn a_panic_leaves_nobody_asleep() {
+        let (number, waiter) = Waiter::new();
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            after(|| {
+                number.say(1);
+                panic!("on purpose");
+            })
+        }));
+        assert!(panicked.is_err());
+        assert_eq!(waiter.woken(), 1);
+        let (number, other) = Waiter::new();
+        number.say(1);
+        assert_eq!(other.woken(), 1, "nothing is held back any more");
+    }
+
+    #[test]
+    fn a_waiter_that_has_moved_to_another_task_is_woken_there() {
+        let (number, mut waiter) = Waiter::new();
+        let before = std::mem::take(&mut waiter.woken);
+        assert!(waiter.poll().is_pending());
+        after(|| number.say(1));
+        assert_eq!((before.0.load(Ordering::Relaxed), waiter.woken()), (0, 1));
+    }
+}

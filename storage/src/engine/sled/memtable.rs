@@ -1,0 +1,211 @@
+//! What is durable in the journal and has yet to reach sled: readers look here first.
+//!
+//! Many changes of a record come and go while they are here, so sled gets only what is left of them.
+
+use super::super::wal::GroupNumber;
+use super::super::{Direction, Key, KeyRange, Value};
+use parking_lot::RwLock;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The newest value of each key; `None`: it was removed.
+pub type Changes = BTreeMap<Key, Option<Value>>;
+
+/// Changes in two layers: those that sled is being given, and above them those that came later.
+#[derive(Default)]
+pub struct Memtable {
+    layers: RwLock<Layers>,
+}
+
+#[derive(Default)]
+struct Layers {
+    recent: Changes,
+    /// The last group in `recent`.
+    last: GroupNumber,
+    applying: Arc<Changes>,
+}
+
+impl Memtable {
+    /// Shows the changes of a group that is on the disk.
+    pub fn show(&self, group: GroupNumber, changes: impl Iterator<Item = (Key, Option<Value>)>) {
+        let mut layers = self.layers.write();
+        layers.recent.extend(changes);
+        layers.last = group;
+    }
+
+    /// What sled is to be given next, and the last group in it. It stays visible here until [`Memtable::flushed`].
+    pub fn begin_flush(&self) -> (Arc<Changes>, GroupNumber) {
+        let mut layers = self.layers.write();
+        layers.applying = Arc::new(std::mem::take(&mut layers.recent));
+        (Arc::clone(&layers.applying), layers.last)
+    }
+
+    /// sled has what [`Memtable::begin_flush`] gave.
+    pub fn flushed(&self) {
+        let applied = std::mem::take(&mut self.layers.write().applying);
+        // Freed without the lock: it may be large.
+        drop(applied);
+    }
+
+    /// What is known here of a key. sled must be asked after this, never before: what leaves this place is in sled by then.
+    pub fn get(&self, key: &[u8]) -> Option<Option<Value>> {
+        let layers = self.layers.read();
+        layers
+            .recent
+            .get(key)
+            .or_else(|| layers.applying.get(key))
+            .cloned()
+    }
+
+    /// The changes within a range that a scan for `limit` pairs can meet: all up to and including the `limit`-th value.
+    pub fn within(&self, range: &KeyRange, direction: Direction, limit: usize) -> Changes {
+        let mut found = Changes::new();
+        if range.is_empty() {
+            return found;
+        }
+        let bounds = (range.from.clone(), range.to.clone());
+        let layers = self.layers.read();
+        for layer in [&layers.recent, &*layers.applying] {
+            let pairs = layer.range::<Key, _>(bounds.clone());
+            let mut values = 0;
+            let mut take = |(key, value): (&Key, &Option<Value>)| {
+                // One that the upper layer removes does not count.
+                let known = found.entry(key.clone()).or_insert_with(|| value.clone());
+                values += usize::from(known.is_some());
+                values >= limit
+            };
+            match direction {
+                Direction::Rising => drop(pairs.take_while(|it| !take(*it)).count()),
+                Direction::Falling => drop(pairs.rev().take_while(|it| !take(*it)).count()),
+            }
+        }
+        found
+    }
+}
+
+/// Lays changes over the pairs of a scan, both in the scan's order.
+pub fn merge<E>(
+    mut below: impl Iterator<Item = Result<(Key, Value), E>>,
+    changes: Changes,
+    direction: Direction,
+    limit: usize,
+) -> Result<Vec<(Key, Value)>, E> {
+    let mut above: Vec<(Key, Option<Value>)> = changes.into_iter().collect();
+    // Taken from the end.
+    if direction == Direction::Rising {
+        above.reverse();
+    }
+    let mut found = Vec::new();
+    let mut next_below = below.next().transpose()?;
+    while found.len() < limit {
+        let order = match (&next_below, above.last()) {
+            (None, None) => break,
+            (Some(_), None) => std::cmp::Ordering::Less,
+            (None, Some(_)) => std::cmp::Ordering::Greater,
+            (Some((below, _)), Some((above, _))) => match direction {
+                Direction::Rising => below.cmp(above),
+                Direction::Falling => above.cmp(below),
+            },
+        };
+        if order.is_ge()
+            && let Some((key, Some(value))) = above.pop()
+        {
+            found.push((key, value));
+        }
+        if order.is_le() {
+            let pair = std::mem::replace(&mut next_below, below.next().transpose()?);
+            if order.is_lt() {
+                found.extend(pair);
+            }
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::ops::{Bound, RangeBounds};
+
+    fn pairs() -> impl Strategy<Value = Changes> {
+        let key = (b'a'..b'k').prop_map(|byte| vec![byte]);
+        let value = prop::option::of(any::<u8>().prop_map(|byte| vec![byte]));
+        prop::collection::btree_map(key, value, 0..10)
+    }
+
+    fn bound() -> impl Strategy<Value = Bound<Key>> {
+        let key = || (b'a'..b'k').prop_map(|byte| vec![byte]);
+        prop_oneof![
+            key().prop_map(Bound::Included),
+            key().prop_map(Bound::Excluded),
+            Just(Bound::Unbounded),
+        ]
+    }
+
+    /// What is visible of layers, the lowest first.
+    fn visible(layers: [&Changes; 3]) -> BTreeMap<Key, Value> {
+        let mut all = Changes::new();
+        for layer in layers {
+            all.extend(layer.clone());
+        }
+        let values = all.into_iter();
+        values
+            .filter_map(|(key, value)| Some((key, value?)))
+            .collect()
+    }
+
+    proptest! {
+        #[test]
+        fn a_scan_over_all_layers_shows_the_newest_of_each_key(
+            (sled, applying, recent) in (pairs(), pairs(), pairs()),
+            (from, to) in (bound(), bound()),
+            limit in 0usize..12,
+        ) {
+            let below = visible([&sled, &Changes::new(), &Changes::new()]);
+            let memtable = Memtable::default();
+            memtable.show(1, applying.clone().into_iter());
+            memtable.begin_flush();
+            memtable.show(2, recent.clone().into_iter());
+            let all = visible([&sled, &applying, &recent]);
+            let range = KeyRange { from, to };
+            let bounds = (range.from.clone(), range.to.clone());
+            for direction in [Direction::Rising, Direction::Falling] {
+                let within = |pairs: &BTreeMap<Key, Value>| {
+                    let within = pairs.iter().filter(|(key, _)| bounds.contains(*key));
+                    let mut within: Vec<_> = within.map(|(key, value)| (key.clone(), value.clone())).collect();
+                    if direction == Direction::Falling {
+                        within.reverse();
+                    }
+                    within
+                };
+                let mut expected = within(&all);
+                expected.truncate(limit);
+                let changes = memtable.within(&range, direction, limit);
+                let found = merge(within(&below).into_iter().map(Ok::<_, ()>), changes, direction, limit);
+                prop_assert_eq!(found.expect("no error"), expected);
+            }
+            for key in b'a'..b'k' {
+                let found = memtable.get(&[key]).unwrap_or_else(|| below.get(&vec![key]).cloned());
+                prop_assert_eq!(found.as_ref(), all.get(&vec![key]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_being_applied_stays_visible_until_it_is() {
+        let memtable = Memtable::default();
+        memtable.show(7, [(b"a".to_vec(), Some(vec![1]))].into_iter());
+        let (changes, last) = memtable.begin_flush();
+        assert_eq!((changes.len(), last), (1, 7));
+        assert_eq!(memtable.get(b"a"), Some(Some(vec![1])));
+        memtable.show(8, [(b"a".to_vec(), None)].into_iter());
+        assert_eq!(memtable.get(b"a"), Some(None));
+        memtable.flushed();
+        assert_eq!(memtable.get(b"a"), Some(None));
+        let (changes, last) = memtable.begin_flush();
+        assert_eq!((changes.len(), last), (1, 8));
+        memtable.flushed();
+        assert_eq!(memtable.get(b"a"), None);
+    }
+}

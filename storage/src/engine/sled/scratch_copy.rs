@@ -1,0 +1,91 @@
+//! A look at a store that leaves no trace of itself: on a copy, for sled writes to what it opens, and so does a journal.
+//!
+//! Whoever looks may be another user than the one whom the service runs as. A file that they made or wrote over in the store's
+//! own directory might be one that the service can then not open.
+
+use super::super::EngineError;
+use super::LOCK_RETRY;
+use super::format::LOG;
+use super::io_advice::explain;
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tempfile::TempDir;
+
+/// A copy of a store that nobody writes to meanwhile. Both end when it is dropped.
+pub struct ScratchCopy {
+    copy: TempDir,
+    /// The lock that whoever opens the original takes.
+    _lock: File,
+}
+
+impl ScratchCopy {
+    /// Waits for so long for another process to let go of the directory, and copies it.
+    pub fn at(directory: &Path, lock_timeout: Duration) -> Result<Self, EngineError> {
+        let wrong = |path: &Path, reason: String| EngineError::Directory {
+            path: path.to_owned(),
+            reason,
+        };
+        let log =
+            File::open(directory.join(LOG)).map_err(|error| wrong(directory, explain(&error)))?;
+        let deadline = Instant::now() + lock_timeout;
+        loop {
+            match log.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                    std::thread::sleep(LOCK_RETRY);
+                }
+                Err(TryLockError::WouldBlock) => {
+                    return Err(EngineError::Locked(directory.to_owned()));
+                }
+                Err(TryLockError::Error(error)) => return Err(wrong(directory, explain(&error))),
+            }
+        }
+        let no_copy = |error: io::Error| {
+            wrong(
+                &std::env::temp_dir(),
+                format!(
+                    "no copy of the store can be made here to look at: {}; set TMPDIR to a place with more room",
+                    explain(&error)
+                ),
+            )
+        };
+        let copy = TempDir::with_prefix("tintype-").map_err(no_copy)?;
+        copy_below(directory, copy.path()).map_err(no_copy)?;
+        Ok(Self { copy, _lock: log })
+    }
+
+    /// Where the copy lies.
+    pub fn path(&self) -> &Path {
+        self.copy.path()
+    }
+}
+
+/// A file system that can share blocks between files is asked to: then even a large store is copied at once.
+fn copy_below(from: &Path, to: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            fs::create_dir(&target)?;
+            copy_below(&entry.path(), &target)?;
+        } else {
+            // Not with the modes of the original: whoever looks writes to the copy.
+            io::copy(&mut File::open(entry.path())?, &mut File::create(target)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// The error of opening the copy, told of the original.
+pub fn of_original(error: EngineError, directory: &Path) -> EngineError {
+    match error {
+        EngineError::Locked(_) => EngineError::Locked(directory.to_owned()),
+        EngineError::Directory { reason, .. } => EngineError::Directory {
+            path: directory.to_owned(),
+            reason,
+        },
+        other => other,
+    }
+}

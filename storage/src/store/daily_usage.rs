@@ -1,0 +1,78 @@
+//! What each key's jobs came to on each day, by account and day.
+
+use super::tables::{DAILY_USAGE, ENDED_JOBS};
+use super::{All, Store, StoreError};
+use crate::domain::daily_usage::DailyUsage;
+use crate::domain::ids::{AccountId, KeyId};
+use crate::domain::job::Job;
+use serde::{Deserialize, Serialize};
+use std::collections::HashMap;
+use uuid::Uuid;
+
+/// A day's jobs of one key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct DailyUsageKey {
+    /// Whose.
+    pub account: AccountId,
+    /// Which day of UTC, counted from 1970-01-01.
+    pub day: i64,
+    /// Under which key they were asked for.
+    pub key: KeyId,
+}
+
+impl DailyUsageKey {
+    /// Where a job is counted that ended on this day.
+    pub fn of(job: &Job, day: i64) -> Self {
+        Self {
+            account: job.account,
+            day,
+            key: job.key,
+        }
+    }
+}
+
+/// A mark that something has been done once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mark;
+
+impl Store {
+    /// What was counted there so far.
+    pub fn daily_usage(&self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
+        Ok(DAILY_USAGE.get(self, &place)?.unwrap_or_default())
+    }
+
+    /// Visits an account's tallies from a day on, in the order of days.
+    pub fn each_daily_usage_since(
+        &self,
+        account: AccountId,
+        day: i64,
+        visit: impl FnMut(DailyUsageKey, DailyUsage) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        let first = DailyUsageKey {
+            account,
+            day,
+            key: KeyId(Uuid::nil()),
+        };
+        let range = DAILY_USAGE
+            .range(&account)
+            .starting_at(DAILY_USAGE.key(&first));
+        DAILY_USAGE.each_in(self, range, visit)
+    }
+
+    /// Counts all ended jobs anew, from their records alone.
+    pub(crate) fn count_ended_jobs(
+        &self,
+    ) -> Result<HashMap<DailyUsageKey, DailyUsage>, StoreError> {
+        let mut tallies: HashMap<DailyUsageKey, DailyUsage> = HashMap::new();
+        ENDED_JOBS.each(self, &All, |_, job| {
+            if let Some(ended) = job.state.finished_at() {
+                let place = DailyUsageKey::of(&job, ended.day());
+                let tally = tallies.entry(place).or_default();
+                // Sums past what an amount can say are a fault of the books, which are told as such.
+                *tally = tally.with(&job).unwrap_or(*tally);
+            }
+            Ok(())
+        })?;
+        Ok(tallies)
+    }
+}

@@ -1,0 +1,134 @@
+//! An engine in memory: for tests, and for whoever wants a service that forgets.
+
+use crate::engine::{
+    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Snapshot, SnapshotError,
+    Value, oversized,
+};
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, btree_map};
+use std::sync::Arc;
+
+/// Keeps everything in one ordered map. A commit is "on the disk" the moment it is submitted.
+#[derive(Default)]
+pub struct MemoryEngine {
+    state: Mutex<State>,
+    /// Whoever reads a cut has a copy.
+    reading: Arc<()>,
+}
+
+#[derive(Default)]
+struct State {
+    pairs: BTreeMap<Key, Value>,
+    commits: u64,
+    closed: bool,
+}
+
+impl MemoryEngine {
+    /// An empty one.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A copy of what is kept, as a crash at this moment would leave it.
+    pub fn image(&self) -> BTreeMap<Key, Value> {
+        self.state.lock().pairs.clone()
+    }
+
+    /// An engine that starts from an image.
+    pub fn from_image(pairs: BTreeMap<Key, Value>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                pairs,
+                ..State::default()
+            }),
+            reading: Arc::default(),
+        }
+    }
+}
+
+impl Engine for MemoryEngine {
+    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+        Ok(self.state.lock().pairs.get(key).cloned())
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Vec<(Key, Value)>, EngineError> {
+        if range.is_empty() {
+            return Ok(Vec::new());
+        }
+        let state = self.state.lock();
+        let pairs = state
+            .pairs
+            .range((range.from.clone(), range.to.clone()))
+            .map(|(key, value)| (key.clone(), value.clone()));
+        Ok(match direction {
+            Direction::Rising => pairs.take(limit).collect(),
+            Direction::Falling => pairs.rev().take(limit).collect(),
+        })
+    }
+
+    fn submit(&self, commit: Commit) {
+        let outcome = match oversized(&commit) {
+            Some(error) => Err(error),
+            None => self.apply(commit.writes),
+        };
+        (commit.done)(outcome);
+    }
+
+    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
+        let state = self.state.lock();
+        if Arc::strong_count(&self.reading) > 1 {
+            return Err(SnapshotError::UnderWay);
+        }
+        Ok(Box::new(Image {
+            pairs: state.pairs.clone().into_iter(),
+            _reading: Arc::clone(&self.reading),
+        }))
+    }
+
+    fn stats(&self) -> EngineStats {
+        let commits = self.state.lock().commits;
+        EngineStats {
+            commits,
+            syncs: commits,
+            ..EngineStats::default()
+        }
+    }
+
+    fn close(&self) {
+        self.state.lock().closed = true;
+    }
+}
+
+/// What was kept at one moment.
+struct Image {
+    pairs: btree_map::IntoIter<Key, Value>,
+    _reading: Arc<()>,
+}
+
+impl Snapshot for Image {
+    fn next(&mut self, limit: usize) -> Result<Vec<(Key, Value)>, SnapshotError> {
+        Ok(self.pairs.by_ref().take(limit).collect())
+    }
+}
+
+impl MemoryEngine {
+    fn apply(&self, writes: Vec<(Key, Option<Value>)>) -> Result<(), EngineError> {
+        let mut state = self.state.lock();
+        if state.closed {
+            return Err(EngineError::Stopped);
+        }
+        for (key, value) in writes {
+            match value {
+                Some(value) => state.pairs.insert(key, value),
+                None => state.pairs.remove(&key),
+            };
+        }
+        state.commits += 1;
+        Ok(())
+    }
+}

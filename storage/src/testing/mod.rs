@@ -1,0 +1,6 @@
+//! Engines for tests, and the suite that every engine passes. Compiled for tests and benchmarks alone.
+
+pub mod conformance;
+pub mod failing;
+pub mod memory;
+pub mod stalled;

@@ -1,0 +1,124 @@
+//! Every record of the store: it can be read, it stands where it is looked for, and what leads to another record leads to one that
+//! is there.
+
+use super::Report;
+use crate::domain::ids::{AccountId, JobId, TransactionId};
+use crate::engine::KeyRange;
+use crate::store::tables::{
+    API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, IDEMPOTENCY, PEOPLE_BY_EMAIL, RETIRED_API_KEYS,
+    WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
+};
+use crate::store::{
+    IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
+};
+
+/// Checks all records. What can be read nowhere else is reported as a fault here.
+pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
+    each_pair(store, KeyRange::prefix(b""), |key, value| {
+        report.records += 1;
+        match fault_of(store, key, value) {
+            Ok(None) => {}
+            Ok(Some(fault)) => report.fault(fault),
+            Err(StoreError::Damaged { kind, reason }) => report.fault(format!(
+                "the {kind} record {} is damaged: {reason}",
+                hex::encode(key)
+            )),
+            Err(error) => return Err(error),
+        }
+        Ok(())
+    })
+}
+
+/// What is wrong with one record, if anything.
+fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
+    let Some(table) = table_of(key) else {
+        return Ok(Some(format!(
+            "the record {} is of no known kind",
+            hex::encode(key)
+        )));
+    };
+    if !table.fits(key, value)? {
+        let (name, key) = (table.name(), hex::encode(key));
+        return Ok(Some(format!(
+            "the {name} record {key} lies in another's place"
+        )));
+    }
+    if let Some((key, record)) = IDEMPOTENCY.entry(key, value)? {
+        return stands_for_nothing(store, &key, &record);
+    }
+    if leads_nowhere(store, key, value)? {
+        let key = hex::encode(key);
+        return Ok(Some(format!(
+            "an index leads from {key} to what is not there, or is another's"
+        )));
+    }
+    is_not_found(store, key, value)
+}
+
+/// Is this the entry of an index whose record is missing or does not lead back?
+fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
+    if let Some((id, hash)) = API_KEYS_BY_ID.entry(key, value)? {
+        return Ok(store.key_by_hash(&hash)?.is_none_or(|it| it.id != id));
+    }
+    if let Some((of, hash)) = API_KEYS_OF_ACCOUNT.entry(key, value)? {
+        let found = store.key_by_hash(&hash)?;
+        return Ok(found.is_none_or(|it| (it.account, it.id) != of));
+    }
+    if let Some((hash, id)) = RETIRED_API_KEYS.entry(key, value)? {
+        let retired = store.key(id)?.map(|(_, key)| key.retired);
+        return Ok(!retired.into_iter().flatten().any(|it| it.hash == hash));
+    }
+    if let Some((id, account)) = WEBHOOK_ACCOUNTS.entry(key, value)? {
+        return Ok(store.webhook(account, id)?.is_none());
+    }
+    if let Some((hash, place)) = PEOPLE_BY_EMAIL.entry(key, value)? {
+        let found = store.person(place.account, place.person)?;
+        return Ok(found.is_none_or(|it| email_hash(&it.email) != hash));
+    }
+    Ok(false)
+}
+
+/// An API key or a webhook that an index lacks: such a key works and cannot be revoked.
+fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
+    if let Some((hash, found)) = API_KEYS.entry(key, value)? {
+        if API_KEYS_BY_ID.get(store, &found.id)? != Some(hash) {
+            return Ok(Some(format!("key {} is not found by its id", found.id)));
+        }
+        let listed = API_KEYS_OF_ACCOUNT.get(store, &(found.account, found.id))?;
+        return Ok((listed != Some(hash)).then(|| {
+            format!(
+                "key {} is not in the list of account {}",
+                found.id, found.account
+            )
+        }));
+    }
+    if let Some(((account, id), _)) = WEBHOOKS.entry(key, value)? {
+        let listed = WEBHOOK_ACCOUNTS.get(store, &id)?;
+        return Ok(
+            (listed != Some(account)).then(|| format!("webhook {id} is not found by its id"))
+        );
+    }
+    Ok(None)
+}
+
+/// What an idempotency key was used for is there.
+fn stands_for_nothing(
+    store: &Store,
+    key: &IdempotencyKey,
+    record: &IdempotencyRecord,
+) -> Result<Option<String>, StoreError> {
+    let (account, made) = (key.account, record.made);
+    let (what, is_there) = match key.call {
+        IdempotentCall::Generation => ("job", store.job(account, JobId(made))?.is_some()),
+        IdempotentCall::Deposit => {
+            let entry = store.ledger_entry(account, TransactionId(made))?;
+            ("deposit", entry.is_some())
+        }
+        IdempotentCall::Opening => ("account", store.account(AccountId(made))?.is_some()),
+    };
+    Ok((!is_there).then(|| {
+        format!(
+            "account {account}: an idempotency key stands for {what} {made}, which is not there"
+        )
+    }))
+}

@@ -1,0 +1,44 @@
+//! Every engine keeps the one contract.
+
+use crate::support::no_failure;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use tintype_storage::engine::Engine;
+use tintype_storage::engine::sled::{SledEngine, SledOptions};
+use tintype_storage::testing::conformance::CASES;
+use tintype_storage::testing::failing::FailingEngine;
+use tintype_storage::testing::memory::MemoryEngine;
+
+/// Runs all cases, so that one report names all that fail.
+fn all_cases(fresh: impl Fn(&dyn Fn(&dyn Engine))) {
+    let failed: Vec<&str> = CASES
+        .iter()
+        .filter(|(_, case)| {
+            catch_unwind(AssertUnwindSafe(|| fresh(&|engine| case(engine)))).is_err()
+        })
+        .map(|(name, _)| *name)
+        .collect();
+    assert!(failed.is_empty(), "broken: {failed:#?}");
+}
+
+#[test]
+fn memory_keeps_the_contract() {
+    all_cases(|case| case(&MemoryEngine::new()));
+}
+
+#[test]
+fn sled_keeps_the_contract() {
+    all_cases(|case| {
+        let directory = tempfile::tempdir().expect("directory");
+        let options = SledOptions::new(no_failure());
+        case(&SledEngine::open(directory.path(), options).expect("open"));
+    });
+}
+
+#[test]
+fn a_faulty_engine_keeps_the_contract_until_its_fault() {
+    all_cases(|case| {
+        let inner = Arc::new(MemoryEngine::new());
+        case(&FailingEngine::new(inner, u64::MAX, no_failure()));
+    });
+}

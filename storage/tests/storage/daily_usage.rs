@@ -1,0 +1,107 @@
+//! Tallies: each ended job is counted once, on its day, under its key.
+
+use crate::support::*;
+use std::collections::BTreeMap;
+use tintype_storage::domain::ids::KeyId;
+use tintype_storage::domain::job::JobEvent;
+use tintype_storage::domain::time::DAY_MILLIS;
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::{NewJob, Store};
+
+/// Day, key, done, failed, spent.
+type Told = (i64, KeyId, u64, u64, String);
+
+fn told(store: &Store, first: i64) -> Vec<Told> {
+    let mut found = Vec::new();
+    store
+        .each_daily_usage_since(ACCOUNT, first, |place, tally| {
+            let spent = tally.spent.to_string();
+            found.push((place.day, place.key, tally.done, tally.failed, spent));
+            Ok(())
+        })
+        .expect("tallies");
+    found
+}
+
+fn run(till: &mut Till, number: u128, event: JobEvent) {
+    let new = NewJob {
+        key: key(number),
+        ..new_job(amount("0.10"))
+    };
+    let job = till.accept(new).expect("accepted").job;
+    till.apply(job, begin()).expect("begun");
+    till.apply(job, event).expect("ended");
+}
+
+#[test]
+fn each_ended_job_counts_on_its_day_under_its_key() {
+    let mut till = Till::with("10");
+    till.now = 3 * DAY_MILLIS - 1;
+    run(&mut till, 1, finish());
+    till.now = 3 * DAY_MILLIS;
+    run(&mut till, 1, finish());
+    run(&mut till, 2, fail());
+    run(&mut till, 1, finish());
+    let canceled = till.accept(new_job(amount("0.10"))).expect("accepted").job;
+    till.apply(canceled, JobEvent::Cancel).expect("canceled");
+    let one =
+        |day, number, done, failed, spent: &str| (day, key(number), done, failed, spent.to_owned());
+    let mut expected = vec![
+        one(2, 1, 1, 0, "0.10"),
+        one(3, 1, 2, 0, "0.20"),
+        one(3, 2, 0, 1, "0.00"),
+    ];
+    // The key of a job that says nothing of it.
+    let plain = new_job(amount("0.10")).key;
+    match expected.iter_mut().find(|it| it.0 == 3 && it.1 == plain) {
+        Some(same) => same.3 += 1,
+        None => expected.push((3, plain, 0, 1, "0.00".into())),
+    }
+    expected.sort();
+    let mut found = told(&till.store, 0);
+    found.sort();
+    assert_eq!(found, expected);
+    assert!(told(&till.store, 3).iter().all(|it| it.0 == 3));
+    assert_eq!(told(&till.store, 4), []);
+    till.check();
+}
+
+#[test]
+fn jobs_of_one_batch_and_a_clock_that_goes_back_and_forth_count_all_the_same() {
+    let mut till = Till::with("10");
+    let jobs: Vec<_> = (0..6).map(|_| till.running("0.10")).collect();
+    till.batch(|batch, ids| {
+        for (at, job) in jobs.iter().enumerate() {
+            ids.now = crate::support::at(DAY_MILLIS * (2 + at as i64 % 2));
+            ids.apply(batch, *job, finish()).expect("finish");
+        }
+    });
+    let mut days: BTreeMap<i64, u64> = BTreeMap::new();
+    for (day, _, done, ..) in told(&till.store, 0) {
+        *days.entry(day).or_default() += done;
+    }
+    assert_eq!(days, BTreeMap::from([(2, 3), (3, 3)]));
+    till.check();
+}
+
+#[test]
+fn a_missing_tally_and_a_wrong_one_are_found() {
+    let mut till = Till::with("10");
+    run(&mut till, 1, finish());
+    run(&mut till, 1, fail());
+    let range = tintype_storage::engine::KeyRange::prefix(b"d");
+    let rising = tintype_storage::engine::Direction::Rising;
+    let pairs = till.store.engine().scan(&range, rising, 100).expect("scan");
+    let commit = |writes| commit_and_wait(&**till.store.engine(), writes).expect("commit");
+    let [(key, value)] = pairs.try_into().expect("one tally");
+    commit(vec![(key.clone(), None)]);
+    let [fault] = till.faults().try_into().expect("one fault");
+    assert!(fault.contains("no tally of them"), "{fault}");
+    let mut wrong = value.clone();
+    wrong[1] += 1;
+    commit(vec![(key.clone(), Some(wrong))]);
+    let [fault] = till.faults().try_into().expect("one fault");
+    assert!(fault.contains("the tally of key"), "{fault}");
+    commit(vec![(key, Some(value))]);
+    till.check();
+}

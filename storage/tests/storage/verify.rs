@@ -1,0 +1,407 @@
+//! The audit finds each kind of fault, and none in a sound store.
+
+use crate::support::*;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
+use tintype_storage::domain::job::{Job, JobEvent, JobState};
+use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::engine::{Key, commit_and_wait};
+use tintype_storage::store::AccountState;
+use tintype_storage::verify::{MAX_FAULTS, verify};
+
+/// A sound store: a done job of 0.10, a failed, a queued and a running one of 0.20 each, and a key.
+struct Sound {
+    till: Till,
+    done: Job,
+    failed: Job,
+    queued: Job,
+    charge: LedgerEntry,
+}
+
+impl Sound {
+    fn new() -> Self {
+        let mut till = Till::with("5");
+        let mut accept = |price: &str| till.accept(new_job(amount(price))).expect("accept").job;
+        let [done, failed, queued, running] = ["0.10", "0.20", "0.20", "0.20"].map(&mut accept);
+        for job in [done, failed, running] {
+            till.apply(job, begin()).expect("begin");
+        }
+        let done = till.apply(done, finish()).expect("finish");
+        let failed = till.apply(failed, fail()).expect("fail");
+        let writes = till.store.put_key(&KeyHash([7; 32]), &api_key());
+        commit_and_wait(&**till.store.engine(), writes).expect("commit");
+        let queued = till.store.job(ACCOUNT, queued).expect("read").expect("job");
+        let newest = till.store.ledger(ACCOUNT, 1, None).expect("ledger");
+        let charge = newest.items[0].clone();
+        assert_eq!(charge.kind, EntryKind::Charge);
+        Self {
+            till,
+            done,
+            failed,
+            queued,
+            charge,
+        }
+    }
+
+    fn put<R: serde::Serialize>(&self, key: Key, record: &R) {
+        self.write(key, Some(encode(record)));
+    }
+
+    fn write(&self, key: Key, value: Option<Vec<u8>>) {
+        commit_and_wait(&**self.till.store.engine(), vec![(key, value)]).expect("commit");
+    }
+
+    fn account(&self, change: impl FnOnce(&mut Account)) {
+        let mut account = self.till.book.account().clone();
+        change(&mut account);
+        self.put(filed('a', &[ACCOUNT.as_bytes()]), &account);
+    }
+
+    fn entry(&self, change: impl FnOnce(&mut LedgerEntry)) {
+        let mut entry = self.charge.clone();
+        change(&mut entry);
+        self.put(entry_key(entry.id), &entry);
+    }
+
+    /// Exactly these faults, in any order.
+    fn finds(&self, expected: &[&str]) {
+        let mut faults = self.till.faults();
+        faults.sort();
+        let mut expected: Vec<String> = expected
+            .iter()
+            .map(|text| {
+                text.replace("ACCOUNT", &format!("account {ACCOUNT}"))
+                    .replace("DONE", &self.done.id.to_string())
+                    .replace("QUEUED", &self.queued.id.to_string())
+                    .replace("FAILED", &self.failed.id.to_string())
+                    .replace("CHARGE", &self.charge.id.to_string())
+            })
+            .collect();
+        expected.sort();
+        assert_eq!(faults, expected);
+    }
+}
+
+fn api_key() -> ApiKey {
+    ApiKey {
+        name: "k".into(),
+        ..ApiKey::with_all_rights(key(1), ACCOUNT, at(0))
+    }
+}
+
+/// A key of the store, written out: what lies where is part of the format.
+fn filed(kind: char, parts: &[&[u8]]) -> Key {
+    [&[kind as u8], parts.concat().as_slice()].concat()
+}
+
+fn live(job: JobId) -> Key {
+    filed('l', &[ACCOUNT.as_bytes(), job.as_bytes()])
+}
+
+fn ended(job: JobId) -> Key {
+    filed('e', &[ACCOUNT.as_bytes(), job.as_bytes()])
+}
+
+fn entry_key(id: TransactionId) -> Key {
+    filed('t', &[ACCOUNT.as_bytes(), id.as_bytes()])
+}
+
+#[test]
+fn a_sound_store_has_no_fault() {
+    let sound = Sound::new();
+    let mut done = Vec::new();
+    let report = verify(&sound.till.store, |job| done.push(job.id)).expect("audit");
+    assert_eq!(report.faults, Vec::<String>::new());
+    assert_eq!(
+        (
+            report.accounts,
+            report.live_jobs,
+            report.ended_jobs,
+            report.entries
+        ),
+        (1, 2, 2, 2)
+    );
+    assert_eq!(done, [sound.done.id]);
+}
+
+#[test]
+fn balance_below_reserved() {
+    let sound = Sound::new();
+    sound.account(|account| account.balances.reserved = amount("5"));
+    sound.finds(&[
+        "ACCOUNT: reserved 5.00 is not between 0 and balance 4.90",
+        "ACCOUNT: reserved is 5.00, the holds of its live jobs are 0.40",
+    ]);
+}
+
+#[test]
+fn negative_reserved() {
+    let sound = Sound::new();
+    sound.account(|account| account.balances.reserved = amount("-0.1"));
+    sound.finds(&[
+        "ACCOUNT: reserved -0.10 is not between 0 and balance 4.90",
+        "ACCOUNT: reserved is -0.10, the holds of its live jobs are 0.40",
+    ]);
+}
+
+#[test]
+fn a_hold_without_a_job_and_a_job_without_a_hold() {
+    let sound = Sound::new();
+    sound.write(live(sound.queued.id), None);
+    sound.finds(&["ACCOUNT: reserved is 0.40, the holds of its live jobs are 0.20"]);
+    let sound = Sound::new();
+    let more = Job {
+        id: JobId(uuid(5)),
+        price: amount("0.000001"),
+        ..sound.queued.clone()
+    };
+    sound.put(live(more.id), &more);
+    sound.finds(&["ACCOUNT: reserved is 0.40, the holds of its live jobs are 0.400001"]);
+}
+
+#[test]
+fn a_book_whose_jobs_do_not_fit_is_not_loaded() {
+    let sound = Sound::new();
+    sound.write(live(sound.queued.id), None);
+    let store = &sound.till.store;
+    let account = store.account(ACCOUNT).expect("read").expect("account");
+    let refused = AccountState::load(store, account).expect_err("a fault");
+    assert_eq!(
+        refused.to_string(),
+        format!(
+            "the ledger of account {ACCOUNT} is inconsistent: \
+             reserved is 0.40, the holds of its live jobs are 0.20; run `tintype verify`"
+        )
+    );
+}
+
+#[test]
+fn a_balance_that_its_entries_do_not_give() {
+    let sound = Sound::new();
+    sound.account(|account| {
+        account.balances.balance = amount("5.90");
+        account.balances.deposited = amount("6");
+    });
+    sound.finds(&["ACCOUNT: balance is 5.90, its entries give 4.90"]);
+}
+
+#[test]
+fn sums_that_do_not_add_up() {
+    let sound = Sound::new();
+    sound.account(|account| account.balances.deposited = amount("6"));
+    sound.finds(&["ACCOUNT: deposits 6.00 less charges 0.10 are not balance 4.90"]);
+}
+
+#[test]
+fn a_sum_of_charges_that_is_wrong() {
+    let sound = Sound::new();
+    sound.account(|account| {
+        account.balances.charged = amount("0.30");
+        account.balances.deposited = amount("5.20");
+    });
+    sound.finds(&["ACCOUNT: charged is 0.30, its charges are 0.10, its done jobs cost 0.10"]);
+}
+
+#[test]
+fn an_entry_that_is_missing() {
+    let sound = Sound::new();
+    sound.write(entry_key(sound.charge.id), None);
+    sound.finds(&[
+        "ACCOUNT: job DONE is done but was not charged",
+        "ACCOUNT: balance is 4.90, its entries give 5.00",
+        "ACCOUNT: charged is 0.10, its charges are 0.00, its done jobs cost 0.10",
+    ]);
+}
+
+#[test]
+fn an_entry_whose_balance_is_wrong() {
+    let sound = Sound::new();
+    sound.entry(|entry| entry.balance_after = amount("4.80"));
+    sound.finds(&["ACCOUNT: entry CHARGE says balance 4.80, the entries so far give 4.90"]);
+}
+
+#[test]
+fn a_charge_of_another_price() {
+    let sound = Sound::new();
+    sound.entry(|entry| {
+        entry.amount = amount("-0.30");
+        entry.balance_after = amount("4.70");
+    });
+    sound.finds(&[
+        "ACCOUNT: charge CHARGE does not belong to exactly one done job of that price",
+        "ACCOUNT: balance is 4.90, its entries give 4.70",
+        "ACCOUNT: charged is 0.10, its charges are 0.30, its done jobs cost 0.10",
+    ]);
+}
+
+#[test]
+fn a_job_charged_twice() {
+    let sound = Sound::new();
+    let again = TransactionId(uuid(u128::MAX));
+    sound.entry(|entry| {
+        entry.id = again;
+        entry.balance_after = amount("4.80");
+    });
+    sound.finds(&[
+        &format!("ACCOUNT: charge {again} does not belong to exactly one done job of that price"),
+        "ACCOUNT: balance is 4.90, its entries give 4.80",
+        "ACCOUNT: charged is 0.10, its charges are 0.20, its done jobs cost 0.10",
+    ]);
+}
+
+#[test]
+fn a_charge_for_a_failed_job_or_for_none() {
+    for other in [true, false] {
+        let sound = Sound::new();
+        sound.entry(|entry| entry.job = other.then_some(sound.failed.id));
+        sound.finds(&[
+            "ACCOUNT: charge CHARGE does not belong to exactly one done job of that price",
+            "ACCOUNT: job DONE is done but was not charged",
+        ]);
+    }
+}
+
+#[test]
+fn a_done_job_that_is_missing() {
+    let sound = Sound::new();
+    sound.write(ended(sound.done.id), None);
+    sound.finds(&[
+        "ACCOUNT: charge CHARGE does not belong to exactly one done job of that price",
+        "ACCOUNT: charged is 0.10, its charges are 0.10, its done jobs cost 0.00",
+        &format!(
+            "key {} has spent 0.10 by its record, 0.00 by its jobs",
+            key(1)
+        ),
+        &format!(
+            "the tally of key {} on day 0 says 1 done, 1 failed, 0.10 spent; by its jobs it is 0, 1 and 0.00",
+            key(1)
+        ),
+    ]);
+}
+
+#[test]
+fn a_job_on_both_sides() {
+    let sound = Sound::new();
+    sound.put(live(sound.done.id), &sound.done);
+    sound.finds(&[
+        "job DONE is done but still among the live ones",
+        "job DONE is both live and ended",
+        "ACCOUNT: reserved is 0.40, the holds of its live jobs are 0.50",
+    ]);
+}
+
+#[test]
+fn a_job_on_the_wrong_side() {
+    let sound = Sound::new();
+    sound.put(ended(sound.queued.id), &sound.queued);
+    sound.write(live(sound.queued.id), None);
+    sound.finds(&[
+        "job QUEUED is queued but among the ended ones",
+        "ACCOUNT: reserved is 0.40, the holds of its live jobs are 0.20",
+    ]);
+}
+
+#[test]
+fn what_a_key_has_spent() {
+    let sound = Sound::new();
+    let spent = filed('u', &[key(1).as_bytes()]);
+    let too_much = KeySpending::default().charge(amount("0.11"), at(0));
+    sound.put(spent.clone(), &too_much.expect("spending"));
+    let sentence = |spent| {
+        format!(
+            "key {} has spent {spent} by its record, 0.10 by its jobs",
+            key(1)
+        )
+    };
+    sound.finds(&[&sentence("0.11")]);
+    sound.write(spent, None);
+    sound.finds(&[&sentence("0.00")]);
+}
+
+#[test]
+fn jobs_entries_and_keys_of_no_account() {
+    let other = AccountId(uuid(0xdead));
+    let orphaned =
+        format!("there are jobs or ledger entries of account {other}, which does not exist");
+    let sound = Sound::new();
+    let job = Job {
+        account: other,
+        ..sound.queued.clone()
+    };
+    let key_of_job = filed('l', &[other.as_bytes(), job.id.as_bytes()]);
+    sound.put(key_of_job.clone(), &job);
+    sound.finds(&[&orphaned]);
+    sound.write(key_of_job, None);
+    let entry = LedgerEntry {
+        kind: EntryKind::Deposit,
+        amount: amount("1"),
+        balance_after: amount("1"),
+        job: None,
+        ..sound.charge.clone()
+    };
+    sound.put(filed('t', &[other.as_bytes(), entry.id.as_bytes()]), &entry);
+    sound.finds(&[&orphaned]);
+    let sound = Sound::new();
+    let stray = ApiKey {
+        id: key(2),
+        account: other,
+        ..api_key()
+    };
+    let writes = sound.till.store.put_key(&KeyHash([8; 32]), &stray);
+    commit_and_wait(&**sound.till.store.engine(), writes).expect("commit");
+    sound.finds(&[&format!(
+        "key {} is of account {other}, which does not exist",
+        key(2)
+    )]);
+}
+
+#[test]
+fn sums_beyond_all_bounds_are_a_fault_and_no_panic() {
+    let sound = Sound::new();
+    let most = amount("999999999999999.999999");
+    for number in 0..2 {
+        let job = Job {
+            id: JobId(uuid(500 + number)),
+            price: most,
+            ..sound.queued.clone()
+        };
+        sound.put(live(job.id), &job);
+    }
+    let faults = sound.till.faults();
+    assert!(
+        faults.contains(&"a sum cannot be formed: must be below 1,000,000,000,000,000".to_owned()),
+        "{faults:?}"
+    );
+}
+
+#[test]
+fn a_report_is_bounded() {
+    let sound = Sound::new();
+    for number in 0..MAX_FAULTS as u128 + 50 {
+        let job = Job {
+            id: JobId(uuid(10_000 + number)),
+            price: Amount::ZERO,
+            ..sound.queued.clone()
+        };
+        sound.put(ended(job.id), &job);
+    }
+    assert_eq!(sound.till.faults().len(), MAX_FAULTS);
+}
+
+#[test]
+fn a_record_that_cannot_be_read_ends_the_audit_with_its_kind() {
+    let sound = Sound::new();
+    sound.write(live(sound.queued.id), Some(vec![9]));
+    let error = verify(&sound.till.store, |_| {}).expect_err("damaged");
+    assert_eq!(
+        error.to_string(),
+        "a damaged live_job record: version 9 is unknown; run `tintype verify` and restore a backup"
+    );
+    assert!(matches!(sound.failed.state, JobState::Failed { .. }));
+    assert!(sound.till.store.job(ACCOUNT, sound.queued.id).is_err());
+    let mut till = sound.till;
+    assert!(till.apply(sound.queued.id, JobEvent::Cancel).is_err());
+}

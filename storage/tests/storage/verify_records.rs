@@ -1,0 +1,262 @@
+//! The audit reads every record of the store, whatever its kind: none can be damaged, moved or lost without a fault where
+//! somebody would miss it.
+
+use crate::support::*;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash, RetiredHash};
+use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
+use tintype_storage::domain::ids::{AccountId, AuditId};
+use tintype_storage::domain::job::{Callback, JobEvent};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::person::{Digest32, Person, PersonId, Role, Session, Visitor};
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::{Key, Value, commit_and_wait};
+use tintype_storage::store::{Deposit, Generation, NewJob, Store, Writes};
+use tintype_storage::testing::memory::MemoryEngine;
+use tintype_storage::verify::verify;
+
+type Image = BTreeMap<Key, Value>;
+
+/// All kinds that there are.
+const KINDS: &[u8] = b"AVWPadehiklnopqrstuvwyz";
+/// What may be gone without a loss: it is forgotten in time anyway, or was never written yet.
+const MAY_BE_GONE: &[u8] = b"Aisyz";
+/// Where nothing in the store tells what a record was for, only whoever holds the secret whose hash its key is, or the key that
+/// was removed since.
+const MAY_BE_MOVED: &[u8] = b"yz";
+
+/// A store with a record of each kind at the least.
+fn full() -> Image {
+    let engine = Arc::new(MemoryEngine::new());
+    let mut till = Till::open(engine.clone(), ACCOUNT, amount("50"));
+    let store = till.store.clone();
+    let commit = |writes: Writes| commit_and_wait(&*engine, writes).expect("commit");
+    let hook = Webhook {
+        id: WebhookId(uuid(0x40)),
+        account: ACCOUNT,
+        url: "https://example.com/".into(),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![1]),
+        retired: Vec::new(),
+        created_at: at(0),
+    };
+    commit(store.put_webhook(&hook));
+    let (first, second) = (KeyHash([7; 32]), KeyHash([8; 32]));
+    let mut api_key = ApiKey {
+        name: "k".into(),
+        ..ApiKey::with_all_rights(key(1), ACCOUNT, at(0))
+    };
+    commit(store.put_key(&first, &api_key));
+    api_key.retired.push(RetiredHash {
+        hash: first,
+        until: at(9_000_000),
+    });
+    commit(store.rotate_key(&first, &second, &api_key, &[]));
+    commit(store.put_last_uses(&[(key(1), at(5))]));
+    let new = |name: &str| NewJob {
+        callback: Some(Callback {
+            webhook: hook.id,
+            url: hook.url.clone(),
+        }),
+        idempotency: named(name, 1),
+        ..new_job(amount("0.20"))
+    };
+    let jobs = ["a", "b", "c"].map(|name| till.accept(new(name)).expect("accept").job);
+    till.apply(jobs[0], begin()).expect("begin");
+    till.apply(jobs[0], finish()).expect("finish");
+    till.apply(jobs[1], JobEvent::Cancel).expect("cancel");
+    let delivery = store.delivery(DeliveryId(jobs[0].0)).expect("read");
+    let delivery = delivery.expect("a delivery");
+    let attempt = Attempt::answered(0, at(2_000_000), DAY, 200, b"", None);
+    let after = delivery::record_attempt(&delivery, &attempt, &[]);
+    commit(store.record_attempt(&delivery, &after, &attempt));
+    till.deposit(Deposit {
+        idempotency: named("money", 2),
+        ..deposit(amount("1"))
+    })
+    .expect("deposit");
+    let entry = AuditEntry {
+        id: AuditId(uuid(0x50)),
+        at: at(1),
+        actor: Actor::Operator,
+        action: Action::KeyChange,
+        account: Some(ACCOUNT),
+        subject: None,
+        before: None,
+        after: None,
+        request: None,
+        address: None,
+    };
+    commit(vec![store.add_audit(&entry)]);
+    let person = Person {
+        id: PersonId(uuid(0x60)),
+        account: ACCOUNT,
+        email: "ada@example.com".parse().expect("an address"),
+        role: Role::Owner,
+        password: None,
+        invitation: None,
+        generation: 0,
+        created_at: at(0),
+    };
+    commit(store.put_person(&person));
+    let session = Session {
+        visitor: Visitor::Person(ACCOUNT, person.id),
+        generation: 0,
+        created_at: at(0),
+        seen_at: at(0),
+    };
+    commit(store.put_session(&Digest32([3; 32]), &session));
+    commit(store.set_pause(&Pause::default()));
+    commit(store.set_operator_generation(Generation(2)));
+    commit(store.note_first_key());
+    engine.image()
+}
+
+/// What an audit of these records says; what ends it counts as a fault.
+fn faults(image: &Image) -> Vec<String> {
+    let store = Store::new(Arc::new(MemoryEngine::from_image(image.clone())));
+    match verify(&store, |_| {}) {
+        Ok(report) => {
+            assert_eq!(report.records, image.len() as u64);
+            report.faults
+        }
+        Err(error) => vec![error.to_string()],
+    }
+}
+
+/// Each record in turn, changed in some way.
+fn each_without_a_fault(change: impl Fn(&mut Image, Key, Value)) -> BTreeSet<u8> {
+    let whole = full();
+    let kinds: BTreeSet<u8> = whole.keys().map(|key| key[0]).collect();
+    assert_eq!(kinds, KINDS.iter().copied().collect(), "of each kind one");
+    assert_eq!(faults(&whole), [""; 0]);
+    let passes = |key: &Key| {
+        let mut image = whole.clone();
+        let value = image.remove(key).expect("a record");
+        change(&mut image, key.clone(), value);
+        faults(&image).is_empty()
+    };
+    whole
+        .keys()
+        .filter(|key| passes(key))
+        .map(|key| key[0])
+        .collect()
+}
+
+#[test]
+fn no_record_can_be_unreadable_without_a_fault() {
+    for junk in [&b""[..], b"\xff", b"\x01"] {
+        let passes = each_without_a_fault(|image, key, _| drop(image.insert(key, junk.into())));
+        // A mark is its version and nothing else.
+        let marks = BTreeSet::from([b's']);
+        assert_eq!(
+            passes,
+            if junk == b"\x01" {
+                marks
+            } else {
+                BTreeSet::new()
+            }
+        );
+    }
+}
+
+#[test]
+fn no_record_can_lie_in_anothers_place_without_a_fault() {
+    let passes = each_without_a_fault(|image, mut key, value| {
+        *key.last_mut().expect("a key") ^= 1;
+        image.insert(key, value);
+    });
+    assert_eq!(passes, MAY_BE_MOVED.iter().copied().collect());
+    let passes = each_without_a_fault(|image, mut key, value| {
+        key.push(0);
+        image.insert(key, value);
+    });
+    assert_eq!(passes, BTreeSet::new());
+}
+
+#[test]
+fn no_record_that_is_missed_can_be_gone_without_a_fault() {
+    let passes = each_without_a_fault(|_, _, _| {});
+    assert_eq!(passes, MAY_BE_GONE.iter().copied().collect());
+}
+
+#[test]
+fn a_record_of_no_known_kind_and_a_setting_of_no_known_name() {
+    let mut image = full();
+    image.insert(b"?x".to_vec(), vec![1]);
+    image.insert(b"sunknown".to_vec(), vec![1]);
+    assert_eq!(
+        faults(&image),
+        [
+            "the record 3f78 is of no known kind",
+            "the record 73756e6b6e6f776e is of no known kind"
+        ]
+    );
+}
+
+/// A key that its account's list lacks opens the door and cannot be found to be removed.
+#[test]
+fn what_is_found_in_one_way_only_is_named() {
+    let sentence = |key: &[u8]| {
+        let mut image = full();
+        assert!(image.remove(key).is_some());
+        faults(&image)
+    };
+    let filed = |kind: u8, parts: &[&[u8]]| [&[kind][..], &parts.concat()].concat();
+    let key = key(1);
+    assert_eq!(
+        sentence(&filed(b'o', &[ACCOUNT.as_bytes(), key.as_bytes()])),
+        [format!("key {key} is not in the list of account {ACCOUNT}")]
+    );
+    let lost = sentence(&filed(b'k', &[key.as_bytes()]));
+    assert!(
+        lost.contains(&format!("key {key} is not found by its id")),
+        "{lost:?}"
+    );
+    let hook = WebhookId(uuid(0x40));
+    assert_eq!(
+        sentence(&filed(b'W', &[hook.as_bytes()])),
+        [format!("webhook {hook} is not found by its id")]
+    );
+}
+
+#[test]
+fn an_idempotency_key_that_stands_for_nothing() {
+    let mut image = full();
+    let other = AccountId(uuid(0xdead));
+    let uses: Vec<Key> = image.keys().filter(|key| key[0] == b'i').cloned().collect();
+    assert_eq!(uses.len(), 4);
+    for key in uses {
+        let value = image.remove(&key).expect("a record");
+        let of_other = [&key[..1], other.as_bytes(), &key[17..]].concat();
+        image.insert(of_other, value);
+    }
+    let found = faults(&image);
+    assert_eq!(found.len(), 4, "{found:?}");
+    let begins = format!("account {other}: an idempotency key stands for ");
+    assert!(found.iter().all(|it| it.starts_with(&begins)), "{found:?}");
+}
+
+#[test]
+fn what_a_removed_key_has_spent_is_compared_too() {
+    let mut image = full();
+    let (store, engine) = {
+        let engine = Arc::new(MemoryEngine::from_image(image));
+        (Store::new(engine.clone()), engine)
+    };
+    let (hash, found) = store.key(key(1)).expect("read").expect("a key");
+    commit_and_wait(&*engine, store.remove_key(&hash, &found)).expect("commit");
+    image = engine.image();
+    assert_eq!(faults(&image), [""; 0]);
+    image.retain(|key, _| key[0] != b'u');
+    assert_eq!(
+        faults(&image),
+        [format!(
+            "key {} has spent 0.00 by its record, 0.20 by its jobs",
+            key(1)
+        )]
+    );
+}
