@@ -11,16 +11,18 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, IdSource, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Brief, Job, JobEvent, Origin, ResultImage, Words, transition};
+use tintype_storage::domain::job::{
+    Job, JobEvent, Origin, PromptRef, PromptText, ResultImage, transition,
+};
 use tintype_storage::domain::json::Json;
-use tintype_storage::domain::ledger::{Books, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::engine::memory::MemoryEngine;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::tables::LIVE_JOBS;
-use tintype_storage::store::{AccountBook, Limits, NewJob, Store};
+use tintype_storage::store::{AccountState, Limits, NewJob, Store};
+use tintype_storage::testing::memory::MemoryEngine;
 
 const LIMITS: Limits = Limits {
     max_live_per_account: usize::MAX,
@@ -35,7 +37,7 @@ fn now() -> Timestamp {
 struct World {
     store: Store,
     ids: IdSource,
-    book: AccountBook,
+    book: AccountState,
     key: KeyId,
 }
 
@@ -43,11 +45,11 @@ impl World {
     fn on(engine: Arc<dyn Engine>) -> Self {
         let (store, ids) = (Store::new(engine), IdSource::new(now()));
         let balance: Amount = "900000000000".parse().expect("amount");
-        let books = Books::default().deposit(balance).expect("deposit");
+        let books = Balances::default().deposit(balance).expect("deposit");
         let account = Account {
             id: AccountId(ids.next(now())),
             name: "bench".into(),
-            books,
+            balances: books,
             created_at: now(),
             active: true,
         };
@@ -68,7 +70,7 @@ impl World {
         Self {
             store,
             ids,
-            book: AccountBook::without_jobs(account),
+            book: AccountState::without_jobs(account),
             key,
         }
     }
@@ -82,7 +84,7 @@ impl World {
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
             ratio: AspectRatio::SQUARE,
             resolution: Resolution::K1,
-            brief: Brief::Inline(Words {
+            brief: PromptRef::Inline(PromptText {
                 prompt: "a red fox in the snow at dawn, woodcut".into(),
                 metadata: Some(r#"{"order":1234}"#.into()),
             }),
@@ -158,7 +160,7 @@ fn domain(c: &mut Criterion) {
         });
     });
     group.bench_function("hold, settle", |b| {
-        let books = Books::default()
+        let books = Balances::default()
             .deposit("100".parse().expect("amount"))
             .expect("deposit");
         b.iter(|| {

@@ -1,4 +1,4 @@
-//! PromptText of a request that are too large for a record: kept in the object store, under a name that the record holds.
+//! Texts of a request that are too large for a record: kept in the object store, under a name that the record holds.
 
 use crate::images::{Images, ImagesError};
 use bytes::Bytes;

@@ -82,7 +82,11 @@ pub async fn open(
             is_replay: true,
         });
     }
-    let opening = Opening { name, books, used };
+    let opening = Opening {
+        name,
+        balances,
+        used,
+    };
     Ok(Opened {
         account: create(state, turn, context, opening).await?,
         is_replay: false,

@@ -1,6 +1,6 @@
 //! "Did you mean": the known word that a mistyped one stands nearest to.
 
-/// PromptText longer than this are no slip of the finger, and comparing them would cost time.
+/// Words longer than this are no slip of the finger, and comparing them would cost time.
 const MAX_CHARS: usize = 48;
 
 /// The candidate that `word` most likely stands for, if any is near: the same but for case, `-` and `_`, or within

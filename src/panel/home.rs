@@ -34,8 +34,8 @@ pub async fn open_account(
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
     let new = NewAccount::read(&body, idempotency_key::key(request.headers()))?;
-    let (books, key) = (new.books, new.idempotency_key);
-    let opened = accounts::open(&state, &here.context, new.name, new.balance, books, key);
+    let (balances, key) = (new.balances, new.idempotency_key);
+    let opened = accounts::open(&state, &here.context, new.name, new.balance, balances, key);
     let opened = opened.await?;
     let mut answer = HttpResponse::Created();
     if opened.is_replay {

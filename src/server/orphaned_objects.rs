@@ -7,7 +7,7 @@ use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
 use std::time::Duration;
-use tintype_storage::domain::job::{PromptRef, Job};
+use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{Store, StoreError};
 

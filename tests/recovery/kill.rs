@@ -1,6 +1,6 @@
 //! The process is killed again and again while callers create jobs. What was answered 202 is kept outside of it.
 
-use crate::client::{Client, Connection, Snapshot};
+use crate::client::{Client, Connection, Cut};
 use crate::place::{Place, Service, until};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Mutex;
@@ -46,7 +46,7 @@ fn create_until_cut(client: &Client, memory: &Mutex<Memory>) {
         let name = memory.lock().expect("memory").take();
         match client.create_small(&mut connection, &name) {
             Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
-            Err(Snapshot::Unanswered | Snapshot::Midway(_)) => {
+            Err(Cut::Unanswered | Cut::Midway(_)) => {
                 memory.lock().expect("memory").in_doubt.insert(name);
                 return;
             }

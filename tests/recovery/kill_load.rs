@@ -3,7 +3,7 @@
 //!
 //! `TINTYPE_KILLS` says how often; `TINTYPE_KILL_SEED` where chance begins.
 
-use crate::client::{Answer, Client, Connection, Snapshot};
+use crate::client::{Answer, Client, Connection, Cut};
 use crate::peer::Peer;
 use crate::place::{Place, Service, until};
 use serde_json::json;
@@ -98,7 +98,7 @@ fn create(
     peer: &Peer,
     connection: &mut Connection,
     name: &str,
-) -> Result<Answer, Snapshot> {
+) -> Result<Answer, Cut> {
     match name.ends_with(['3', '6', '9']) {
         true => client.create_from(connection, name, &peer.input()),
         false => client.create_small(connection, name),
@@ -116,7 +116,7 @@ pub fn create_until_cut(client: &Client, peer: &Peer, memory: &Mutex<Memory>) {
         let name = memory.lock().expect("memory").take();
         match create(client, peer, &mut connection, &name) {
             Ok(answer) => memory.lock().expect("memory").note(name, answer.accepted()),
-            Err(Snapshot::Unanswered | Snapshot::Midway(_)) => {
+            Err(Cut::Unanswered | Cut::Midway(_)) => {
                 memory.lock().expect("memory").in_doubt.insert(name);
                 return;
             }
@@ -130,7 +130,7 @@ fn catch_up(
     peer: &Peer,
     connection: &mut Connection,
     memory: &Mutex<Memory>,
-) -> Result<(), Snapshot> {
+) -> Result<(), Cut> {
     for _ in 0..MAX_LOOKS {
         if acknowledged(memory) <= peer.told_jobs() + MOST_AHEAD {
             return Ok(());

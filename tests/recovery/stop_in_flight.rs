@@ -1,6 +1,6 @@
 //! The orderly stop while callers keep calling on connections that they keep alive.
 
-use crate::client::{Client, Connection, Snapshot};
+use crate::client::{Client, Connection, Cut};
 use crate::place::{Place, until};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -34,11 +34,11 @@ fn call_until_refused(client: &Client, caller: usize, seen: &Seen) {
                         break;
                     }
                 }
-                Err(Snapshot::Unanswered) => {
+                Err(Cut::Unanswered) => {
                     seen.unanswered.lock().expect("seen").push(name);
                     break;
                 }
-                Err(Snapshot::Midway(what)) => panic!("half an answer: {what}"),
+                Err(Cut::Midway(what)) => panic!("half an answer: {what}"),
             }
         }
     }

@@ -96,7 +96,7 @@ fn a_storage_that_fails_while_nobody_calls_ends_the_process_too() {
     let key = service.printed_key().expect("a key");
     let client = service.client(&key);
     let id = client.create_slow("4K");
-    // DeferredWake they take the store over 1 MiB, and wait behind the first.
+    // Together they take the store over 1 MiB, and wait behind the first.
     let body = json!({"prompt": "x".repeat(4_900), "aspect_ratio": "1:1", "resolution": "4K"});
     for _ in 0..260 {
         client

@@ -17,19 +17,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("src/images", &["serve", "signed_url"]),
     ("src/inputs", &["fetch", "ingestion"]),
     ("src/inputs", &["outline", "size"]),
-    ("storage/src/engine/sled", &["applier", "snapshot"]),
-    (
-        "storage/src/store",
-        &[
-            "deliveries",
-            "idempotency",
-            "people",
-            "table",
-            "table_key",
-            "tables",
-            "tallies",
-        ],
-    ),
 ];
 
 /// The rows of the drawing, from the top: each has modules that do not import each other.

@@ -85,7 +85,7 @@ impl Simulated {
     fn cause(&self, job: JobId, kind: FailureKind) {
         let mut model = self.world.model.lock();
         model.gave_cause(job, kind);
-        // DeferredWake with waits and other back ends it may take the run past its time.
+        // Together with waits and other back ends it may take the run past its time.
         model.gave_cause(job, FailureKind::TimedOut);
     }
 }

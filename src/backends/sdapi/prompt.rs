@@ -4,7 +4,7 @@
 //! `__name__` draw from the operator's word lists, brackets and parentheses change weights, `#` begins a comment that is cut
 //! off, and the words `AND` and `BREAK` split the prompt.
 
-/// PromptText that split a prompt when they stand alone in capitals.
+/// Words that split a prompt when they stand alone in capitals.
 const SPLITTING: [&str; 2] = ["AND", "BREAK"];
 
 /// The prompt with nothing in it that a server acts on. No character that carries meaning for a reader is lost.

@@ -30,7 +30,7 @@ pub struct Commit {
     pub done: Done,
 }
 
-/// Hears how a commit ended. `Ok` means that it survives a power snapshot.
+/// Hears how a commit ended. `Ok` means that it survives a power cut.
 pub type Done = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
 impl fmt::Debug for Commit {

@@ -1,39 +1,11 @@
 //! What each key's jobs came to on each day, by account and day.
 
 use super::tables::{DAILY_USAGE, ENDED_JOBS};
-use super::{All, Store, StoreError};
+use super::{All, DailyUsageKey, Store, StoreError};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::{AccountId, KeyId};
-use crate::domain::job::Job;
-use serde::{Deserialize, Serialize};
 use std::collections::HashMap;
 use uuid::Uuid;
-
-/// A day's jobs of one key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct DailyUsageKey {
-    /// Whose.
-    pub account: AccountId,
-    /// Which day of UTC, counted from 1970-01-01.
-    pub day: i64,
-    /// Under which key they were asked for.
-    pub key: KeyId,
-}
-
-impl DailyUsageKey {
-    /// Where a job is counted that ended on this day.
-    pub fn of(job: &Job, day: i64) -> Self {
-        Self {
-            account: job.account,
-            day,
-            key: job.key,
-        }
-    }
-}
-
-/// A mark that something has been done once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Mark;
 
 impl Store {
     /// What was counted there so far.

@@ -3,42 +3,12 @@
 use super::tables::{
     ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES,
 };
-use super::{All, Page, Store, StoreError, Writes};
-use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
+use super::{All, DueDelivery, Page, Store, StoreError, Writes};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
-use crate::domain::webhook::WebhookId;
 use crate::engine::{Direction, Key};
-use serde::{Deserialize, Serialize};
 use std::time::Duration;
-
-/// What the due index says of a pending delivery, so that it can be scheduled without its record.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DueDelivery {
-    /// Whose it is.
-    pub account: AccountId,
-    /// Its receiver.
-    pub webhook: WebhookId,
-    /// Attempts of this round that have failed: a restart knows from them whose receivers may be dead.
-    pub failures: u32,
-}
-
-impl DueDelivery {
-    /// What the index says of this delivery, and when it is due; `None` where it is not pending.
-    pub(crate) fn of(delivery: &Delivery) -> Option<(Timestamp, Self)> {
-        match delivery.state {
-            DeliveryState::Pending { due, failures } => Some((
-                due,
-                Self {
-                    account: delivery.account,
-                    webhook: delivery.webhook,
-                    failures,
-                },
-            )),
-            DeliveryState::Delivered { .. } | DeliveryState::Failed { .. } => None,
-        }
-    }
-}
 
 /// Bytes of keys that one step of forgetting removes, but for a single delivery with very many attempts: a commit is kept
 /// whole for certain only while it is small.

@@ -1,70 +1,11 @@
 //! What idempotency keys were used for, for as long as they are remembered.
 
+use super::records::UsesOf;
 use super::tables::IDEMPOTENCY;
-use super::{Store, StoreError, Writes};
+use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
-use crate::domain::request::Fingerprint;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
-use serde::{Deserialize, Serialize};
-use uuid::Uuid;
-
-/// The calls that take an idempotency key. The same key on another of them is another key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum IdempotentCall {
-    /// Any generation call. Its endpoint is part of the fingerprint.
-    Generation,
-    /// A deposit by the operator.
-    Deposit,
-    /// The opening of an account, which is remembered under [`SERVICE`].
-    Opening,
-}
-
-/// Stands for the account where a key is used on a call that is about none yet.
-pub const SERVICE: AccountId = AccountId(Uuid::nil());
-
-/// Where a use of an idempotency key stands. The end is part of the key, so that removing an expired use can never hit the one
-/// that has taken its place.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct IdempotencyKey {
-    /// Whose.
-    pub account: AccountId,
-    /// In which call.
-    pub call: IdempotentCall,
-    /// The caller's name for the request.
-    pub name: String,
-    /// When the use ends.
-    pub expires_at: Timestamp,
-}
-
-impl IdempotencyKey {
-    /// What the keys of all uses of the same name begin with.
-    pub(super) fn uses(&self) -> UsesOf<'_> {
-        UsesOf {
-            account: self.account,
-            call: self.call,
-            name: &self.name,
-        }
-    }
-}
-
-/// All uses of an idempotency key: at most one of them has not expired.
-pub struct UsesOf<'a> {
-    pub(super) account: AccountId,
-    pub(super) call: IdempotentCall,
-    pub(super) name: &'a str,
-}
-
-/// What an idempotency key was used for.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct IdempotencyRecord {
-    /// What the first use made: a job, a ledger entry or an account.
-    pub made: Uuid,
-    /// The request that the key stands for.
-    pub fingerprint: Fingerprint,
-    /// Forgotten from this moment on.
-    pub expires_at: Timestamp,
-}
 
 impl Store {
     /// What an idempotency key stands for at `now`. An expired one stands for nothing, and so does one whose job came to

@@ -13,6 +13,7 @@ mod job_lists;
 mod jobs;
 pub mod migrations;
 mod people;
+mod records;
 mod table;
 mod table_key;
 pub mod tables;
@@ -23,13 +24,14 @@ pub use commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, IdempotencyUse,
     Limits, NewJob,
 };
-pub use daily_usage::{DailyUsageKey, Mark};
-pub use deliveries::{DueDelivery, Forgotten};
-pub use idempotency::{IdempotencyKey, IdempotencyRecord, IdempotentCall, SERVICE};
+pub use deliveries::Forgotten;
 pub use job_lists::{JobPage, JobWindow};
 pub use jobs::Part;
 pub(crate) use people::email_hash;
-pub use people::{Generation, PersonPlace};
+pub use records::{
+    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
+    Mark, PersonPlace, SERVICE,
+};
 pub(crate) use table::each_pair;
 pub use table::{AnyTable, Page, Record, Table, Write};
 pub use table_key::{AccountText, All, KeyBytes, TableKey, Under};

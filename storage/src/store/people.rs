@@ -1,26 +1,12 @@
 //! People of accounts and the sessions of the panel.
 
 use super::tables::{OPERATOR_SESSIONS, PEOPLE, PEOPLE_BY_EMAIL, SESSIONS};
-use super::{Page, Store, StoreError, Writes};
+use super::{Generation, Page, PersonPlace, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::person::{Digest32, Email, Person, PersonId, Session};
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
-use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-
-/// Where the person of an e-mail address is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PersonPlace {
-    /// Of this account.
-    pub account: AccountId,
-    /// This one.
-    pub person: PersonId,
-}
-
-/// Sessions of an earlier generation are over.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Generation(pub u32);
 
 impl Store {
     /// A person of an account. One of another account is not found.

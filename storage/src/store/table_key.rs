@@ -1,7 +1,6 @@
 //! How ids, moments and numbers stand in the key of a record, so that the order of the bytes is the order of the values.
 
-use super::daily_usage::DailyUsageKey;
-use super::idempotency::{IdempotencyKey, IdempotentCall, UsesOf};
+use super::records::{DailyUsageKey, IdempotencyKey, IdempotentCall, UsesOf};
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};

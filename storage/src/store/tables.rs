@@ -1,10 +1,9 @@
 //! All tables, one line each: the key, the record, the prefix of the stored keys, the name in exports.
 
-use super::daily_usage::{DailyUsageKey, Mark};
-use super::deliveries::DueDelivery;
-use super::idempotency::{IdempotencyKey, IdempotencyRecord};
 use super::migrations;
-use super::people::{Generation, PersonPlace};
+use super::records::{
+    DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, Mark, PersonPlace,
+};
 use super::table::{AnyTable, Table};
 use super::table_key::AccountText;
 use crate::domain::account::Account;

@@ -30,7 +30,7 @@ const LIMITS: Limits = Limits {
     max_live_per_account: 100,
     idempotency_retention: Duration::from_secs(60),
 };
-/// FlushPolicy of the story. Each begins on the engine that the last one has closed.
+/// Rounds of the story. Each begins on the engine that the last one has closed.
 pub const ROUNDS: u32 = 2;
 
 /// Commits a step's writes and returns once they are durable.

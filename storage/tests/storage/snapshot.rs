@@ -26,7 +26,7 @@ fn figure(value: &[u8]) -> u64 {
     u64::from_be_bytes(value.try_into().expect("eight bytes"))
 }
 
-/// FlushPolicy come all the time, so that what is read moves from the memtable to sled meanwhile.
+/// Rounds come all the time, so that what is read moves from the memtable to sled meanwhile.
 fn open(directory: &std::path::Path) -> Arc<SledEngine> {
     let options = SledOptions {
         flush: FlushPolicy {

@@ -4,9 +4,10 @@
 use super::super::wal::Wal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, deferred_wake};
 use super::failure::{Failure, Latch, OpensLatch};
-use super::flusher::{Backlog, size};
+use super::flusher::Backlog;
 use super::io_advice::explain;
 use super::memtable::Memtable;
+use super::sled_tree::size;
 use super::snapshot::Snapshots;
 use super::watchdog::Watchdog;
 use super::{SledOptions, SyncStep};

@@ -4,23 +4,19 @@
 //! one flush and one sync; the last one says up to which group sled is complete, and nothing says so before it is on the disk.
 //! A crash in between is made good by applying the same groups again.
 
-use super::super::wal::{GroupNumber, Segments};
-use super::super::{EngineError, Key, Value};
+use super::super::EngineError;
+use super::super::wal::Segments;
 use super::failure::{Failure, OpensLatch};
 use super::format::checkpoint::Checkpoints;
 use super::io_advice::explain;
-use super::memtable::{Changes, Memtable};
+use super::memtable::Memtable;
+use super::sled_tree::SledTree;
 use super::watchdog::Watchdog;
-use super::{APPLIED, failed};
 use parking_lot::{Condvar, Mutex};
-use std::fs::File;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Bytes that sled is given before its log is synced. It writes about four times as much to that (pages are rewritten as they
-/// grow), so this stays within one of its segments of 512 KiB: after a power cut sled notices a hole only in the last two.
-const MAX_UNSYNCED_BYTES: usize = 96 * 1024;
 /// With so many bytes waiting, whoever writes has to wait as well.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
@@ -42,66 +38,6 @@ impl Default for FlushPolicy {
             after: Duration::from_secs(5),
         }
     }
-}
-
-/// sled's side: its tree and an own descriptor of its log.
-pub struct Flusher {
-    pub db: ::sled::Db,
-    pub tree: ::sled::Tree,
-    pub log_file: File,
-}
-
-impl Flusher {
-    /// Returns once sled durably holds `changes`, and knows that it is complete up to `last`.
-    ///
-    /// The changes go in one by one, in the order of their keys, so that neighbours find their page in the processor's cache. A
-    /// batch of sled's would make them visible at once, which nobody needs (until all are in, readers find them in the memtable,
-    /// and after a crash the journal gives them again), would take them in the order of a hash table, and would keep readers
-    /// out for as long as it takes.
-    ///
-    /// `each_step` hears of each part that sled has, how many bytes it was.
-    pub fn apply(
-        &self,
-        changes: &Changes,
-        last: GroupNumber,
-        each_step: impl Fn(usize),
-    ) -> Result<(), EngineError> {
-        let mut unsynced = 0;
-        for (key, value) in changes {
-            if unsynced > MAX_UNSYNCED_BYTES {
-                self.sync()?;
-                each_step(unsynced);
-                unsynced = 0;
-            }
-            unsynced += size(key, value.as_ref());
-            match value {
-                Some(value) => self.tree.insert(key, value.as_slice()),
-                None => self.tree.remove(key),
-            }
-            .map_err(failed)?;
-        }
-        // Said only when it is true, whatever of an unsynced log a power cut leaves.
-        self.sync()?;
-        each_step(unsynced);
-        self.tree
-            .insert(APPLIED, &last.to_be_bytes())
-            .map_err(failed)?;
-        self.sync()
-    }
-
-    /// Returns once sled's log is on the disk.
-    pub fn sync(&self) -> Result<(), EngineError> {
-        // sled's own flush hands the log to the kernel and no further.
-        self.db.flush().map_err(failed)?;
-        self.log_file
-            .sync_data()
-            .map_err(|error| EngineError::Failed(format!("fdatasync: {}", explain(&error))))
-    }
-}
-
-/// What a change takes, roughly.
-pub fn size(key: &Key, value: Option<&Value>) -> usize {
-    key.len() + value.map_or(0, Vec::len)
 }
 
 /// What waits to be applied, as the two threads tell each other.
@@ -211,7 +147,7 @@ impl Backlog {
 
 /// All that the thread works with.
 pub struct FlusherThread {
-    pub flusher: Flusher,
+    pub tree: SledTree,
     pub memtable: Arc<Memtable>,
     pub backlog: Arc<Backlog>,
     pub segments: Segments,
@@ -234,10 +170,8 @@ impl FlusherThread {
             self.failure.report(&error);
         }
         self.backlog.end();
-        let Self {
-            flusher, at_end, ..
-        } = self;
-        drop(flusher);
+        let Self { tree, at_end, .. } = self;
+        drop(tree);
         drop(at_end);
     }
 
@@ -249,7 +183,7 @@ impl FlusherThread {
                 self.watchdog.begin();
                 self.backlog.step_ended(bytes);
             };
-            self.flusher.apply(&changes, last, step)?;
+            self.tree.apply(&changes, last, step)?;
             self.memtable.flushed();
             self.backlog.round_ended();
             // Letting go of files can hang as any other call can.
@@ -258,7 +192,7 @@ impl FlusherThread {
                 EngineError::Failed(format!("the journal: {}", explain(&error)))
             })?;
             let step = || self.watchdog.begin();
-            self.checkpoints.bring_forward(&self.flusher, step)?;
+            self.checkpoints.bring_forward(&self.tree, step)?;
             self.watchdog.end();
         }
         Ok(())

@@ -16,6 +16,7 @@ mod io_advice;
 mod memtable;
 mod open;
 mod scratch_copy;
+mod sled_tree;
 mod snapshot;
 mod watchdog;
 
@@ -81,7 +82,7 @@ impl SledOptions {
     }
 }
 
-/// Makes what was written to a file of the journal durable: returns once it would survive a power snapshot.
+/// Makes what was written to a file of the journal durable: returns once it would survive a power cut.
 pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
 /// An engine on a directory of its own.
@@ -123,7 +124,7 @@ impl SledEngine {
         sync: SyncStep,
     ) -> Result<Self, EngineError> {
         let Opened {
-            flusher,
+            sled,
             journal,
             segments,
         } = {
@@ -132,9 +133,8 @@ impl SledEngine {
             let limit = options.commit_timeout.max(watchdog::SHORTEST_LIMIT);
             watchdog::watched(limit, move |steps| open::open(&directory, &options, steps))?
         };
-        let tree = flusher.tree.clone();
-        let checkpoints =
-            Checkpoints::new(directory.to_owned(), options.checkpoint_after, &flusher);
+        let tree = sled.tree.clone();
+        let checkpoints = Checkpoints::new(directory.to_owned(), options.checkpoint_after, &sled);
         let memtable = Arc::new(Memtable::default());
         let snapshots = Arc::new(Snapshots::default());
         let backlog = Arc::new(Backlog::new(options.flush));
@@ -155,7 +155,7 @@ impl SledEngine {
         let no_thread =
             |error: io::Error| EngineError::Failed(format!("no thread for sled: {error}"));
         let work = FlusherThread {
-            flusher,
+            tree: sled,
             memtable: Arc::clone(&memtable),
             backlog: Arc::clone(&backlog),
             segments,
@@ -224,7 +224,7 @@ impl Engine for SledEngine {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(Key, Value)>, EngineError> {
-        // ScratchCopy at before sled is, as the memtable demands.
+        // Looked at before sled is, as the memtable demands.
         let changes = self.memtable.within(range, direction, limit);
         let own = |pair: &Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
             pair.as_ref().map_or(true, |(key, _)| &**key != APPLIED)

@@ -2,11 +2,11 @@
 
 use super::super::EngineError;
 use super::super::wal::{self, GroupNumber, Replayed, Segments, Wal};
-use super::flusher::{Flusher, size};
 use super::format::LOG;
 use super::format::preflight;
 use super::io_advice::explain;
 use super::memtable::Changes;
+use super::sled_tree::{SledTree, size};
 use super::watchdog::Steps;
 use super::{APPLIED, LOCK_RETRY, SledOptions};
 use std::fs::{self, File, OpenOptions};
@@ -28,7 +28,7 @@ const REPLAY_BYTES: usize = 8 << 20;
 
 /// A directory that is ours until sled's side is dropped.
 pub struct Opened {
-    pub flusher: Flusher,
+    pub sled: SledTree,
     pub journal: Wal,
     /// The files behind the one that the journal writes now.
     pub segments: Segments,
@@ -69,11 +69,11 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
         steps.begin();
         sync_directory(directory, outermost_new.as_deref())
             .map_err(|error| wrong(explain(&error)))?;
-        let flusher = Flusher { db, tree, log_file };
+        let sled = SledTree { db, tree, log_file };
         let segments = Segments::new(options.wal);
         let of_journal = |error: io::Error| wrong(format!("its journal: {}", explain(&error)));
         let Replayed { next, stale } =
-            catch_up(&flusher, &journal_directory, &segments, directory, steps)?;
+            catch_up(&sled, &journal_directory, &segments, directory, steps)?;
         steps.begin();
         let journal = Wal::begin(&journal_directory, options.wal, next, segments.clone())
             .map_err(of_journal)?;
@@ -82,7 +82,7 @@ pub fn open(directory: &Path, options: &SledOptions, steps: &Steps) -> Result<Op
         }
         segments.release(next - 1).map_err(of_journal)?;
         Ok(Opened {
-            flusher,
+            sled,
             journal,
             segments,
         })
@@ -100,13 +100,13 @@ fn begin_first(journal: &Path, options: &SledOptions) -> io::Result<()> {
 
 /// Gives sled what only the journal has.
 fn catch_up(
-    flusher: &Flusher,
+    sled: &SledTree,
     journal: &Path,
     segments: &Segments,
     directory: &Path,
     steps: &Steps,
 ) -> Result<Replayed, EngineError> {
-    let applied = flusher.tree.get(APPLIED).map_err(super::failed)?;
+    let applied = sled.tree.get(APPLIED).map_err(super::failed)?;
     let applied = match applied.as_deref().map(TryInto::try_into) {
         Some(Ok(number)) => GroupNumber::from_be_bytes(number),
         Some(Err(_)) => return Err(wrong(directory, damaged())),
@@ -130,8 +130,7 @@ fn catch_up(
         changes.extend(writes);
         last = group;
         if bytes > REPLAY_BYTES {
-            flusher
-                .apply(&std::mem::take(&mut changes), last, |_| steps.begin())
+            sled.apply(&std::mem::take(&mut changes), last, |_| steps.begin())
                 .map_err(Stopped::Engine)?;
             bytes = 0;
             read(steps);
@@ -147,7 +146,7 @@ fn catch_up(
     })?;
     if !changes.is_empty() {
         steps.begin();
-        flusher.apply(&changes, last, |_| steps.begin())?;
+        sled.apply(&changes, last, |_| steps.begin())?;
     }
     Ok(replayed)
 }

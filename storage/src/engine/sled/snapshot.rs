@@ -8,8 +8,8 @@
 use super::super::snapshot::{Snapshot, SnapshotError};
 use super::super::{Direction, Engine as _, Key, KeyRange, Value};
 use super::SledEngine;
-use super::flusher::size;
 use super::memtable::{Changes, Memtable, merge};
+use super::sled_tree::size;
 use parking_lot::{Mutex, MutexGuard};
 use std::convert::Infallible;
 use std::ops::Bound;

@@ -6,8 +6,8 @@
 //! looks otherwise than it should, the one before stays, which costs the next start some time and nothing else.
 
 use super::super::super::EngineError;
-use super::super::flusher::Flusher;
 use super::super::io_advice::explain;
+use super::super::sled_tree::SledTree;
 use super::preflight::{HALF, SEGMENT_BYTES, SNAPSHOT};
 use ::sled::{DiskPtr, LogKind, Lsn, MAX_MSG_HEADER_LEN, PageId, SEG_HEADER_LEN, Serialize};
 use std::collections::BTreeMap;
@@ -50,8 +50,8 @@ pub struct Checkpoints {
 
 impl Checkpoints {
     /// sled has been opened just now, and so has a snapshot. There is to be another when the log has grown by `least` bytes.
-    pub fn new(directory: PathBuf, least: u64, flusher: &Flusher) -> Self {
-        let reached = flusher.db.context.pagecache.log.stable_offset();
+    pub fn new(directory: PathBuf, least: u64, sled: &SledTree) -> Self {
+        let reached = sled.db.context.pagecache.log.stable_offset();
         Self {
             directory,
             least,
@@ -67,35 +67,35 @@ impl Checkpoints {
     /// Those of the disk.
     pub fn bring_forward(
         &mut self,
-        flusher: &Flusher,
+        sled: &SledTree,
         each_step: impl Fn(),
     ) -> Result<(), EngineError> {
-        let end = flusher.db.context.pagecache.log.stable_offset();
+        let end = sled.db.context.pagecache.log.stable_offset();
         let grown = u64::try_from(end - self.reached).unwrap_or(0);
         if grown < self.least.max(self.bytes * LOG_PER_SNAPSHOT) {
             return Ok(());
         }
         self.reached = end;
         // What the new one tells is on the disk before it tells so.
-        flusher.sync()?;
-        let made = self.make(flusher, end, &each_step);
+        sled.sync()?;
+        let made = self.make(sled, end, &each_step);
         let made = made.map_err(|error| {
-            EngineError::Failed(format!("the snapshot of the store: {}", explain(&error)))
+            EngineError::Failed(format!("the checkpoint of the store: {}", explain(&error)))
         })?;
         match made {
             Some(bytes) => self.bytes = bytes,
-            None => tracing::warn!("the snapshot of the store could not be brought forward"),
+            None => tracing::warn!("the checkpoint of the store could not be brought forward"),
         }
         Ok(())
     }
 
     /// The size of the new one; `None` when the log or the one before are not as they should be.
-    fn make(&self, flusher: &Flusher, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
+    fn make(&self, sled: &SledTree, end: Lsn, each_step: &impl Fn()) -> io::Result<Option<u64>> {
         let Some(before) = Before::read(&self.directory)? else {
             return Ok(None);
         };
         each_step();
-        let Some((changes, tip)) = changes(flusher, before.end, end, each_step) else {
+        let Some((changes, tip)) = changes(sled, before.end, end, each_step) else {
             return Ok(None);
         };
         let name = self.directory.join(format!("{SNAPSHOT}{:016X}", tip.end));
@@ -128,13 +128,13 @@ struct Tip {
 
 /// Reads the log from `from` on, up to and including the byte at `last`.
 fn changes(
-    flusher: &Flusher,
+    sled: &SledTree,
     from: Lsn,
     last: Lsn,
     each_step: &impl Fn(),
 ) -> Option<(BTreeMap<PageId, Change>, Tip)> {
     let mut changes: BTreeMap<PageId, Change> = BTreeMap::new();
-    let mut log = flusher.db.context.pagecache.log.iter_from(from);
+    let mut log = sled.db.context.pagecache.log.iter_from(from);
     for (number, (kind, page, at, place, bytes)) in log.by_ref().enumerate() {
         if number % STEP_MESSAGES == 0 {
             each_step();
