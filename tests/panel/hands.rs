@@ -2,11 +2,10 @@
 
 use crate::browse;
 use crate::browser::Browser;
-use crate::browser::PATIENCE;
 use crate::pages::as_on;
 use crate::service::TOKEN;
+use fantoccini::actions::{InputSource as _, KeyAction, KeyActions};
 use serde_json::{Value, json};
-use std::time::Instant;
 
 const TAB: &str = "\u{e004}";
 const ENTER: &str = "\u{e007}";
@@ -22,16 +21,15 @@ async fn stands_on(browser: &Browser) -> String {
     name.as_str().unwrap_or_default().trim().to_owned()
 }
 
+/// Presses keys as a hand does. Sending them to an element is something else: a field for a date takes them as its value.
 async fn strike(browser: &Browser, keys: &str) {
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let element = browser.client.active_element().await.expect("something");
-        // A page that redraws itself in between has another one by then, and nothing was struck.
-        match element.send_keys(keys).await {
-            Ok(()) => return,
-            Err(error) => assert!(Instant::now() < deadline, "keys: {error}"),
-        }
-    }
+    let press = |actions: KeyActions, value| {
+        let actions = actions.then(KeyAction::Down { value });
+        actions.then(KeyAction::Up { value })
+    };
+    let actions = keys.chars().fold(KeyActions::new("keyboard".into()), press);
+    let struck = browser.client.perform_actions(actions).await;
+    struck.expect("the keys");
 }
 
 /// Goes on with the tabulator to what is called so.
