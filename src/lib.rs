@@ -12,11 +12,11 @@ pub mod cli;
 pub mod compat;
 pub mod config;
 pub mod data_dir;
-pub mod decoding;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod gallery;
 pub mod http;
+pub mod image_decoding;
 pub mod images;
 pub mod inputs;
 mod ledger_csv;

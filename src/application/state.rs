@@ -82,6 +82,7 @@ impl AppState {
         InputLimits {
             timeout: Duration::from_secs(self.config.inputs.timeout_seconds),
             max_total_bytes: self.config.inputs.max_total_bytes,
+            max_pixels: self.config.inputs.max_pixels,
             ..InputLimits::default()
         }
     }

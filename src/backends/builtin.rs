@@ -1,11 +1,15 @@
 //! The built-in generator as a back end: drawing happens on the blocking pool, never on an arbiter.
 
 use super::inputs::read_back;
+use super::upstream::{blocking, decoding};
+use crate::image_decoding::INPUTS;
 use crate::images::Images;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
+use std::sync::Arc;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_imaging::DecodePermit;
 use tintype_procedural::{Brief, DrawError};
 
 /// Draws from the prompt's words. Its concurrency bounds how many blocking threads it takes.
@@ -34,21 +38,32 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
     for input in &order.inputs {
         inputs.push(read_back(&images, &order, input).await?);
     }
-    let drawing = tokio::task::spawn_blocking(move || {
-        let (width, height) = order.pixels;
-        tintype_procedural::draw(&Brief {
-            prompt: &order.prompt,
-            width,
-            height,
-            inputs: &inputs,
-        })
+    let order = Arc::new((order, inputs));
+    let photos = match order.1.is_empty() {
+        true => None,
+        false => {
+            let order = Arc::clone(&order);
+            let account = order.0.account;
+            let decode = move |_: &DecodePermit| tintype_procedural::decode_inputs(&brief(&order));
+            Some(decoding(&INPUTS, account, decode).await.map_err(told)?)
+        }
+    };
+    let drawn = blocking(move || {
+        let brief = brief(&order);
+        match photos {
+            Some(photos) => tintype_procedural::draw_with(&brief, &photos),
+            None => tintype_procedural::draw(&brief),
+        }
     });
-    match drawing.await {
-        Ok(Ok(picture)) => Ok(Picture::own(picture.png)),
-        Ok(Err(error)) => Err(told(error)),
-        // Carried on, so that a panic while drawing is told like any other panic of a run.
-        Err(join) if join.is_panic() => std::panic::resume_unwind(join.into_panic()),
-        Err(_) => Err(GenerateError::Broken("drawing was given up".into())),
+    drawn.await.map(|it| Picture::own(it.png)).map_err(told)
+}
+
+fn brief((order, inputs): &(GenerationTask, Vec<Bytes>)) -> Brief<'_> {
+    Brief {
+        prompt: &order.prompt,
+        width: order.pixels.0,
+        height: order.pixels.1,
+        inputs,
     }
 }
 

@@ -1,7 +1,7 @@
 //! Which code drives which kind of back end.
 
 use super::builtin::Builtin;
-use super::comfyui::{ComfyUi, ComfyUiProbe, TemplateError};
+use super::comfyui::{ComfyUi, ComfyUiProbe, ComfyUiSetupError};
 use super::gemini::{self, Gemini, GeminiProbe};
 use super::openai::{self, OpenAi, OpenAiProbe};
 use super::probe::Probe;
@@ -20,14 +20,9 @@ pub enum BackendSetupError {
     /// It cannot be spoken to.
     #[error(transparent)]
     Upstream(#[from] UpstreamSetupError),
-    /// A workflow for ComfyUI.
-    #[error("the back end `{name}`: {source}")]
-    Template {
-        /// The back end.
-        name: String,
-        /// What is wrong with it.
-        source: TemplateError,
-    },
+    /// ComfyUI.
+    #[error(transparent)]
+    ComfyUi(#[from] ComfyUiSetupError),
 }
 
 /// What makes the pictures of a configured back end.

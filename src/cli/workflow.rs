@@ -1,7 +1,7 @@
 //! `tintype workflow`: prints a built-in ComfyUI workflow, as a start for your own.
 
 use super::output::print;
-use crate::backends::comfyui::shipped_workflow;
+use crate::backends::comfyui::builtin_workflow;
 use clap::{Args, ValueEnum};
 use std::process::ExitCode;
 
@@ -29,6 +29,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         Mode::Text => 0,
         Mode::Image => usize::from(arguments.inputs),
     };
-    print(&shipped_workflow(inputs)?)?;
+    print(&builtin_workflow(inputs)?)?;
     Ok(ExitCode::SUCCESS)
 }

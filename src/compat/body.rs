@@ -212,7 +212,11 @@ impl Desk<'_> {
             )));
         }
         let stem = self.prefix.clone().join(format!("h{number}"));
-        let handed = Handed::begin(self.state.images.store(), stem);
+        let handed = Handed::begin(
+            self.state.images.store(),
+            stem,
+            self.state.config.inputs.max_pixels,
+        );
         self.current = Current::Arriving(Box::new(handed));
         Ok(())
     }

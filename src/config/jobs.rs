@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use tintype_imaging::decoding::MAX_PIXELS;
 
 use super::reader::Section;
 use super::values::integer;
@@ -51,6 +52,8 @@ pub struct Inputs {
     pub timeout_seconds: u64,
     /// The size of all input images of a request together, in bytes.
     pub max_total_bytes: u64,
+    /// Pixels of one input image.
+    pub max_pixels: u64,
 }
 
 impl Inputs {
@@ -58,6 +61,8 @@ impl Inputs {
         let read = Self {
             timeout_seconds: s.required("timeout_seconds", integer(1..=3600)),
             max_total_bytes: s.required("max_total_bytes", integer(1024..=10_000_000_000)),
+            // What is taken can be decoded, so that every back end can be given it.
+            max_pixels: s.required("max_pixels", integer(1..=i128::from(MAX_PIXELS))),
         };
         s.finish();
         read

@@ -83,10 +83,10 @@ fn entry(
             || s.context.faults.incomplete() => {}
         None => {
             let hint = nearest(&name, known.iter().copied()).map_or_else(
-                || format!("expected one of: {}", join(known)),
+                || format!("defined: {}", join(known)),
                 |m| format!("did you mean `{m}`?"),
             );
-            complain(format!("there is no back end of that name; {hint}"));
+            complain(format!("the back end `{name}` is not defined; {hint}"));
         }
     }
     s.finish();

@@ -1,13 +1,12 @@
 //! Looks at a picture that came from elsewhere: is it one, is it sound, has it the shape of the job?
 
-use super::{Kept, Probed, jpeg_end, jpeg_text, png_text, probe, webp_text};
-use crate::decoding::{Leave, MAX_PIXELS, MAX_SIDE, open};
-use image::codecs::jpeg::JpegEncoder;
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use image::codecs::webp::WebPEncoder;
+use super::{Kept, Probed, probe};
+use image::ImageFormat;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageFormat};
 use tintype_actors::ports::GenerateError;
+use tintype_imaging::decoding::MAX_PIXELS;
+use tintype_imaging::encoding::{self, EncodeError, PngEffort};
+use tintype_imaging::{DecodePermit, MAX_SIDE, Opened, Pixels, Rect, jpeg_end, metadata, open};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 
 /// Shortest side: less is no picture but a marker of some kind.
@@ -23,7 +22,11 @@ const JPEG_QUALITY: u8 = 95;
 ///
 /// # Errors
 /// [`GenerateError::Broken`], for another back end may do better.
-pub fn checked(leave: &Leave, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Kept, GenerateError> {
+pub fn checked(
+    permit: &DecodePermit,
+    bytes: Vec<u8>,
+    ratio: AspectRatio,
+) -> Result<Kept, GenerateError> {
     let probed = probe(&bytes)?;
     let (width, height) = (probed.width, probed.height);
     let pixels = u64::from(width) * u64::from(height);
@@ -40,36 +43,49 @@ pub fn checked(leave: &Leave, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Kept
     if probed.format == ImageFormat::Jpeg && !jpeg_end::is_there(&bytes) {
         return Err(damaged());
     }
-    let opened = open(leave, &bytes, probed.format).map_err(broken)?;
+    let opened = open(permit, &bytes, probed.format).map_err(broken)?;
     let orientation = opened.orientation;
-    let image = opened.decode().map_err(broken)?;
-    let whole = (0, 0, image.width(), image.height());
-    let part = crop(image.width(), image.height(), ratio);
+    let (width, height) = upright(&opened);
+    let part = crop(width, height, ratio);
     if part.is_none() && orientation == Orientation::NoTransforms {
+        opened.inspect().map_err(broken)?;
         let bytes = match probed.format {
-            ImageFormat::Png => png_text::without(bytes),
-            ImageFormat::Jpeg => jpeg_text::without(bytes),
-            ImageFormat::WebP => webp_text::without(bytes),
+            ImageFormat::Png => metadata::png::without(bytes),
+            ImageFormat::Jpeg => metadata::jpeg::without(bytes),
+            ImageFormat::WebP => metadata::webp::without(bytes),
             _ => bytes,
         };
         return Ok(Kept { bytes, probed });
     }
+    let pixels = opened.decode(u32::MAX).map_err(broken)?;
     drop(bytes);
     // One that is turned by its Exif block is written anew too, for that block goes.
-    let (x, y, width, height) = part.unwrap_or(whole);
-    let bytes = encoded(&image.crop_imm(x, y, width, height), probed.format).map_err(|error| {
+    let part = part.unwrap_or(pixels.whole());
+    let bytes = encoded(&pixels, part, probed.format).map_err(|error| {
         GenerateError::Broken(format!("the picture could not be written anew: {error}"))
     })?;
     let probed = Probed {
-        width,
-        height,
+        width: part.width,
+        height: part.height,
         ..probe(&bytes)?
     };
     Ok(Kept { bytes, probed })
 }
 
-/// The middle of a picture that has the ratio, as left, top, width and height; `None` where the picture has it.
-fn crop(width: u32, height: u32, ratio: AspectRatio) -> Option<(u32, u32, u32, u32)> {
+/// Width and height once it is turned.
+fn upright(opened: &Opened<'_>) -> (u32, u32) {
+    let (width, height) = opened.dimensions();
+    match opened.orientation {
+        Orientation::NoTransforms
+        | Orientation::Rotate180
+        | Orientation::FlipHorizontal
+        | Orientation::FlipVertical => (width, height),
+        _ => (height, width),
+    }
+}
+
+/// The middle of a picture that has the ratio, `None` where the picture has it.
+fn crop(width: u32, height: u32, ratio: AspectRatio) -> Option<Rect> {
     let (has, wanted) = (f64::from(width) / f64::from(height), ratio.value());
     if (has / wanted).ln().abs() <= TOLERANCE {
         return None;
@@ -79,38 +95,32 @@ fn crop(width: u32, height: u32, ratio: AspectRatio) -> Option<(u32, u32, u32, u
         true => (side(f64::from(height) * wanted, width), height),
         false => (width, side(f64::from(width) / wanted, height)),
     };
-    Some(((width - w) / 2, (height - h) / 2, w, h))
+    Some(Rect {
+        x: (width - w) / 2,
+        y: (height - h) / 2,
+        width: w,
+        height: h,
+    })
 }
 
 /// In the format that it came in; GIF, of which only the first frame is left, as PNG.
-fn encoded(image: &DynamicImage, format: ImageFormat) -> image::ImageResult<Vec<u8>> {
-    let mut bytes = Vec::new();
+fn encoded(pixels: &Pixels, part: Rect, format: ImageFormat) -> Result<Vec<u8>, EncodeError> {
     match format {
-        ImageFormat::Jpeg => {
-            let opaque = DynamicImage::ImageRgb8(image.to_rgb8());
-            opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
-        }
-        ImageFormat::WebP => {
-            let plain = DynamicImage::ImageRgba8(image.to_rgba8());
-            plain.write_with_encoder(WebPEncoder::new_lossless(&mut bytes))?;
-        }
-        _ => image.write_with_encoder(PngEncoder::new_with_quality(
-            &mut bytes,
-            CompressionType::Fast,
-            FilterType::Adaptive,
-        ))?,
+        ImageFormat::Jpeg => encoding::jpeg(pixels, part, JPEG_QUALITY),
+        ImageFormat::WebP => encoding::webp(pixels, part),
+        _ => encoding::png(pixels, part, PngEffort::Fast),
     }
-    Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::{Rgb, RgbImage};
+    use image::{DynamicImage, Rgb, RgbImage};
     use std::io::Cursor;
+    use tintype_imaging::DecodePermits;
 
     fn checked(bytes: Vec<u8>, ratio: AspectRatio) -> Result<Vec<u8>, GenerateError> {
-        let kept = super::checked(&Leave::of_a_test(), bytes, ratio)?;
+        let kept = DecodePermits::unshared(|permit| super::checked(permit, bytes, ratio))?;
         let told = (kept.probed.format, kept.probed.width, kept.probed.height);
         assert_eq!(told, size(&kept.bytes), "what is told is what is kept");
         Ok(kept.bytes)
@@ -162,7 +172,15 @@ mod tests {
         }
         let gif = checked(file(64, 64, ImageFormat::Gif), ratio("2:3")).unwrap();
         assert_eq!(size(&gif), (ImageFormat::Png, 43, 64));
-        assert_eq!(crop(1584, 672, ratio("8:1")), Some((0, 237, 1584, 198)));
+        assert_eq!(
+            crop(1584, 672, ratio("8:1")),
+            Some(Rect {
+                x: 0,
+                y: 237,
+                width: 1584,
+                height: 198
+            })
+        );
     }
 
     /// An Exif block that says "turned by 90 degrees", and a prompt.

@@ -1,16 +1,10 @@
 //! Keeps finished pictures: checks them by their bytes, stores them durably, and clears away what only the job needed.
 
 mod check;
-mod jpeg_end;
-mod jpeg_text;
 mod kept_inputs;
-mod png_text;
-mod webp_text;
-mod xmp;
 
-use crate::decoding::at_the_gate;
+use crate::image_decoding::RESULTS;
 use crate::images::Images;
-use crate::inputs::ImageKind;
 use crate::request_text;
 use bytes::Bytes;
 use futures_util::FutureExt as _;
@@ -23,7 +17,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use tintype_actors::dispatch::backoff;
 use tintype_actors::ports::{GenerateError, ImageStore, Picture};
-use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_imaging::ImageKind;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 use tokio::time::sleep;
@@ -122,10 +116,13 @@ fn probe(bytes: &[u8]) -> Result<Probed, GenerateError> {
 }
 
 /// Checks on the blocking pool. Decoders are known to panic on hostile bytes, which is the back end's fault like any other.
-async fn checked(job: JobId, bytes: Vec<u8>, ratio: AspectRatio) -> Result<Kept, GenerateError> {
-    let checking = at_the_gate(move |leave| check::checked(leave, bytes, ratio));
+async fn checked(job: &Job, bytes: Vec<u8>) -> Result<Kept, GenerateError> {
+    let ratio = job.ratio;
+    let checking = RESULTS.run(job.account, move |permit| {
+        check::checked(permit, bytes, ratio)
+    });
     checking.await.unwrap_or_else(|error| {
-        tracing::error!(%job, %error, "a picture could not be checked");
+        tracing::error!(job = %job.id, %error, "a picture could not be checked");
         Err(GenerateError::Broken(
             "the image generator answered with a picture that is damaged".into(),
         ))
@@ -139,7 +136,7 @@ async fn keep(images: Images, job: Job, picture: Picture) -> Result<ResultImage,
             probed: probe(&picture.bytes)?,
             bytes: picture.bytes,
         },
-        false => checked(job.id, picture.bytes, job.ratio).await?,
+        false => checked(&job, picture.bytes).await?,
     };
     let key = format!("results/{}.{}", job.id, probed.extension);
     let length = bytes.len() as u64;

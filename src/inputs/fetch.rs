@@ -12,10 +12,9 @@ use super::{
     InputImage,
     fault::Failure,
     ingestion::{Ingestion, Stage},
-    kind::{ImageKind, SNIFFED_BYTES},
-    outline::Outline,
     upload::{Stored, Upload},
 };
+use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 
 /// An image that is complete in the store, and still taken back when dropped.
 pub(super) struct Landed {
@@ -145,20 +144,20 @@ async fn land(
         .join(format!("{index}.{}", kind.extension()));
     let key = path.to_string();
     let mut upload = Upload::begin(ingestion.store.clone(), path, ingestion.alive.clone());
-    let mut outline = Outline::new(kind);
+    let mut header = HeaderReader::new(kind);
     let mut bytes = 0;
     let mut next = Some(first.freeze());
     while let Some(chunk) = next {
         bytes += chunk.len() as u64;
-        outline.push(&chunk).map_err(damaged)?;
+        header.push(&chunk).map_err(damaged)?;
         upload = ingestion
             .at(index, Stage::Storing, upload.write(chunk))
             .await?;
         next = read(ingestion, index, &mut answer).await?;
     }
-    let size = outline.finish().map_err(damaged)?;
+    let size = header.finish().map_err(damaged)?;
     let size = size
-        .check()
+        .check(ingestion.limits.max_pixels)
         .map_err(|wrong| Failure::Entry(wrong.to_string()))?;
     let stored = ingestion
         .at(index, Stage::Storing, upload.complete())

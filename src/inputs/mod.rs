@@ -6,11 +6,8 @@
 
 mod fault;
 mod fetch;
-mod handed;
 mod ingestion;
-mod kind;
-mod outline;
-mod size;
+mod staged_upload;
 #[cfg(test)]
 mod tests;
 mod upload;
@@ -19,13 +16,11 @@ use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
 use object_store::{ObjectStore, path::Path};
 use tintype_egress::{Client, parse_url};
+use tintype_imaging::ImageKind;
 use tokio::{sync::mpsc, time::timeout};
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
-pub use handed::{Handed, HandedFault, Held};
-pub use kind::{ImageKind, SNIFFED_BYTES};
-pub use outline::{Outline, OutlineFault};
-pub use size::{MAX_PIXELS, MAX_SIDE, Size, SizeFault};
+pub use staged_upload::{Handed, HandedFault, Held};
 
 type SharedStore = Arc<dyn ObjectStore>;
 
@@ -39,6 +34,8 @@ pub struct InputLimits {
     pub timeout: Duration,
     /// Bytes over all images, declared or arrived.
     pub max_total_bytes: u64,
+    /// Pixels of one image.
+    pub max_pixels: u64,
     /// Redirects of one image.
     pub max_redirects: usize,
 }
@@ -48,6 +45,7 @@ impl Default for InputLimits {
         Self {
             timeout: Duration::from_secs(30),
             max_total_bytes: 200_000_000,
+            max_pixels: 25_000_000,
             max_redirects: 5,
         }
     }

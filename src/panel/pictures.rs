@@ -6,16 +6,17 @@ use crate::api::job_record::picture_of;
 use crate::application::commit::detached;
 use crate::application::error;
 use crate::application::state::AppState;
-use crate::decoding::{self, Leave};
 use crate::http::jobs::not_found;
+use crate::image_decoding::RESULTS;
 use crate::images::{ImagesError, media_type, thumbnail_key};
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
-use image::codecs::jpeg::JpegEncoder;
 use std::sync::Arc;
+use tintype_imaging::{DecodePermit, decoding::open_any, encoding};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::ResultImage;
 
 /// The longer side of a thumbnail, in pixels.
@@ -84,7 +85,9 @@ pub async fn thumbnail(
     let key = thumbnail_key(&image.key);
     let bytes = match state.images.get(&key).await {
         Ok(bytes) => bytes,
-        Err(ImagesError::NotFound { .. }) => make(&state, &panel, &image, &key).await?,
+        Err(ImagesError::NotFound { .. }) => {
+            make(&state, &panel, of.account.id, &image, &key).await?
+        }
         Err(error) => return Err(problem(error)),
     };
     Ok(HttpResponse::Ok()
@@ -98,6 +101,7 @@ pub async fn thumbnail(
 async fn make(
     state: &web::Data<AppState>,
     panel: &Panel,
+    account: AccountId,
     image: &ResultImage,
     key: &str,
 ) -> Result<Bytes, Problem> {
@@ -111,7 +115,9 @@ async fn make(
             return Ok(bytes);
         }
         let whole = state.images.get(&picture).await.map_err(problem)?;
-        let made = decoding::at_the_gate(move |leave| shrink(leave, &whole)).await;
+        let made = RESULTS
+            .run(account, move |permit| shrink(permit, &whole))
+            .await;
         let unreadable = || Problem::new(Code::NotFound, "this picture has no thumbnail");
         let bytes = Bytes::from(made.ok().flatten().ok_or_else(unreadable)?);
         if let Err(error) = state.images.put(&key, bytes.clone(), "image/jpeg").await {
@@ -122,13 +128,7 @@ async fn make(
     .await
 }
 
-fn shrink(leave: &Leave, bytes: &[u8]) -> Option<Vec<u8>> {
-    let format = image::guess_format(bytes).ok()?;
-    let whole = decoding::open(leave, bytes, format).ok()?.decode().ok()?;
-    let small = whole.thumbnail(SIDE, SIDE).into_rgb8();
-    let mut jpeg = Vec::new();
-    JpegEncoder::new_with_quality(&mut jpeg, QUALITY)
-        .encode_image(&small)
-        .ok()?;
-    Some(jpeg)
+fn shrink(permit: &DecodePermit, bytes: &[u8]) -> Option<Vec<u8>> {
+    let small = open_any(permit, bytes).ok()?.decode(SIDE).ok()?;
+    encoding::jpeg(&small, small.whole(), QUALITY).ok()
 }

@@ -104,7 +104,8 @@ async fn receive(
             "image" if images.len() < MAX_INPUTS => {
                 let stem = prefix.clone().join(format!("h{}", images.len()));
                 let name = format!("image[{}]", images.len());
-                let handed = Handed::begin(state.images.store(), stem);
+                let handed =
+                    Handed::begin(state.images.store(), stem, state.config.inputs.max_pixels);
                 images.push(picture(field, handed, &name, &mut room).await?);
             }
             "image" => {

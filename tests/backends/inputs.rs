@@ -4,7 +4,7 @@ use crate::desk::{Desk, run};
 use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::io::Cursor;
 use tintype::backends::inputs::{Accepts, load};
-use tintype::inputs::ImageKind;
+use tintype_imaging::ImageKind;
 
 /// A photograph that lies on its side: small as a JPEG, large as the PNG that it becomes when it is turned.
 fn on_its_side(side: u32) -> Vec<u8> {

@@ -122,6 +122,7 @@ async fn task_for(
     };
     Ok(GenerationTask {
         job: job.id,
+        account: job.account,
         tier: job.tier,
         model: None,
         prompt,

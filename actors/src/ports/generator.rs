@@ -5,7 +5,7 @@ use super::progress::Progress;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use tintype_storage::domain::aspect_ratio::AspectRatio;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::InputImage;
 use tintype_storage::domain::tier::{Resolution, Tier};
 use tokio::sync::watch;
@@ -15,6 +15,8 @@ use tokio::sync::watch;
 pub struct GenerationTask {
     /// For logs, and for backends that find their earlier work by it.
     pub job: JobId,
+    /// Accounts take turns for what is scarce.
+    pub account: AccountId,
     pub tier: Tier,
     /// The backend's own name of the model, where the configuration gives one.
     pub model: Option<String>,

@@ -28,6 +28,7 @@ mod tests;
 
 pub use error::{DrawError, MAX_PIXELS, MAX_SIDE};
 
+use image::RgbImage;
 use seed::Seed;
 use studio::Studio;
 
@@ -55,27 +56,49 @@ pub struct Picture {
     pub height: u32,
 }
 
+/// Input images, decoded and made small.
+#[derive(Debug)]
+pub struct Photos(Vec<RgbImage>);
+
 /// Draws a picture. Takes processor time (about a tenth of a second for a megapixel): call it off the async threads.
 ///
 /// # Errors
 ///
 /// See [`DrawError`]; the text of each says what the caller can change.
 pub fn draw(brief: &Brief<'_>) -> Result<Picture, DrawError> {
+    draw_with(brief, &decode_inputs(brief)?)
+}
+
+/// Decodes the input images, one after the other: the step of [`draw`] that takes memory, up to 256 MB.
+///
+/// # Errors
+///
+/// The size, or the first input that cannot be used.
+pub fn decode_inputs(brief: &Brief<'_>) -> Result<Photos, DrawError> {
+    let (width, height) = (brief.width, brief.height);
+    let pixels = u64::from(width) * u64::from(height);
+    if pixels == 0 || width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
+        return Err(DrawError::Size { width, height });
+    }
+    inputs::decode(brief.inputs, width.max(height)).map(Photos)
+}
+
+/// Draws a picture from inputs that [`decode_inputs`] has decoded for it.
+///
+/// # Errors
+///
+/// The picture cannot be encoded.
+pub fn draw_with(brief: &Brief<'_>, photos: &Photos) -> Result<Picture, DrawError> {
     let Brief {
         prompt,
         width,
         height,
         inputs,
     } = *brief;
-    let pixels = u64::from(width) * u64::from(height);
-    if pixels == 0 || width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
-        return Err(DrawError::Size { width, height });
-    }
-    let photos = inputs::decode(inputs, width.max(height))?;
     let seed = Seed::of_request(prompt, inputs);
     let plan = reader::read(prompt, &mut seed.branch(0));
     let mut studio = Studio::new(&plan, &seed, width, height);
-    paint::paint(&mut studio, &photos);
+    paint::paint(&mut studio, &photos.0);
     let canvas = finish::finish(studio);
     Ok(Picture {
         png: encode::png(&canvas.pixels, width, height, prompt)?,

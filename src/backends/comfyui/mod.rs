@@ -6,23 +6,24 @@
 //! submitted (again, under the next id).
 
 mod abandon;
-mod meter;
+mod builtin_workflows;
 mod placeholder;
 mod probe;
+mod progress;
 mod prompt_id;
+mod prompt_status;
 mod server;
-mod shipped;
-mod standing;
+mod setup_error;
 mod templates;
 mod wait;
 mod watch;
 pub mod workflow;
 
+pub use builtin_workflows::file as builtin_workflow;
 pub use probe::ComfyUiProbe;
-pub use shipped::file as shipped_workflow;
+pub use setup_error::ComfyUiSetupError;
 pub use templates::TemplateError;
 
-use super::kinds::BackendSetupError;
 use super::local::{finish::finish, originals, size};
 use super::upstream::{Auth, Fault, Upstream, not_set_up};
 use crate::config::{ComfyUiSettings, Remote};
@@ -30,11 +31,11 @@ use crate::images::Images;
 use abandon::Abandon;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
-use meter::Meter;
 use placeholder::Placeholder;
+use progress::ProgressMeter;
+use prompt_status::{Failure, PromptStatus, Stored, chosen};
 use serde_json::Value;
 use server::Server;
-use standing::{Failure, Standing, Stored, chosen};
 use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
@@ -66,16 +67,16 @@ impl ComfyUi {
     /// The back end `name`. Reads the workflows that the settings name.
     ///
     /// # Errors
-    /// See [`BackendSetupError`].
+    /// See [`ComfyUiSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,
         settings: ComfyUiSettings,
         images: Images,
-    ) -> Result<Self, BackendSetupError> {
+    ) -> Result<Self, ComfyUiSetupError> {
         let templates = Templates::read(&settings).map_err(|source| {
             let name = name.to_owned();
-            BackendSetupError::Template { name, source }
+            ComfyUiSetupError::Template { name, source }
         })?;
         let inner = Inner {
             server: Server::new(Upstream::new(name, remote, Auth::None)?),
@@ -120,14 +121,16 @@ impl Inner {
             let id = prompt_id::prompt_id(self.server.upstream().name(), &order, go);
             let found = self.server.find(&id.to_string()).await;
             let mut tracked = match found.map_err(told)? {
-                Some((_, Standing::Done(stored))) => {
+                Some((_, PromptStatus::Done(stored))) => {
                     match self.collect(&workflow, &stored).await? {
-                        Some(bytes) => return finish(bytes, order.pixels).await,
+                        Some(bytes) => return finish(order.account, bytes, order.pixels).await,
                         None => continue,
                     }
                 }
-                Some((_, Standing::Failed(_) | Standing::Canceled)) => continue,
-                Some((theirs, Standing::Live)) => self.adopt(id, theirs, &workflow, &order).await,
+                Some((_, PromptStatus::Failed(_) | PromptStatus::Canceled)) => continue,
+                Some((theirs, PromptStatus::Live)) => {
+                    self.adopt(id, theirs, &workflow, &order).await
+                }
                 None => self.submit(id, &workflow, &order).await?,
             };
             let ended = wait::wait(
@@ -140,15 +143,15 @@ impl Inner {
             let ended = ended.await?;
             tracked.abandon.disarm();
             match ended {
-                Standing::Done(stored) => match self.collect(&workflow, &stored).await? {
-                    Some(bytes) => return finish(bytes, order.pixels).await,
+                PromptStatus::Done(stored) => match self.collect(&workflow, &stored).await? {
+                    Some(bytes) => return finish(order.account, bytes, order.pixels).await,
                     None if tracked.adopted => {}
                     None => return Err(self.no_picture()),
                 },
-                Standing::Failed(failure) => return Err(self.failed(&failure)),
+                PromptStatus::Failed(failure) => return Err(self.failed(&failure)),
                 // By an earlier try that was given up.
-                Standing::Canceled if tracked.adopted => {}
-                Standing::Canceled | Standing::Live => {
+                PromptStatus::Canceled if tracked.adopted => {}
+                PromptStatus::Canceled | PromptStatus::Live => {
                     return Err(GenerateError::Broken(
                         "the picture was canceled on the image generator".into(),
                     ));
@@ -171,8 +174,8 @@ impl Inner {
                 found = self.server.find(&id).await;
             }
             match found {
-                Ok(Some((_, Standing::Live | Standing::Done(_)))) => return true,
-                Ok(Some((_, Standing::Failed(_) | Standing::Canceled))) => {}
+                Ok(Some((_, PromptStatus::Live | PromptStatus::Done(_)))) => return true,
+                Ok(Some((_, PromptStatus::Failed(_) | PromptStatus::Canceled))) => {}
                 Ok(None) | Err(_) => return false,
             }
         }
@@ -193,7 +196,7 @@ impl Inner {
         let graph = workflow.fill(order.inputs.len(), &|_| Value::Null);
         Tracked {
             // The graph that runs has these nodes, unless the operator has changed the workflow meanwhile.
-            watch: Watch::new(socket, Meter::new(&theirs, &graph)),
+            watch: Watch::new(socket, ProgressMeter::new(&theirs, &graph)),
             id: theirs,
             abandon,
             adopted: true,
@@ -227,7 +230,7 @@ impl Inner {
                 return Err(not_set_up());
             }
         }
-        let meter = Meter::new(&submitted.id, &graph);
+        let meter = ProgressMeter::new(&submitted.id, &graph);
         Ok(Tracked {
             watch: Watch::new(socket, meter),
             id: submitted.id,

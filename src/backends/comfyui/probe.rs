@@ -1,8 +1,8 @@
 //! Reads the workflows, and asks whether the server has what they are made of: nodes and checkpoints.
 
 use super::server::Server;
+use super::setup_error::ComfyUiSetupError;
 use super::templates::Templates;
-use crate::backends::kinds::BackendSetupError;
 use crate::backends::probe::{Findings, Probe};
 use crate::backends::upstream::{Auth, Upstream};
 use crate::config::{ComfyUiSettings, Remote};
@@ -25,15 +25,15 @@ impl ComfyUiProbe {
     /// A probe of the back end `name`. Reads the workflows that the settings name.
     ///
     /// # Errors
-    /// See [`BackendSetupError`].
+    /// See [`ComfyUiSetupError`].
     pub fn new(
         name: &str,
         remote: &Remote,
         settings: &ComfyUiSettings,
-    ) -> Result<Self, BackendSetupError> {
+    ) -> Result<Self, ComfyUiSetupError> {
         let templates = Templates::read(settings).map_err(|source| {
             let name = name.to_owned();
-            BackendSetupError::Template { name, source }
+            ComfyUiSetupError::Template { name, source }
         })?;
         let all = templates.all();
         Ok(Self {

@@ -40,13 +40,14 @@ mod tests {
     use std::collections::BTreeSet;
     use tintype_actors::ports::Progress;
     use tintype_storage::domain::aspect_ratio::AspectRatio;
-    use tintype_storage::domain::ids::JobId;
+    use tintype_storage::domain::ids::{AccountId, JobId};
     use tintype_storage::domain::tier::{Resolution, Tier};
     use tokio::sync::watch;
 
     fn order(job: u128, model: Option<&str>) -> GenerationTask {
         GenerationTask {
             job: JobId(Uuid::from_u128(job)),
+            account: AccountId(Uuid::nil()),
             tier: Tier::Fast,
             model: model.map(str::to_owned),
             prompt: "a fox".into(),

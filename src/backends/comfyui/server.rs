@@ -1,12 +1,12 @@
 //! The calls to a ComfyUI server, of any age: newer routes are asked first, older ones where those are missing.
 
-use super::standing::{self, Standing, Stored};
+use super::prompt_status::{self, PromptStatus, Stored};
 use super::workflow::Graph;
-use crate::backends::inputs::Input;
 use crate::backends::upstream::{Answer, Fault, Form, Part, Socket, Upstream};
 use percent_encoding::NON_ALPHANUMERIC;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype_imaging::fit::Fitted;
 use tokio::time::timeout;
 use uuid::Uuid;
 
@@ -53,21 +53,21 @@ impl Server {
     ///
     /// # Errors
     /// The server does not answer, or not as ComfyUI does.
-    pub async fn find(&self, id: &str) -> Result<Option<(String, Standing)>, Fault> {
+    pub async fn find(&self, id: &str) -> Result<Option<(String, PromptStatus)>, Fault> {
         let answer = self.upstream.get(&format!("/api/jobs/{id}")).await?;
         match json_of(&answer) {
             Some(job) if answer.status.is_success() => {
-                let standing = standing::of_job(&job);
-                let standing = standing.ok_or_else(|| self.garbage("/api/jobs", "no job"))?;
-                let standing = match standing {
+                let status = prompt_status::of_job(&job);
+                let status = status.ok_or_else(|| self.garbage("/api/jobs", "no job"))?;
+                let status = match status {
                     // The files may be told in the history alone.
-                    Standing::Done(stored) if stored.is_empty() => {
+                    PromptStatus::Done(stored) if stored.is_empty() => {
                         let recorded = self.recorded(&format!("/history/{id}"), id).await?;
-                        recorded.map_or(Standing::Done(stored), |(_, standing)| standing)
+                        recorded.map_or(PromptStatus::Done(stored), |(_, status)| status)
                     }
                     other => other,
                 };
-                Ok(Some((id.to_owned(), standing)))
+                Ok(Some((id.to_owned(), status)))
             }
             // The route is there, the job is not.
             Some(told) if answer.status == 404 && told.get("error").is_some() => Ok(None),
@@ -78,10 +78,10 @@ impl Server {
 
     /// As [`find`](Self::find), on a server that has no `/api/jobs`. The queue comes first: what leaves it meanwhile is in the
     /// history.
-    async fn find_in_lists(&self, id: &str) -> Result<Option<(String, Standing)>, Fault> {
+    async fn find_in_lists(&self, id: &str) -> Result<Option<(String, PromptStatus)>, Fault> {
         let queue = self.list("/queue").await?;
-        if let Some(theirs) = standing::in_queue(&queue, id) {
-            return Ok(Some((theirs, Standing::Live)));
+        if let Some(theirs) = prompt_status::in_queue(&queue, id) {
+            return Ok(Some((theirs, PromptStatus::Live)));
         }
         if let Some(found) = self.recorded(&format!("/history/{id}"), id).await? {
             return Ok(Some(found));
@@ -91,8 +91,12 @@ impl Server {
             .await
     }
 
-    async fn recorded(&self, path: &str, id: &str) -> Result<Option<(String, Standing)>, Fault> {
-        Ok(standing::in_history(&self.list(path).await?, id))
+    async fn recorded(
+        &self,
+        path: &str,
+        id: &str,
+    ) -> Result<Option<(String, PromptStatus)>, Fault> {
+        Ok(prompt_status::in_history(&self.list(path).await?, id))
     }
 
     async fn list(&self, path: &str) -> Result<Value, Fault> {
@@ -147,7 +151,7 @@ impl Server {
     ///
     /// # Errors
     /// Why it is not there.
-    pub async fn upload(&self, original: Input) -> Result<String, Fault> {
+    pub async fn upload(&self, original: Fitted) -> Result<String, Fault> {
         let name = format!("{}.{}", Uuid::new_v4(), original.kind.extension());
         let length = original.bytes.len() as u64;
         let file = Part::stream_with_length(original.bytes, length)
@@ -249,7 +253,7 @@ impl Server {
         let _ = self.upstream.post_json("/queue", delete).await;
         // Old servers interrupt whatever runs, so it is made sure that it is this one.
         let queue = self.list("/queue").await;
-        if queue.is_ok_and(|queue| standing::is_running(&queue, id)) {
+        if queue.is_ok_and(|queue| prompt_status::is_running(&queue, id)) {
             let interrupt = json!({"prompt_id": id}).to_string().into();
             let _ = self.upstream.post_json("/interrupt", interrupt).await;
         }

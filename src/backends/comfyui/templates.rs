@@ -1,6 +1,6 @@
 //! The workflows of one back end: the operator's own, read from their files, or the shipped ones.
 
-use super::shipped;
+use super::builtin_workflows;
 use super::workflow::{Purpose, Workflow, WorkflowFault};
 use crate::config::ComfyUiSettings;
 use std::fs;
@@ -62,12 +62,13 @@ impl Templates {
     pub fn read(settings: &ComfyUiSettings) -> Result<Self, TemplateError> {
         let text = match &settings.workflow_text {
             Some(path) => own(path, "workflow_text", Purpose::Text)?,
-            None => shipped::text()?,
+            None => builtin_workflows::text()?,
         };
         let image = match &settings.workflow_image {
             Some(path) => Image::Own(Arc::new(own(path, "workflow_image", Purpose::Image)?)),
             None => {
-                let built = (1..=MAX_INPUTS).map(|inputs| Ok(Arc::new(shipped::image(inputs)?)));
+                let built =
+                    (1..=MAX_INPUTS).map(|inputs| Ok(Arc::new(builtin_workflows::image(inputs)?)));
                 Image::Shipped(built.collect::<Result<_, WorkflowFault>>()?)
             }
         };

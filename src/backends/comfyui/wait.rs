@@ -1,9 +1,9 @@
 //! Waits for a prompt to end: by asking, which survives lost connections. The websocket only says when to ask, and how far
 //! it is.
 
-use super::meter::Word;
+use super::progress::Word;
+use super::prompt_status::PromptStatus;
 use super::server::Server;
-use super::standing::Standing;
 use super::watch::Watch;
 use crate::backends::upstream::Fault;
 use std::time::Duration;
@@ -35,7 +35,7 @@ impl Silence {
     }
 }
 
-/// How a prompt ended: never [`Standing::Live`].
+/// How a prompt ended: never [`PromptStatus::Live`].
 ///
 /// # Errors
 /// `Transient` when the server knows nothing of the prompt any more, as after a restart of it, or does not answer for a while.
@@ -44,7 +44,7 @@ pub async fn wait(
     id: &str,
     watch: &mut Watch,
     progress: &Progress,
-) -> Result<Standing, GenerateError> {
+) -> Result<PromptStatus, GenerateError> {
     let mut pause = interval(PAUSE);
     pause.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut silence = Silence::default();
@@ -59,7 +59,7 @@ pub async fn wait(
         }
         let found = timeout(PATIENCE, server.find(id)).await;
         match found.unwrap_or(Err(Fault::TimedOut)) {
-            Ok(Some((_, Standing::Live))) => silence.ends(),
+            Ok(Some((_, PromptStatus::Live))) => silence.ends(),
             Ok(Some((_, ended))) => return Ok(ended),
             Ok(None) => {
                 return Err(GenerateError::Transient {

@@ -1,7 +1,7 @@
 //! Listens to the websocket of one prompt. Nothing is sent again after a reconnect, so it is opened once, and what it tells
 //! is never taken for the truth about the end.
 
-use super::meter::{Meter, Word};
+use super::progress::{ProgressMeter, Word};
 use crate::backends::upstream::Socket;
 use futures_util::StreamExt as _;
 use tokio_tungstenite::tungstenite::Message;
@@ -9,12 +9,12 @@ use tokio_tungstenite::tungstenite::Message;
 /// A socket with the meter that understands it; without one it never tells anything.
 pub struct Watch {
     socket: Option<Socket>,
-    meter: Meter,
+    meter: ProgressMeter,
 }
 
 impl Watch {
     /// A watch over what the socket tells.
-    pub fn new(socket: Option<Socket>, meter: Meter) -> Self {
+    pub fn new(socket: Option<Socket>, meter: ProgressMeter) -> Self {
         Self { socket, meter }
     }
 

@@ -10,13 +10,13 @@ use super::inputs::{self, Accepts};
 use super::upstream::{Auth, Fault, Upstream, UpstreamSetupError, blocking};
 use crate::config::Remote;
 use crate::images::Images;
-use crate::inputs::ImageKind;
 use answer::{GenerateContent, Outcome};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use model::Model;
 pub use probe::GeminiProbe;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_imaging::ImageKind;
 use tintype_storage::domain::tier::Resolution;
 
 /// What the API takes inline, by its published bounds: of those stated for a whole request the least is 20 MB, as base64.

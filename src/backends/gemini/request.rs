@@ -1,12 +1,12 @@
 //! The body of a `generateContent` call.
 
-use super::super::inputs::Input;
 use super::model::Model;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use bytes::Bytes;
 use serde::Serialize;
 use tintype_actors::ports::GenerationTask;
+use tintype_imaging::fit::Fitted;
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
@@ -48,7 +48,7 @@ struct ImageConfig {
 }
 
 /// The body, with the input images before the words that speak of them. Heavy: for the blocking pool.
-pub fn body(order: &GenerationTask, model: &Model, inputs: &[Input]) -> Bytes {
+pub fn body(order: &GenerationTask, model: &Model, inputs: &[Fitted]) -> Bytes {
     let mut parts: Vec<Part<'_>> = inputs
         .iter()
         .map(|input| Part::InlineData {

@@ -1,13 +1,13 @@
 //! Input images for back ends: read from the store, and made over only where a back end would refuse them as they are.
 
-mod fit;
-
 use super::upstream::decoding;
+use crate::image_decoding::INPUTS;
 use crate::images::Images;
-use crate::inputs::ImageKind;
 use bytes::Bytes;
-use fit::Unfit;
 use tintype_actors::ports::{GenerateError, GenerationTask};
+use tintype_imaging::ImageKind;
+use tintype_imaging::fit::{self, Fitted, Unfit, fit};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::InputImage;
 
 /// What a back end takes.
@@ -25,20 +25,20 @@ pub struct Accepts {
     pub heeds_orientation: bool,
 }
 
-/// An input image that the back end takes.
-#[derive(Clone, Debug)]
-pub struct Input {
-    /// The file.
-    pub bytes: Bytes,
-    /// What it is.
-    pub kind: ImageKind,
+impl Accepts {
+    /// What one file must be.
+    fn of_one(&self) -> fit::Accepts {
+        fit::Accepts {
+            kinds: self.kinds,
+            max_bytes: self.max_bytes,
+            heeds_orientation: self.heeds_orientation,
+        }
+    }
 }
 
-impl Input {
-    /// A file name for forms.
-    pub fn file_name(&self, number: usize) -> String {
-        format!("{number}.{}", self.kind.extension())
-    }
+/// A name in forms for the input image of this number.
+pub fn file_name(input: &Fitted, number: usize) -> String {
+    format!("{number}.{}", input.kind.extension())
 }
 
 /// The input images of an order, in its order.
@@ -49,7 +49,7 @@ pub async fn load(
     images: &Images,
     order: &GenerationTask,
     accepts: Accepts,
-) -> Result<Vec<Input>, GenerateError> {
+) -> Result<Vec<Fitted>, GenerateError> {
     if order.inputs.len() > accepts.max_count {
         let most = match accepts.max_count {
             1 => "one input image".to_owned(),
@@ -62,7 +62,7 @@ pub async fn load(
     let mut inputs = Vec::with_capacity(order.inputs.len());
     for (index, input) in order.inputs.iter().enumerate() {
         let bytes = read_back(images, order, input).await?;
-        inputs.push(one(bytes, index + 1, accepts).await?);
+        inputs.push(one(order.account, bytes, index + 1, accepts).await?);
     }
     // What counts is what is sent: a small GIF may have become a large PNG.
     let total: usize = inputs.iter().map(|it| it.bytes.len()).sum();
@@ -76,7 +76,7 @@ pub async fn load(
     };
     for (index, input) in inputs.iter_mut().enumerate() {
         if input.bytes.len() > share {
-            *input = one(input.bytes.clone(), index + 1, less).await?;
+            *input = one(order.account, input.bytes.clone(), index + 1, less).await?;
         }
     }
     Ok(inputs)
@@ -97,9 +97,17 @@ pub async fn read_back(
     })
 }
 
-async fn one(bytes: Bytes, number: usize, accepts: Accepts) -> Result<Input, GenerateError> {
+async fn one(
+    account: AccountId,
+    bytes: Bytes,
+    number: usize,
+    accepts: Accepts,
+) -> Result<Fitted, GenerateError> {
     let kind = ImageKind::from_bytes(&bytes);
-    let fitted = decoding(move |leave| fit::fit(leave, bytes, kind, accepts)).await;
+    let fitted = decoding(&INPUTS, account, move |permit| {
+        fit(permit, bytes, kind, accepts.of_one())
+    })
+    .await;
     fitted.map_err(|unfit| match unfit {
         Unfit::Format(name) => GenerateError::NotAsked(format!(
             "input image {number} is {name}, which the image generator cannot read; send PNG or JPEG"

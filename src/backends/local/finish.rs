@@ -1,11 +1,13 @@
 //! What becomes of a picture that a model has made: one that shows nothing is a fault, one that is too small is enlarged.
 
 use crate::backends::upstream::decoding;
-use crate::decoding::{Leave, decode};
-use image::DynamicImage;
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
-use image::imageops::FilterType as Resampling;
+use crate::image_decoding::RESULTS;
+use image::imageops::FilterType;
 use tintype_actors::ports::{GenerateError, Picture};
+use tintype_imaging::decoding::open_any;
+use tintype_imaging::encoding::{self, PngEffort};
+use tintype_imaging::{DecodePermit, Pixels};
+use tintype_storage::domain::ids::AccountId;
 
 /// Shortest side of what is enlarged: less is no picture but a marker of some kind, and nothing to enlarge.
 const MIN_SIDE: u32 = 16;
@@ -17,8 +19,15 @@ const MIN_SIDE: u32 = 16;
 ///
 /// `Broken` for what is no picture, and for one of a single colour: that is what these servers give when the model has failed
 /// (numbers out of range, a missing autoencoder or text encoder), and nobody is to pay for it.
-pub async fn finish(bytes: Vec<u8>, wanted: (u32, u32)) -> Result<Picture, GenerateError> {
-    let bytes = decoding(move |leave| cover(leave, bytes, wanted)).await?;
+pub async fn finish(
+    account: AccountId,
+    bytes: Vec<u8>,
+    wanted: (u32, u32),
+) -> Result<Picture, GenerateError> {
+    let bytes = decoding(&RESULTS, account, move |permit| {
+        cover(permit, bytes, wanted)
+    })
+    .await?;
     Ok(Picture::foreign(bytes))
 }
 
@@ -27,35 +36,40 @@ fn broken(text: &str) -> GenerateError {
 }
 
 fn cover(
-    leave: &Leave,
+    permit: &DecodePermit,
     bytes: Vec<u8>,
     (width, height): (u32, u32),
 ) -> Result<Vec<u8>, GenerateError> {
-    let picture = decode(leave, &bytes)
-        .map_err(|_| broken("the image generator answered with something that is no picture"))?;
-    if is_blank(&picture) {
+    let no_picture = |_| broken("the image generator answered with something that is no picture");
+    let open = || open_any(permit, &bytes).map_err(no_picture);
+    let inspection = open()?.inspect().map_err(no_picture)?;
+    if inspection.single_colour {
         return Err(broken(
             "the image generator gave a picture of a single colour: its model has failed",
         ));
     }
-    if picture.width() >= width && picture.height() >= height {
+    let (has_width, has_height) = open()?.dimensions();
+    if has_width >= width && has_height >= height {
         return Ok(bytes);
     }
-    if picture.width().min(picture.height()) < MIN_SIDE {
+    if has_width.min(has_height) < MIN_SIDE {
         return Err(broken(&format!(
-            "the image generator answered with a picture of {} x {} pixels, which cannot be right",
-            picture.width(),
-            picture.height()
+            "the image generator answered with a picture of {has_width} x {has_height} pixels, which cannot be right"
         )));
     }
+    let opened = open()?;
+    let pixels = opened.decode(u32::MAX).map_err(no_picture)?;
     drop(bytes);
+    let picture = pixels.into_stored();
     let (x, y, w, h) = middle(picture.width(), picture.height(), (width, height));
     // Cropped first: the whole of a long strip, enlarged until it covers the other side, would not fit into memory.
     let large = picture
         .crop_imm(x, y, w, h)
-        .resize_exact(width, height, Resampling::Lanczos3);
+        .resize_exact(width, height, FilterType::Lanczos3);
     drop(picture);
-    encode(&large).ok_or_else(|| broken("the enlarged picture could not be encoded"))
+    let large = Pixels::upright(large);
+    encoding::png(&large, large.whole(), PngEffort::Fast)
+        .map_err(|_| broken("the enlarged picture could not be encoded"))
 }
 
 /// The largest part in the middle that has the ratio of `wanted`, as left, top, width and height.
@@ -76,40 +90,30 @@ fn middle(width: u32, height: u32, wanted: (u32, u32)) -> (u32, u32, u32, u32) {
     ((width - w) / 2, (height - h) / 2, w, h)
 }
 
-/// A PNG, written fast rather than small.
-fn encode(picture: &DynamicImage) -> Option<Vec<u8>> {
-    let mut bytes = Vec::new();
-    let encoder =
-        PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
-    picture.write_with_encoder(encoder).ok()?;
-    Some(bytes)
-}
-
-fn is_blank(picture: &DynamicImage) -> bool {
-    let sample = usize::from(picture.color().bytes_per_pixel());
-    let mut pixels = picture.as_bytes().chunks_exact(sample.max(1));
-    match pixels.next() {
-        Some(first) => pixels.all(|pixel| pixel == first),
-        None => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::{Rgb, RgbImage};
+    use image::{DynamicImage, Rgb, RgbImage};
+    use tintype_imaging::DecodePermits;
 
     fn cover(bytes: Vec<u8>, wanted: (u32, u32)) -> Result<Vec<u8>, GenerateError> {
-        super::cover(&Leave::of_a_test(), bytes, wanted)
+        DecodePermits::unshared(|permit| super::cover(permit, bytes, wanted))
+    }
+
+    fn encode(image: impl Into<DynamicImage>) -> Vec<u8> {
+        let mut bytes = std::io::Cursor::new(Vec::new());
+        let written = image.into().write_to(&mut bytes, image::ImageFormat::Png);
+        written.unwrap();
+        bytes.into_inner()
     }
 
     fn gradient(width: u32, height: u32) -> Vec<u8> {
         let pixels = RgbImage::from_fn(width, height, |x, y| Rgb([x as u8, y as u8, 7]));
-        encode(&DynamicImage::ImageRgb8(pixels)).unwrap()
+        encode(pixels)
     }
 
     fn size(bytes: &[u8]) -> (u32, u32) {
-        let picture = decode(&Leave::of_a_test(), bytes).unwrap();
+        let picture = image::load_from_memory(bytes).unwrap();
         (picture.width(), picture.height())
     }
 
@@ -162,14 +166,14 @@ mod tests {
             DynamicImage::new_rgba16(9, 9),
         ];
         for picture in plain {
-            let fault = cover(encode(&picture).unwrap(), (9, 9)).unwrap_err();
+            let fault = cover(encode(picture), (9, 9)).unwrap_err();
             assert!(
                 matches!(&fault, GenerateError::Broken(text) if text.contains("single colour"))
             );
         }
         let mut nearly = RgbImage::new(9, 9);
         nearly.put_pixel(8, 8, Rgb([0, 0, 1]));
-        assert!(cover(encode(&nearly.into()).unwrap(), (9, 9)).is_ok());
+        assert!(cover(encode(nearly), (9, 9)).is_ok());
     }
 
     #[test]

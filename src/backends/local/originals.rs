@@ -3,12 +3,13 @@
 //! Some of them drop a damaged input silently and paint without it, some ignore how a photograph is to be turned, and what
 //! they decode besides PNG and JPEG differs.
 
-use crate::backends::inputs::{self, Accepts, Input};
+use crate::backends::inputs::{self, Accepts};
 use crate::backends::upstream::decoding;
-use crate::decoding::decode;
+use crate::image_decoding::INPUTS;
 use crate::images::Images;
-use crate::inputs::ImageKind;
 use tintype_actors::ports::{GenerateError, GenerationTask};
+use tintype_imaging::fit::Fitted;
+use tintype_imaging::{ImageKind, Opened, decoding::open_any};
 use tintype_storage::domain::request::MAX_INPUTS;
 
 /// An upright PNG or JPEG goes as it came, anything else as PNG.
@@ -25,11 +26,14 @@ const ACCEPTS: Accepts = Accepts {
 /// # Errors
 ///
 /// As [`inputs::load`]; `Unsound` for one whose header is whole and the rest of which is not.
-pub async fn load(images: &Images, order: &GenerationTask) -> Result<Vec<Input>, GenerateError> {
+pub async fn load(images: &Images, order: &GenerationTask) -> Result<Vec<Fitted>, GenerateError> {
     let originals = inputs::load(images, order, ACCEPTS).await?;
     for (at, original) in originals.iter().enumerate() {
         let bytes = original.bytes.clone();
-        if decoding(move |leave| decode(leave, &bytes).is_err()).await {
+        let inspection = decoding(&INPUTS, order.account, move |permit| {
+            open_any(permit, &bytes).and_then(Opened::inspect)
+        });
+        if inspection.await.is_err() {
             return Err(GenerateError::Unsound(format!(
                 "input image {} is damaged and cannot be decoded",
                 at + 1

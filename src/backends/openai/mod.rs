@@ -6,12 +6,11 @@ mod probe;
 mod request;
 mod size;
 
-use super::inputs::{self, Accepts, Input};
+use super::inputs::{self, Accepts};
 use super::picture_bytes;
 use super::upstream::{Answer, Auth, Fault, Upstream, UpstreamSetupError, blocking};
 use crate::config::{ImageField, OpenAiDialect, Remote};
 use crate::images::Images;
-use crate::inputs::ImageKind;
 use answer::{Images as ImagesAnswer, Item};
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
@@ -20,6 +19,8 @@ use request::Fields;
 use size::Family;
 use std::sync::Arc;
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_imaging::ImageKind;
+use tintype_imaging::fit::Fitted;
 use tintype_storage::domain::tier::Resolution;
 
 /// What OpenAI itself takes.
@@ -87,7 +88,7 @@ impl OpenAi {
         self.picture(item).await
     }
 
-    async fn ask(&self, fields: Fields, inputs: Vec<Input>) -> Result<Answer, Fault> {
+    async fn ask(&self, fields: Fields, inputs: Vec<Fitted>) -> Result<Answer, Fault> {
         let generation = inputs.is_empty() || self.dialect.image_field == ImageField::File;
         if generation {
             let body = blocking(move || fields.json(inputs.first())).await;

@@ -1,9 +1,9 @@
 //! The bodies of the two calls: a generation as JSON, an edit as a form.
 
-use super::super::inputs::Input;
 use super::super::upstream::{Form, Part};
 use super::super::without_directives;
 use super::size::Family;
+use crate::backends::inputs::file_name;
 use crate::config::{ImageField, OpenAiDialect, ResponseFormat};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -11,6 +11,7 @@ use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderValue};
 use serde::Serialize;
 use tintype_actors::ports::GenerationTask;
+use tintype_imaging::fit::Fitted;
 
 /// What both calls say.
 #[derive(Clone, Debug, Serialize)]
@@ -57,7 +58,7 @@ impl Fields {
     }
 
     /// The body of a generation, with the one input image of servers that take it there. Heavy: for the blocking pool.
-    pub fn json(&self, input: Option<&Input>) -> Bytes {
+    pub fn json(&self, input: Option<&Fitted>) -> Bytes {
         let body = Generation {
             fields: self,
             file: input.map(|it| BASE64_STANDARD.encode(&it.bytes)),
@@ -67,7 +68,7 @@ impl Fields {
     }
 
     /// The form of an edit: the texts first, then the files, as OpenAI's own clients order them.
-    pub fn form(self, inputs: &[Input], field: ImageField) -> Form {
+    pub fn form(self, inputs: &[Fitted], field: ImageField) -> Form {
         let texts = [
             ("model", self.model),
             ("prompt", Some(self.prompt)),
@@ -94,11 +95,11 @@ impl Fields {
     }
 }
 
-fn file(input: &Input, number: usize) -> Part {
+fn file(input: &Fitted, number: usize) -> Part {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(input.kind.mime()));
     let length = input.bytes.len() as u64;
     Part::stream_with_length(input.bytes.clone(), length)
-        .file_name(input.file_name(number))
+        .file_name(file_name(input, number))
         .headers(headers)
 }

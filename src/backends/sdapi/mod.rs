@@ -107,7 +107,7 @@ impl Inner {
             Some(upscaler) if small => self.enlarge(made, upscaler.clone(), wanted).await,
             _ => made,
         };
-        finish(made, wanted).await
+        finish(order.account, made, wanted).await
     }
 
     async fn ask(&self, request: Request) -> Result<Answer, GenerateError> {

@@ -1,12 +1,12 @@
 //! What is sent: the bodies of `/sdapi/v1/txt2img` and `/img2img`.
 
 use super::prompt::plain;
-use crate::backends::inputs::Input;
 use crate::config::SdApiSettings;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Map, Value, json};
 use tintype_actors::ports::GenerationTask;
+use tintype_imaging::fit::Fitted;
 
 /// Crops and resizes an input to the picture's size; the default would stretch it.
 const CROP_AND_RESIZE: u8 = 1;
@@ -25,7 +25,7 @@ pub fn request(
     settings: &SdApiSettings,
     order: &GenerationTask,
     size: (u32, u32),
-    originals: &[Input],
+    originals: &[Fitted],
     task: &str,
 ) -> Request {
     let prompt = match settings.prompt_syntax {

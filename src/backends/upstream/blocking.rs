@@ -1,6 +1,7 @@
 //! Work on large bodies, done on the blocking pool: the arbiter of the jobs serves thousands of other runs.
 
-use crate::decoding::{Leave, at_the_gate};
+use tintype_imaging::{DecodePermit, DecodePermits};
+use tintype_storage::domain::ids::AccountId;
 use tokio::task::JoinError;
 
 /// Does heavy work off the arbiter. A panic in it is resumed here, so that the run reports it like any other panic.
@@ -9,8 +10,12 @@ pub async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'stat
 }
 
 /// The same for work that decodes pictures, of which few are in memory at a time.
-pub async fn decoding<T: Send + 'static>(work: impl FnOnce(&Leave) -> T + Send + 'static) -> T {
-    resumed(at_the_gate(work).await).await
+pub async fn decoding<T: Send + 'static>(
+    permits: &DecodePermits<AccountId>,
+    account: AccountId,
+    work: impl FnOnce(&DecodePermit) -> T + Send + 'static,
+) -> T {
+    carried_on(permits.run(account, work).await).await
 }
 
 async fn resumed<T>(outcome: Result<T, JoinError>) -> T {

@@ -144,7 +144,8 @@ impl Reading {
                         return Err(Refusal::field("image", message));
                     }
                     let stem = prefix.clone().join(format!("h{number}"));
-                    let handed = Handed::begin(state.images.store(), stem);
+                    let handed =
+                        Handed::begin(state.images.store(), stem, state.config.inputs.max_pixels);
                     let name = format!("image[{number}]");
                     form.images.push(self.picture(field, handed, &name).await?);
                 }

@@ -50,6 +50,7 @@ fn every_default_is_the_documented_value() {
     );
     assert_eq!(c.inputs.timeout(), Duration::from_secs(30));
     assert_eq!(c.inputs.max_total_bytes, 200_000_000);
+    assert_eq!(c.inputs.max_pixels, 25_000_000);
     assert_eq!(c.results.url_lifetime(), Duration::from_secs(24 * 3600));
     assert_eq!(
         c.results.retention(),

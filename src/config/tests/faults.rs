@@ -176,7 +176,7 @@ backends = [{ name = 'gp' }]
     expected.push("environment variable TINTYPE__JOBS__MAX_LIVE");
     assert_eq!(places, expected, "{faults:#?}");
     assert!(faults[6].ends_with("backends.gpu.base_url: missing, but required"));
-    assert!(faults[7].ends_with("there is no back end of that name; did you mean `gpu`?"));
+    assert!(faults[7].ends_with("the back end `gp` is not defined; did you mean `gpu`?"));
     let text = given.load().unwrap_err().to_string();
     assert!(
         faults

@@ -184,7 +184,7 @@ async fn every_faulty_entry_is_named_with_its_fault() {
     input_images_urls[3] is a PNG image that ends before its dimensions
     input_images_urls[4] is a JPEG image with a damaged header
     input_images_urls[5] answered with a compressed body, which was not asked for
-    input_images_urls[6] is too large: 100000 x 100000 pixels, where a side may have 16384 and the whole 64 million
+    input_images_urls[6] is too large: 100000 x 100000 pixels, where a side may have 16384 and the whole 25000000
     input_images_urls[7] has no pixels: its header says 65535 x 0
     ");
 }

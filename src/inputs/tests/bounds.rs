@@ -3,11 +3,12 @@
 use std::{sync::atomic::Ordering, time::Duration};
 
 use super::{
-    super::{InputLimits, MAX_SIDE},
+    super::InputLimits,
     pictures::*,
     server::{Act, Server, head, ok},
     support::*,
 };
+use tintype_imaging::MAX_SIDE;
 
 fn at_most(max_total_bytes: u64) -> InputLimits {
     InputLimits {
@@ -192,6 +193,7 @@ async fn images_that_would_burst_a_decoder_are_refused() {
         (png(100_000, 100_000), "100000 x 100000"),
         (png(MAX_SIDE + 1, 1), "16385 x 1"),
         (png(16_000, 16_000), "16000 x 16000"),
+        (png(5_001, 5_000), "5001 x 5000"),
         (jpeg(65_535, 65_535), "65535 x 65535"),
         (gif(65_535, 65_535), "65535 x 65535"),
         (

@@ -2,11 +2,11 @@
 
 mod answers;
 mod bounds;
-mod handed;
 mod leftovers;
-mod outlines;
+#[path = "../../../crates/imaging/tests/imaging/sample_files.rs"]
 mod pictures;
 mod redirects;
 mod server;
+mod staged_uploads;
 mod stores;
 mod support;

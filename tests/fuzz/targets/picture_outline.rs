@@ -1,8 +1,7 @@
 //! The header of a picture: the same is found however its bytes arrive, and what passes can be asked of a decoder.
 
-use tintype::inputs::{
-    ImageKind, MAX_PIXELS, MAX_SIDE, Outline, OutlineFault, SNIFFED_BYTES, Size,
-};
+use tintype_imaging::decoding::MAX_PIXELS;
+use tintype_imaging::{HeaderFault, HeaderReader, ImageKind, MAX_SIDE, SNIFFED_BYTES, Size};
 
 pub fn run(input: &[u8]) {
     let first = &input[..input.len().min(SNIFFED_BYTES)];
@@ -10,12 +9,12 @@ pub fn run(input: &[u8]) {
         return;
     };
     assert_eq!(ImageKind::from_bytes(input), Some(kind));
-    let whole = outline(kind, input, usize::MAX);
+    let whole = measure(kind, input, usize::MAX);
     for piece in [1, 3, 64] {
-        assert_eq!(outline(kind, input, piece), whole, "in pieces of {piece}");
+        assert_eq!(measure(kind, input, piece), whole, "in pieces of {piece}");
     }
     if let Ok(size) = whole
-        && let Ok(size) = size.check()
+        && let Ok(size) = size.check(MAX_PIXELS)
     {
         let sides = 1..=MAX_SIDE;
         assert!(sides.contains(&size.width) && sides.contains(&size.height));
@@ -23,10 +22,10 @@ pub fn run(input: &[u8]) {
     }
 }
 
-fn outline(kind: ImageKind, input: &[u8], piece: usize) -> Result<Size, OutlineFault> {
-    let mut outline = Outline::new(kind);
+fn measure(kind: ImageKind, input: &[u8], piece: usize) -> Result<Size, HeaderFault> {
+    let mut header = HeaderReader::new(kind);
     for piece in input.chunks(piece) {
-        outline.push(piece)?;
+        header.push(piece)?;
     }
-    outline.finish()
+    header.finish()
 }

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// Where a prompt stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum PromptStatus {
     /// It waits or runs.
     Live,
     /// Its graph was run through.
@@ -59,18 +59,18 @@ impl Failure {
 const PICTURES: [&str; 5] = [".png", ".jpg", ".jpeg", ".webp", ".gif"];
 
 /// What `/api/jobs/{id}` tells; `None` for another form than is known.
-pub fn of_job(job: &Value) -> Option<Standing> {
+pub fn of_job(job: &Value) -> Option<PromptStatus> {
     Some(match job.get("status")?.as_str()? {
-        "pending" | "in_progress" => Standing::Live,
-        "completed" => Standing::Done(stored(&job["outputs"])),
-        "failed" => Standing::Failed(Failure::read(&job["execution_error"])),
-        "cancelled" => Standing::Canceled,
+        "pending" | "in_progress" => PromptStatus::Live,
+        "completed" => PromptStatus::Done(stored(&job["outputs"])),
+        "failed" => PromptStatus::Failed(Failure::read(&job["execution_error"])),
+        "cancelled" => PromptStatus::Canceled,
         _ => return None,
     })
 }
 
 /// What an entry of the history tells.
-pub fn of_history(entry: &Value) -> Standing {
+pub fn of_history(entry: &Value) -> PromptStatus {
     let status = &entry["status"];
     let messages = status["messages"].as_array();
     let message = |name: &str| {
@@ -78,16 +78,16 @@ pub fn of_history(entry: &Value) -> Standing {
         named.find(|it| it[0] == name).map(|it| &it[1])
     };
     if message("execution_interrupted").is_some() {
-        return Standing::Canceled;
+        return PromptStatus::Canceled;
     }
     if let Some(error) = message("execution_error") {
-        return Standing::Failed(Failure::read(error));
+        return PromptStatus::Failed(Failure::read(error));
     }
     if status["status_str"] == "error" {
-        return Standing::Failed(Failure::default());
+        return PromptStatus::Failed(Failure::default());
     }
     // Old servers say nothing of a status where all went well.
-    Standing::Done(stored(&entry["outputs"]))
+    PromptStatus::Done(stored(&entry["outputs"]))
 }
 
 /// The id of a prompt in the queue: the one that was asked for, or the one that the server gave it instead, in which case it
@@ -105,7 +105,7 @@ pub fn is_running(queue: &Value, id: &str) -> bool {
 }
 
 /// The same in a history, with its entry.
-pub fn in_history(history: &Value, id: &str) -> Option<(String, Standing)> {
+pub fn in_history(history: &Value, id: &str) -> Option<(String, PromptStatus)> {
     let entries = history.as_object()?;
     if let Some(entry) = entries.get(id) {
         return Some((id.to_owned(), of_history(entry)));
@@ -160,9 +160,9 @@ mod tests {
         json!({"filename": name, "subfolder": "a b", "type": kind})
     }
 
-    fn names(standing: Standing) -> Vec<String> {
-        match standing {
-            Standing::Done(stored) => stored.into_iter().map(|file| file.filename).collect(),
+    fn names(status: PromptStatus) -> Vec<String> {
+        match status {
+            PromptStatus::Done(stored) => stored.into_iter().map(|file| file.filename).collect(),
             other => panic!("{other:?}"),
         }
     }
@@ -175,12 +175,12 @@ mod tests {
                 "execution_error": {"node_type": "KSampler", "exception_type": "torch.OutOfMemoryError", "exception_message": "Allocation"}}),
             )
         };
-        assert_eq!(of("pending"), Some(Standing::Live));
-        assert_eq!(of("in_progress"), Some(Standing::Live));
-        assert_eq!(of("cancelled"), Some(Standing::Canceled));
+        assert_eq!(of("pending"), Some(PromptStatus::Live));
+        assert_eq!(of("in_progress"), Some(PromptStatus::Live));
+        assert_eq!(of("cancelled"), Some(PromptStatus::Canceled));
         assert_eq!(names(of("completed").unwrap()), ["a.png"]);
         assert!(
-            matches!(of("failed"), Some(Standing::Failed(failure)) if failure.is_out_of_memory())
+            matches!(of("failed"), Some(PromptStatus::Failed(failure)) if failure.is_out_of_memory())
         );
         assert_eq!(of("something new"), None);
         assert_eq!(of_job(&json!({"error": "Job not found"})), None);
@@ -197,12 +197,12 @@ mod tests {
         let error = json!({"node_type": "VAEDecode", "exception_type": "RuntimeError", "exception_message": "CUDA out of memory."});
         let failed = json!({"outputs": {}, "status": {"status_str": "error", "messages": [["execution_error", error]]}});
         assert!(
-            matches!(of_history(&failed), Standing::Failed(it) if it.is_out_of_memory() && it.node_type == "VAEDecode")
+            matches!(of_history(&failed), PromptStatus::Failed(it) if it.is_out_of_memory() && it.node_type == "VAEDecode")
         );
         let mute = json!({"outputs": {}, "status": {"status_str": "error"}});
-        assert!(matches!(of_history(&mute), Standing::Failed(it) if !it.is_out_of_memory()));
+        assert!(matches!(of_history(&mute), PromptStatus::Failed(it) if !it.is_out_of_memory()));
         let ended = json!({"status": {"status_str": "error", "messages": [["execution_start", {}], ["execution_interrupted", {}]]}});
-        assert_eq!(of_history(&ended), Standing::Canceled);
+        assert_eq!(of_history(&ended), PromptStatus::Canceled);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! WebP: RIFF chunks, the first of which says the size (RFC 9649 section 2). The Exif block, if any, follows the picture.
 
-use super::{OutlineFault, Parts, Walk, Want};
+use super::{HeaderFault, Parts, Walk, Want};
 
 const RIFF_HEADER: usize = 12;
 const CHUNK_HEAD: usize = 8;
@@ -24,7 +24,7 @@ impl Walk for Walker {
         Want::next(RIFF_HEADER)
     }
 
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Riff => {
                 parts.skeleton.extend_from_slice(taken);
@@ -60,7 +60,7 @@ impl Walk for Walker {
 }
 
 impl Walker {
-    fn first_chunk(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+    fn first_chunk(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         let mut chunk = taken.to_vec();
         let data = &mut chunk[CHUNK_HEAD..];
         let want = match &taken[..4] {
@@ -77,14 +77,14 @@ impl Walker {
                 let length = length(taken);
                 let rest = (length + length % 2).checked_sub(DIMENSIONS as u64);
                 Want::Bytes {
-                    skip: rest.ok_or(OutlineFault::Damaged)?,
+                    skip: rest.ok_or(HeaderFault::Damaged)?,
                     take: CHUNK_HEAD,
                 }
             }
-            _ => return Err(OutlineFault::Damaged),
+            _ => return Err(HeaderFault::Damaged),
         };
         parts.skeleton.append(&mut chunk);
-        parts.sized = true;
+        parts.complete = true;
         Ok(want)
     }
 }

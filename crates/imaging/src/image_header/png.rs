@@ -1,6 +1,6 @@
 //! PNG: chunks of length, type, data and checksum (PNG third edition, section 5.3).
 
-use super::{OutlineFault, Parts, Walk, Want, be32};
+use super::{HeaderFault, Parts, Walk, Want, be32};
 
 const SIGNATURE: usize = 8;
 /// Length and type.
@@ -24,7 +24,7 @@ impl Walk for Walker {
         Want::next(SIGNATURE)
     }
 
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Signature => {
                 parts.skeleton.extend_from_slice(taken);
@@ -33,17 +33,20 @@ impl Walk for Walker {
             }
             Self::Header => {
                 if !taken.starts_with(b"\0\0\0\x0dIHDR") {
-                    return Err(OutlineFault::Damaged);
+                    return Err(HeaderFault::Damaged);
                 }
                 parts.skeleton.extend_from_slice(taken);
-                parts.sized = true;
                 *self = Self::ChunkHead;
                 Ok(Want::next(CHUNK_HEAD))
             }
             Self::ChunkHead => {
-                let length = be32(taken).ok_or(OutlineFault::Damaged)?;
+                let length = be32(taken).ok_or(HeaderFault::Damaged)?;
                 match &taken[4..] {
-                    b"IEND" => Ok(Want::Nothing),
+                    // One that was cut off is refused here rather than by a decoder, once its job has been accepted.
+                    b"IEND" => {
+                        parts.complete = true;
+                        Ok(Want::Nothing)
+                    }
                     b"eXIf" if parts.exif.is_none() => {
                         let length = length as usize;
                         *self = Self::Exif { length };

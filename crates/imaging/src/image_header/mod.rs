@@ -1,4 +1,4 @@
-//! The outline of an image, taken while its bytes stream by: what says how large it is and how it lies, without the picture.
+//! Reads the header of an image while its bytes stream by: how large it is and how it lies, without decoding a pixel.
 //!
 //! Where that stands differs: behind megabytes of depth maps in a phone's JPEG, after the picture in WebP, after the media
 //! data in some HEIC. So nothing is read back and no prefix is guessed at: a walker per format follows the container's
@@ -23,7 +23,7 @@ const MAX_PART: usize = 1 << 20;
 
 /// Why an image cannot be measured. The texts complete a sentence that begins with the name of its format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum OutlineFault {
+pub enum HeaderFault {
     /// The container's framing is broken.
     #[error("with a damaged header")]
     Damaged,
@@ -55,8 +55,8 @@ struct Parts {
     skeleton: Vec<u8>,
     /// The Exif block, from its TIFF header on.
     exif: Option<Vec<u8>>,
-    /// Whether the skeleton says how large the image is.
-    sized: bool,
+    /// Whether all has been seen that must be there: what says how large the image is; in a PNG its end too.
+    complete: bool,
 }
 
 /// The framing of one format.
@@ -64,19 +64,19 @@ trait Walk {
     /// What to begin with.
     fn first(&self) -> Want;
     /// Gets the bytes that were asked for.
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault>;
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault>;
 }
 
-/// Takes the outline of one image.
-pub struct Outline {
+/// Reads the header of one image.
+pub struct HeaderReader {
     walker: Box<dyn Walk>,
     want: Want,
     taken: Vec<u8>,
     parts: Parts,
 }
 
-impl Outline {
-    /// Begins an outline of an image whose format has been recognised.
+impl HeaderReader {
+    /// Begins with an image whose format has been recognised.
     pub fn new(kind: ImageKind) -> Self {
         let walker: Box<dyn Walk> = match kind {
             ImageKind::Png => Box::<png::Walker>::default(),
@@ -97,11 +97,11 @@ impl Outline {
     ///
     /// # Errors
     /// The framing is broken or a part too large; nothing that follows can make it good.
-    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), OutlineFault> {
+    pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), HeaderFault> {
         // Bounded by the bytes: every round but the last uses up at least one, as no walker asks for none.
         while let Want::Bytes { skip, take } = self.want {
             if take > MAX_PART {
-                return Err(OutlineFault::HeaderTooLarge);
+                return Err(HeaderFault::HeaderTooLarge);
             }
             let passed = usize::try_from(skip).unwrap_or(usize::MAX).min(bytes.len());
             bytes = &bytes[passed..];
@@ -127,9 +127,9 @@ impl Outline {
     ///
     /// # Errors
     /// The file ended early, or its parts contradict its framing.
-    pub fn finish(self) -> Result<Size, OutlineFault> {
-        if !self.parts.sized {
-            return Err(OutlineFault::Truncated);
+    pub fn finish(self) -> Result<Size, HeaderFault> {
+        if !self.parts.complete {
+            return Err(HeaderFault::Truncated);
         }
         measure(&self.parts.skeleton, self.parts.exif)
     }

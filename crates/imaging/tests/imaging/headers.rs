@@ -1,22 +1,23 @@
 //! Recognising formats and measuring images, in pieces of every size, whole and broken.
 
-use super::{
-    super::{ImageKind, MAX_SIDE, Outline, OutlineFault, Size, SizeFault},
-    pictures::*,
-};
+use crate::sample_files::*;
+use tintype_imaging::{HeaderFault, HeaderReader, ImageKind, MAX_SIDE, Size, SizeFault};
 
-fn measure_in(pieces: usize, image: &[u8]) -> Result<(u32, u32), OutlineFault> {
-    let mut outline = Outline::new(ImageKind::from_bytes(image).expect("a known format"));
+/// More than the most that a decoder is asked for.
+const MAX_PIXELS: u64 = 64_000_000;
+
+fn measure_in(pieces: usize, image: &[u8]) -> Result<(u32, u32), HeaderFault> {
+    let mut header = HeaderReader::new(ImageKind::from_bytes(image).expect("a known format"));
     image
         .chunks(pieces)
-        .try_for_each(|piece| outline.push(piece))?;
-    outline
+        .try_for_each(|piece| header.push(piece))?;
+    header
         .finish()
         .map(|Size { width, height }| (width, height))
 }
 
 /// The size, the same whatever the pieces.
-fn measure(image: &[u8]) -> Result<(u32, u32), OutlineFault> {
+fn measure(image: &[u8]) -> Result<(u32, u32), HeaderFault> {
     let whole = measure_in(image.len(), image);
     for pieces in [1, 2, 3, 7, 64, 1_000] {
         assert_eq!(measure_in(pieces, image), whole, "in pieces of {pieces}");
@@ -278,7 +279,7 @@ fn broken_headers_are_faults() {
     for image in damaged {
         assert_eq!(
             measure(&image),
-            Err(OutlineFault::Damaged),
+            Err(HeaderFault::Damaged),
             "{:?}",
             String::from_utf8_lossy(&image)
         );
@@ -295,7 +296,7 @@ fn parts_that_would_fill_memory_are_refused_before_they_are_read() {
     ];
     for image in large {
         let longer = [image, vec![0; 64]].concat();
-        assert_eq!(measure(&longer), Err(OutlineFault::HeaderTooLarge));
+        assert_eq!(measure(&longer), Err(HeaderFault::HeaderTooLarge));
     }
 }
 
@@ -310,7 +311,7 @@ fn truncation_anywhere_is_noticed_or_harmless() {
         for length in 12..image.len() {
             match measure_in(5, &image[..length]) {
                 Ok(found) => assert_eq!(found, size),
-                Err(fault) => assert_eq!(fault, OutlineFault::Truncated),
+                Err(fault) => assert_eq!(fault, HeaderFault::Truncated),
             }
         }
     }
@@ -337,7 +338,7 @@ fn no_single_byte_brings_it_down() {
 
 #[test]
 fn sizes_are_bounded() {
-    let check = |width, height| Size { width, height }.check();
+    let check = |width, height| Size { width, height }.check(MAX_PIXELS);
     for (width, height) in [(1, 1), (MAX_SIDE, 1), (8_000, 8_000), (MAX_SIDE, 3_906)] {
         assert!(check(width, height).is_ok(), "{width} x {height}");
     }
@@ -349,7 +350,11 @@ fn sizes_are_bounded() {
     ] {
         assert_eq!(
             check(width, height),
-            Err(SizeFault::TooLarge { width, height })
+            Err(SizeFault::TooLarge {
+                width,
+                height,
+                max_pixels: MAX_PIXELS,
+            })
         );
     }
     for (width, height) in [(0, 0), (0, 5), (5, 0)] {

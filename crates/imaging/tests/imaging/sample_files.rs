@@ -1,6 +1,7 @@
 //! Small files of every format, written byte by byte, so that each can be broken at will.
+#![allow(dead_code, reason = "each program of tests uses a part")]
 
-use super::super::ImageKind;
+use tintype_imaging::ImageKind;
 
 fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
     let mut all = (data.len() as u32).to_be_bytes().to_vec();
@@ -12,7 +13,7 @@ fn chunk(kind: &[u8], data: &[u8]) -> Vec<u8> {
 }
 
 /// A PNG with extra chunks between header and data, and after the data.
-pub(super) fn png_with(
+pub fn png_with(
     width: u32,
     height: u32,
     before: &[(&[u8], Vec<u8>)],
@@ -33,18 +34,18 @@ pub(super) fn png_with(
     all
 }
 
-pub(super) fn png(width: u32, height: u32) -> Vec<u8> {
+pub fn png(width: u32, height: u32) -> Vec<u8> {
     png_with(width, height, &[], &[])
 }
 
 /// A PNG of so many bytes in all.
-pub(super) fn png_of(bytes: usize) -> Vec<u8> {
+pub fn png_of(bytes: usize) -> Vec<u8> {
     let bare = png(3, 2).len() + 12;
     png_with(3, 2, &[(b"tEXt", vec![b'x'; bytes - bare])], &[])
 }
 
 /// An Exif block that says nothing but the orientation.
-pub(super) fn exif(orientation: u16) -> Vec<u8> {
+pub fn exif(orientation: u16) -> Vec<u8> {
     let mut all = b"MM\0\x2a\0\0\0\x08\0\x01\x01\x12\0\x03\0\0\0\x01".to_vec();
     all.extend_from_slice(&orientation.to_be_bytes());
     all.extend_from_slice(&[0; 6]);
@@ -59,7 +60,7 @@ fn segment(marker: u8, data: &[u8]) -> Vec<u8> {
 }
 
 /// A JPEG with extra segments before its frame header.
-pub(super) fn jpeg_with(width: u16, height: u16, before: &[(u8, Vec<u8>)]) -> Vec<u8> {
+pub fn jpeg_with(width: u16, height: u16, before: &[(u8, Vec<u8>)]) -> Vec<u8> {
     let mut frame = vec![8];
     frame.extend_from_slice(&height.to_be_bytes());
     frame.extend_from_slice(&width.to_be_bytes());
@@ -75,16 +76,16 @@ pub(super) fn jpeg_with(width: u16, height: u16, before: &[(u8, Vec<u8>)]) -> Ve
     all
 }
 
-pub(super) fn jpeg(width: u16, height: u16) -> Vec<u8> {
+pub fn jpeg(width: u16, height: u16) -> Vec<u8> {
     jpeg_with(width, height, &[])
 }
 
 /// The segment that holds an Exif block.
-pub(super) fn app1(block: &[u8]) -> (u8, Vec<u8>) {
+pub fn app1(block: &[u8]) -> (u8, Vec<u8>) {
     (0xe1, [b"Exif\0\0", block].concat())
 }
 
-pub(super) fn gif(width: u16, height: u16) -> Vec<u8> {
+pub fn gif(width: u16, height: u16) -> Vec<u8> {
     let mut all = b"GIF89a".to_vec();
     all.extend_from_slice(&width.to_le_bytes());
     all.extend_from_slice(&height.to_le_bytes());
@@ -93,7 +94,7 @@ pub(super) fn gif(width: u16, height: u16) -> Vec<u8> {
 }
 
 /// A RIFF file of WebP chunks.
-pub(super) fn riff(chunks: &[(&[u8], Vec<u8>)]) -> Vec<u8> {
+pub fn riff(chunks: &[(&[u8], Vec<u8>)]) -> Vec<u8> {
     let mut body = b"WEBP".to_vec();
     for (kind, data) in chunks {
         body.extend_from_slice(kind);
@@ -110,7 +111,7 @@ pub(super) fn riff(chunks: &[(&[u8], Vec<u8>)]) -> Vec<u8> {
 }
 
 /// The data of a lossy key frame.
-pub(super) fn vp8(width: u16, height: u16) -> Vec<u8> {
+pub fn vp8(width: u16, height: u16) -> Vec<u8> {
     let mut data = vec![0x30, 1, 0, 0x9d, 1, 0x2a];
     data.extend_from_slice(&width.to_le_bytes());
     data.extend_from_slice(&height.to_le_bytes());
@@ -118,41 +119,41 @@ pub(super) fn vp8(width: u16, height: u16) -> Vec<u8> {
     data
 }
 
-pub(super) fn vp8l(width: u32, height: u32) -> Vec<u8> {
+pub fn vp8l(width: u32, height: u32) -> Vec<u8> {
     let mut data = vec![0x2f];
     data.extend_from_slice(&((width - 1) | ((height - 1) << 14)).to_le_bytes());
     data.extend_from_slice(&[0; 6]);
     data
 }
 
-pub(super) fn vp8x(width: u32, height: u32) -> Vec<u8> {
+pub fn vp8x(width: u32, height: u32) -> Vec<u8> {
     let mut data = vec![0x08, 0, 0, 0];
     data.extend_from_slice(&(width - 1).to_le_bytes()[..3]);
     data.extend_from_slice(&(height - 1).to_le_bytes()[..3]);
     data
 }
 
-pub(super) fn webp(width: u16, height: u16) -> Vec<u8> {
+pub fn webp(width: u16, height: u16) -> Vec<u8> {
     riff(&[(b"VP8 ", vp8(width, height))])
 }
 
-pub(super) fn boxed(kind: &[u8], data: &[u8]) -> Vec<u8> {
+pub fn boxed(kind: &[u8], data: &[u8]) -> Vec<u8> {
     [&(data.len() as u32 + 8).to_be_bytes(), kind, data].concat()
 }
 
 /// The boxes of an ISO base media image: brands, and a description with the properties of its items.
-pub(super) fn ftyp(brands: &[u8; 4], compatible: &[u8]) -> Vec<u8> {
+pub fn ftyp(brands: &[u8; 4], compatible: &[u8]) -> Vec<u8> {
     boxed(b"ftyp", &[brands, &[0; 4], compatible].concat())
 }
 
-pub(super) fn ispe(width: u32, height: u32) -> Vec<u8> {
+pub fn ispe(width: u32, height: u32) -> Vec<u8> {
     boxed(
         b"ispe",
         &[[0; 4], width.to_be_bytes(), height.to_be_bytes()].concat(),
     )
 }
 
-pub(super) fn meta(properties: &[Vec<u8>]) -> Vec<u8> {
+pub fn meta(properties: &[Vec<u8>]) -> Vec<u8> {
     let handler = boxed(b"hdlr", b"\0\0\0\0\0\0\0\0pict\0\0\0\0\0\0\0\0\0\0\0\0\0");
     let container = boxed(b"ipco", &properties.concat());
     let associations = boxed(b"ipma", &[0, 0, 0, 0, 0, 0, 0, 1, 0, 1, 1, 0x81]);
@@ -160,7 +161,7 @@ pub(super) fn meta(properties: &[Vec<u8>]) -> Vec<u8> {
     boxed(b"meta", &[vec![0; 4], handler, properties].concat())
 }
 
-pub(super) fn heif(brand: &[u8; 4], width: u32, height: u32) -> Vec<u8> {
+pub fn heif(brand: &[u8; 4], width: u32, height: u32) -> Vec<u8> {
     [
         ftyp(brand, b"mif1"),
         meta(&[ispe(width, height)]),
@@ -170,7 +171,7 @@ pub(super) fn heif(brand: &[u8; 4], width: u32, height: u32) -> Vec<u8> {
 }
 
 /// One image of every kind, all of 300 by 200.
-pub(super) fn one_of_each() -> [(ImageKind, Vec<u8>); 6] {
+pub fn one_of_each() -> [(ImageKind, Vec<u8>); 6] {
     [
         (ImageKind::Png, png(300, 200)),
         (ImageKind::Jpeg, jpeg(300, 200)),

@@ -1,7 +1,7 @@
 //! HEIC and AVIF: boxes of an ISO base media file (ISO/IEC 14496-12 section 4.2). The `meta` box describes the pictures,
 //! and may come before or after them.
 
-use super::{OutlineFault, Parts, Walk, Want, be32};
+use super::{HeaderFault, Parts, Walk, Want, be32};
 
 /// Size and type.
 const BOX_HEAD: usize = 8;
@@ -25,10 +25,10 @@ impl Walk for Walker {
         Want::next(BOX_HEAD)
     }
 
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Head => {
-                let size = be32(taken).ok_or(OutlineFault::Damaged)?;
+                let size = be32(taken).ok_or(HeaderFault::Damaged)?;
                 let kind = [taken[4], taken[5], taken[6], taken[7]];
                 if size == LARGE {
                     *self = Self::LargeSize { kind };
@@ -49,7 +49,7 @@ impl Walk for Walker {
                 parts.skeleton.extend_from_slice(&kind);
                 parts.skeleton.extend_from_slice(taken);
                 if kind == *b"meta" {
-                    parts.sized = true;
+                    parts.complete = true;
                     return Ok(Want::Nothing);
                 }
                 *self = Self::Head;
@@ -60,13 +60,13 @@ impl Walk for Walker {
 }
 
 impl Walker {
-    fn body(&mut self, kind: [u8; 4], length: Option<u64>) -> Result<Want, OutlineFault> {
-        let length = length.ok_or(OutlineFault::Damaged)?;
+    fn body(&mut self, kind: [u8; 4], length: Option<u64>) -> Result<Want, HeaderFault> {
+        let length = length.ok_or(HeaderFault::Damaged)?;
         if matches!(&kind, b"ftyp" | b"meta") {
             *self = Self::Body { kind };
             let take = usize::try_from(length).unwrap_or(usize::MAX);
             return if take == 0 {
-                Err(OutlineFault::Damaged)
+                Err(HeaderFault::Damaged)
             } else {
                 Ok(Want::next(take))
             };

@@ -18,7 +18,7 @@ pub enum Word {
 
 /// The nodes of one prompt, and which of them are through.
 #[derive(Debug)]
-pub struct Meter {
+pub struct ProgressMeter {
     prompt: String,
     weights: HashMap<String, f32>,
     through: HashSet<String>,
@@ -26,7 +26,7 @@ pub struct Meter {
     at: Option<(String, f32)>,
 }
 
-impl Meter {
+impl ProgressMeter {
     /// A meter for a prompt under this id.
     pub fn new(prompt: &str, graph: &Graph) -> Self {
         let weight = |node: &Value| {
@@ -130,15 +130,15 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn meter() -> Meter {
+    fn meter() -> ProgressMeter {
         let graph = json!({
             "1": {"class_type": "CheckpointLoaderSimple"}, "2": {"class_type": "CLIPTextEncode"},
             "3": {"class_type": "KSampler"}, "4": {"class_type": "VAEDecode"}, "5": {"class_type": "SaveImage"},
         });
-        Meter::new("p", graph.as_object().unwrap())
+        ProgressMeter::new("p", graph.as_object().unwrap())
     }
 
-    fn hear(meter: &mut Meter, kind: &str, data: Value) -> Option<Word> {
+    fn hear(meter: &mut ProgressMeter, kind: &str, data: Value) -> Option<Word> {
         meter.hear(&json!({"type": kind, "data": data}).to_string())
     }
 
@@ -234,7 +234,7 @@ mod tests {
             let word = meter.hear(odd);
             assert!(word.is_none() || word == Some(Word::Over), "{odd}");
         }
-        let mut empty = Meter::new("p", &Graph::new());
+        let mut empty = ProgressMeter::new("p", &Graph::new());
         assert_eq!(hear(&mut empty, "executing", json!({"node": "3"})), None);
     }
 }

@@ -1,6 +1,6 @@
 //! JPEG: marker segments up to the frame header (ITU-T T.81, annex B). Exif (CIPA DC-008) comes before that.
 
-use super::{OutlineFault, Parts, Walk, Want};
+use super::{HeaderFault, Parts, Walk, Want};
 
 /// Sample precision, height and width, behind the length of a frame header.
 const FRAME: usize = 7;
@@ -26,13 +26,13 @@ impl Walk for Walker {
         Want::next(2)
     }
 
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         match *self {
             Self::Start => {
                 *self = Self::Marker;
                 Ok(Want::next(2))
             }
-            Self::Marker if taken[0] != 0xff => Err(OutlineFault::Damaged),
+            Self::Marker if taken[0] != 0xff => Err(HeaderFault::Damaged),
             Self::Marker => self.marker(taken[1], parts),
             Self::Fill => self.marker(taken[0], parts),
             Self::Frame { marker } => {
@@ -42,7 +42,7 @@ impl Walk for Walker {
                 parts.skeleton.extend_from_slice(taken);
                 // `imagesize` wants at least 12 bytes of any file.
                 parts.skeleton.extend_from_slice(&[0xff, 0xd9]);
-                parts.sized = true;
+                parts.complete = true;
                 Ok(Want::Nothing)
             }
             Self::Length => {
@@ -71,7 +71,7 @@ impl Walk for Walker {
 }
 
 impl Walker {
-    fn marker(&mut self, marker: u8, parts: &Parts) -> Result<Want, OutlineFault> {
+    fn marker(&mut self, marker: u8, parts: &Parts) -> Result<Want, HeaderFault> {
         let take;
         (*self, take) = match marker {
             0xff => (Self::Fill, 1),
@@ -80,7 +80,7 @@ impl Walker {
             // Alone, without a segment.
             0x01 | 0xd0..=0xd8 => (Self::Marker, 2),
             // The end, the picture itself, or an escaped byte: no frame header can follow.
-            0x00 | 0xd9 | 0xda => return Err(OutlineFault::Damaged),
+            0x00 | 0xd9 | 0xda => return Err(HeaderFault::Damaged),
             0xe1 if parts.exif.is_none() => (Self::AppLength, 2),
             _ => (Self::Length, 2),
         };
@@ -89,8 +89,8 @@ impl Walker {
 }
 
 /// The length of a segment without the two bytes that say it.
-fn body(taken: &[u8]) -> Result<u16, OutlineFault> {
+fn body(taken: &[u8]) -> Result<u16, HeaderFault> {
     u16::from_be_bytes([taken[0], taken[1]])
         .checked_sub(2)
-        .ok_or(OutlineFault::Damaged)
+        .ok_or(HeaderFault::Damaged)
 }

@@ -1,4 +1,6 @@
-//! The image formats that are taken as inputs, told apart by their bytes.
+//! Image formats, told apart by their bytes.
+
+use image::ImageFormat;
 
 /// An image format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -48,6 +50,17 @@ impl ImageKind {
                 from_brands(brands)
             }
             _ => None,
+        }
+    }
+
+    /// The format for the decoder. HEIC and AVIF have none: decoding these takes libraries of another licence or language.
+    pub fn decodable(self) -> Option<ImageFormat> {
+        match self {
+            Self::Png => Some(ImageFormat::Png),
+            Self::Jpeg => Some(ImageFormat::Jpeg),
+            Self::WebP => Some(ImageFormat::WebP),
+            Self::Gif => Some(ImageFormat::Gif),
+            Self::Heic | Self::Avif => None,
         }
     }
 

@@ -2,9 +2,10 @@
 
 use exif::{In, Tag};
 
-use super::outline::OutlineFault;
-/// What is taken as an input is what can be decoded, so that every back end can be given it.
-pub use crate::decoding::{MAX_PIXELS, MAX_SIDE};
+use super::image_header::HeaderFault;
+
+/// Longest side that is decoded: the longest of the published sizes has 12,288.
+pub const MAX_SIDE: u32 = 16_384;
 
 /// Width and height in pixels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,31 +27,36 @@ pub enum SizeFault {
         /// As the header says.
         height: u32,
     },
-    /// Over [`MAX_SIDE`] or [`MAX_PIXELS`].
+    /// Over [`MAX_SIDE`] or the most pixels that are allowed.
     #[error(
-        "is too large: {width} x {height} pixels, where a side may have {MAX_SIDE} and the whole \
-         {} million", MAX_PIXELS / 1_000_000
+        "is too large: {width} x {height} pixels, where a side may have {MAX_SIDE} and the whole {max_pixels}"
     )]
     TooLarge {
         /// As the header says.
         width: u32,
         /// As the header says.
         height: u32,
+        /// What is allowed.
+        max_pixels: u64,
     },
 }
 
 impl Size {
-    /// Passes sizes that a decoder can be asked to open.
+    /// Passes sizes within [`MAX_SIDE`] and `max_pixels`.
     ///
     /// # Errors
     /// See [`SizeFault`].
-    pub fn check(self) -> Result<Self, SizeFault> {
+    pub fn check(self, max_pixels: u64) -> Result<Self, SizeFault> {
         let Self { width, height } = self;
         if width == 0 || height == 0 {
             return Err(SizeFault::Empty { width, height });
         }
-        if width.max(height) > MAX_SIDE || u64::from(width) * u64::from(height) > MAX_PIXELS {
-            return Err(SizeFault::TooLarge { width, height });
+        if width.max(height) > MAX_SIDE || u64::from(width) * u64::from(height) > max_pixels {
+            return Err(SizeFault::TooLarge {
+                width,
+                height,
+                max_pixels,
+            });
         }
         Ok(self)
     }
@@ -60,8 +66,8 @@ impl Size {
 ///
 /// # Errors
 /// The skeleton does not hold what its format demands.
-pub(super) fn measure(skeleton: &[u8], exif: Option<Vec<u8>>) -> Result<Size, OutlineFault> {
-    let stored = imagesize::blob_size(skeleton).map_err(|_| OutlineFault::Damaged)?;
+pub(super) fn measure(skeleton: &[u8], exif: Option<Vec<u8>>) -> Result<Size, HeaderFault> {
+    let stored = imagesize::blob_size(skeleton).map_err(|_| HeaderFault::Damaged)?;
     // Sides past 32 bits do not exist in any of the formats; saturated, they are refused as too large.
     let side = |pixels: usize| u32::try_from(pixels).unwrap_or(u32::MAX);
     let (width, height) = (side(stored.width), side(stored.height));

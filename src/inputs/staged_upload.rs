@@ -5,12 +5,11 @@ use std::sync::Arc;
 use bytes::{Bytes, BytesMut};
 use object_store::{ObjectStore, path::Path};
 use sha2::{Digest, Sha256};
+use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 use tokio::sync::mpsc;
 
 use super::{
     InputImage,
-    kind::{ImageKind, SNIFFED_BYTES},
-    outline::Outline,
     upload::{Stored, Upload},
 };
 
@@ -31,6 +30,7 @@ pub struct Handed {
     stem: Path,
     digest: Sha256,
     bytes: u64,
+    max_pixels: u64,
     stage: Stage,
 }
 
@@ -43,7 +43,7 @@ enum Stage {
 struct Storing {
     kind: ImageKind,
     key: String,
-    outline: Outline,
+    header: HeaderReader,
     upload: Upload,
 }
 
@@ -55,14 +55,15 @@ pub struct Held {
 }
 
 impl Handed {
-    /// Begins an image. Its key will be `stem` and an extension; `stem` must belong to it alone. Must be fed where tasks can
-    /// be spawned.
-    pub fn begin(store: Arc<dyn ObjectStore>, stem: Path) -> Self {
+    /// Begins an image. Its key will be `stem` and an extension; `stem` must belong to it alone. One of more than
+    /// `max_pixels` is refused. Must be fed where tasks can be spawned.
+    pub fn begin(store: Arc<dyn ObjectStore>, stem: Path, max_pixels: u64) -> Self {
         Self {
             store,
             stem,
             digest: Sha256::new(),
             bytes: 0,
+            max_pixels,
             stage: Stage::Sniffing(BytesMut::new()),
         }
     }
@@ -100,6 +101,7 @@ impl Handed {
             stage,
             digest,
             bytes,
+            max_pixels,
             ..
         } = self;
         let Stage::Storing(storing) = stage else {
@@ -108,12 +110,12 @@ impl Handed {
         let Storing {
             kind,
             key,
-            outline,
+            header,
             upload,
         } = *storing;
-        let size = outline.finish().map_err(|wrong| damaged(kind, wrong))?;
+        let size = header.finish().map_err(|wrong| damaged(kind, wrong))?;
         let size = size
-            .check()
+            .check(max_pixels)
             .map_err(|wrong| HandedFault::Image(wrong.to_string()))?;
         let image = InputImage {
             key,
@@ -135,7 +137,7 @@ impl Handed {
             Stage::Sniffing(_) => recognise(&self.store, &self.stem, &bytes)?,
         };
         storing
-            .outline
+            .header
             .push(&bytes)
             .map_err(|wrong| damaged(storing.kind, wrong))?;
         storing.upload = storing.upload.write(bytes).await?;
@@ -164,7 +166,7 @@ fn recognise(
     Ok(Box::new(Storing {
         kind,
         key,
-        outline: Outline::new(kind),
+        header: HeaderReader::new(kind),
         upload: Upload::begin(Arc::clone(store), path, alive),
     }))
 }

@@ -1,6 +1,6 @@
 //! GIF: the size of the logical screen stands at a fixed place (GIF89a section 18).
 
-use super::{OutlineFault, Parts, Walk, Want};
+use super::{HeaderFault, Parts, Walk, Want};
 
 /// Signature, version, width and height.
 const HEADER: usize = 10;
@@ -13,9 +13,9 @@ impl Walk for Walker {
         Want::next(HEADER + 2)
     }
 
-    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, OutlineFault> {
+    fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         parts.skeleton.extend_from_slice(taken);
-        parts.sized = true;
+        parts.complete = true;
         Ok(Want::Nothing)
     }
 }

@@ -1,15 +1,12 @@
-//! Makes one input image into a file that a back end takes. Files that it takes as they are stay as they are.
+//! Makes one image into a file that its receiver takes. Files that it takes as they are stay as they are.
 
-use super::{Accepts, Input};
-use crate::decoding::{Leave, Undecodable, open};
-use crate::inputs::ImageKind;
+use super::decode_permits::DecodePermit;
+use super::decoding::{DecodeError, open};
+use super::encoding::{self, EncodeError, PngEffort};
+use super::kind::ImageKind;
+use super::pixels::Pixels;
 use bytes::Bytes;
-use image::codecs::jpeg::JpegEncoder;
-use image::imageops::FilterType;
 use image::metadata::Orientation;
-use image::{DynamicImage, ImageFormat, ImageResult};
-use std::borrow::Cow;
-use std::io::Cursor;
 
 /// Longest side after shrinking: models look at less.
 const FIRST_SIDE: u32 = 3_072;
@@ -17,12 +14,32 @@ const FIRST_SIDE: u32 = 3_072;
 const LAST_SIDE: u32 = 256;
 const JPEG_QUALITY: u8 = 92;
 
-/// Why an image cannot be given to a back end.
+/// What a receiver takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Accepts {
+    /// The formats that it reads.
+    pub kinds: &'static [ImageKind],
+    /// Largest file, in bytes.
+    pub max_bytes: usize,
+    /// Does it heed the orientation that a file's Exif block tells? Else files that lie on their side are turned.
+    pub heeds_orientation: bool,
+}
+
+/// A file that its receiver takes.
+#[derive(Clone, Debug)]
+pub struct Fitted {
+    /// The file.
+    pub bytes: Bytes,
+    /// What it is.
+    pub kind: ImageKind,
+}
+
+/// Why an image cannot be given to its receiver.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Unfit {
-    /// A format that neither the back end nor this program decodes.
+    /// A format that neither the receiver nor this program decodes.
     Format(&'static str),
-    /// A format that the back end reads and this program does not, in a file that is too large.
+    /// A format that the receiver reads and this program does not, in a file that is too large.
     Unshrinkable(&'static str),
     /// It cannot be decoded.
     Damaged,
@@ -30,71 +47,70 @@ pub enum Unfit {
     TooLarge,
 }
 
-impl From<Undecodable> for Unfit {
-    fn from(fault: Undecodable) -> Self {
+impl From<DecodeError> for Unfit {
+    fn from(fault: DecodeError) -> Self {
         match fault {
-            Undecodable::Damaged => Self::Damaged,
-            Undecodable::TooLarge => Self::TooLarge,
+            DecodeError::Damaged => Self::Damaged,
+            DecodeError::TooLarge => Self::TooLarge,
         }
     }
 }
 
-/// The image as the back end takes it.
+/// The image as its receiver takes it.
+///
+/// # Errors
+/// See [`Unfit`].
 pub fn fit(
-    leave: &Leave,
+    permit: &DecodePermit,
     bytes: Bytes,
     kind: Option<ImageKind>,
     accepts: Accepts,
-) -> Result<Input, Unfit> {
+) -> Result<Fitted, Unfit> {
     let kind = kind.ok_or(Unfit::Damaged)?;
     let small = bytes.len() <= accepts.max_bytes;
     let taken = accepts.kinds.contains(&kind);
-    let format = match kind {
-        ImageKind::Png => ImageFormat::Png,
-        ImageKind::Jpeg => ImageFormat::Jpeg,
-        ImageKind::WebP => ImageFormat::WebP,
-        ImageKind::Gif => ImageFormat::Gif,
-        // Decoding these takes libraries of another licence or language.
-        ImageKind::Heic | ImageKind::Avif => {
-            return match (taken, small) {
-                (true, true) => Ok(Input { bytes, kind }),
-                (true, false) => Err(Unfit::Unshrinkable(kind.name())),
-                (false, _) => Err(Unfit::Format(kind.name())),
-            };
-        }
+    let Some(format) = kind.decodable() else {
+        return match (taken, small) {
+            (true, true) => Ok(Fitted { bytes, kind }),
+            (true, false) => Err(Unfit::Unshrinkable(kind.name())),
+            (false, _) => Err(Unfit::Format(kind.name())),
+        };
     };
     if taken && small && accepts.heeds_orientation {
-        return Ok(Input { bytes, kind });
+        return Ok(Fitted { bytes, kind });
     }
-    let opened = open(leave, &bytes, format)?;
+    let opened = open(permit, &bytes, format)?;
     if taken && small && opened.orientation == Orientation::NoTransforms {
         drop(opened);
-        return Ok(Input { bytes, kind });
+        return Ok(Fitted { bytes, kind });
     }
-    encode(opened.decode()?, accepts)
+    let (width, height) = opened.dimensions();
+    let unpacked = u64::from(width) * u64::from(height) * 4;
+    let longest = match unpacked > accepts.max_bytes as u64 {
+        true => FIRST_SIDE,
+        false => u32::MAX,
+    };
+    let pixels = opened.decode(longest)?;
+    drop(bytes);
+    encode(&pixels, accepts)
 }
 
 /// PNG while it fits, for it loses nothing; then JPEG, or smaller PNG where parts are transparent.
-fn encode(image: DynamicImage, accepts: Accepts) -> Result<Input, Unfit> {
-    let kinds = accepts.kinds;
-    let transparent = image.color().has_alpha() && kinds.contains(&ImageKind::Png);
-    let mut side = image.width().max(image.height());
-    if u64::from(image.width()) * u64::from(image.height()) * 4 > accepts.max_bytes as u64 {
-        side = side.min(FIRST_SIDE);
-    }
-    while side >= LAST_SIDE.min(image.width().max(image.height())) {
-        let scaled = match side < image.width().max(image.height()) {
-            true => Cow::Owned(image.resize(side, side, FilterType::CatmullRom)),
-            false => Cow::Borrowed(&image),
-        };
-        let tries = match transparent {
-            true => &[ImageKind::Png][..],
-            false => &[ImageKind::Png, ImageKind::Jpeg][..],
-        };
-        for kind in tries.iter().filter(|it| kinds.contains(it)) {
-            let bytes = written(&scaled, *kind).map_err(Undecodable::from)?;
+fn encode(pixels: &Pixels, accepts: Accepts) -> Result<Fitted, Unfit> {
+    let transparent = pixels.has_alpha() && accepts.kinds.contains(&ImageKind::Png);
+    let tries = match transparent {
+        true => &[ImageKind::Png][..],
+        false => &[ImageKind::Png, ImageKind::Jpeg][..],
+    };
+    let longest = pixels.width().max(pixels.height());
+    let mut side = longest;
+    while side >= LAST_SIDE.min(longest) {
+        let smaller = (side < longest).then(|| pixels.shrunk(side));
+        let scaled = smaller.as_ref().unwrap_or(pixels);
+        for kind in tries.iter().filter(|it| accepts.kinds.contains(it)) {
+            let bytes = written(scaled, *kind).map_err(|_| Unfit::Damaged)?;
             if bytes.len() <= accepts.max_bytes {
-                return Ok(Input {
+                return Ok(Fitted {
                     bytes: bytes.into(),
                     kind: *kind,
                 });
@@ -105,28 +121,23 @@ fn encode(image: DynamicImage, accepts: Accepts) -> Result<Input, Unfit> {
     Err(Unfit::TooLarge)
 }
 
-fn written(image: &DynamicImage, kind: ImageKind) -> ImageResult<Vec<u8>> {
-    let mut bytes = Vec::new();
+fn written(pixels: &Pixels, kind: ImageKind) -> Result<Vec<u8>, EncodeError> {
     match kind {
-        ImageKind::Jpeg => {
-            let opaque = DynamicImage::ImageRgb8(image.to_rgb8());
-            opaque.write_with_encoder(JpegEncoder::new_with_quality(&mut bytes, JPEG_QUALITY))?;
-        }
-        _ => image.write_to(&mut Cursor::new(&mut bytes), ImageFormat::Png)?,
+        ImageKind::Jpeg => encoding::jpeg(pixels, pixels.whole(), JPEG_QUALITY),
+        _ => encoding::png(pixels, pixels.whole(), PngEffort::Balanced),
     }
-    Ok(bytes)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use image::{Rgb, RgbImage, Rgba, RgbaImage};
+    use crate::DecodePermits;
+    use image::{DynamicImage, ImageFormat, Rgb, RgbImage, Rgba, RgbaImage};
+    use std::io::Cursor;
 
     const ACCEPTS: Accepts = Accepts {
         kinds: &[ImageKind::Png, ImageKind::Jpeg],
         max_bytes: 200_000,
-        max_total_bytes: 200_000,
-        max_count: 3,
         heeds_orientation: true,
     };
 
@@ -148,9 +159,9 @@ mod tests {
         })
     }
 
-    fn fitted(bytes: Bytes, accepts: Accepts) -> Result<Input, Unfit> {
+    fn fitted(bytes: Bytes, accepts: Accepts) -> Result<Fitted, Unfit> {
         let kind = ImageKind::from_bytes(&bytes);
-        fit(&Leave::of_a_test(), bytes, kind, accepts)
+        DecodePermits::unshared(|permit| fit(permit, bytes, kind, accepts))
     }
 
     #[test]

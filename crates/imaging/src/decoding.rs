@@ -1,0 +1,333 @@
+//! Decodes to 8 bits a channel, within limits. A PNG is read row by row, so shrinking or checking one holds a few rows.
+
+use super::decode_permits::DecodePermit;
+use super::pixels::{Image8, Pixels};
+use super::shrink::Shrink;
+use super::size::MAX_SIDE;
+use image::metadata::Orientation;
+use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits};
+use png::{ColorType, DecodingError, Transformations};
+use std::io::Cursor;
+
+/// Most pixels that are decoded; the largest of the published sizes has 19 million.
+pub const MAX_PIXELS: u64 = 64_000_000;
+/// Memory that the decoder of another format than PNG may take: that many pixels of four channels of 16 bits.
+const MAX_ALLOC: u64 = MAX_PIXELS * 8;
+
+/// Why a picture is not decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DecodeError {
+    /// It is none, or a damaged one.
+    Damaged,
+    /// It would take too much memory.
+    TooLarge,
+}
+
+impl From<ImageError> for DecodeError {
+    fn from(error: ImageError) -> Self {
+        match error {
+            ImageError::Limits(_) => Self::TooLarge,
+            _ => Self::Damaged,
+        }
+    }
+}
+
+impl From<DecodingError> for DecodeError {
+    fn from(error: DecodingError) -> Self {
+        match error {
+            DecodingError::LimitsExceeded => Self::TooLarge,
+            _ => Self::Damaged,
+        }
+    }
+}
+
+/// A picture whose header has been read, and nothing else yet.
+pub struct Opened<'a> {
+    source: Source<'a>,
+    width: u32,
+    height: u32,
+    /// How it has to be turned to be upright.
+    pub orientation: Orientation,
+}
+
+enum Source<'a> {
+    Rows(Box<png::Reader<Cursor<&'a [u8]>>>),
+    Whole(Box<dyn ImageDecoder + 'a>),
+}
+
+/// What all pixels of a picture say of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inspection {
+    /// All pixels are the same.
+    pub single_colour: bool,
+}
+
+/// Reads the header of a picture.
+///
+/// # Errors
+/// It cannot be decoded within the limits.
+pub fn open<'a>(
+    _: &DecodePermit,
+    bytes: &'a [u8],
+    format: ImageFormat,
+) -> Result<Opened<'a>, DecodeError> {
+    let opened = match format {
+        ImageFormat::Png => open_png(bytes)?,
+        _ => open_other(bytes, format)?,
+    };
+    let pixels = u64::from(opened.width) * u64::from(opened.height);
+    // The limits are the decoder's own affair; these bounds hold whatever it makes of them.
+    if opened.width.max(opened.height) > MAX_SIDE || pixels > MAX_PIXELS {
+        return Err(DecodeError::TooLarge);
+    }
+    if pixels == 0 {
+        return Err(DecodeError::Damaged);
+    }
+    Ok(opened)
+}
+
+/// The same for a picture of whichever known format.
+///
+/// # Errors
+/// It cannot be decoded within the limits.
+pub fn open_any<'a>(permit: &DecodePermit, bytes: &'a [u8]) -> Result<Opened<'a>, DecodeError> {
+    open(permit, bytes, image::guess_format(bytes)?)
+}
+
+fn open_png(bytes: &[u8]) -> Result<Opened<'_>, DecodeError> {
+    let mut decoder = png::Decoder::new(Cursor::new(bytes));
+    decoder.set_transformations(Transformations::normalize_to_color8());
+    // Neither is used, and a packed text may unpack into any length.
+    decoder.set_ignore_text_chunk(true);
+    decoder.set_ignore_iccp_chunk(true);
+    let reader = decoder.read_info()?;
+    let info = reader.info();
+    let exif = info.exif_metadata.as_deref();
+    Ok(Opened {
+        width: info.width,
+        height: info.height,
+        orientation: exif
+            .and_then(Orientation::from_exif_chunk)
+            .unwrap_or(Orientation::NoTransforms),
+        source: Source::Rows(Box::new(reader)),
+    })
+}
+
+fn open_other(bytes: &[u8], format: ImageFormat) -> Result<Opened<'_>, DecodeError> {
+    let mut limits = Limits::default();
+    limits.max_image_width = Some(MAX_SIDE);
+    limits.max_image_height = Some(MAX_SIDE);
+    limits.max_alloc = Some(MAX_ALLOC);
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    reader.limits(limits);
+    let mut decoder = reader.into_decoder()?;
+    let (width, height) = decoder.dimensions();
+    if decoder.total_bytes() > MAX_ALLOC {
+        return Err(DecodeError::TooLarge);
+    }
+    Ok(Opened {
+        width,
+        height,
+        orientation: decoder.orientation().unwrap_or(Orientation::NoTransforms),
+        source: Source::Whole(Box::new(decoder)),
+    })
+}
+
+impl Opened<'_> {
+    /// Width and height as they are stored, before it is turned.
+    pub fn dimensions(&self) -> (u32, u32) {
+        (self.width, self.height)
+    }
+
+    /// The pixels of its first frame, shrunk until neither side is longer than `longest`.
+    ///
+    /// # Errors
+    /// It is damaged further on, or larger than its header says.
+    pub fn decode(self, longest: u32) -> Result<Pixels, DecodeError> {
+        let Self {
+            source,
+            width,
+            height,
+            orientation,
+        } = self;
+        let image = match source {
+            Source::Whole(decoder) => {
+                let whole = Image8::from(DynamicImage::from_decoder(decoder)?);
+                match width.max(height) > longest {
+                    true => whole.shrunk(longest),
+                    false => whole,
+                }
+            }
+            Source::Rows(reader) => {
+                let channels = channels(&reader);
+                let mut shrink = Shrink::new((width, height), longest, channels);
+                each_row(*reader, |row| shrink.push(row))?;
+                Image8::from_raw(shrink.finish())
+            }
+        };
+        Ok(Pixels::new(image, orientation))
+    }
+
+    /// Decodes it to the last pixel without keeping more than the format demands.
+    ///
+    /// # Errors
+    /// It is damaged, or larger than its header says.
+    pub fn inspect(self) -> Result<Inspection, DecodeError> {
+        let mut first: Option<[u8; 4]> = None;
+        let mut single_colour = true;
+        let mut look = |row: &[u8], channels: usize| {
+            for pixel in row.chunks_exact(channels) {
+                let mut own = [0; 4];
+                own[..channels].copy_from_slice(pixel);
+                single_colour &= *first.get_or_insert(own) == own;
+                if !single_colour {
+                    return;
+                }
+            }
+        };
+        match self.source {
+            Source::Rows(reader) => {
+                let channels = channels(&reader);
+                each_row(*reader, |row| look(row, channels))?;
+            }
+            Source::Whole(decoder) => {
+                let image = Image8::from(DynamicImage::from_decoder(decoder)?);
+                look(image.as_raw(), image.channels());
+            }
+        }
+        Ok(Inspection { single_colour })
+    }
+}
+
+/// Channels of the rows: grey becomes red, green and blue.
+fn channels(reader: &png::Reader<Cursor<&[u8]>>) -> usize {
+    match reader.output_color_type().0 {
+        ColorType::GrayscaleAlpha | ColorType::Rgba => 4,
+        _ => 3,
+    }
+}
+
+/// Passes every row of a PNG on, from the top, in 8 bits of red, green, blue and maybe opacity.
+fn each_row(
+    mut reader: png::Reader<Cursor<&[u8]>>,
+    mut take: impl FnMut(&[u8]),
+) -> Result<(), DecodeError> {
+    let colour = reader.output_color_type().0;
+    let mut wide = Vec::new();
+    let mut pass = |row: &[u8]| match colour {
+        ColorType::Grayscale => {
+            wide.clear();
+            wide.extend(row.iter().flat_map(|grey| [*grey; 3]));
+            take(&wide);
+        }
+        ColorType::GrayscaleAlpha => {
+            wide.clear();
+            let pairs = row.chunks_exact(2);
+            wide.extend(pairs.flat_map(|it| [it[0], it[0], it[0], it[1]]));
+            take(&wide);
+        }
+        _ => take(row),
+    };
+    if !reader.info().interlaced {
+        while let Some(row) = reader.next_row()? {
+            pass(row.data());
+        }
+        return Ok(());
+    }
+    // The rows of an interlaced picture come in seven rounds.
+    let size = reader.output_buffer_size().ok_or(DecodeError::TooLarge)?;
+    let mut whole = vec![0; size];
+    let frame = reader.next_frame(&mut whole)?;
+    whole.chunks_exact(frame.line_size).for_each(pass);
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::DecodePermits;
+    use super::*;
+    use image::{GrayAlphaImage, ImageBuffer, LumaA, Rgba};
+
+    fn written(image: impl Into<DynamicImage>, format: ImageFormat) -> Vec<u8> {
+        let mut bytes = Cursor::new(Vec::new());
+        image.into().write_to(&mut bytes, format).expect("written");
+        bytes.into_inner()
+    }
+
+    fn noisy() -> DynamicImage {
+        let pixels = ImageBuffer::from_fn(40, 30, |x, y| {
+            Rgba([x * 1_600, y * 2_000, (x ^ y) * 900, 65_535 - x * 700].map(|it| it as u16))
+        });
+        DynamicImage::ImageRgba16(pixels)
+    }
+
+    #[test]
+    fn a_png_read_by_rows_has_the_pixels_of_one_read_whole() {
+        let grey = GrayAlphaImage::from_fn(9, 7, |x, y| LumaA([(x * 20) as u8, (y * 30) as u8]));
+        let pictures: [DynamicImage; 4] = [
+            noisy(),
+            noisy().into_rgb8().into(),
+            noisy().into_luma8().into(),
+            grey.into(),
+        ];
+        for picture in pictures {
+            let bytes = written(picture, ImageFormat::Png);
+            let whole = image::load_from_memory(&bytes).expect("a picture");
+            let read = DecodePermits::unshared(|permit| open_any(permit, &bytes)?.decode(u32::MAX));
+            let read = read.expect("decoded").into_stored();
+            assert_eq!(read.color().has_alpha(), whole.color().has_alpha());
+            let far = read.to_rgba8().iter().zip(whole.to_rgba8().iter()).any(
+                // 16 bits are cut to 8, which the other way rounds.
+                |(a, b)| a.abs_diff(*b) > 1,
+            );
+            assert!(!far, "{:?}", whole.color());
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_picture_is_damaged_however_it_is_read() {
+        for format in [ImageFormat::Png, ImageFormat::WebP, ImageFormat::Gif] {
+            let bytes = written(noisy().into_rgba8(), format);
+            let half = &bytes[..bytes.len() / 2];
+            DecodePermits::unshared(|permit| {
+                let decoded = open_any(permit, half).and_then(|it| it.decode(8));
+                assert_eq!(decoded.err(), Some(DecodeError::Damaged), "{format:?}");
+                let inspected = open_any(permit, half).and_then(Opened::inspect);
+                assert_eq!(inspected.err(), Some(DecodeError::Damaged), "{format:?}");
+            });
+        }
+    }
+
+    #[test]
+    fn a_picture_of_one_colour_is_seen_in_every_pixel_format() {
+        let mut nearly = image::RgbImage::new(9, 9);
+        nearly.put_pixel(8, 8, image::Rgb([0, 0, 1]));
+        let pictures = [
+            (DynamicImage::new_rgb8(9, 9), true),
+            (DynamicImage::new_luma8(9, 9), true),
+            (DynamicImage::new_rgba16(9, 9), true),
+            (nearly.into(), false),
+        ];
+        for (picture, single_colour) in pictures {
+            let bytes = written(picture, ImageFormat::Png);
+            let inspected = DecodePermits::unshared(|permit| open_any(permit, &bytes)?.inspect());
+            assert_eq!(inspected, Ok(Inspection { single_colour }));
+        }
+    }
+
+    #[test]
+    fn what_unpacks_into_too_much_is_not_begun() {
+        // A flat GIF of 10,000 x 10,000 is small, and has 400 MB of pixels.
+        let screen = [0x10, 0x27, 0x10, 0x27, 0, 0, 0];
+        let frame = [
+            0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0x80, 0, 0, 0, 9, 9, 9, 2, 2, 0x44, 1, 0, 0x3b,
+        ];
+        let gif = [&b"GIF89a"[..], &screen, &frame].concat();
+        DecodePermits::unshared(|permit| {
+            let opened = open(permit, &gif, ImageFormat::Gif);
+            assert_eq!(opened.err(), Some(DecodeError::TooLarge));
+            let text = open_any(permit, b"<html>");
+            assert_eq!(text.err(), Some(DecodeError::Damaged));
+        });
+    }
+}

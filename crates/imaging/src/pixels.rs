@@ -1,0 +1,198 @@
+//! Decoded pixels of 8 bits, with the turn that is still to be made: it is made as they are written, so no second copy of a
+//! large picture is held.
+
+use super::shrink::{Shrink, Shrunk};
+use image::metadata::Orientation;
+use image::{DynamicImage, RgbImage, RgbaImage};
+
+/// A part of a picture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rect {
+    /// From the left, in pixels.
+    pub x: u32,
+    /// From the top.
+    pub y: u32,
+    /// From left to right.
+    pub width: u32,
+    /// From top to bottom.
+    pub height: u32,
+}
+
+/// Pixels as they are stored in a file.
+pub(crate) enum Image8 {
+    Rgb(RgbImage),
+    Rgba(RgbaImage),
+}
+
+/// The pixels of a picture. Width, height and parts are those of the upright picture.
+pub struct Pixels {
+    image: Image8,
+    orientation: Orientation,
+}
+
+impl From<DynamicImage> for Image8 {
+    fn from(image: DynamicImage) -> Self {
+        match image.color().has_alpha() {
+            true => Self::Rgba(image.into_rgba8()),
+            false => Self::Rgb(image.into_rgb8()),
+        }
+    }
+}
+
+impl Image8 {
+    pub fn from_raw(shrunk: Shrunk) -> Self {
+        let Shrunk {
+            width,
+            height,
+            channels,
+            bytes,
+        } = shrunk;
+        // The lengths agree by construction; an empty picture would be written as an error.
+        match channels {
+            4 => Self::Rgba(RgbaImage::from_raw(width, height, bytes).unwrap_or_default()),
+            _ => Self::Rgb(RgbImage::from_raw(width, height, bytes).unwrap_or_default()),
+        }
+    }
+
+    pub fn as_raw(&self) -> &[u8] {
+        match self {
+            Self::Rgb(image) => image.as_raw(),
+            Self::Rgba(image) => image.as_raw(),
+        }
+    }
+
+    pub fn channels(&self) -> usize {
+        match self {
+            Self::Rgb(_) => 3,
+            Self::Rgba(_) => 4,
+        }
+    }
+
+    pub fn dimensions(&self) -> (u32, u32) {
+        match self {
+            Self::Rgb(image) => image.dimensions(),
+            Self::Rgba(image) => image.dimensions(),
+        }
+    }
+
+    pub fn shrunk(&self, longest: u32) -> Self {
+        let (width, height) = self.dimensions();
+        let mut shrink = Shrink::new((width, height), longest, self.channels());
+        self.as_raw()
+            .chunks_exact((width as usize * self.channels()).max(1))
+            .for_each(|row| shrink.push(row));
+        Self::from_raw(shrink.finish())
+    }
+}
+
+impl Pixels {
+    pub(crate) fn new(image: Image8, orientation: Orientation) -> Self {
+        Self { image, orientation }
+    }
+
+    /// Upright pixels of a picture in memory.
+    pub fn upright(image: DynamicImage) -> Self {
+        Self::new(image.into(), Orientation::NoTransforms)
+    }
+
+    /// From left to right.
+    pub fn width(&self) -> u32 {
+        let (width, height) = self.image.dimensions();
+        if lies_on_its_side(self.orientation) {
+            height
+        } else {
+            width
+        }
+    }
+
+    /// From top to bottom.
+    pub fn height(&self) -> u32 {
+        let (width, height) = self.image.dimensions();
+        if lies_on_its_side(self.orientation) {
+            width
+        } else {
+            height
+        }
+    }
+
+    /// Can parts of it be transparent?
+    pub fn has_alpha(&self) -> bool {
+        matches!(self.image, Image8::Rgba(_))
+    }
+
+    /// All of it.
+    pub fn whole(&self) -> Rect {
+        Rect {
+            x: 0,
+            y: 0,
+            width: self.width(),
+            height: self.height(),
+        }
+    }
+
+    /// A smaller copy in which no side is longer than `longest`.
+    pub fn shrunk(&self, longest: u32) -> Self {
+        Self::new(self.image.shrunk(longest), self.orientation)
+    }
+
+    /// The pixels as they are stored, without a turn.
+    pub fn into_stored(self) -> DynamicImage {
+        match self.image {
+            Image8::Rgb(image) => DynamicImage::ImageRgb8(image),
+            Image8::Rgba(image) => DynamicImage::ImageRgba8(image),
+        }
+    }
+
+    pub(crate) fn image(&self) -> &Image8 {
+        &self.image
+    }
+
+    /// Where the pixel of the upright picture is stored.
+    pub(crate) fn stored(&self, x: u32, y: u32) -> (u32, u32) {
+        let (width, height) = self.image.dimensions();
+        let (right, bottom) = (width - 1, height - 1);
+        match self.orientation {
+            Orientation::NoTransforms => (x, y),
+            Orientation::Rotate90 => (y, bottom - x),
+            Orientation::Rotate180 => (right - x, bottom - y),
+            Orientation::Rotate270 => (right - y, x),
+            Orientation::FlipHorizontal => (right - x, y),
+            Orientation::FlipVertical => (x, bottom - y),
+            Orientation::Rotate90FlipH => (y, x),
+            Orientation::Rotate270FlipH => (right - y, bottom - x),
+        }
+    }
+}
+
+fn lies_on_its_side(orientation: Orientation) -> bool {
+    matches!(
+        orientation,
+        Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use image::Rgb;
+
+    #[test]
+    fn every_orientation_is_read_as_it_would_be_turned() {
+        let image = RgbImage::from_fn(5, 3, |x, y| Rgb([x as u8, y as u8, 7]));
+        for exif in 1..=8 {
+            let orientation = Orientation::from_exif(exif).expect("an orientation");
+            let mut turned = DynamicImage::from(image.clone());
+            turned.apply_orientation(orientation);
+            let turned = turned.into_rgb8();
+            let pixels = Pixels::new(Image8::Rgb(image.clone()), orientation);
+            assert_eq!((pixels.width(), pixels.height()), turned.dimensions());
+            for (x, y, pixel) in turned.enumerate_pixels() {
+                let (from_x, from_y) = pixels.stored(x, y);
+                assert_eq!(image.get_pixel(from_x, from_y), pixel, "{exif}: {x} {y}");
+            }
+        }
+    }
+}

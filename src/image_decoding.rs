@@ -1,0 +1,17 @@
+//! The permits to decode pictures in this process: apart for what callers send and for what back ends make, so that neither
+//! waits for the other, and taken in turn by accounts.
+
+use std::sync::LazyLock;
+use tintype_imaging::DecodePermits;
+use tintype_storage::domain::ids::AccountId;
+
+/// Pictures of one kind that are decoded at a time.
+const AT_A_TIME: u64 = 2;
+
+/// For input images.
+pub static INPUTS: LazyLock<DecodePermits<AccountId>> =
+    LazyLock::new(|| DecodePermits::new(AT_A_TIME));
+
+/// For pictures that back ends have made.
+pub static RESULTS: LazyLock<DecodePermits<AccountId>> =
+    LazyLock::new(|| DecodePermits::new(AT_A_TIME));
