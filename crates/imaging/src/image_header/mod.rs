@@ -8,15 +8,14 @@
 mod gif;
 mod isobmff;
 mod jpeg;
+mod measure;
 mod png;
 mod webp;
 
 use std::mem;
 
-use super::{
-    kind::ImageKind,
-    size::{Size, measure},
-};
+use super::{kind::ImageKind, size::Size};
+use measure::measure;
 
 /// The most that is kept of one part: an Exif block is at most 64 KiB, the item tables of HEIC a few.
 const MAX_PART: usize = 1 << 20;
