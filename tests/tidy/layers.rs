@@ -121,7 +121,8 @@ fn leaf_libraries_know_neither_the_product_nor_the_network() {
         "object_store",
         "reqwest",
         "sled",
-        "tintype",
+        "tintype-actors",
+        "tintype-storage",
     ];
     // The client of HTTP is the one library that is about the network.
     let is_client = |folder: &str, word: &str| folder == "egress" && word == "hyper";

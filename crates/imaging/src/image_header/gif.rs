@@ -15,7 +15,7 @@ impl Walk for Walker {
 
     fn step(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         parts.skeleton.extend_from_slice(taken);
-        parts.complete = true;
+        parts.sized = true;
         Ok(Want::Nothing)
     }
 }

@@ -49,7 +49,7 @@ impl Walk for Walker {
                 parts.skeleton.extend_from_slice(&kind);
                 parts.skeleton.extend_from_slice(taken);
                 if kind == *b"meta" {
-                    parts.complete = true;
+                    parts.sized = true;
                     return Ok(Want::Nothing);
                 }
                 *self = Self::Head;

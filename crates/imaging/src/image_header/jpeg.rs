@@ -42,7 +42,7 @@ impl Walk for Walker {
                 parts.skeleton.extend_from_slice(taken);
                 // `imagesize` wants at least 12 bytes of any file.
                 parts.skeleton.extend_from_slice(&[0xff, 0xd9]);
-                parts.complete = true;
+                parts.sized = true;
                 Ok(Want::Nothing)
             }
             Self::Length => {

@@ -29,6 +29,9 @@ pub enum HeaderFault {
     /// It ended before it had said how large it is.
     #[error("that ends before its dimensions")]
     Truncated,
+    /// It has no end.
+    #[error("that is cut off before its end")]
+    CutOff,
     /// A part that has to be kept is over 1 MiB.
     #[error("whose header is over 1 MiB")]
     HeaderTooLarge,
@@ -54,8 +57,10 @@ struct Parts {
     skeleton: Vec<u8>,
     /// The Exif block, from its TIFF header on.
     exif: Option<Vec<u8>>,
-    /// Whether all has been seen that must be there: what says how large the image is; in a PNG its end too.
-    complete: bool,
+    /// Whether the skeleton says how large the image is.
+    sized: bool,
+    /// Whether the format has a mark for its end that has not been seen yet.
+    is_open: bool,
 }
 
 /// The framing of one format.
@@ -127,8 +132,11 @@ impl HeaderReader {
     /// # Errors
     /// The file ended early, or its parts contradict its framing.
     pub fn finish(self) -> Result<Size, HeaderFault> {
-        if !self.parts.complete {
+        if !self.parts.sized {
             return Err(HeaderFault::Truncated);
+        }
+        if self.parts.is_open {
+            return Err(HeaderFault::CutOff);
         }
         measure(&self.parts.skeleton, self.parts.exif)
     }

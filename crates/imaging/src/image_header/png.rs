@@ -36,6 +36,8 @@ impl Walk for Walker {
                     return Err(HeaderFault::Damaged);
                 }
                 parts.skeleton.extend_from_slice(taken);
+                parts.sized = true;
+                parts.is_open = true;
                 *self = Self::ChunkHead;
                 Ok(Want::next(CHUNK_HEAD))
             }
@@ -44,7 +46,7 @@ impl Walk for Walker {
                 match &taken[4..] {
                     // One that was cut off is refused here rather than by a decoder, once its job has been accepted.
                     b"IEND" => {
-                        parts.complete = true;
+                        parts.is_open = false;
                         Ok(Want::Nothing)
                     }
                     b"eXIf" if parts.exif.is_none() => {

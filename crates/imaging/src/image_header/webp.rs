@@ -84,7 +84,7 @@ impl Walker {
             _ => return Err(HeaderFault::Damaged),
         };
         parts.skeleton.append(&mut chunk);
-        parts.complete = true;
+        parts.sized = true;
         Ok(want)
     }
 }

@@ -311,9 +311,26 @@ fn truncation_anywhere_is_noticed_or_harmless() {
         for length in 12..image.len() {
             match measure_in(5, &image[..length]) {
                 Ok(found) => assert_eq!(found, size),
-                Err(fault) => assert_eq!(fault, HeaderFault::Truncated),
+                Err(HeaderFault::Truncated | HeaderFault::CutOff) => {}
+                Err(fault) => panic!("{fault}"),
             }
         }
+    }
+}
+
+/// A decoder would find it only once its job has been accepted.
+#[test]
+fn a_png_without_its_end_is_cut_off() {
+    let whole = png(300, 200);
+    for missing in [1, 4, 12, 20].map(|it| whole.len() - it) {
+        let found = measure(&whole[..missing]);
+        let ends = missing >= whole.len() - 4;
+        let wanted = if ends {
+            Ok((300, 200))
+        } else {
+            Err(HeaderFault::CutOff)
+        };
+        assert_eq!(found, wanted, "{missing}");
     }
 }
 
