@@ -15,7 +15,7 @@ pub async fn decoding<T: Send + 'static>(
     account: AccountId,
     work: impl FnOnce(&DecodePermit) -> T + Send + 'static,
 ) -> T {
-    carried_on(permits.run(account, work).await).await
+    resumed(permits.run(account, work).await).await
 }
 
 async fn resumed<T>(outcome: Result<T, JoinError>) -> T {
