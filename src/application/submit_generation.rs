@@ -23,6 +23,7 @@ use super::state::AppState;
 use crate::request_text;
 use serde_json::json;
 use std::future;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use tintype_actors::account::AccountHandle;
 use tintype_storage::domain::amount::Amount;
@@ -58,8 +59,8 @@ pub async fn submit_generation(
     request: GenerationRequest,
 ) -> Result<Accepted, Error> {
     let submission = match Submission::prepare(state, caller, request)? {
-        Prepared::Replayed(job) => return Ok(job),
-        Prepared::New(submission) => submission,
+        ControlFlow::Break(job) => return Ok(job),
+        ControlFlow::Continue(submission) => submission,
     };
     if !submission.needs_objects() {
         return submission.accept().await;
@@ -82,8 +83,8 @@ pub async fn submit_and_watch<T: 'static>(
     then: impl FnOnce(Accepted) -> T + 'static,
 ) -> Result<T, Error> {
     let mut submission = match Submission::prepare(state, caller, request)? {
-        Prepared::Replayed(job) => return Ok(then(job)),
-        Prepared::New(submission) => submission,
+        ControlFlow::Break(job) => return Ok(then(job)),
+        ControlFlow::Continue(submission) => submission,
     };
     if submission.needs_objects() {
         submission.check_balance().await?;
@@ -132,8 +133,8 @@ pub async fn estimate_generation(
         ..request
     };
     let submission = match Submission::prepare(state, caller, request)? {
-        Prepared::New(submission) => submission,
-        Prepared::Replayed(_) => return Err(error::internal()),
+        ControlFlow::Continue(submission) => submission,
+        ControlFlow::Break(_) => return Err(error::internal()),
     };
     submission.check_balance().await?;
     detached(submission.estimate()).await
@@ -174,11 +175,6 @@ fn late() -> Error {
 /// Heard by nobody.
 fn left() -> Error {
     Error::new(ErrorKind::Canceled, "the caller has gone away")
-}
-
-enum Prepared {
-    Replayed(Accepted),
-    New(Submission),
 }
 
 /// A request that has passed the checks that cost nothing.
@@ -237,11 +233,12 @@ fn callback_of(
 }
 
 impl Submission {
+    /// Breaks with the job of the first call where this one repeats it.
     fn prepare(
         state: &Arc<AppState>,
         caller: &Caller,
         mut request: GenerationRequest,
-    ) -> Result<Prepared, Error> {
+    ) -> Result<ControlFlow<Accepted, Self>, Error> {
         let used = request.idempotency();
         let text = PromptText {
             prompt: std::mem::take(&mut request.prompt),
@@ -256,13 +253,13 @@ impl Submission {
             && let Some(job) = idempotency::first_use(state, caller.account(), used)?
         {
             state.system.stats().jobs.replayed();
-            return Ok(Prepared::Replayed(Accepted {
+            return Ok(ControlFlow::Break(Accepted {
                 job,
                 replayed: true,
             }));
         }
         let Admitted { account, callback } = admitted?;
-        Ok(Prepared::New(Self {
+        Ok(ControlFlow::Continue(Self {
             state: Arc::clone(state),
             caller: caller.clone(),
             request,

@@ -62,8 +62,8 @@ impl Change {
                 .admin("PATCH", &format!("/accounts/{account}"))
                 .json(&json!({"active": false}))
                 .expect(200),
-            Self::ModelPaused => return server.pause(&["pro"]),
-            Self::ServicePaused => return server.pause(&["project"]),
+            Self::ModelPaused => server.pause(&["pro"]),
+            Self::ServicePaused => server.pause(&["project"]),
         };
     }
 }

@@ -51,7 +51,7 @@ pub fn read() -> Modules {
         .iter()
         .flat_map(|(module, it)| {
             let names = it.test_modules.iter();
-            names.map(|name| [&module[..], &[name.clone()]].concat())
+            names.map(|name| [&module[..], std::slice::from_ref(name)].concat())
         })
         .collect();
     let is_test = |module: &Module| test_only.iter().any(|it| module.starts_with(it));

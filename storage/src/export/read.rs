@@ -135,7 +135,7 @@ impl<R: BufRead> Reader<R> {
             _ => {}
         }
         let value = kind
-            .from_json(line.record.get())
+            .parse_json(line.record.get())
             .map_err(|error| self.wrong(format!("its record is no {}: {error}", kind.name())))?;
         if value.len() > MAX_VALUE_BYTES {
             return Err(self.wrong(format!(

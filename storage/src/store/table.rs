@@ -287,7 +287,7 @@ pub trait AnyTable: Sync {
     ///
     /// # Errors
     /// The line holds another kind of record.
-    fn from_json(&self, text: &str) -> serde_json::Result<Value>;
+    fn parse_json(&self, text: &str) -> serde_json::Result<Value>;
 }
 
 impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
@@ -311,7 +311,7 @@ impl<K: TableKey, R: Record> AnyTable for Table<K, R> {
         })
     }
 
-    fn from_json(&self, text: &str) -> serde_json::Result<Value> {
+    fn parse_json(&self, text: &str) -> serde_json::Result<Value> {
         serde_json::from_str(text).map(|record| self.encode(&record))
     }
 }

@@ -121,7 +121,7 @@ impl Run {
                         };
                         ids.spend_limits.insert(new.key, limits);
                         let outcome = ids.accept(batch, new.clone());
-                        accepted(model, &new, limits, price, name, meaning, now, outcome);
+                        accepted(model, &new, limits, price, (name, meaning), now, outcome);
                     }
                     4..9 => {
                         let known: Vec<JobId> = model.jobs.keys().copied().collect();
@@ -179,8 +179,7 @@ fn accepted(
     new: &NewJob,
     limits: SpendLimits,
     price: i64,
-    name: Option<&str>,
-    meaning: u8,
+    (name, meaning): (Option<&str>, u8),
     now: i64,
     outcome: Result<Accepted, AcceptError>,
 ) {
