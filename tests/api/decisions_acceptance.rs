@@ -46,7 +46,7 @@ impl Change {
     fn make(self, server: &Server, account: &str, key: &str) {
         let path = format!("/keys/{key}");
         let patch = |body: Value| server.admin("PATCH", &path).json(&body).expect(200);
-        match self {
+        let _answer = match self {
             Self::Deleted => server.admin("DELETE", &path).expect(204),
             Self::Deactivated => patch(json!({"active": false})),
             Self::Expired => patch(json!({"expires_at": "2001-01-01T00:00:00Z"})),
@@ -62,8 +62,8 @@ impl Change {
                 .admin("PATCH", &format!("/accounts/{account}"))
                 .json(&json!({"active": false}))
                 .expect(200),
-            Self::ModelPaused => server.pause(&["pro"]),
-            Self::ServicePaused => server.pause(&["project"]),
+            Self::ModelPaused => return server.pause(&["pro"]),
+            Self::ServicePaused => return server.pause(&["project"]),
         };
     }
 }
