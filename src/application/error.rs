@@ -1,5 +1,6 @@
 //! Why a use case refuses a call or fails. Each interface renders it in the form that its clients read.
 
+use crate::inputs::NoRoom;
 use std::fmt;
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
@@ -166,6 +167,12 @@ pub fn key_reused(detail: impl Into<String>) -> Error {
     Error {
         faults: vec![FieldFault::new(IDEMPOTENCY_KEY, detail.clone())],
         ..Error::new(ErrorKind::IdempotencyKeyReused, detail)
+    }
+}
+
+impl From<NoRoom> for Error {
+    fn from(fault: NoRoom) -> Self {
+        Self::new(ErrorKind::Overloaded, fault.to_string()).retry_after(5)
     }
 }
 

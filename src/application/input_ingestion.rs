@@ -6,6 +6,7 @@ use super::state::AppState;
 use crate::inputs::{self, Held, IngestError, InputFaults, InputImage};
 use crate::request_text;
 use object_store::path::Path;
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{self, Origin, PromptRef, PromptText};
 use uuid::Uuid;
 
@@ -39,13 +40,14 @@ impl Objects {
     /// Fetches what is to be fetched. When it fails, or is dropped on the way, nothing stays in the store.
     ///
     /// # Errors
-    /// Every faulty input; or the object store fails.
+    /// Every faulty input; no memory in time; or the object store fails.
     pub async fn ingest(
         state: &AppState,
+        account: AccountId,
         inputs: Vec<Input>,
         origin: Origin,
     ) -> Result<Self, Error> {
-        let mut limits = state.input_limits();
+        let mut limits = state.input_limits(account);
         let most = limits.max_total_bytes;
         let (mut urls, mut fields, mut stored_bytes) = (Vec::new(), Vec::new(), 0);
         for input in &inputs {
@@ -68,6 +70,7 @@ impl Objects {
             let outcome = inputs::ingest(&state.egress, store, &prefix, &urls, &limits).await;
             fetched = outcome.map_err(|error| match error {
                 IngestError::Invalid(faults) => faulty(faults, &fields, most, origin),
+                IngestError::NoRoom(fault) => fault.into(),
                 IngestError::Store(fault) => {
                     tracing::error!(error = %fault, "input images could not be stored");
                     unavailable("the input images could not be stored; try again")

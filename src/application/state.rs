@@ -2,11 +2,12 @@
 
 use super::api_key_cache::KeyRing;
 use super::commit::{Change, Turns};
-use super::rate_limit::Rates;
+use super::error::Error;
+use super::rate_limit::{self, Rates};
 use crate::config::Config;
 use crate::gallery::ObjectGallery;
 use crate::images::Images;
-use crate::inputs::InputLimits;
+use crate::inputs::{InputLimits, MemoryBudget};
 use crate::webhooks::Vault;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tintype_actors::system::System;
 use tintype_egress::Client;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Commit, EngineError};
@@ -44,6 +46,8 @@ pub struct AppState {
     pub egress: Client,
     /// The moment.
     pub clock: Clock,
+    /// The memory that input images pass through.
+    pub memory: MemoryBudget,
     /// Turns true when an orderly stop begins.
     pub stopping: watch::Sender<bool>,
     /// The end of the process.
@@ -54,6 +58,8 @@ pub struct AppState {
     pub key_ring: Arc<KeyRing>,
     /// How often keys may call.
     pub rates: Rates,
+    /// How often keys that have no rate may make the service fetch.
+    pub fetch_rates: Rates,
     /// The operator's switches, as they are on the disk.
     pub pause: Arc<RwLock<Pause>>,
     /// SHA-256 of the operator's token.
@@ -72,17 +78,35 @@ impl AppState {
         (self.clock)()
     }
 
+    /// Counts a call that fetches input images, where the calls of its key are not limited.
+    ///
+    /// # Errors
+    /// It was one too many.
+    pub fn admit_fetch(&self, key: &ApiKey) -> Result<(), Error> {
+        match self.rates.of(key) {
+            Some(_) => Ok(()),
+            None => rate_limit::admit(self.fetch_rates.count(key)).map_err(|error| Error {
+                detail: format!("{}; only calls that fetch input images count", error.detail),
+                ..error
+            }),
+        }
+    }
+
     /// How long a download URL is valid.
     pub fn url_lifetime(&self) -> Duration {
         Duration::from_secs(self.config.results.url_lifetime_seconds)
     }
 
     /// Bounds of fetching input images.
-    pub fn input_limits(&self) -> InputLimits {
+    pub fn input_limits(&self, account: AccountId) -> InputLimits {
+        let inputs = &self.config.inputs;
+        // Before whoever waits for a step of the upload gives up.
+        let patience = inputs.timeout().min(self.config.server.body_timeout()) / 2;
         InputLimits {
-            timeout: Duration::from_secs(self.config.inputs.timeout_seconds),
-            max_total_bytes: self.config.inputs.max_total_bytes,
-            max_pixels: self.config.inputs.max_pixels,
+            memory: self.memory.of(account, patience),
+            timeout: inputs.timeout(),
+            max_total_bytes: inputs.max_total_bytes,
+            max_pixels: inputs.max_pixels,
             ..InputLimits::default()
         }
     }

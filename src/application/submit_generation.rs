@@ -5,8 +5,9 @@
 //! 2. the interface parses the body (422);
 //! 3. an idempotency key that was used before (the first job, or 422);
 //! 4. pauses and the full queue (503), the key's rate and the account's live jobs (429), `callback_url` (422);
-//! 5. balance and spend limits (402), looked at before anything is fetched or stored for the call;
-//! 6. the input images (422, 502);
+//! 5. the rate of calls that fetch (429), balance and spend limits (402), looked at before anything is fetched or stored for the
+//!    call;
+//! 6. the input images (422, 502, 503);
 //! 7. the account's decision, which judges key, account, pauses and money again and reserves the price.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
@@ -15,7 +16,7 @@ use super::balance_check;
 use super::caller::Caller;
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
-use super::generation_request::{GenerationRequest, Shape};
+use super::generation_request::{GenerationRequest, Input, Shape};
 use super::idempotency;
 use super::input_ingestion::Objects;
 use super::load_shedding;
@@ -58,14 +59,15 @@ pub async fn submit_generation(
     caller: &Caller,
     request: GenerationRequest,
 ) -> Result<Accepted, Error> {
-    let submission = match Submission::prepare(state, caller, request)? {
+    let mut submission = match Submission::prepare(state, caller, request)? {
         ControlFlow::Break(job) => return Ok(job),
         ControlFlow::Continue(submission) => submission,
     };
     if !submission.needs_objects() {
         return submission.accept().await;
     }
-    submission.check_balance().await?;
+    submission.check_costs().await?;
+    let _waits = submission.watch(None);
     // Detached: a caller that leaves must leave no objects behind.
     detached(submission.accept()).await
 }
@@ -87,10 +89,9 @@ pub async fn submit_and_watch<T: 'static>(
         ControlFlow::Continue(submission) => submission,
     };
     if submission.needs_objects() {
-        submission.check_balance().await?;
+        submission.check_costs().await?;
     }
-    let (_waits, gone) = oneshot::channel();
-    submission.watched = Some(Watched { until, gone });
+    let _waits = submission.watch(Some(until));
     detached(async move { submission.accept().await.map(then) }).await
 }
 
@@ -132,17 +133,19 @@ pub async fn estimate_generation(
         idempotency_key: None,
         ..request
     };
-    let submission = match Submission::prepare(state, caller, request)? {
+    let mut submission = match Submission::prepare(state, caller, request)? {
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
-    submission.check_balance().await?;
+    submission.check_costs().await?;
+    let _waits = submission.watch(None);
     detached(submission.estimate()).await
 }
 
-/// Someone waits for the picture of a submission.
+/// Someone waits for the answer to a submission.
 struct Watched {
-    until: Instant,
+    /// `None`: they have set no time.
+    until: Option<Instant>,
     /// Closed once nobody waits any more. Nothing is ever sent.
     gone: oneshot::Receiver<()>,
 }
@@ -150,14 +153,21 @@ struct Watched {
 impl Watched {
     /// Ends when the time is up or nobody waits any more.
     async fn ended(&mut self) -> Error {
+        let until = self.until;
+        let time_is_up = async {
+            match until {
+                Some(until) => sleep_until(until).await,
+                None => future::pending().await,
+            }
+        };
         tokio::select! {
-            () = sleep_until(self.until) => late(),
+            () = time_is_up => late(),
             _ = &mut self.gone => left(),
         }
     }
 
     fn check(&mut self) -> Result<(), Error> {
-        if Instant::now() >= self.until {
+        if self.until.is_some_and(|until| Instant::now() >= until) {
             return Err(late());
         }
         match self.gone.try_recv() {
@@ -275,7 +285,19 @@ impl Submission {
         !self.request.inputs.is_empty() || request_text::is_too_large(&self.text)
     }
 
-    async fn check_balance(&self) -> Result<(), Error> {
+    /// Ends what is fetched for the submission at this time, or as soon as what is returned is dropped.
+    fn watch(&mut self, until: Option<Instant>) -> oneshot::Sender<()> {
+        let (waits, gone) = oneshot::channel();
+        self.watched = Some(Watched { until, gone });
+        waits
+    }
+
+    /// Step 5.
+    async fn check_costs(&self) -> Result<(), Error> {
+        let is_fetched = |input: &Input| matches!(input, Input::Url { .. });
+        if self.request.inputs.iter().any(is_fetched) {
+            self.state.admit_fetch(self.caller.key())?;
+        }
         balance_check::check(&self.state, self.caller.key(), self.request.offer.price()).await
     }
 
@@ -300,7 +322,8 @@ impl Submission {
         if inputs.is_empty() {
             return Ok(Objects::default());
         }
-        let (watched, origin) = (&mut self.watched, self.request.origin);
+        let (account, origin) = (self.caller.account(), self.request.origin);
+        let watched = &mut self.watched;
         let ended = async {
             match watched {
                 Some(watched) => watched.ended().await,
@@ -308,7 +331,7 @@ impl Submission {
             }
         };
         tokio::select! {
-            objects = Objects::ingest(&self.state, inputs, origin) => objects,
+            objects = Objects::ingest(&self.state, account, inputs, origin) => objects,
             error = ended => Err(error),
         }
     }

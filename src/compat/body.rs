@@ -4,16 +4,16 @@
 use super::drain::drain;
 use super::pace::Pace;
 use super::refusal::Refusal;
-use super::room::Place;
 use super::scanner::{Piece, ScanFault, Scanner};
 use crate::application::state::AppState;
 use crate::compat::state::CompatState;
-use crate::inputs::{Handed, HandedFault, Held};
+use crate::inputs::{Handed, HandedFault, Held, InputLimits};
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
 use futures_util::StreamExt as _;
 use object_store::path::Path;
+use tintype_storage::domain::ids::AccountId;
 use tokio::time::Instant;
 use uuid::Uuid;
 
@@ -61,11 +61,11 @@ pub fn too_large() -> Refusal {
     ))
 }
 
-/// Is the body sent as it is, and not said to be too large? Its length, where that is declared.
+/// Is the body sent as it is, and not said to be too large?
 ///
 /// # Errors
 /// What is wrong with its headers.
-pub fn check_headers(request: &HttpRequest) -> Result<Option<u64>, Refusal> {
+pub fn check_headers(request: &HttpRequest) -> Result<(), Refusal> {
     let headers = request.headers();
     let mut encodings = headers.get_all(header::CONTENT_ENCODING);
     if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
@@ -78,25 +78,27 @@ pub fn check_headers(request: &HttpRequest) -> Result<Option<u64>, Refusal> {
     if declared.is_some_and(|length| length > MAX_BODY_BYTES) {
         return Err(too_large());
     }
-    Ok(declared)
+    Ok(())
 }
 
 /// Reads a body, at most until `until`.
 ///
 /// # Errors
-/// It is too large, too slow, breaks off, or is no text in UTF-8; there is no room for it; or the object store fails. What it
+/// It is too large, too slow, breaks off, or is no text in UTF-8; there is no memory for it; or the object store fails. What it
 /// holds is not judged here.
 pub async fn receive(
     request: &HttpRequest,
     mut payload: web::Payload,
     state: &CompatState,
+    account: AccountId,
     pictures: Pictures,
     until: Instant,
 ) -> Result<Received, Refusal> {
     let pace = Pace::new(state, until);
     let read = async {
-        let place = state.room.place(check_headers(request)?)?;
-        read(&mut payload, state, pictures, pace, place).await
+        check_headers(request)?;
+        let limits = state.input_limits(account);
+        read(&mut payload, state, &limits, pictures, pace).await
     };
     let outcome = pace.whole(read).await;
     if outcome.is_err() {
@@ -108,13 +110,14 @@ pub async fn receive(
 async fn read(
     payload: &mut web::Payload,
     state: &AppState,
+    limits: &InputLimits,
     pictures: Pictures,
     pace: Pace,
-    mut place: Place,
 ) -> Result<Received, Refusal> {
     let mut scanner = Scanner::new(state.config.server.max_body_bytes);
     let mut desk = Desk {
         state,
+        limits,
         pace,
         prefix: prefix(),
         keeps: pictures == Pictures::Stored,
@@ -130,7 +133,6 @@ async fn read(
         if arrived > MAX_BODY_BYTES {
             return Err(too_large());
         }
-        place.grown(arrived)?;
         scanner.push(&chunk, &mut pieces).map_err(unscannable)?;
         for piece in pieces.drain(..) {
             desk.take(piece).await?;
@@ -151,6 +153,7 @@ fn unscannable(fault: ScanFault) -> Refusal {
 /// Takes the pictures in, one after the other.
 struct Desk<'a> {
     state: &'a AppState,
+    limits: &'a InputLimits,
     pace: Pace,
     prefix: Path,
     keeps: bool,
@@ -212,11 +215,7 @@ impl Desk<'_> {
             )));
         }
         let stem = self.prefix.clone().join(format!("h{number}"));
-        let handed = Handed::begin(
-            self.state.images.store(),
-            stem,
-            self.state.config.inputs.max_pixels,
-        );
+        let handed = Handed::begin(self.state.images.store(), stem, self.limits);
         self.current = Current::Arriving(Box::new(handed));
         Ok(())
     }
@@ -226,6 +225,6 @@ impl Desk<'_> {
 fn faulty(fault: HandedFault) -> Result<Taken, Refusal> {
     match fault {
         HandedFault::Image(message) => Ok(Taken::Faulty(message)),
-        fault @ HandedFault::Store(_) => Err(fault.into()),
+        fault @ (HandedFault::Store(_) | HandedFault::NoRoom(_)) => Err(fault.into()),
     }
 }

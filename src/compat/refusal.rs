@@ -179,8 +179,11 @@ impl From<AcceptError> for Refusal {
 }
 
 impl From<HandedFault> for Refusal {
-    /// Of the object store's doing; what is the caller's is told with the name of its field.
+    /// Of the service's doing; what is the caller's is told with the name of its field.
     fn from(fault: HandedFault) -> Self {
+        if let HandedFault::NoRoom(fault) = fault {
+            return Error::from(fault).into();
+        }
         tracing::error!(error = %fault, "an input image could not be stored");
         Self::new(
             Kind::Unavailable,

@@ -1,6 +1,6 @@
 //! What the synchronous interfaces keep in memory beside the state that all interfaces share.
 
-use super::{Line, Orphans, Room};
+use super::{Line, Orphans};
 use crate::application::state::AppState;
 use actix_web::web::Data;
 use std::ops::Deref;
@@ -13,8 +13,6 @@ pub struct CompatState {
     pub abandoned: Line,
     /// Jobs that go on though their callers have gone.
     pub orphans: Orphans,
-    /// The memory that large bodies may take while they arrive.
-    pub room: Room,
 }
 
 impl CompatState {
@@ -23,7 +21,6 @@ impl CompatState {
             app,
             abandoned,
             orphans: Orphans::default(),
-            room: Room::default(),
         }
     }
 }

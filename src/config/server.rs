@@ -98,13 +98,24 @@ impl Admin {
     }
 }
 
-/// `[limits]`: the rate of keys that have none of their own.
+fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
+    let burst = if burst == 0 { per_second } else { burst };
+    (per_second > 0).then_some(RateLimit { per_second, burst })
+}
+
+/// `[limits]`: the rate of keys that have none of their own, and the memory of input images.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Limits {
     /// Requests per second of one key; 0: no limit.
     pub requests_per_second: u32,
     /// Requests at once above that rate; 0: as many as one second's.
     pub burst: u32,
+    /// Calls per second that fetch input images, of one key without a rate; 0: no limit.
+    pub fetches_per_second: u32,
+    /// Such calls at once above that rate; 0: as many as one second's.
+    pub fetch_burst: u32,
+    /// Memory that input images pass through, of all calls together, in bytes.
+    pub ingest_bytes: u64,
 }
 
 impl Limits {
@@ -112,6 +123,10 @@ impl Limits {
         let read = Self {
             requests_per_second: s.required("requests_per_second", integer(0..=1_000_000)),
             burst: s.required("burst", integer(0..=1_000_000)),
+            fetches_per_second: s.required("fetches_per_second", integer(0..=1_000_000)),
+            fetch_burst: s.required("fetch_burst", integer(0..=1_000_000)),
+            // Half of it, which one account may hold, has room for an image.
+            ingest_bytes: s.required("ingest_bytes", integer(16 << 20..=1 << 40)),
         };
         s.finish();
         read
@@ -119,13 +134,11 @@ impl Limits {
 
     /// The limit of a key without one of its own; `None`: it has none.
     pub fn of_keys(&self) -> Option<RateLimit> {
-        let burst = match self.burst {
-            0 => self.requests_per_second,
-            burst => burst,
-        };
-        (self.requests_per_second > 0).then_some(RateLimit {
-            per_second: self.requests_per_second,
-            burst,
-        })
+        rate(self.requests_per_second, self.burst)
+    }
+
+    /// The limit of such a key's calls that fetch input images, where its calls have none.
+    pub fn of_fetches(&self) -> Option<RateLimit> {
+        rate(self.fetches_per_second, self.fetch_burst)
     }
 }

@@ -1,5 +1,6 @@
 //! Why input images are not taken, apart by whose fault it is.
 
+use super::memory_budget::NoRoom;
 use std::fmt;
 
 /// The field of a request that names the images; a single entry is `input_images_urls[2]`.
@@ -14,6 +15,9 @@ pub enum IngestError {
     /// The object store's doing (`502`).
     #[error("input images could not be stored: {0}")]
     Store(#[from] StoreFault),
+    /// There was no memory for them in time (`503`).
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
 }
 
 /// What is wrong with the images of a request.

@@ -129,6 +129,8 @@ async fn land(
     index: usize,
     mut answer: Response,
 ) -> Result<Landed, Failure> {
+    let memory = ingestion.limits.memory.reserve(declared_length(&answer));
+    let _memory = ingestion.at(index, Stage::Waiting, memory).await;
     let first = sniff(ingestion, index, &mut answer).await?;
     let Some(kind) = ImageKind::from_bytes(&first) else {
         return fault(if first.is_empty() {

@@ -12,6 +12,7 @@ use super::{
     InputImage, InputLimits, SharedStore,
     fault::{Failure, IngestError, InputFaults, StoreFault},
     fetch::{Landed, fetch},
+    memory_budget::NoRoom,
     upload::Alive,
 };
 
@@ -21,6 +22,8 @@ const SIDE_BY_SIDE: usize = 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Fetching,
+    /// For memory that other calls hold.
+    Waiting,
     Storing,
     Over,
 }
@@ -157,14 +160,17 @@ impl<'a> Ingestion<'a> {
         Ok(landed.into_values().map(keep).collect())
     }
 
-    fn blame_deadline(&self, faults: &mut BTreeMap<usize, String>) -> Result<(), StoreFault> {
+    fn blame_deadline(&self, faults: &mut BTreeMap<usize, String>) -> Result<(), IngestError> {
         let stages: Vec<_> = self
             .progress
             .iter()
             .map(|entry| entry.stage.get())
             .collect();
         if faults.is_empty() && stages.contains(&Stage::Storing) {
-            return Err(StoreFault::TimedOut);
+            return Err(StoreFault::TimedOut.into());
+        }
+        if faults.is_empty() && stages.contains(&Stage::Waiting) {
+            return Err(NoRoom.into());
         }
         let seconds = self.limits.timeout.as_secs_f32();
         for (index, _) in stages

@@ -1,12 +1,13 @@
 //! Input images: fetched from the caller's URLs while the call waits, and streamed into the object store.
 //!
-//! Nothing is held whole in memory: an ingestion of n images needs at most n times 5 MiB (the least part that S3 takes) and
-//! 1 MiB of headers, and less for small images. What an image is, is read from its bytes; how large it is, from its header. No pixel is
+//! Nothing is held whole in memory: an image needs at most 5 MiB (the least part that S3 takes) and 1 MiB of headers, which it
+//! takes out of a budget that all calls share, and less for small images. What an image is, is read from its bytes; how large it is, from its header. No pixel is
 //! decoded.
 
 mod fault;
 mod fetch;
 mod ingestion;
+mod memory_budget;
 mod staged_upload;
 #[cfg(test)]
 mod tests;
@@ -20,6 +21,7 @@ use tintype_imaging::ImageKind;
 use tokio::{sync::mpsc, time::timeout};
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
+pub use memory_budget::{AccountMemory, MemoryBudget, NoRoom, Reservation};
 pub use staged_upload::{Handed, HandedFault, Held};
 
 type SharedStore = Arc<dyn ObjectStore>;
@@ -38,6 +40,8 @@ pub struct InputLimits {
     pub max_pixels: u64,
     /// Redirects of one image.
     pub max_redirects: usize,
+    /// The memory that images pass through.
+    pub memory: AccountMemory,
 }
 
 impl Default for InputLimits {
@@ -47,6 +51,7 @@ impl Default for InputLimits {
             max_total_bytes: 200_000_000,
             max_pixels: 25_000_000,
             max_redirects: 5,
+            memory: AccountMemory::default(),
         }
     }
 }
@@ -74,7 +79,8 @@ pub struct InputImage {
 ///
 /// # Errors
 /// [`IngestError::Invalid`] with every entry that is faulty, as far as that shows before the deadline. [`IngestError::Store`] when
-/// the store fails, or is what the deadline was missed for while no entry is faulty.
+/// the store fails, or is what the deadline was missed for while no entry is faulty. [`IngestError::NoRoom`] when memory is what
+/// it was missed for, likewise.
 pub async fn ingest(
     egress: &Client,
     store: Arc<dyn ObjectStore>,

@@ -9,9 +9,13 @@ use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};
 use tokio::sync::mpsc;
 
 use super::{
-    InputImage,
+    InputImage, InputLimits,
+    memory_budget::{AccountMemory, NoRoom, Reservation},
     upload::{Stored, Upload},
 };
+
+/// Bytes of an image that needs no memory of the budget: a connection may hold as many of any body.
+const SMALL: u64 = 1 << 20;
 
 /// Why an image that was handed over is not taken.
 #[derive(Debug, thiserror::Error)]
@@ -22,6 +26,9 @@ pub enum HandedFault {
     /// The object store's doing.
     #[error("the object store: {0}")]
     Store(#[from] object_store::Error),
+    /// There was no memory for it in time.
+    #[error(transparent)]
+    NoRoom(#[from] NoRoom),
 }
 
 /// An image on its way. Dropping it takes back what has reached the store.
@@ -31,6 +38,9 @@ pub struct Handed {
     digest: Sha256,
     bytes: u64,
     max_pixels: u64,
+    memory: AccountMemory,
+    /// Held while a part of a large image fills.
+    reservation: Option<Reservation>,
     stage: Stage,
 }
 
@@ -55,15 +65,17 @@ pub struct Held {
 }
 
 impl Handed {
-    /// Begins an image. Its key will be `stem` and an extension; `stem` must belong to it alone. One of more than
-    /// `max_pixels` is refused. Must be fed where tasks can be spawned.
-    pub fn begin(store: Arc<dyn ObjectStore>, stem: Path, max_pixels: u64) -> Self {
+    /// Begins an image. Its key will be `stem` and an extension; `stem` must belong to it alone. It is held
+    /// to the bounds of one image. Must be fed where tasks can be spawned.
+    pub fn begin(store: Arc<dyn ObjectStore>, stem: Path, limits: &InputLimits) -> Self {
         Self {
             store,
             stem,
             digest: Sha256::new(),
             bytes: 0,
-            max_pixels,
+            max_pixels: limits.max_pixels,
+            memory: limits.memory.clone(),
+            reservation: None,
             stage: Stage::Sniffing(BytesMut::new()),
         }
     }
@@ -71,10 +83,13 @@ impl Handed {
     /// Takes the next bytes, in pieces of any size. Waits while the store is busy with those before.
     ///
     /// # Errors
-    /// It is no image, or a damaged one; or the store failed.
+    /// It is no image, or a damaged one; there is no memory for it in time; or the store failed.
     pub async fn push(mut self, bytes: Bytes) -> Result<Self, HandedFault> {
         self.digest.update(&bytes);
         self.bytes += bytes.len() as u64;
+        if self.bytes > SMALL && self.reservation.is_none() {
+            self.reservation = Some(self.memory.reserve_soon().await?);
+        }
         let bytes = match &mut self.stage {
             Stage::Storing(_) => bytes,
             Stage::Sniffing(first) => {

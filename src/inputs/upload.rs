@@ -15,6 +15,8 @@ use tokio::{
 
 /// Size of a part: the least that S3, R2 and GCS take for any but the last. It is also the memory of one upload.
 pub(super) const PART_BYTES: usize = 5 << 20;
+/// Past this a buffer is made as large as a part at once.
+const SMALL: usize = 1 << 20;
 
 enum Order {
     Write(Bytes),
@@ -140,6 +142,10 @@ impl Object {
                 self.send_part().await?;
             }
             let room = PART_BYTES - self.buffer.len();
+            if self.buffer.len() > SMALL && self.buffer.capacity() < PART_BYTES {
+                // Grown by doubling, it would take more than a part and hold two copies on the way.
+                self.buffer.reserve(room);
+            }
             let (now, later) = bytes.split_at(room.min(bytes.len()));
             self.buffer.extend_from_slice(now);
             bytes = later;

@@ -4,6 +4,7 @@ use super::guard::{OfAccount, switched_off};
 use crate::api::generation::Endpoint;
 use crate::application::api_keys;
 use crate::application::caller::Caller;
+use crate::application::error::Error;
 use crate::application::state::AppState;
 use crate::http::generations;
 use crate::http::models;
@@ -52,7 +53,7 @@ pub async fn create(
     let tier: Tier = of.part(&request, "tier").parse().map_err(|_| unknown())?;
     let time = state.config.server.body_timeout();
     let late = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
-    let (body, images) = timeout(time, receive(&request, payload, &state))
+    let (body, images) = timeout(time, receive(&request, payload, &state, of.account.id))
         .await
         .map_err(late)??;
     let with_inputs = !images.is_empty() || names_inputs(&body);
@@ -90,7 +91,9 @@ async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
     state: &AppState,
+    account: AccountId,
 ) -> Result<(Vec<u8>, Vec<Held>), Problem> {
+    let limits = state.input_limits(account);
     let malformed =
         |error| Problem::field("body", format!("is not a form that can be read: {error}"));
     let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
@@ -104,8 +107,7 @@ async fn receive(
             "image" if images.len() < MAX_INPUTS => {
                 let stem = prefix.clone().join(format!("h{}", images.len()));
                 let name = format!("image[{}]", images.len());
-                let handed =
-                    Handed::begin(state.images.store(), stem, state.config.inputs.max_pixels);
+                let handed = Handed::begin(state.images.store(), stem, &limits);
                 images.push(picture(field, handed, &name, &mut room).await?);
             }
             "image" => {
@@ -151,6 +153,7 @@ async fn picture(
 ) -> Result<Held, Problem> {
     let refused = |fault: HandedFault| match fault {
         HandedFault::Image(message) => Problem::field(name, message),
+        HandedFault::NoRoom(fault) => Error::from(fault).into(),
         HandedFault::Store(error) => {
             tracing::error!(%error, "an input image could not be stored");
             let detail = "the input images could not be stored; try again";

@@ -15,6 +15,7 @@ use crate::config::Config;
 use crate::data_dir;
 use crate::gallery::ObjectGallery;
 use crate::http::{Documents, documents};
+use crate::inputs::MemoryBudget;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::panel::Panel;
@@ -183,7 +184,9 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let state = Data::new(AppState {
         catalog: catalog(&config.tiers),
         key_ring: Arc::default(),
-        rates: Rates::new(config.limits.of_keys(), elapsed),
+        rates: Rates::new(config.limits.of_keys(), Arc::clone(&elapsed)),
+        fetch_rates: Rates::new(config.limits.of_fetches(), elapsed),
+        memory: MemoryBudget::new(config.limits.ingest_bytes),
         pause: Arc::new(RwLock::new(store.pause()?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         gallery,

@@ -28,6 +28,7 @@ mod decisions_history;
 mod decisions_idempotency;
 mod decisions_inputs;
 mod decisions_jobs;
+mod decisions_memory;
 mod decisions_metadata;
 mod decisions_order;
 mod decisions_overload;

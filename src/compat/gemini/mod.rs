@@ -127,9 +127,10 @@ async fn answer(
         Method::Generate | Method::Stream => Pictures::Stored,
         Method::CountTokens => Pictures::Passed,
     };
-    let received = body::receive(request, payload, state, pictures, opened.until).await?;
+    let account = opened.caller.account();
+    let received = body::receive(request, payload, state, account, pictures, opened.until).await?;
     if opened.method != Method::CountTokens {
-        load_shedding::check(state, opened.caller.account()).await?;
+        load_shedding::check(state, account).await?;
     }
     let read = request::read(&received.text, opened.tier, state)?;
     let prompt = Prompt::of(&read.prompt, read.pictures.len());

@@ -41,8 +41,9 @@ async fn make(
         }
     };
     let prefix = prefix();
-    let form = parts::receive(request, payload, &prefix, state, until).await?;
-    load_shedding::check(state, caller.account()).await?;
+    let account = caller.account();
+    let form = parts::receive(request, payload, &prefix, state, account, until).await?;
+    load_shedding::check(state, account).await?;
     let wanted = form.options.read(&caller, state)?;
     if form.images.is_empty() {
         let message = "is required: send at least one part of this name";

@@ -7,9 +7,8 @@ use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
 use crate::compat::drain::drain;
 use crate::compat::pace::Pace;
 use crate::compat::refusal::Refusal;
-use crate::compat::room::Place;
 use crate::compat::state::CompatState;
-use crate::inputs::{Handed, HandedFault};
+use crate::inputs::{Handed, HandedFault, InputLimits};
 use actix_multipart::{Field, Multipart};
 use actix_web::error::PayloadError;
 use actix_web::http::header;
@@ -21,6 +20,7 @@ use std::cell::{Cell, RefCell};
 use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tokio::time::Instant;
 
@@ -71,6 +71,7 @@ pub async fn receive(
     payload: web::Payload,
     prefix: &Path,
     state: &CompatState,
+    account: AccountId,
     until: Instant,
 ) -> Result<Form, Refusal> {
     let mut body = Counted {
@@ -80,12 +81,12 @@ pub async fn receive(
     };
     let pace = Pace::new(state, until);
     let read = async {
-        let place = state.room.place(check_headers(request)?)?;
+        check_headers(request)?;
         check_type(request)?;
         let reading = Reading {
             arrived: Rc::clone(&body.arrived),
             pace,
-            place,
+            limits: state.input_limits(account),
             room: state.config.server.max_body_bytes,
         };
         reading.read(request, body.clone(), prefix, state).await
@@ -114,7 +115,7 @@ fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
 struct Reading {
     arrived: Rc<Cell<u64>>,
     pace: Pace,
-    place: Place,
+    limits: InputLimits,
     /// What is left for texts, over all of them.
     room: usize,
 }
@@ -144,8 +145,7 @@ impl Reading {
                         return Err(Refusal::field("image", message));
                     }
                     let stem = prefix.clone().join(format!("h{number}"));
-                    let handed =
-                        Handed::begin(state.images.store(), stem, state.config.inputs.max_pixels);
+                    let handed = Handed::begin(state.images.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
                     form.images.push(self.picture(field, handed, &name).await?);
                 }
@@ -165,7 +165,6 @@ impl Reading {
     async fn next(&mut self, field: &mut Field) -> Result<Option<Bytes>, Refusal> {
         let chunk = self.pace.arrival(field.next()).await?;
         let chunk = chunk.transpose().map_err(|error| self.malformed(error))?;
-        self.place.grown(self.arrived.get())?;
         Ok(chunk)
     }
 
@@ -177,7 +176,7 @@ impl Reading {
     ) -> Result<Input, Refusal> {
         let refused = |fault: HandedFault| match fault {
             HandedFault::Image(message) => Refusal::field(name, message),
-            fault @ HandedFault::Store(_) => fault.into(),
+            fault @ (HandedFault::Store(_) | HandedFault::NoRoom(_)) => fault.into(),
         };
         while let Some(chunk) = self.next(&mut field).await? {
             let pushed = self.pace.storing(handed.push(chunk)).await?;

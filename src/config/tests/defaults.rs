@@ -64,6 +64,8 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.jobs.timeout(), Duration::from_secs(3_600));
     assert_eq!(c.idempotency.retention(), Duration::from_secs(24 * 3600));
     assert_eq!((c.limits.requests_per_second, c.limits.burst), (0, 0));
+    assert_eq!((c.limits.fetches_per_second, c.limits.fetch_burst), (5, 20));
+    assert_eq!(c.limits.ingest_bytes, 256 << 20);
     assert_eq!(c.billing.currency, "USD");
     assert_eq!(c.first_run.balance.to_string(), "100.00");
     assert_eq!(

@@ -11,7 +11,7 @@ async fn hand_over(
     bytes: &[u8],
     piece: usize,
 ) -> Result<Held, HandedFault> {
-    let mut handed = Handed::begin(Arc::clone(store), Path::from("inputs/job/0"), 25_000_000);
+    let mut handed = Handed::begin(Arc::clone(store), Path::from("inputs/job/0"), &limits());
     for piece in bytes.chunks(piece) {
         handed = handed.push(Bytes::copy_from_slice(piece)).await?;
     }
@@ -62,7 +62,7 @@ async fn what_is_dropped_is_taken_back() {
     let held = hand_over(&store, &pictures::png(30, 20), 100).await;
     drop(held.expect("taken"));
     until_empty(&store).await;
-    let handed = Handed::begin(Arc::clone(&store), Path::from("inputs/job/1"), 25_000_000);
+    let handed = Handed::begin(Arc::clone(&store), Path::from("inputs/job/1"), &limits());
     let bytes = Bytes::from(vec![0; 1]);
     drop(handed.push(bytes).await.expect("more is awaited"));
     until_empty(&store).await;

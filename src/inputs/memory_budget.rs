@@ -1,0 +1,82 @@
+//! The memory that callers make the service hold, over all calls: input images that are fetched or uploaded pass through it on
+//! their way to the object store. Accounts take turns for it, and one account holds at most half.
+
+use std::time::Duration;
+use tintype_fair_semaphore::{FairSemaphore, Permit};
+use tintype_storage::domain::ids::AccountId;
+use tokio::time::timeout;
+use uuid::Uuid;
+
+use super::upload::PART_BYTES;
+
+/// What one image takes on its way: a part that fills, and what lies between it and the connection.
+const IMAGE_BYTES: u64 = PART_BYTES as u64 + (1 << 20);
+/// What lies between a connection and the part, of a smaller image.
+const TRANSIT_BYTES: u64 = 64 * 1024;
+
+/// The budget. Clones share it.
+#[derive(Clone, Debug)]
+pub struct MemoryBudget(FairSemaphore<AccountId>);
+
+/// Memory that is held until this is dropped.
+pub type Reservation = Permit<AccountId>;
+
+/// The budget as the calls of one account see it.
+#[derive(Clone, Debug)]
+pub struct AccountMemory {
+    budget: MemoryBudget,
+    account: AccountId,
+    patience: Duration,
+}
+
+/// There was no room in time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many large requests arrive at once; try again in a moment")]
+pub struct NoRoom;
+
+impl MemoryBudget {
+    /// A budget of so many bytes.
+    pub fn new(bytes: u64) -> Self {
+        Self(FairSemaphore::new(bytes, bytes / 2))
+    }
+
+    /// For calls of this account, which wait for room no longer than `patience`.
+    pub fn of(&self, account: AccountId, patience: Duration) -> AccountMemory {
+        AccountMemory {
+            budget: self.clone(),
+            account,
+            patience,
+        }
+    }
+
+    /// Bytes that nobody holds.
+    pub fn free(&self) -> u64 {
+        self.0.free()
+    }
+}
+
+impl AccountMemory {
+    /// Waits for the memory that an image takes on its way; its length, where that is known.
+    pub async fn reserve(&self, length: Option<u64>) -> Reservation {
+        let bytes = length.map_or(IMAGE_BYTES, |it| {
+            it.saturating_add(TRANSIT_BYTES).min(IMAGE_BYTES)
+        });
+        self.budget.0.acquire(self.account, bytes).await
+    }
+
+    /// The same, for as long as a call that uploads may be kept waiting.
+    ///
+    /// # Errors
+    /// There is no room in time.
+    pub async fn reserve_soon(&self) -> Result<Reservation, NoRoom> {
+        let reserved = timeout(self.patience, self.reserve(None)).await;
+        reserved.map_err(|_| NoRoom)
+    }
+}
+
+impl Default for AccountMemory {
+    /// A budget that no other call shares.
+    fn default() -> Self {
+        MemoryBudget::new(256 << 20).of(AccountId(Uuid::nil()), Duration::from_secs(15))
+    }
+}
