@@ -54,7 +54,7 @@ fn a_model_that_is_there_works_and_one_that_is_not_says_so() {
     );
     let (works, told) = probe("gemini", &stub.url(""), "gemini-2.5-flash-image");
     assert!(!works);
-    assert!(told.contains("  note  tier pro: the model gemini-2.5-flash-image makes at most 1K, and the tier sells 2K and 4K"), "{told}");
+    assert!(told.contains("  note  model pro: the model gemini-2.5-flash-image makes at most 1K, and the tier sells 2K and 4K"), "{told}");
     let asked = stub.seen().len();
     assert_eq!(
         probe("gemini", &stub.url(""), "gemini-3-pro-image"),

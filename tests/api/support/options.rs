@@ -65,6 +65,8 @@ impl Options {
             .set("server.workers", 2)
             .set("server.shutdown_grace_seconds", 0)
             .set("backends.builtin.concurrency", 64)
+            // Off: many tests fetch more often than a caller without a rate of its own may.
+            .set("limits.fetches_per_second", 0)
     }
 
     /// Sets a key of the configuration.
