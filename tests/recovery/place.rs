@@ -43,6 +43,8 @@ impl Place {
             settings: Vec::new(),
             services: AtomicUsize::new(0),
         };
+        // Off: callers under load fetch more often than one without a rate of its own may.
+        place.set("LIMITS__FETCHES_PER_SECOND", "0");
         for (key, value) in settings {
             place.set(key, value);
         }
