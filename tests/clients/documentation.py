@@ -20,7 +20,7 @@ import urllib.request
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 PAGES = ["README.md", "clients/python/README.md", "clients/typescript/README.md", "docs/clients.md"]
-TABLE = "src/http/snapshots/tintype__http__problem__tests__the_table_of_codes.snap"
+TABLE = "src/web/snapshots/tintype__web__problem__tests__the_table_of_codes.snap"
 SECRET = "TINTYPE_WEBHOOK_SECRET"
 # What a program ends with that is asked to look at its money first.
 POOR = "time to pay in"
