@@ -62,7 +62,7 @@ impl From<Account> for AccountView {
     }
 }
 
-/// A name for people: trimmed by nobody, but neither empty nor endless.
+/// A name for people. It is not trimmed; it is neither empty nor longer than the bound.
 pub fn read_name(fields: &mut Fields<'_>, name: Option<String>) -> Option<String> {
     let name = name?;
     let chars = name.chars().count();

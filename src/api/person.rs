@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use tintype_storage::domain::person::{Email, Person, Role};
 
-/// The fields of somebody who is invited.
+/// The fields of an invitation.
 pub const FIELDS: &[&str] = &["email", "role"];
 /// What can be changed of them.
 pub const CHANGE: &[&str] = &["role"];

@@ -176,7 +176,7 @@ pub async fn change(
         reply,
     };
     let cache = Arc::clone(&state.key_ring);
-    // Detached, so that the keys of an account that is switched off are refused also when whoever did it has left.
+    // Detached, so that the keys of an account that is switched off are refused also when the caller has left.
     detached(async move {
         let sent = actor.address.try_send(command);
         sent.map_err(|_| error::busy())?;

@@ -185,7 +185,7 @@ impl AppState {
                 Err(error) => fail_stop.trip(error.to_string()),
             }
             drop(turn);
-            // The caller may have gone away; then nobody wants to know.
+            // The send fails only when the caller has gone.
             drop(sender.send(outcome));
         });
         (Commit { writes, done }, receiver)

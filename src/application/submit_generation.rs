@@ -146,12 +146,12 @@ pub async fn estimate_generation(
 struct Watched {
     /// `None`: they have set no time.
     until: Option<Instant>,
-    /// Closed once nobody waits any more. Nothing is ever sent.
+    /// Closed once the caller has gone. Nothing is ever sent.
     gone: oneshot::Receiver<()>,
 }
 
 impl Watched {
-    /// Ends when the time is up or nobody waits any more.
+    /// Ends when the time is up or the caller has gone.
     async fn ended(&mut self) -> Error {
         let until = self.until;
         let time_is_up = async {
@@ -309,14 +309,14 @@ impl Submission {
             Ok(Accepted {
                 replayed: false, ..
             }) => objects.keep(),
-            // After a storage failure nobody knows whether the job is on the disk; if it is, it needs its objects.
+            // After a storage failure it is unknown whether the job is on the disk; if it is, it needs its objects.
             Err(_) if state.fail_stop.has_tripped() => objects.keep(),
             _ => objects.discard(&state).await,
         }
         outcome
     }
 
-    /// Fetches the inputs while somebody waits for them.
+    /// Fetches the inputs while the caller waits for them.
     async fn ingest(&mut self) -> Result<Objects, Error> {
         let inputs = std::mem::take(&mut self.request.inputs);
         if inputs.is_empty() {

@@ -20,7 +20,7 @@ use url::Url;
 
 pub use super::error::no_webhook;
 
-/// One text for every host that is not taken: it tells nobody which names exist inside the operator's network.
+/// One text for every host that is not taken: it does not tell callers which names exist inside the operator's network.
 const NOT_PUBLIC: &str =
     "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
 

@@ -1,8 +1,8 @@
 //! The key files of a data directory: without them the records can be read, but no webhook be signed, and no address that is
 //! out be opened.
 
-use super::depot::{self, Depot, path};
 use super::manifest::{Manifest, Part};
+use super::repository::{self, Depot, path};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use std::fs::{self, File, OpenOptions};
@@ -49,11 +49,11 @@ pub async fn copy_in(data_dir: &Path, depot: &Depot, id: &str) -> anyhow::Result
 pub async fn read(depot: &Depot, id: &str, part: &Part) -> anyhow::Result<Vec<u8>> {
     let key = path(id, &format!("keys/{}", part.name));
     let mut bytes = Vec::new();
-    let found = depot::read(&depot.images, &key, |chunk| {
+    let found = repository::read(&depot.images, &key, |chunk| {
         bytes.extend_from_slice(chunk);
         Ok(())
     });
-    depot::same(&key, &part.written(), &found.await?)?;
+    repository::same(&key, &part.written(), &found.await?)?;
     Ok(bytes)
 }
 

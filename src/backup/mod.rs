@@ -13,16 +13,16 @@
 //!
 //! Thumbnails are left out: they are made again when they are asked for.
 
-mod depot;
 mod keys;
 mod listing;
 mod manifest;
+mod repository;
 mod take;
 mod unpack;
 
-pub use depot::Depot;
 pub use keys::{SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;
+pub use repository::Depot;
 pub use take::{Order, take};
 pub use unpack::{Unpacked, unpack};
 

@@ -1,9 +1,9 @@
 //! Makes a backup out of records that were read as of one moment.
 
-use super::depot::{Depot, path, picture_path};
 use super::keys;
 use super::listing::{LeftOut, List, Listed, Named, named};
 use super::manifest::{Manifest, Part, Pictures};
+use super::repository::{Depot, path, picture_path};
 use crate::images::{Images, ImagesError, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;

@@ -1,10 +1,10 @@
 //! Takes a backup apart: everything of it is read and compared with its checksums, the records are taken into a store and
 //! audited there, and the objects are put where they belong. A check of a backup is the same with a store that passes.
 
-use super::depot::{self, Depot, picture_path};
 use super::keys;
 use super::listing::{LeftOut, List, Listed, named};
 use super::manifest::{Manifest, Part};
+use super::repository::{self, Depot, picture_path};
 use crate::images::{Images, media_type};
 use anyhow::{Context as _, bail};
 use futures_util::TryStreamExt as _;
@@ -126,8 +126,8 @@ async fn picture(depot: &Depot, listed: &Listed, images: Option<&Images>) -> any
         .written()
         .with_context(|| format!("the list of pictures says nothing of {}", listed.key))?;
     let Some(images) = images else {
-        let found = depot::read(&depot.images, &from, |_| Ok(())).await?;
-        return depot::same(&from, &expected, &found);
+        let found = repository::read(&depot.images, &from, |_| Ok(())).await?;
+        return repository::same(&from, &expected, &found);
     };
     // A bucket that was not lost with the data directory has it still.
     let there = images.head(&listed.key).await;
@@ -139,5 +139,5 @@ async fn picture(depot: &Depot, listed: &Listed, images: Option<&Images>) -> any
     let found = images
         .put_stream(&listed.key, kind, chunks.map_err(anyhow::Error::new))
         .await?;
-    depot::same(&from, &expected, &found)
+    repository::same(&from, &expected, &found)
 }

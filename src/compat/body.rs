@@ -1,8 +1,8 @@
 //! Reads the JSON body of a call while its pictures go to the object store: what stays in memory is the text, and one picture's
 //! part at a time.
 
+use super::body_timeouts::Pace;
 use super::drain::drain;
-use super::pace::Pace;
 use super::refusal::Refusal;
 use super::scanner::{Piece, ScanFault, Scanner};
 use crate::application::state::AppState;

@@ -1,8 +1,8 @@
 //! A caller who waits for a job: until it is over, the time is up, or the service stops; and then for its picture.
 
-use super::abandoned::{self, Abandoned, Left};
 use super::assembled::Picture;
-use super::orphans::Request;
+use super::detached_jobs::Request;
+use super::disconnect::{self, Abandoned, Left};
 use super::refusal::{Kind, Refusal};
 use crate::application::error;
 use crate::application::result_url::presign;
@@ -125,7 +125,7 @@ impl JobWaiter {
             job: self.job,
         };
         let left = tokio::select! {
-            left = abandoned::cancel(&state, gone) => left,
+            left = disconnect::cancel(&state, gone) => left,
             _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
         };
         let message = match left {

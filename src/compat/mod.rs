@@ -4,21 +4,21 @@
 //! A call becomes a job like any other; what differs is that its caller waits. Neither interface decides anything about money
 //! or order: that is the application's. What both share is [`submission`].
 
-mod abandoned;
 mod assembled;
 mod auth;
 mod base64;
 mod body;
+mod body_timeouts;
+mod deadline;
+mod detached_jobs;
 mod dialect;
+mod disconnect;
 mod drain;
-mod early;
 mod gemini;
 mod job_waiter;
 mod models;
 mod openai;
-mod orphans;
-mod pace;
-mod patience;
+mod preflight;
 mod refusal;
 mod routes;
 pub(crate) mod scanner;
@@ -26,8 +26,8 @@ mod state;
 mod submission;
 mod usage;
 
-pub use abandoned::{Heard, Line, run as cancel_abandoned};
+pub use detached_jobs::Orphans;
 pub use dialect::Dialect;
-pub use orphans::Orphans;
+pub use disconnect::{Heard, Line, run as cancel_abandoned};
 pub use routes::{configure, dialect_of};
 pub use state::CompatState;

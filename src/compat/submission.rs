@@ -1,7 +1,7 @@
 //! Has a valid request of a synchronous interface accepted, or finds the job that was made for it before.
 
+use super::detached_jobs::Request;
 use super::job_waiter::JobWaiter;
-use super::orphans::Request;
 use super::refusal::{Kind, Refusal};
 use super::state::CompatState;
 use crate::application::caller::Caller;

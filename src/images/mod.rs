@@ -11,13 +11,13 @@ mod backend;
 mod body;
 mod error;
 mod key;
-mod leftovers;
 mod local_writer;
 mod retention;
 pub mod serve;
 pub(crate) mod signed_url;
 mod signing_key;
 mod streamed;
+mod temp_cleanup;
 
 use std::io;
 use std::path::{Path as FilePath, PathBuf};
@@ -342,7 +342,8 @@ impl Images {
     /// `Files`; `MissingBucket`; `Store`.
     pub async fn probe(&self) -> Result<(), ImagesError> {
         if let Place::Local { root, .. } = &self.inner.place {
-            let written = tokio::time::timeout(PROBE_PATIENCE, leftovers::try_to_write(root)).await;
+            let written =
+                tokio::time::timeout(PROBE_PATIENCE, temp_cleanup::try_to_write(root)).await;
             let source = match written {
                 Ok(Ok(())) => return Ok(()),
                 Ok(Err(source)) => source,

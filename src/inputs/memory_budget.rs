@@ -49,7 +49,7 @@ impl MemoryBudget {
         }
     }
 
-    /// Bytes that nobody holds.
+    /// Bytes that no call holds.
     pub fn free(&self) -> u64 {
         self.0.free()
     }

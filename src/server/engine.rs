@@ -23,7 +23,7 @@ pub fn open_engine(config: &Config, fail_stop: FailStop) -> Result<Arc<dyn Engin
     open(config, fail_stop, None)
 }
 
-/// Opens the engine of a data directory, or says at once that somebody else has it.
+/// Opens the engine of a data directory, or fails at once when another process has it.
 pub fn open_engine_at_once(
     config: &Config,
     fail_stop: FailStop,

@@ -80,7 +80,7 @@ impl<K: Eq + Clone> FairSemaphore<K> {
         }
     }
 
-    /// Takes `units` if they are free now and nobody else's turn comes first.
+    /// Takes `units` if they are free now and no other waiter comes first.
     pub fn try_acquire(&self, key: K, units: u64) -> Option<Permit<K>> {
         let units = units.min(self.0.per_key);
         let mut state = self.0.state.lock();
@@ -92,7 +92,7 @@ impl<K: Eq + Clone> FairSemaphore<K> {
         Some(self.permit(key, units))
     }
 
-    /// Units that nobody holds.
+    /// Units that are free.
     pub fn free(&self) -> u64 {
         self.0.state.lock().free
     }

@@ -10,12 +10,12 @@ mod stream;
 use super::assembled;
 use super::auth;
 use super::body::{self, Pictures};
+use super::deadline;
 use super::dialect::Dialect;
 use super::drain;
-use super::early;
 use super::job_waiter::JobWaiter;
 use super::models;
-use super::patience;
+use super::preflight;
 use super::refusal::{Kind, Refusal};
 use super::submission;
 use super::usage::Prompt;
@@ -86,7 +86,7 @@ async fn open(
     rest: &str,
     state: &web::Data<CompatState>,
 ) -> Result<Opened, Refusal> {
-    let until = patience::until(request, state);
+    let until = deadline::until(request, state);
     let unknown = || {
         let message = format!("there is nothing at POST /{version}/models/{rest}");
         Refusal::new(Kind::NotFound, message)
@@ -111,7 +111,7 @@ async fn open(
     match method {
         Method::CountTokens => caller.check_rate()?,
         Method::Generate | Method::Stream => {
-            early::check(state, caller, name, &[tier]).await?;
+            preflight::check(state, caller, name, &[tier]).await?;
         }
     }
     Ok(opened)

@@ -6,10 +6,10 @@ use crate::application::caller::Caller;
 use crate::application::load_shedding;
 use crate::compat::auth;
 use crate::compat::body::prefix;
+use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
 use crate::compat::drain;
-use crate::compat::early;
-use crate::compat::patience;
+use crate::compat::preflight;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::submission;
@@ -32,7 +32,7 @@ async fn make(
     mut payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let until = patience::until(request, state);
+    let until = deadline::until(request, state);
     let (caller, name) = match opened(request, state).await {
         Ok(opened) => opened,
         Err(refusal) => {
@@ -69,6 +69,6 @@ async fn opened(
     let caller = auth::authenticate(request, state)?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
-    early::check_any(state, &caller, name.as_deref()).await?;
+    preflight::check_any(state, &caller, name.as_deref()).await?;
     Ok((caller, name))
 }

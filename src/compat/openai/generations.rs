@@ -7,9 +7,9 @@ use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
 use crate::application::submit_generation::check_pictures;
 use crate::compat::auth;
+use crate::compat::deadline;
 use crate::compat::dialect::Dialect;
 use crate::compat::job_waiter::JobWaiter;
-use crate::compat::patience;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
 use crate::compat::submission;
@@ -34,7 +34,7 @@ async fn make(
     payload: web::Payload,
     state: &web::Data<CompatState>,
 ) -> Result<HttpResponse, Refusal> {
-    let until = patience::until(request, state);
+    let until = deadline::until(request, state);
     let caller = auth::authenticate(request, state)?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;

@@ -2,7 +2,7 @@
 
 mod answers;
 mod bounds;
-mod leftovers;
+mod failed_cleanup;
 #[path = "../../../crates/imaging/tests/imaging/sample_files.rs"]
 mod pictures;
 mod redirects;

@@ -1,6 +1,6 @@
 //! The decisions about one account's jobs and money, many at a time, each batch one commit.
 //!
-//! Whoever owns an [`AccountState`] decides alone for that account, and decides the next batch only when the commit of the
+//! The owner of an [`AccountState`] decides alone for that account, and decides the next batch only when the commit of the
 //! last one is on the disk: so the store always shows what the book builds on.
 
 mod idempotency;

@@ -128,7 +128,7 @@ pub fn watched<T: Send + 'static>(
     let of_work = steps.clone();
     std::thread::Builder::new()
         .name("opener".into())
-        // Nobody listens any more once a step was late.
+        // The receiver is gone once a step was late.
         .spawn(move || drop(sender.send(work(&of_work))))
         .map_err(|error| EngineError::Failed(format!("no thread to open the store: {error}")))?;
     loop {
