@@ -1,7 +1,7 @@
 //! What reads bytes from outside and has no public name otherwise, for the fuzz targets of `tests/fuzz` alone.
 
+use crate::images::FileError;
 use crate::images::FileSigningKey;
-use crate::images::serve::FileError;
 use crate::images::signed_url;
 use chrono::{DateTime, Utc};
 

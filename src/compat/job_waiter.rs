@@ -1,6 +1,6 @@
 //! A caller who waits for a job: until it is over, the time is up, or the service stops; and then for its picture.
 
-use super::assembled::Picture;
+use super::base64_body::Picture;
 use super::detached_jobs::Request;
 use super::disconnect::{self, Abandoned, Left};
 use super::refusal::{Kind, Refusal};
@@ -194,10 +194,15 @@ impl JobWaiter {
     pub fn is_kept(&self) -> bool {
         self.stage == Stage::Kept
     }
+}
 
-    /// The whole answer has been handed over.
-    pub fn told(&mut self) {
-        self.stage = Stage::Told;
+/// Notes that the whole answer has been sent to these callers. Where it is dropped uncalled, the pictures that they have paid for
+/// are found again when they come back.
+pub fn answered(mut callers: Vec<JobWaiter>) -> impl FnOnce() {
+    move || {
+        for caller in &mut callers {
+            caller.stage = Stage::Told;
+        }
     }
 }
 

@@ -4,9 +4,9 @@
 //! A call becomes a job like any other; what differs is that its caller waits. Neither interface decides anything about money
 //! or order: that is the application's. What both share is [`submission`].
 
-mod assembled;
 mod auth;
 mod base64;
+mod base64_body;
 mod body;
 mod body_timeouts;
 mod deadline;

@@ -10,7 +10,6 @@ use toml::de::DeTable;
 use super::error::Place;
 use super::faults::Faults;
 use super::node::{Tree, tree_of};
-use super::source::Sources;
 
 /// A configuration file is far smaller; more than this is some other file.
 const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -53,10 +52,13 @@ fn mute_below_broken_header(
     }
 }
 
-/// Reads the file that the sources name, or the default one if it is there.
-pub(super) fn read_file(sources: &Sources, faults: &Faults) -> Option<Tree> {
-    let named = sources.file.as_deref();
-    let path = named.or(sources.default_file.as_deref())?;
+/// Reads the file that the user named, or the default one if it is there.
+pub(super) fn read_file(
+    named: Option<&Path>,
+    default: Option<&Path>,
+    faults: &Faults,
+) -> Option<Tree> {
+    let path = named.or(default)?;
     let shared: Arc<Path> = path.into();
     let whole = Place::File {
         path: shared.clone(),

@@ -52,7 +52,8 @@ pub(super) fn layered(built_in: &Tree, sources: &Sources, faults: &Faults) -> Tr
         let message = format!("expected a table, found {}", node.item.kind());
         faults.push(&node.place, &path, message);
     };
-    if let Some(file) = read_file(sources, faults) {
+    let (named, default) = (sources.file.as_deref(), sources.default_file.as_deref());
+    if let Some(file) = read_file(named, default, faults) {
         merge(&mut tree, file, "", &mut refuse);
     }
     for (name, raw) in variables(&sources.env) {

@@ -10,6 +10,7 @@ mod address;
 mod backend;
 mod body;
 mod error;
+mod file_error;
 mod key;
 mod local_writer;
 mod retention;
@@ -36,6 +37,7 @@ use object_store::{
 use self::address::Address;
 use self::backend::{Backend, Place};
 pub use self::error::ImagesError;
+pub use self::file_error::FileError;
 pub use self::key::{RESULTS, THUMBNAILS, media_type, thumbnail_key};
 pub use self::signing_key::FileSigningKey;
 pub use self::streamed::Written;

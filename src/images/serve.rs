@@ -17,6 +17,7 @@ use actix_web::{HttpRequest, HttpResponse};
 use chrono::{DateTime, Utc};
 use object_store::{GetResultPayload, ObjectMeta};
 
+use super::file_error::FileError;
 use super::{Images, ImagesError, Place, body, key, signed_url};
 
 /// The pattern of the route that answers with [`answer`], for GET and for HEAD.
@@ -28,32 +29,6 @@ const PATH_PREFIX: &str = "/files/";
 /// The media types of the store are pictures; should a file be anything else, a browser must not
 /// run it in this server's name.
 const CONTENT_SECURITY_POLICY: &str = "default-src 'none'; sandbox";
-
-/// Why a download is refused.
-#[derive(Debug, thiserror::Error)]
-pub enum FileError {
-    /// The address was not written by this server, or was changed since.
-    #[error("the address is not one that this server has signed")]
-    InvalidSignature,
-    /// The address was genuine and its time is over.
-    #[error("the address has expired; look the job up again for a new one")]
-    UrlExpired,
-    /// There is no such file, or this server's files are elsewhere.
-    #[error("there is no such file")]
-    NotFound,
-    /// The result of a job, removed when its retention ended.
-    #[error("the picture was removed when its retention ended")]
-    Gone,
-    /// The one asked-for range lies outside the file.
-    #[error("the range lies outside the file, which has {size} bytes")]
-    RangeNotSatisfiable {
-        /// The file's size in bytes.
-        size: u64,
-    },
-    /// The store failed; the details are for the log, not for the caller.
-    #[error("the file could not be read")]
-    Storage(#[source] ImagesError),
-}
 
 /// Answers one download as of `now`.
 ///

@@ -11,7 +11,7 @@ use url::Url;
 use super::{
     InputImage,
     fault::Failure,
-    ingestion::{Ingestion, Stage},
+    progress::{Ingestion, Stage},
     upload::{Stored, Upload},
 };
 use tintype_imaging::{HeaderReader, ImageKind, SNIFFED_BYTES};

@@ -8,6 +8,7 @@ mod fault;
 mod fetch;
 mod ingestion;
 mod memory_budget;
+mod progress;
 mod staged_upload;
 #[cfg(test)]
 mod tests;
@@ -97,8 +98,8 @@ pub async fn ingest(
         }
     }
     let (alive, mut all_gone) = mpsc::channel(1);
-    let ingestion = ingestion::Ingestion::new(egress, store, prefix, limits, alive, urls.len());
-    let outcome = ingestion.run(targets, faults).await;
+    let ingestion = progress::Ingestion::new(egress, store, prefix, limits, alive, urls.len());
+    let outcome = ingestion::run(&ingestion, targets, faults).await;
     if outcome.is_err() {
         drop(ingestion);
         // The channel carries nothing; it ends when the last upload does. A store that hangs is not waited for.

@@ -2,7 +2,7 @@
 
 use super::problem::{Code, Problem};
 use crate::application::error::{Error, ErrorKind};
-use crate::images::serve::FileError;
+use crate::images::FileError;
 use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;

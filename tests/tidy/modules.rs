@@ -6,6 +6,9 @@ use crate::sources::{Source, all, root};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
+/// The benchmark, a target of the product's own package.
+const BENCHMARK: &str = "benches/load";
+
 /// A module: its package's folder, then the names on the way to it.
 pub type Module = Vec<String>;
 
@@ -90,6 +93,8 @@ fn packages() -> BTreeMap<String, String> {
         let name = manifest["package"]["name"].as_str().expect("a name");
         packages.insert(name.replace('-', "_"), folder);
     }
+    // Under no name that a path could begin with.
+    packages.insert("the benchmark".to_owned(), BENCHMARK.to_owned());
     packages
 }
 
@@ -101,7 +106,8 @@ fn module_of(source: &Source, packages: &BTreeMap<String, String>) -> Option<Mod
     })?;
     let mut module = vec![folder.clone()];
     module.extend(inner.split('/').map(str::to_owned));
-    if module.len() == 2 && module[1] == "lib" || module.last().is_some_and(|it| it == "mod") {
+    let is_root = |name: &str| name == "lib" || name == "main" && folder == BENCHMARK;
+    if module.len() == 2 && is_root(&module[1]) || module.last().is_some_and(|it| it == "mod") {
         module.pop();
     }
     Some(module)

@@ -1,7 +1,7 @@
 //! Answers that both SDKs turn into a picture: camelCase names, standard base64 with padding, the true media type, and one
 //! image part alone, because the JavaScript SDK glues several together.
 
-use crate::compat::assembled::Part;
+use crate::compat::base64_body::Part;
 use crate::compat::job_waiter::{JobWaiter, Made};
 use crate::compat::refusal::Refusal;
 use crate::compat::usage::{self, Prompt};

@@ -7,13 +7,13 @@ mod options;
 mod request;
 mod stream;
 
-use super::assembled;
 use super::auth;
+use super::base64_body;
 use super::body::{self, Pictures};
 use super::deadline;
 use super::dialect::Dialect;
 use super::drain;
-use super::job_waiter::JobWaiter;
+use super::job_waiter::{JobWaiter, answered};
 use super::models;
 use super::preflight;
 use super::refusal::{Kind, Refusal};
@@ -163,7 +163,7 @@ async fn at_once(
     let mut response = answer::response(&caller);
     Ok(response
         .content_type("application/json; charset=UTF-8")
-        .body(assembled::sized(parts, vec![caller])))
+        .body(base64_body::sized(parts, answered(vec![caller]))))
 }
 
 fn count(prompt: Prompt) -> HttpResponse {

@@ -5,9 +5,9 @@
 //! been sent; after that it is an event of its own.
 
 use super::answer::{self, Answer};
-use crate::compat::assembled::{self, Part, Piece};
+use crate::compat::base64_body::{self, Part, Piece};
 use crate::compat::dialect::Dialect;
-use crate::compat::job_waiter::{JobWaiter, Made};
+use crate::compat::job_waiter::{JobWaiter, Made, answered};
 use crate::compat::refusal::Refusal;
 use actix_web::{HttpRequest, HttpResponse};
 use bytes::Bytes;
@@ -90,7 +90,8 @@ pub async fn answer(
     let body = match early {
         Some(made) => {
             let parts = frames(&answer, &mut caller, made, framing).await?;
-            assembled::streamed(assembled::told(assembled::pieces(parts), vec![caller]))
+            let sent = answered(vec![caller]);
+            base64_body::streamed(base64_body::followed_by(base64_body::pieces(parts), sent))
         }
         None => {
             let (tell, heard) = mpsc::channel(1);
@@ -104,7 +105,7 @@ pub async fn answer(
             let pieces = stream::unfold(heard, |mut heard| async move {
                 heard.recv().await.map(|piece| (piece, heard))
             });
-            assembled::streamed(pieces)
+            base64_body::streamed(pieces)
         }
     };
     Ok(response.body(body))
@@ -160,7 +161,7 @@ impl Telling {
                 (vec![event], Vec::new())
             }
         };
-        let pieces = assembled::told(assembled::pieces(parts), callers);
+        let pieces = base64_body::followed_by(base64_body::pieces(parts), answered(callers));
         tokio::pin!(pieces);
         loop {
             // Room comes when the piece before has been taken: only then has it been told.

@@ -2,8 +2,8 @@
 
 use super::wanted::Wanted;
 use crate::application::state::AppState;
-use crate::compat::assembled::{self, Part};
-use crate::compat::job_waiter::{JobWaiter, Made};
+use crate::compat::base64_body::{self, Part};
+use crate::compat::job_waiter::{JobWaiter, Made, answered};
 use crate::compat::refusal::{Kind, Refusal};
 use crate::compat::usage::{self, Prompt};
 use crate::images;
@@ -54,7 +54,7 @@ pub async fn when_made(
     let parts = parts.into_iter().chain(shown.entries).chain([end()]);
     Ok(response
         .content_type("application/json")
-        .body(assembled::sized(parts.collect(), shown.callers)))
+        .body(base64_body::sized(parts.collect(), answered(shown.callers))))
 }
 
 /// The pictures of an answer.

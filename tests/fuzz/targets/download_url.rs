@@ -4,8 +4,8 @@
 use chrono::{DateTime, Utc};
 use percent_encoding::percent_decode_str;
 use tintype::fuzzing::{open_url, write_url};
+use tintype::images::FileError;
 use tintype::images::FileSigningKey;
-use tintype::images::serve::FileError;
 
 /// What the genuine address in the corpus was made for; the corpus is checked to hold it.
 const OBJECT: &str = "results/0198c0de-0000-7000-8000-000000000001.png";

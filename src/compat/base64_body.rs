@@ -1,7 +1,6 @@
 //! Bodies made of text and of pictures in base64, read from the object store while they are sent: an answer takes no more
 //! memory for a large picture than for a small one.
 
-use super::job_waiter::JobWaiter;
 use crate::application::state::AppState;
 use crate::images::ImagesError;
 use actix_web::body::{BodyStream, BoxBody, SizedStream};
@@ -47,14 +46,14 @@ pub enum Part {
     Picture(Box<Picture>),
 }
 
-/// The parts one after the other, as a body whose length is known, for these callers.
-pub fn sized(parts: Vec<Part>, callers: Vec<JobWaiter>) -> BoxBody {
+/// The parts one after the other, as a body whose length is known; see [`followed_by`].
+pub fn sized(parts: Vec<Part>, sent: impl FnOnce() + 'static) -> BoxBody {
     let length = parts.iter().map(|part| match part {
         Part::Text(text) => text.len() as u64,
         Part::Picture(picture) => picture.characters(),
     });
     let length = length.sum();
-    BoxBody::new(SizedStream::new(length, told(pieces(parts), callers)))
+    BoxBody::new(SizedStream::new(length, followed_by(pieces(parts), sent)))
 }
 
 /// The parts one after the other.
@@ -71,20 +70,19 @@ pub fn streamed(pieces: impl Stream<Item = Piece> + 'static) -> BoxBody {
     BoxBody::new(BodyStream::new(pieces))
 }
 
-/// The pieces, after the last of which the callers have been told all. A client that goes away before drops this, and with it
-/// the callers: what they have paid for is found again when they come back.
-pub fn told(
+/// The pieces; `sent` is called after the last of them. It is dropped uncalled where the client goes away before, or the object
+/// store fails.
+pub fn followed_by(
     pieces: BoxStream<'static, Piece>,
-    callers: Vec<JobWaiter>,
+    sent: impl FnOnce() + 'static,
 ) -> impl Stream<Item = Piece> {
-    stream::unfold(Some((pieces, callers)), |rest| async move {
-        let (mut pieces, mut callers) = rest?;
+    stream::unfold(Some((pieces, sent)), |rest| async move {
+        let (mut pieces, sent) = rest?;
         match pieces.next().await {
-            Some(Ok(piece)) => Some((Ok(piece), Some((pieces, callers)))),
-            // Broken off: the callers go untold.
+            Some(Ok(piece)) => Some((Ok(piece), Some((pieces, sent)))),
             Some(Err(error)) => Some((Err(error), None)),
             None => {
-                callers.iter_mut().for_each(JobWaiter::told);
+                sent();
                 None
             }
         }
