@@ -20,6 +20,7 @@ pub mod image_decoding;
 pub mod images;
 pub mod inputs;
 mod ledger_csv;
+mod management;
 pub mod observability;
 pub mod panel;
 mod reference;

@@ -3,14 +3,14 @@
 use super::job::JobView;
 use super::kinds;
 use crate::application::error::{Error, ErrorKind};
-use crate::application::result_url::presign;
+use crate::application::jobs::{image_url, picture_of};
 use crate::application::state::AppState;
 use crate::request_text::{self, WordsError};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
-use tintype_storage::domain::job::{Job, JobState, Origin, PromptRef, PromptText, ResultImage};
+use tintype_storage::domain::job::{Job, Origin, PromptRef, PromptText};
 
 /// A job as its keepers see it.
 #[derive(Serialize, JsonSchema)]
@@ -99,14 +99,6 @@ async fn words_of(state: &AppState, job: &Job) -> Result<Option<PromptText>, Wor
     }
 }
 
-/// The picture of a done job.
-pub fn picture_of(job: &Job) -> Option<&ResultImage> {
-    match &job.state {
-        JobState::Done { image, .. } => Some(image),
-        JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
-    }
-}
-
 impl<'a> JobRecord<'a> {
     /// A job of a list. One whose words cannot be had at the moment must not hide the others.
     pub async fn listed(state: &AppState, job: &'a Job) -> Result<Self, Error> {
@@ -176,12 +168,5 @@ impl<'a> JobRecord<'a> {
         })?;
         let position = state.system.queue_position(job);
         Ok(Self::new(job, words, image_url, position))
-    }
-}
-
-async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
-    match picture_of(job) {
-        Some(image) => Ok(Some(presign(state, &image.key).await?)),
-        None => Ok(None),
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod job;
 pub(crate) mod job_record;
 pub(crate) mod key;
 pub(crate) mod kinds;
+pub(crate) mod model;
 pub(crate) mod pause;
 pub(crate) mod person;
 pub(crate) mod transaction;

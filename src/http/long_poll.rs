@@ -1,13 +1,10 @@
 //! Lookups that wait: `?wait=SECONDS`, or `Prefer: wait=N` (RFC 7240, section 4.3).
 
-use crate::application::error;
-use crate::application::state::AppState;
 use crate::web::problem::Problem;
 use crate::web::query;
 use actix_web::HttpRequest;
 use actix_web::http::header::{HeaderMap, HeaderName, HeaderValue};
 use std::time::Duration;
-use tintype_storage::domain::job::Job;
 
 const PARAMETER: &str = "wait";
 const PREFER: HeaderName = HeaderName::from_static("prefer");
@@ -23,6 +20,10 @@ pub struct Patience {
 }
 
 impl Patience {
+    pub fn span(self) -> Duration {
+        Duration::from_secs(self.seconds)
+    }
+
     /// Says in the answer that a preference was honoured.
     pub fn tell(self, headers: &mut HeaderMap) {
         let applied = HeaderValue::from_str(&format!("wait={}", self.seconds));
@@ -65,23 +66,6 @@ fn preferred(headers: &HeaderMap) -> Option<Patience> {
         seconds,
         is_preference: true,
     })
-}
-
-/// The job once it is terminal; as it then is when the caller's patience ends before, or the service begins to stop.
-pub async fn until_terminal(
-    state: &AppState,
-    job: Job,
-    patience: Patience,
-) -> Result<Job, Problem> {
-    let mut stopping = state.stopping.subscribe();
-    tokio::select! {
-        ended = state.system.ended(job.account, job.id) => return Ok(ended?.unwrap_or(job)),
-        _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
-        () = tokio::time::sleep(Duration::from_secs(patience.seconds)) => {}
-        // The sender lives as long as the state does.
-        _ = stopping.wait_for(|it| *it) => {}
-    }
-    Ok(state.store.job(job.account, job.id)?.unwrap_or(job))
 }
 
 #[cfg(test)]

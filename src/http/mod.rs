@@ -1,19 +1,19 @@
 //! The native interface under `/api/v1` and the operator's under `/admin/v1`.
 
-pub(crate) mod admin;
+mod admin;
 mod api_router;
 mod balance;
 mod documents;
 mod dry_run;
 mod events;
-pub(crate) mod generations;
+mod generations;
 mod health;
-pub(crate) mod job_list;
-pub(crate) mod jobs;
+mod job_list;
+mod jobs;
 mod key;
 mod long_poll;
 mod metrics;
-pub(crate) mod models;
+mod models;
 mod openapi;
 mod operations;
 mod routes;

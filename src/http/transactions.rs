@@ -3,7 +3,7 @@
 use crate::api::transaction::EntryView;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -14,7 +14,7 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
     let page = state.store.ledger(account, window.limit, window.after)?;

@@ -4,17 +4,17 @@ use super::guard::OfAccount;
 use crate::api::account::AccountView;
 use crate::api::job_record::JobRecord;
 use crate::api::transaction::EntryView;
+use crate::application::job_list;
+use crate::application::jobs;
 use crate::application::state::AppState;
-use crate::http::admin::jobs;
-use crate::http::job_list::{self, Asked};
-use crate::http::jobs::not_found;
+use crate::web::job_query;
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
 use crate::web::transaction_list;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
-use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::Job;
 
 type Answer = Result<HttpResponse, Problem>;
 
@@ -28,8 +28,8 @@ pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppSt
 }
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let asked = Asked::of(&request)?;
-    let (found, next) = job_list::page(&state, of.account.id, &asked).await?;
+    let (window, filter) = job_query::of(&request)?;
+    let (found, next) = job_list::page_of(&state, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
         data.push(JobRecord::listed(&state, job).await?);
@@ -38,16 +38,19 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))
 }
 
-fn job_id(of: &OfAccount, request: &HttpRequest) -> Result<JobId, Problem> {
-    of.part(request, "job_id").parse().map_err(|_| not_found())
+fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, Problem> {
+    Ok(jobs::find(
+        state,
+        of.account.id,
+        &of.part(request, "job_id"),
+    )?)
 }
 
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let id = job_id(&of, &request)?;
-    let job = state.store.job(of.account.id, id)?.ok_or_else(not_found)?;
+    let job = find(&of, &request, &state)?;
     Ok(HttpResponse::Ok().json(Running {
         record: JobRecord::looked_up(&state, &job).await?,
-        progress: state.system.progress(id),
+        progress: state.system.progress(job.id),
     }))
 }
 
@@ -60,7 +63,7 @@ struct Running<'a> {
 }
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let id = job_id(&of, &request)?;
-    let job = jobs::cancel_noted(&state, &of.operator(), of.account.id, id).await?;
+    let id = find(&of, &request, &state)?.id;
+    let job = jobs::cancel(&state, Some(&of.context), of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
 }

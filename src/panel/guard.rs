@@ -9,7 +9,6 @@ use crate::application::state::AppState;
 use crate::application::tokens;
 use crate::application::{api_keys, deliveries, sessions, webhooks};
 use crate::web::audit_context;
-use crate::web::auth::Operator;
 use crate::web::problem::{Code, Problem};
 use actix_web::body::MessageBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
@@ -51,15 +50,6 @@ pub enum Who {
 pub struct OperatorHere {
     /// Who asks, for the audit log.
     pub context: AuditContext,
-}
-
-impl OperatorHere {
-    /// As the operator interface takes it.
-    pub fn operator(self) -> Operator {
-        Operator {
-            author: self.context,
-        }
-    }
 }
 
 /// Someone who may do what they ask for with an account: look, or, for anything but GET and HEAD, change.
@@ -204,13 +194,6 @@ impl FromRequest for OfAccount {
 }
 
 impl OfAccount {
-    /// As the operator interface takes whoever asks: what they may has been judged.
-    pub fn operator(&self) -> Operator {
-        Operator {
-            author: self.context.clone(),
-        }
-    }
-
     /// A part of the path.
     pub fn part(&self, request: &HttpRequest, name: &str) -> String {
         request

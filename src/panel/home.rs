@@ -9,10 +9,10 @@ use crate::api::transaction::EntryView;
 use crate::application::pause::{self, Unnamed};
 use crate::application::state::AppState;
 use crate::application::{accounts, deposits};
-use crate::http::admin::jobs;
+use crate::management::jobs;
 use crate::web::body;
 use crate::web::idempotency_key::{self, REPLAYED};
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -21,7 +21,7 @@ use serde_json::json;
 type Answer = Result<HttpResponse, Problem>;
 
 pub async fn list_accounts(_: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     let page = state.store.accounts(window.limit, window.after)?;
     Ok(HttpResponse::Ok().json(Listing::new(page, AccountView::from)))
 }
@@ -77,8 +77,8 @@ pub async fn deposit(
     Ok(answer.json(EntryView::from(made.entry)))
 }
 
-pub async fn list_jobs(here: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
-    jobs::list(here.operator(), request, state).await
+pub async fn list_jobs(_: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
+    jobs::list(&request, &state).await
 }
 
 pub async fn show_stats(_: OperatorHere, state: Data<AppState>, panel: Data<Panel>) -> Answer {

@@ -7,7 +7,7 @@ use crate::application::api_keys;
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::web::body;
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -16,7 +16,7 @@ use serde_json::json;
 type Answer = Result<HttpResponse, Problem>;
 
 pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     let store = &state.store;
     let page = store.keys_of(of.account.id, window.limit, window.after)?;
     let view = |key| Ok(KeyView::new(&state, key, None)?);

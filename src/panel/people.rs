@@ -5,7 +5,7 @@ use crate::api::person::{PersonView, read_again, read_change, read_new};
 use crate::application::people;
 use crate::application::state::AppState;
 use crate::web::body;
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
@@ -14,7 +14,7 @@ use tintype_storage::domain::person::PersonId;
 type Answer = Result<HttpResponse, Problem>;
 
 pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     let store = &state.store;
     let page = store.people_of(of.account.id, window.limit, window.after)?;
     let view = |person| PersonView::new(&state, &person, None);

@@ -2,11 +2,10 @@
 
 use super::Panel;
 use super::guard::OfAccount;
-use crate::api::job_record::picture_of;
 use crate::application::commit::detached;
 use crate::application::error;
+use crate::application::jobs::{self, picture_of};
 use crate::application::state::AppState;
-use crate::http::jobs::not_found;
 use crate::image_decoding::RESULTS;
 use crate::images::{ImagesError, media_type, thumbnail_key};
 use crate::web::problem::{Code, Problem};
@@ -30,11 +29,7 @@ fn image_of(
     request: &HttpRequest,
     state: &AppState,
 ) -> Result<ResultImage, Problem> {
-    let id = of
-        .part(request, "job_id")
-        .parse()
-        .map_err(|_| not_found())?;
-    let job = state.store.job(of.account.id, id)?.ok_or_else(not_found)?;
+    let job = jobs::find(state, of.account.id, &of.part(request, "job_id"))?;
     let none = || Problem::new(Code::NotFound, "this job has no picture");
     picture_of(&job).cloned().ok_or_else(none)
 }

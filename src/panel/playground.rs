@@ -2,16 +2,16 @@
 
 use super::guard::{OfAccount, switched_off};
 use crate::api::generation::Endpoint;
+use crate::api::model::on_sale;
 use crate::application::api_keys;
 use crate::application::caller::Caller;
 use crate::application::error::Error;
 use crate::application::state::AppState;
-use crate::http::generations;
-use crate::http::models;
+use crate::application::submit_generation::{begin, submit_generation};
 use crate::inputs::{Handed, HandedFault, Held};
+use crate::web::generation_call::{accepted, read};
 use crate::web::problem::{Code, Problem};
 use actix_multipart::{Field, Multipart};
-use actix_web::http::header::{HeaderMap, HeaderName};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::StreamExt as _;
 use object_store::path::Path;
@@ -31,7 +31,7 @@ const KEY: &str = "panel";
 /// `GET /models`: what can be asked for, at which price.
 pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().json(json!({
-        "data": models::on_sale(&state, |_| true),
+        "data": on_sale(&state, |_| true),
         "max_prompt_chars": state.config.jobs.max_prompt_chars,
         "max_inputs": MAX_INPUTS,
         "max_input_bytes": state.config.inputs.max_total_bytes,
@@ -67,20 +67,30 @@ pub async fn create(
     let key = Arc::new(key(&state, &of).await?);
     let caller = Caller::Person {
         key: Arc::clone(&key),
-        audit: of.operator().author,
+        audit: of.context.clone(),
     };
-    // Of the browser's headers only the one with which a call that may have come through is safe to repeat.
-    let mut headers = HeaderMap::new();
-    let name = HeaderName::from_static("idempotency-key");
-    for value in request.headers().get_all(&name) {
-        headers.append(name.clone(), value.clone());
-    }
-    let outcome = generations::submit(endpoint, &caller, &headers, "", &body, images, &state).await;
-    outcome.map_err(|problem| match problem.code {
-        // The person is signed in; it is the key that is refused.
-        Code::Unauthorized => Problem::new(Code::Forbidden, of_panel_key(&key, &problem.detail)),
-        _ => problem,
-    })
+    let submitted = async {
+        begin(&state, &caller, tier).await?;
+        let request = read(
+            request.headers(),
+            &body,
+            endpoint,
+            images,
+            Vec::new(),
+            &state,
+        )?;
+        Ok(submit_generation(&state, &caller, request).await?)
+    };
+    let job = submitted
+        .await
+        .map_err(|problem: Problem| match problem.code {
+            // The person is signed in; it is the key that is refused.
+            Code::Unauthorized => {
+                Problem::new(Code::Forbidden, of_panel_key(&key, &problem.detail))
+            }
+            _ => problem,
+        })?;
+    Ok(accepted(&state, job))
 }
 
 fn names_inputs(body: &[u8]) -> bool {
@@ -187,7 +197,7 @@ async fn key(state: &AppState, of: &OfAccount) -> Result<ApiKey, Problem> {
         ..key
     };
     let own = |key: &ApiKey| state.store.set_panel_key(key);
-    let author = of.operator().author;
+    let author = of.context.clone();
     let (_, key) = api_keys::issue(state, turn, &author, account, named, own).await?;
     Ok(key)
 }

@@ -5,7 +5,7 @@ use crate::api::delivery::{DeliveryView, Redelivery, read_range};
 use crate::api::webhook::{self, WebhookView};
 use crate::application::state::AppState;
 use crate::application::{deliveries, webhooks};
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use crate::web::{body, delivery_list};
 use actix_web::web::{Data, Payload};
@@ -15,7 +15,7 @@ use tintype_storage::domain::webhook::Webhook;
 type Answer = Result<HttpResponse, Problem>;
 
 pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     let store = &state.store;
     let page = store.webhook_page(of.account.id, window.limit, window.after)?;
     Ok(HttpResponse::Ok().json(Listing::new(page, WebhookView::without_secret)))

@@ -4,7 +4,7 @@ use crate::api::kinds;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::filtered_page::sifted;
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use schemars::JsonSchema;
@@ -163,7 +163,7 @@ pub async fn page(
     state: &web::Data<AppState>,
 ) -> Result<Page<AuditEntry>, Problem> {
     let mut filter = Filter::default();
-    let window = Window::filtered(request, Filter::NAMES, |name, value| {
+    let window = paging::filtered_window(request, Filter::NAMES, |name, value| {
         filter.take(name, value)
     })?;
     let store = state.store.clone();

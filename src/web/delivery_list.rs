@@ -1,7 +1,7 @@
 //! The list of deliveries, filtered: the operator's, and that of one account.
 
 use super::filtered_page::sifted;
-use super::paging::{Listing, Window};
+use super::paging::{self, Listing, Window};
 use super::problem::{FieldFault, Problem};
 use crate::api::delivery::DeliveryView;
 use crate::application::state::AppState;
@@ -83,7 +83,7 @@ async fn listed(
     mut filter: Filter,
     names: &[&str],
 ) -> Result<HttpResponse, Problem> {
-    let window = Window::filtered(request, names, |name, value| filter.take(name, value))?;
+    let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = filtered(state, filter, window).await?;
     let view = |delivery| Ok(DeliveryView::looked_up(state, delivery)?);
     Ok(HttpResponse::Ok().json(Listing::try_new(page, view)?))

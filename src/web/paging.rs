@@ -2,6 +2,7 @@
 
 use super::problem::{FieldFault, Problem};
 use crate::api::fields::shown;
+pub use crate::application::list::Window;
 use actix_web::HttpRequest;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,14 +15,6 @@ const MAX_LIMIT: usize = 100;
 /// Faults that an answer lists: a query can hold thousands.
 const MAX_FAULTS: usize = 20;
 
-/// Which part of a list is asked for.
-pub struct Window {
-    /// Entries at the most.
-    pub limit: usize,
-    /// The last id of the part before.
-    pub after: Option<[u8; 16]>,
-}
-
 /// A page of a list.
 #[derive(Serialize, JsonSchema)]
 #[schemars(rename = "{T}Page", deny_unknown_fields)]
@@ -32,69 +25,67 @@ pub struct Listing<T: Serialize> {
     next_cursor: Option<String>,
 }
 
-impl Window {
-    /// From the query; 422 for a bad limit or cursor, or a parameter that lists do not have.
-    pub fn of(request: &HttpRequest) -> Result<Self, Problem> {
-        Self::filtered(request, &[], |_, _| None)
-    }
+/// From the query; 422 for a bad limit or cursor, or a parameter that lists do not have.
+pub fn window(request: &HttpRequest) -> Result<Window, Problem> {
+    filtered_window(request, &[], |_, _| None)
+}
 
-    /// The same for a list with filters, whose `names` are handed to `take`. One that ends in `[]` takes any word between its
-    /// brackets.
-    pub fn filtered(
-        request: &HttpRequest,
-        names: &[&str],
-        mut take: impl FnMut(&str, &str) -> Option<FieldFault>,
-    ) -> Result<Self, Problem> {
-        let mut window = Self {
-            limit: DEFAULT_LIMIT,
-            after: None,
-        };
-        let mut faults = Vec::new();
-        let mut seen = HashSet::new();
-        for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
-            if faults.len() >= MAX_FAULTS {
-                break;
+/// The same for a list with filters, whose `names` are handed to `take`. One that ends in `[]` takes any word between its
+/// brackets.
+pub fn filtered_window(
+    request: &HttpRequest,
+    names: &[&str],
+    mut take: impl FnMut(&str, &str) -> Option<FieldFault>,
+) -> Result<Window, Problem> {
+    let mut window = Window {
+        limit: DEFAULT_LIMIT,
+        after: None,
+    };
+    let mut faults = Vec::new();
+    let mut seen = HashSet::new();
+    for (name, value) in url::form_urlencoded::parse(request.query_string().as_bytes()) {
+        if faults.len() >= MAX_FAULTS {
+            break;
+        }
+        if !seen.insert(name.clone()) {
+            faults.push(FieldFault::new(shown(&name), "stands twice; send it once"));
+            continue;
+        }
+        match &*name {
+            "limit" => match value
+                .parse()
+                .ok()
+                .filter(|limit| (1..=MAX_LIMIT).contains(limit))
+            {
+                Some(limit) => window.limit = limit,
+                None => faults.push(FieldFault::new(
+                    "limit",
+                    format!("must be a number from 1 to {MAX_LIMIT}"),
+                )),
+            },
+            "cursor" => match Uuid::try_parse(&value) {
+                Ok(id) => window.after = Some(id.into_bytes()),
+                Err(_) => faults.push(FieldFault::new(
+                    "cursor",
+                    "must be a next_cursor of this list",
+                )),
+            },
+            name if names.iter().any(|it| is_named(it, name)) => {
+                faults.extend(take(name, &value));
             }
-            if !seen.insert(name.clone()) {
-                faults.push(FieldFault::new(shown(&name), "stands twice; send it once"));
-                continue;
-            }
-            match &*name {
-                "limit" => match value
-                    .parse()
-                    .ok()
-                    .filter(|limit| (1..=MAX_LIMIT).contains(limit))
-                {
-                    Some(limit) => window.limit = limit,
-                    None => faults.push(FieldFault::new(
-                        "limit",
-                        format!("must be a number from 1 to {MAX_LIMIT}"),
-                    )),
-                },
-                "cursor" => match Uuid::try_parse(&value) {
-                    Ok(id) => window.after = Some(id.into_bytes()),
-                    Err(_) => faults.push(FieldFault::new(
-                        "cursor",
-                        "must be a next_cursor of this list",
-                    )),
-                },
-                name if names.iter().any(|it| is_named(it, name)) => {
-                    faults.extend(take(name, &value));
-                }
-                other => {
-                    let known = [&["limit", "cursor"], names].concat().join(", ");
-                    faults.push(FieldFault::new(
-                        shown(other),
-                        format!("is unknown; the parameters are {known}"),
-                    ));
-                }
+            other => {
+                let known = [&["limit", "cursor"], names].concat().join(", ");
+                faults.push(FieldFault::new(
+                    shown(other),
+                    format!("is unknown; the parameters are {known}"),
+                ));
             }
         }
-        if faults.is_empty() {
-            Ok(window)
-        } else {
-            Err(Problem::validation(faults))
-        }
+    }
+    if faults.is_empty() {
+        Ok(window)
+    } else {
+        Err(Problem::validation(faults))
     }
 }
 

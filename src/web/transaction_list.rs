@@ -2,7 +2,7 @@
 
 use crate::application::state::AppState;
 use crate::web::filtered_page::sifted;
-use crate::web::paging::Window;
+use crate::web::paging::{self, Window};
 use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, web};
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Filter {
     pub fn of(request: &HttpRequest) -> Result<(Window, Self), Problem> {
         let mut filter = Self::default();
         let window =
-            Window::filtered(request, Self::NAMES, |name, value| filter.take(name, value))?;
+            paging::filtered_window(request, Self::NAMES, |name, value| filter.take(name, value))?;
         Ok((window, filter))
     }
 

@@ -7,7 +7,7 @@ use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::body;
 use crate::web::idempotency_key::{self, REPLAYED};
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use crate::web::transaction_list;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -51,7 +51,7 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     let page = state.store.accounts(window.limit, window.after)?;
     Ok(HttpResponse::Ok().json(Listing::new(page, AccountView::from)))
 }

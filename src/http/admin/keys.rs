@@ -6,7 +6,7 @@ use crate::application::api_keys;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::body;
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::ids::KeyId;
@@ -44,7 +44,7 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     let page = state
         .store
         .keys_of(account.id, window.limit, window.after)?;

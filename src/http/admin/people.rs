@@ -6,7 +6,7 @@ use crate::application::people;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::body;
-use crate::web::paging::{Listing, Window};
+use crate::web::paging::{self, Listing};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::ids::AccountId;
@@ -23,7 +23,7 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = accounts::find(&state, &path)?;
-    let window = Window::of(&request)?;
+    let window = paging::window(&request)?;
     let store = &state.store;
     let page = store.people_of(account.id, window.limit, window.after)?;
     let view = |person| PersonView::new(&state, &person, None);

@@ -1,8 +1,8 @@
 //! What is on sale, and what the key in hand may do.
 
 use super::examples::{KEY, last_page};
+use crate::api::model::Model;
 use crate::http::key::OwnKey;
-use crate::http::models::Model;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use serde_json::json;

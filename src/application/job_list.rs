@@ -1,0 +1,240 @@
+//! Lists of jobs, newest first, filtered.
+//!
+//! A page looks at a bounded number of records, however few of them a filter lets through: then it ends early, perhaps empty,
+//! with a cursor that goes on.
+
+use super::error::{self, Error, ErrorKind};
+use super::list::Window;
+use super::state::AppState;
+use crate::request_text::{self, WordsError};
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::job::{Job, PromptRef};
+use tintype_storage::domain::json::Json;
+use tintype_storage::domain::request::MAX_METADATA_DEPTH;
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::store::{JobPage, JobWindow, Part};
+use tokio::runtime::Handle;
+use tokio::task::{spawn_blocking, yield_now};
+use uuid::Uuid;
+
+/// Records of one account that are read at a time when not all of them are wanted.
+const STEP: usize = 200;
+/// Records of one account that one page looks at.
+const MOST_READ: usize = 2_000;
+/// Metadata that one page fetches from the object store: large requests keep it there.
+const MOST_FETCHED: usize = 50;
+/// Records of all accounts that one page looks at.
+const MOST_READ_IN_ALL: usize = 10_000;
+/// The same where their metadata counts, some of which has to be fetched from the object store.
+const MOST_METADATA_IN_ALL: usize = 500;
+/// Ids sort by the moment of acceptance, unless the clock was set back meanwhile. It may have been by this much.
+const SET_BACK: Duration = Duration::from_secs(3_600);
+
+/// What a job of a list must be like. `None` for no matter.
+#[derive(Default)]
+pub struct JobFilter {
+    /// The word of its state.
+    pub status: Option<&'static str>,
+    pub tier: Option<Tier>,
+    pub mode: Option<Mode>,
+    pub key: Option<KeyId>,
+    /// This moment or later.
+    pub created_after: Option<Timestamp>,
+    /// Before this moment.
+    pub created_before: Option<Timestamp>,
+    /// Members that the metadata must have, as text.
+    pub metadata: Vec<(String, String)>,
+}
+
+impl JobFilter {
+    /// Does it let every job of its range through?
+    fn is_open(&self) -> bool {
+        let of_record = self.tier.is_none() && self.mode.is_none() && self.key.is_none();
+        let of_time = self.created_after.is_none() && self.created_before.is_none();
+        self.status.is_none() && of_record && of_time && self.metadata.is_empty()
+    }
+
+    /// Where such jobs lie.
+    fn part(&self) -> Part {
+        match self.status {
+            Some("queued" | "processing") => Part::Live,
+            Some(_) => Part::Ended,
+            None => Part::All,
+        }
+    }
+
+    /// The ids that such jobs can have: from the first on, below the second.
+    fn range(&self) -> (Option<JobId>, Option<JobId>) {
+        let (since, below) = self.moments();
+        (since.map(JobId::first_of), below)
+    }
+
+    /// The same with the moment that the first of them would tell.
+    fn moments(&self) -> (Option<Timestamp>, Option<JobId>) {
+        let before = self.created_before.map(|moment| moment.plus(SET_BACK));
+        (self.created_after, before.map(JobId::first_of))
+    }
+
+    /// Is this one of them, as far as its record tells?
+    fn takes(&self, job: &Job) -> bool {
+        let is = |wanted: Option<bool>| wanted.unwrap_or(true);
+        is(self.status.map(|it| it == job.state.word()))
+            && is(self.tier.map(|it| it == job.tier))
+            && is(self.mode.map(|it| it == job.mode))
+            && is(self.key.map(|it| it == job.key))
+            && is(self.created_after.map(|it| job.created_at >= it))
+            && is(self.created_before.map(|it| job.created_at < it))
+    }
+
+    /// Has the metadata of a job all members that are asked for? A string is compared as it is, a number or a word of JSON by
+    /// its text; an array or an object equals nothing.
+    fn takes_metadata(&self, text: &str) -> bool {
+        let Ok(Json::Object(members)) = Json::parse(text, MAX_METADATA_DEPTH) else {
+            return false;
+        };
+        self.metadata.iter().all(|(name, wanted)| {
+            let member = members.iter().find(|(it, _)| it == name);
+            member.is_some_and(|(_, value)| match value {
+                Json::String(text) | Json::Number(text) => text == wanted,
+                Json::Bool(value) => value.to_string() == *wanted,
+                Json::Null => wanted == "null",
+                Json::Array(_) | Json::Object(_) => false,
+            })
+        })
+    }
+}
+
+/// A page of an account's jobs, and the last id that was looked at if there may be more.
+pub async fn page_of(
+    state: &AppState,
+    account: AccountId,
+    window: Window,
+    filter: &JobFilter,
+) -> Result<(Vec<Job>, Option<JobId>), Error> {
+    let limit = window.limit;
+    let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
+    let (from, before) = filter.range();
+    // The smaller one, where both are there.
+    let mut below = match (after, before) {
+        (Some(after), Some(before)) => Some(after.min(before)),
+        (after, before) => after.or(before),
+    };
+    let step = if filter.is_open() { limit + 1 } else { STEP };
+    let (mut found, mut read, mut fetched) = (Vec::new(), 0, 0);
+    loop {
+        let jobs = state
+            .store
+            .jobs_of(account, filter.part(), below, from, step)?;
+        let is_last = jobs.len() < step;
+        for job in jobs {
+            if found.len() == limit || read == MOST_READ || fetched == MOST_FETCHED {
+                return Ok((found, below));
+            }
+            read += 1;
+            below = Some(job.id);
+            if filter.takes(&job) && has_metadata(state, filter, &job, &mut fetched).await? {
+                found.push(job);
+            }
+        }
+        if is_last {
+            return Ok((found, None));
+        }
+        // Others have their turn on this thread.
+        yield_now().await;
+    }
+}
+
+async fn has_metadata(
+    state: &AppState,
+    filter: &JobFilter,
+    job: &Job,
+    fetched: &mut usize,
+) -> Result<bool, Error> {
+    if filter.metadata.is_empty() {
+        return Ok(true);
+    }
+    *fetched += usize::from(matches!(job.brief, PromptRef::Stored(_)));
+    let metadata = metadata_of(state, job).await?;
+    Ok(metadata.is_some_and(|text| filter.takes_metadata(&text)))
+}
+
+/// The metadata of a job, from its record or from the object store.
+async fn metadata_of(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
+    match &job.brief {
+        PromptRef::Inline(words) => Ok(words.metadata.clone()),
+        PromptRef::Stored(key) => {
+            match request_text::load(&state.images, key).await {
+                Ok(words) => Ok(words.metadata),
+                // One object that was lost must not end every list that comes past it.
+                Err(error) if error.is_gone() => Ok(None),
+                Err(error) => Err(unreadable(error)),
+            }
+        }
+    }
+}
+
+fn unreadable(error: WordsError) -> Error {
+    tracing::error!(%error, "the text of a job could not be read");
+    let detail = "the metadata of a job could not be read; try again, or list without that filter";
+    Error::new(ErrorKind::StorageUnavailable, detail)
+}
+
+/// A page of the jobs of all accounts, or of one, read on the blocking pool: a filter may look at many.
+///
+/// # Errors
+/// The store or the object store fails.
+pub async fn page_of_all(
+    state: &Arc<AppState>,
+    account: Option<AccountId>,
+    window: Window,
+    filter: JobFilter,
+) -> Result<JobPage, Error> {
+    let (since, below) = filter.moments();
+    let most = match filter.metadata.is_empty() {
+        true => MOST_READ_IN_ALL,
+        false => MOST_METADATA_IN_ALL,
+    };
+    let window = JobWindow {
+        after: window.after,
+        part: filter.part(),
+        since,
+        below,
+        ..JobWindow::first(window.limit, most)
+    };
+    let state = Arc::clone(state);
+    let page = spawn_blocking(move || read(&state, account, &filter, window)).await;
+    page.map_err(|_| error::busy())?
+}
+
+/// Blocks, also for what it fetches.
+fn read(
+    state: &AppState,
+    account: Option<AccountId>,
+    filter: &JobFilter,
+    window: JobWindow,
+) -> Result<JobPage, Error> {
+    let fault = RefCell::new(None);
+    let lets = |job: &Job| {
+        if !filter.takes(job) || filter.metadata.is_empty() {
+            return filter.takes(job);
+        }
+        let metadata = Handle::current().block_on(metadata_of(state, job));
+        let metadata = metadata.unwrap_or_else(|error| {
+            fault.replace(Some(error));
+            None
+        });
+        metadata.is_some_and(|text| filter.takes_metadata(&text))
+    };
+    let page = match account {
+        Some(account) => state.store.sifted_jobs_of(account, window, lets),
+        None => state.store.all_jobs(window, lets),
+    };
+    match fault.into_inner() {
+        Some(error) => Err(error),
+        None => Ok(page?),
+    }
+}

@@ -1,0 +1,144 @@
+//! Jobs: looked up, waited for and canceled.
+
+use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::commit::detached;
+use super::error::{self, Error};
+use super::result_url::presign;
+use super::state::AppState;
+use serde_json::json;
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_actors::account::AccountCommand;
+use tintype_actors::ports::ImageStore as _;
+use tintype_storage::domain::audit_log::{Action, Note};
+use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
+use tintype_storage::domain::job::{Job, JobEvent, JobState, ResultImage};
+use tintype_storage::store::EventError;
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+/// One text for an unknown id, no id at all, and another account's job.
+pub fn no_job() -> Error {
+    Error::not_found("there is no such job")
+}
+
+/// A job of an account.
+///
+/// # Errors
+/// `NotFound`, also for another account's job
+pub fn find(state: &AppState, account: AccountId, id: &str) -> Result<Job, Error> {
+    let id: JobId = id.parse().map_err(|_| no_job())?;
+    state.store.job(account, id)?.ok_or_else(no_job)
+}
+
+/// A job of any account. Searched for on the blocking pool: unless the account is known, there may be many to ask.
+///
+/// # Errors
+/// `NotFound`
+pub async fn find_in_all(
+    state: &AppState,
+    account: Option<AccountId>,
+    id: JobId,
+) -> Result<Job, Error> {
+    let store = state.store.clone();
+    let found = spawn_blocking(move || match account {
+        Some(account) => store.job(account, id),
+        None => store.find_job(id),
+    });
+    found.await.map_err(|_| error::busy())??.ok_or_else(no_job)
+}
+
+/// An id that a job can have: one that tells no moment was never given out.
+///
+/// # Errors
+/// `NotFound`
+pub fn read_id(text: &str) -> Result<JobId, Error> {
+    let id: JobId = text.parse().map_err(|_| no_job())?;
+    moment_of(&id.0).ok_or_else(no_job)?;
+    Ok(id)
+}
+
+/// The job once it is terminal; as it then is when `patience` ends before, or the service begins to stop.
+///
+/// # Errors
+/// The store fails.
+pub async fn until_terminal(state: &AppState, job: Job, patience: Duration) -> Result<Job, Error> {
+    let mut stopping = state.stopping.subscribe();
+    tokio::select! {
+        ended = state.system.ended(job.account, job.id) => return Ok(ended?.unwrap_or(job)),
+        _ = state.fail_stop.tripped() => return Err(error::stopping()),
+        () = tokio::time::sleep(patience) => {}
+        // The sender lives as long as the state does.
+        _ = stopping.wait_for(|it| *it) => {}
+    }
+    Ok(state.store.job(job.account, job.id)?.unwrap_or(job))
+}
+
+/// Cancels a job of an account that is still queued. `audit` names who asks, where that is not the holder of a key. What a
+/// cancellation entails is done also when the caller has left.
+///
+/// # Errors
+/// `NotFound`; `Conflict` for a job that has started or ended
+pub async fn cancel(
+    state: &Arc<AppState>,
+    audit: Option<&AuditContext>,
+    account: AccountId,
+    id: JobId,
+) -> Result<Job, Error> {
+    let actor = state.system.accounts().get(account)?.ok_or_else(no_job)?;
+    let (reply, outcome) = oneshot::channel();
+    let command = AccountCommand::Apply {
+        job: id,
+        event: JobEvent::Cancel,
+        note: audit.map(|audit| note(state, audit, account, id)),
+        reply,
+    };
+    let sent = actor.address.try_send(command);
+    sent.map_err(|_| error::busy())?;
+    let state = Arc::clone(state);
+    detached(async move {
+        match outcome.await.map_err(|_| error::stopping())? {
+            Ok(job) => {
+                state.system.job_canceled(&job);
+                state.gallery.forget_inputs(&job).await;
+                Ok(job)
+            }
+            Err(EventError::NotFound) => Err(no_job()),
+            Err(EventError::Transition(error)) => Err(Error::conflict(error.to_string())),
+            Err(EventError::Store(error)) => Err(error.into()),
+        }
+    })
+    .await
+}
+
+/// The line of the audit log about a cancellation.
+fn note(state: &AppState, audit: &AuditContext, account: AccountId, id: JobId) -> Note<Job> {
+    let subject = Subject {
+        account: Some(account),
+        id: Some(id.0),
+    };
+    let line = audit.line(state, Action::JobCancel, subject);
+    Box::new(move |job: &Job| {
+        let [before, after] = ["queued", job.state.word()].map(|it| Some(json!({"status": it})));
+        to_audit_entry(line, before, after)
+    })
+}
+
+/// The picture of a done job.
+pub fn picture_of(job: &Job) -> Option<&ResultImage> {
+    match &job.state {
+        JobState::Done { image, .. } => Some(image),
+        JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
+    }
+}
+
+/// A fresh download URL of the picture of a done job.
+///
+/// # Errors
+/// `StorageUnavailable`
+pub async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
+    match picture_of(job) {
+        Some(image) => Ok(Some(presign(state, &image.key).await?)),
+        None => Ok(None),
+    }
+}

@@ -1,0 +1,48 @@
+//! Jobs of all accounts, as the operator sees them.
+
+use crate::api::job_record::JobRecord;
+use crate::application::job_list::{self, JobFilter};
+use crate::application::state::AppState;
+use crate::web::job_query;
+use crate::web::paging::{self, Listing};
+use crate::web::problem::{FieldFault, Problem};
+use actix_web::{HttpRequest, HttpResponse, web};
+use futures_util::future::join_all;
+use tintype_storage::domain::ids::AccountId;
+
+/// Parameters of the list. Those of `GET /api/v1/jobs` are taken as well.
+const NAMES: &[&str] = &[
+    "account_id",
+    "status",
+    "tier",
+    "mode",
+    "key_id",
+    "from",
+    "to",
+    "key",
+    "created_after",
+    "created_before",
+    "metadata[]",
+];
+
+/// A page of the jobs of all accounts.
+pub async fn list(
+    request: &HttpRequest,
+    state: &web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let (mut account, mut filter) = (None, JobFilter::default());
+    let window = paging::filtered_window(request, NAMES, |name, value| match name {
+        "account_id" => take_account(&mut account, value),
+        _ => job_query::read(&mut filter, name, value).err(),
+    })?;
+    let page = job_list::page_of_all(state, account, window, filter).await?;
+    let told = page.items.iter().map(|job| JobRecord::listed(state, job));
+    let data = join_all(told).await.into_iter().collect::<Result<_, _>>()?;
+    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
+}
+
+pub fn take_account(account: &mut Option<AccountId>, value: &str) -> Option<FieldFault> {
+    *account = value.parse().ok();
+    let fault = || FieldFault::new("account_id", "must be an id");
+    account.is_none().then(fault)
+}

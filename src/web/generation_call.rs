@@ -1,0 +1,64 @@
+//! What all calls that create a job of the native kind share: how their request is read, and how its job is told.
+
+use super::idempotency_key;
+use super::problem::{FieldFault, Problem};
+use crate::api::generation::{self, Endpoint};
+use crate::api::job::Created;
+use crate::application::generation_request::{GenerationRequest, Input};
+use crate::application::state::AppState;
+use crate::inputs::Held;
+use crate::observability::request_log;
+use actix_web::HttpResponse;
+use actix_web::http::header::{self, HeaderMap};
+use tintype_storage::store::Accepted;
+
+/// Body and headers as a request, with the faults of both and those that were found `before`. `uploads` are input images that
+/// came with the body, before those that it names.
+pub fn read(
+    headers: &HeaderMap,
+    body: &[u8],
+    endpoint: Endpoint,
+    uploads: Vec<Held>,
+    before: Vec<FieldFault>,
+    state: &AppState,
+) -> Result<GenerationRequest, Problem> {
+    let name = idempotency_key::key(headers);
+    let max_prompt_chars = state.config.jobs.max_prompt_chars;
+    let count = uploads.len();
+    let request = generation::parse(body, endpoint, count, &state.catalog, max_prompt_chars);
+    match (request, name) {
+        (Ok(mut request), Ok(name)) if before.is_empty() => {
+            request.idempotency_key = name;
+            let uploads = uploads.into_iter().map(|it| Input::Stored(Box::new(it)));
+            request.inputs.splice(0..0, uploads);
+            Ok(request)
+        }
+        (request, name) => {
+            let faults = request.err().unwrap_or_default().into_iter();
+            let faults = faults.chain(name.err()).chain(before);
+            Err(Problem::validation(faults.collect()))
+        }
+    }
+}
+
+/// 202 with the job.
+pub fn accepted(state: &AppState, Accepted { job, replayed }: Accepted) -> HttpResponse {
+    let job_id = job.to_string();
+    let status_url = format!("/api/v1/jobs/{job_id}");
+    let mut answer = HttpResponse::Accepted();
+    answer.insert_header((
+        header::LOCATION,
+        format!("{}{status_url}", state.public_url),
+    ));
+    answer.insert_header((header::RETRY_AFTER, "2"));
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    request_log::note_job_of(&mut answer, job);
+    if replayed {
+        answer.insert_header(("Idempotent-Replayed", "true"));
+    }
+    answer.json(Created {
+        job_id,
+        status: "queued",
+        status_url,
+    })
+}

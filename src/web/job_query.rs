@@ -1,0 +1,75 @@
+//! The parameters that filter a list of jobs.
+
+use super::paging::{self, Window};
+use super::problem::{FieldFault, Problem};
+use crate::application::job_list::JobFilter;
+use actix_web::HttpRequest;
+use std::time::Duration;
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::time::Timestamp;
+
+const NAMES: &[&str] = &[
+    "status",
+    "tier",
+    "mode",
+    "key",
+    "created_after",
+    "created_before",
+    "metadata[]",
+];
+const STATUSES: [&str; 4] = ["queued", "processing", "done", "failed"];
+/// Members of metadata that one list can ask for.
+const MOST_MEMBERS: usize = 10;
+
+/// The page and the filter that a query asks for; 422 names every parameter that is wrong.
+pub fn of(request: &HttpRequest) -> Result<(Window, JobFilter), Problem> {
+    let mut filter = JobFilter::default();
+    let take = |name: &str, value: &str| read(&mut filter, name, value).err();
+    let window = paging::filtered_window(request, NAMES, take)?;
+    Ok((window, filter))
+}
+
+/// Reads one parameter, under its name in this list or in the operator's.
+pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), FieldFault> {
+    let fault = |message: String| FieldFault::new(name, message);
+    let one_of = |words: &[&str]| fault(format!("must be one of {}", words.join(", ")));
+    let moment = || {
+        let example =
+            "must be an RFC 3339 date and time, such as 2030-01-31T12:00:00Z (a + is written %2B)";
+        Timestamp::parse(value).ok_or_else(|| fault(example.into()))
+    };
+    match name {
+        "status" => {
+            let known = STATUSES.into_iter().find(|it| *it == value);
+            filter.status = Some(known.ok_or_else(|| one_of(&STATUSES))?);
+        }
+        "tier" => {
+            let words = Tier::ALL.iter().map(|it| it.word()).collect::<Vec<_>>();
+            filter.tier = Some(value.parse().map_err(|_| one_of(&words))?);
+        }
+        "mode" => {
+            let words = Mode::ALL.iter().map(|it| it.word()).collect::<Vec<_>>();
+            filter.mode = Some(value.parse().map_err(|_| one_of(&words))?);
+        }
+        "key" | "key_id" => {
+            let message = "must be the key_id of an API key";
+            filter.key = Some(value.parse().map_err(|_| fault(message.into()))?);
+        }
+        "created_after" | "from" => filter.created_after = Some(moment()?),
+        "created_before" => filter.created_before = Some(moment()?),
+        // The moment itself is meant as well.
+        "to" => filter.created_before = Some(moment()?.plus(Duration::from_millis(1))),
+        _ if filter.metadata.len() == MOST_MEMBERS => {
+            return Err(fault(format!(
+                "is one too many; at most {MOST_MEMBERS} members of metadata can be asked for"
+            )));
+        }
+        // The list knows no other name than `metadata[...]`.
+        name => {
+            let member = name.strip_prefix("metadata[").unwrap_or(name);
+            let member = member.strip_suffix(']').unwrap_or(member);
+            filter.metadata.push((member.to_owned(), value.to_owned()));
+        }
+    }
+    Ok(())
+}
