@@ -1,7 +1,7 @@
 //! Addresses in the configuration: what to listen on, base URLs, where objects are kept, ranges of addresses.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 use serde::{Serialize, Serializer};
@@ -113,17 +113,6 @@ pub(super) fn range(text: &str) -> Result<IpNet, String> {
         .map_err(|_| "a range of addresses such as \"10.0.0.0/8\"".to_owned())
 }
 
-/// Whether a socket address stands for "any".
-pub(super) fn reachable(address: SocketAddr) -> Listen {
-    let mut address = address;
-    if address.ip() == IpAddr::V4(Ipv4Addr::UNSPECIFIED) {
-        address.set_ip(Ipv4Addr::LOCALHOST.into());
-    } else if address.ip() == IpAddr::V6(Ipv6Addr::UNSPECIFIED) {
-        address.set_ip(Ipv6Addr::LOCALHOST.into());
-    }
-    address.into()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,8 +160,8 @@ mod tests {
             Listen::parse("localhost:81").unwrap().reachable(),
             "localhost:81"
         );
-        let bound = reachable("0.0.0.0:4242".parse().unwrap());
-        assert_eq!(bound.to_string(), "127.0.0.1:4242");
+        let bound: SocketAddr = "0.0.0.0:4242".parse().unwrap();
+        assert_eq!(Listen::from(bound).reachable(), "127.0.0.1:4242");
         assert_eq!(
             Listen::parse("[::1]:81").unwrap().host_and_port(),
             ("::1", 81)

@@ -9,15 +9,30 @@ use super::backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
 use super::comfyui::ComfyUiSettings;
 use super::error::printable;
 use super::openai::OpenAiDialect;
-use super::reader::Section;
+use super::reader::{Field, Section};
 use super::sdapi::SdApiSettings;
 use super::secret::Secret;
 use super::suggest::nearest;
-use super::values::{free_name, integer, or_empty, private, text};
+use super::values::{fitting, free_name, integer, or_empty, private, text};
 
 const MAX_BACKENDS: usize = 64;
 const MAX_HEADERS: usize = 32;
 const KINDS: [&str; 5] = ["procedural", "gemini", "openai", "sdapi", "comfyui"];
+
+/// The keys that some kinds have and others do not.
+const OF_SOME_KINDS: [&[&str]; 3] = [
+    &[
+        "base_url",
+        "timeout_seconds",
+        "retries",
+        "headers",
+        "api_key",
+        "api_key_env",
+        "model",
+    ],
+    SdApiSettings::KEYS,
+    ComfyUiSettings::KEYS,
+];
 
 /// Headers that the HTTP client writes itself.
 const RESERVED_HEADERS: [&str; 6] = [
@@ -117,7 +132,7 @@ fn remote(s: &mut Section<'_>, timeout: u64, takes_key: bool) -> Remote {
         retries: s.optional("retries", integer(0..=10)).unwrap_or(2),
         api_key,
         api_key_env,
-        headers: headers(s),
+        headers: s.optional("headers", headers).unwrap_or_default(),
     }
 }
 
@@ -128,18 +143,14 @@ fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
         let clean =
             text.len() <= 8192 && text.trim() == text && !text.chars().any(char::is_control);
         let expected = "at most 8192 characters without line breaks and without spaces around them";
-        clean
-            .then(|| Secret::new(text))
-            .ok_or_else(|| expected.to_owned())
+        fitting(text, clean, expected).map(Secret::new)
     };
     let variable = |text: &str| {
         let named = (1..=128).contains(&text.len()) && !text.contains(['=', '\0']);
         // Not repeated in the message: whoever mistakes the key for the other one writes the secret itself here.
         let expected = "the name of an environment variable (the key itself goes into api_key)";
         let looks_like_one = text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        (named && looks_like_one)
-            .then(|| text.to_owned())
-            .ok_or_else(|| expected.to_owned())
+        fitting(text, named && looks_like_one, expected)
     };
     let written = s.optional("api_key", private(or_empty(secret))).flatten();
     let Some(field) = s.field("api_key_env") else {
@@ -168,11 +179,9 @@ fn api_key(s: &mut Section<'_>) -> (Option<Secret>, Option<String>) {
 }
 
 /// A table `headers`, of what is sent with every request.
-pub(super) fn headers(s: &mut Section<'_>) -> BTreeMap<String, Secret> {
+pub(super) fn headers(field: &Field<'_>) -> Option<BTreeMap<String, Secret>> {
     let mut headers = BTreeMap::new();
-    let Some(mut table) = s.field("headers").and_then(|field| field.section()) else {
-        return headers;
-    };
+    let mut table = field.section()?;
     for (index, name) in table.names().enumerate() {
         if index == MAX_HEADERS {
             table.fault("", format!("expected at most {MAX_HEADERS} headers"));
@@ -200,7 +209,7 @@ pub(super) fn headers(s: &mut Section<'_>) -> BTreeMap<String, Secret> {
             headers.insert(lower, value);
         }
     }
-    headers
+    Some(headers)
 }
 
 /// A name or path of the operator's choosing; empty means none.
@@ -221,16 +230,13 @@ impl Section<'_> {
             "api_key" | "api_key_env" if kind == "comfyui" => Some(
                 "unknown key for kind \"comfyui\", which has no keys; a proxy's goes into `headers`".to_owned(),
             ),
-            "base_url" | "timeout_seconds" | "retries" | "headers" | "api_key" | "api_key_env" | "model"
-            | "checkpoint" | "workflow_text" | "workflow_image" | "sampler" | "scheduler" | "steps" | "cfg_scale"
-            | "negative_prompt" | "denoising_strength" | "max_pixels" | "upscaler" | "reference_inputs"
-            | "prompt_syntax" | "override_settings" => {
-                Some(format!("unknown key for kind \"{}\"", printable(kind)))
-            }
             _ if OpenAiDialect::KEYS.contains(&key) => Some(format!(
                 "unknown key for kind \"{}\"; only \"openai\" has it",
                 printable(kind)
             )),
+            _ if OF_SOME_KINDS.iter().any(|keys| keys.contains(&key)) => {
+                Some(format!("unknown key for kind \"{}\"", printable(kind)))
+            }
             _ => None,
         });
     }

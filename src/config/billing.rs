@@ -3,50 +3,35 @@
 use std::collections::BTreeMap;
 
 use rust_decimal::Decimal;
+use serde::Serializer;
 use serde::ser::SerializeMap;
-use serde::{Serialize, Serializer};
 
-use super::reader::Section;
-use super::values::text;
+use super::section::section;
+use super::values::{fitting, text};
 
-/// `[billing]`: money.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Billing {
-    /// The label of the currency.
-    pub currency: String,
-}
-
-impl Billing {
-    pub(super) fn read(mut s: Section<'_>) -> Self {
-        let label = |text: &str| {
-            let fits = (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
-            let expected = "1 to 16 visible ASCII characters such as \"USD\"";
-            fits.then(|| text.to_owned())
-                .ok_or_else(|| expected.to_owned())
-        };
-        let read = Self {
-            currency: s.required("currency", text(label)),
-        };
-        s.finish();
-        read
+section! {
+    /// `[billing]`: money.
+    pub struct Billing {
+        /// The label of the currency.
+        pub currency: String = text(label),
     }
 }
 
-/// `[first_run]`: what an empty data directory begins with.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct FirstRun {
-    /// The balance of the account `default`.
-    #[serde(serialize_with = "as_string")]
-    pub balance: Decimal,
+fn label(text: &str) -> Result<String, String> {
+    let is_fit = (1..=16).contains(&text.len()) && text.bytes().all(|b| b.is_ascii_graphic());
+    fitting(
+        text,
+        is_fit,
+        "1 to 16 visible ASCII characters such as \"USD\"",
+    )
 }
 
-impl FirstRun {
-    pub(super) fn read(mut s: Section<'_>) -> Self {
-        let read = Self {
-            balance: s.required("balance", text(amount)),
-        };
-        s.finish();
-        read
+section! {
+    /// `[first_run]`: what an empty data directory begins with.
+    pub struct FirstRun {
+        /// The balance of the account `default`.
+        #[serde(serialize_with = "as_string")]
+        pub balance: Decimal = text(amount),
     }
 }
 

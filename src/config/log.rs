@@ -1,36 +1,26 @@
 //! `[log]`: which lines are written, and in which form.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
-use super::reader::Section;
+use super::section::section;
 use super::suggest::nearest;
-use super::values::text;
+use super::values::{text, word};
 
 const LEVELS: [&str; 6] = ["off", "error", "warn", "info", "debug", "trace"];
 
-/// `[log]`: the log on standard error.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Log {
-    /// What is logged, as `tracing_subscriber::EnvFilter` reads it; checked already.
-    pub filter: String,
-    /// The form of a line.
-    pub format: LogFormat,
-}
-
-impl Log {
-    pub(super) fn read(mut s: Section<'_>) -> Self {
-        let read = Self {
-            filter: s.required("filter", text(log_filter)),
-            format: s.required("format", text(LogFormat::parse)),
-        };
-        s.finish();
-        read
+section! {
+    /// `[log]`: the log on standard error.
+    pub struct Log {
+        /// What is logged, as `tracing_subscriber::EnvFilter` reads it; checked already.
+        pub filter: String = text(log_filter),
+        /// The form of a line.
+        pub format: LogFormat = text(word("\"text\" or \"json\"")),
     }
 }
 
 /// The form of a line of the log.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogFormat {
     /// For people.
@@ -38,16 +28,6 @@ pub enum LogFormat {
     Text,
     /// One JSON object per line.
     Json,
-}
-
-impl LogFormat {
-    fn parse(text: &str) -> Result<Self, String> {
-        match text {
-            "text" => Ok(Self::Text),
-            "json" => Ok(Self::Json),
-            _ => Err("\"text\" or \"json\"".to_owned()),
-        }
-    }
 }
 
 /// Checks a filter such as `info` or `info,tintype::http=debug`.

@@ -24,6 +24,7 @@ mod reader;
 mod render;
 mod sdapi;
 mod secret;
+mod section;
 mod server;
 mod source;
 mod storage;
@@ -168,7 +169,7 @@ impl Config {
     pub fn public_url_at(&self, bound: SocketAddr) -> String {
         match &self.server.public_url {
             Some(url) => url.clone(),
-            None => format!("http://{}", addresses::reachable(bound)),
+            None => format!("http://{}", Listen::from(bound).reachable()),
         }
     }
 }

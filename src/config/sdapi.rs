@@ -2,107 +2,61 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
 use serde_json::Value;
 
 use super::local::{MAX_PIXELS, max_pixels};
 use super::node::{Item, Tree};
-use super::reader::{Field, Section};
-use super::values::{boolean, free_name, integer, number, or_empty, text};
+use super::reader::Field;
+use super::section::settings;
+use super::values::{boolean, fitting, free_name, integer, number, or_empty, text};
 
 /// Bytes of a negative prompt.
 const MAX_NEGATIVE: usize = 8_192;
 /// How deep a value of `override_settings` may be nested.
 const MAX_DEPTH: usize = 8;
 
-/// The settings of the `/sdapi/v1` interface.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct SdApiSettings {
-    /// The checkpoint where a tier names none; `None`: the one that is loaded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<String>,
-    /// The sampler by the server's name; `None`: its own default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub sampler: Option<String>,
-    /// The noise schedule by the server's name; `None`: its own default.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub scheduler: Option<String>,
-    /// Sampling steps.
-    pub steps: u32,
-    /// How closely the prompt is followed.
-    pub cfg_scale: f64,
-    /// What must not be seen.
-    pub negative_prompt: String,
-    /// How much of an input image is painted over: 0 nothing, 1 everything.
-    pub denoising_strength: f64,
-    /// Most pixels that the model is asked for; a larger picture is enlarged from that.
-    pub max_pixels: u64,
-    /// What enlarges, by the server's name; `None`: Tintype itself.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub upscaler: Option<String>,
-    /// Whether input images go as references, for models that edit, instead of as what is painted over.
-    pub reference_inputs: bool,
-    /// Whether the servers' own syntax works in the prompts of callers.
-    pub prompt_syntax: bool,
-    /// Options of the server for each request.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub override_settings: BTreeMap<String, Value>,
-}
-
-impl Default for SdApiSettings {
-    fn default() -> Self {
-        Self {
-            checkpoint: None,
-            sampler: None,
-            scheduler: None,
-            steps: 25,
-            cfg_scale: 7.0,
-            negative_prompt: String::new(),
-            denoising_strength: 0.75,
-            max_pixels: MAX_PIXELS,
-            upscaler: None,
-            reference_inputs: false,
-            prompt_syntax: false,
-            override_settings: BTreeMap::new(),
-        }
+settings! {
+    /// The settings of the `/sdapi/v1` interface.
+    pub struct SdApiSettings {
+        /// The checkpoint where a tier names none; `None`: the one that is loaded.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub checkpoint: Option<String> = text(or_empty(free_name)), None;
+        /// The sampler by the server's name; `None`: its own default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub sampler: Option<String> = text(or_empty(free_name)), None;
+        /// The noise schedule by the server's name; `None`: its own default.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub scheduler: Option<String> = text(or_empty(free_name)), None;
+        /// Sampling steps.
+        pub steps: u32 = integer(1..=150), 25;
+        /// How closely the prompt is followed.
+        pub cfg_scale: f64 = number(0.0..=30.0), 7.0;
+        /// What must not be seen.
+        pub negative_prompt: String = text(negative_prompt), String::new();
+        /// How much of an input image is painted over: 0 nothing, 1 everything.
+        pub denoising_strength: f64 = number(0.0..=1.0), 0.75;
+        /// Most pixels that the model is asked for; a larger picture is enlarged from that.
+        pub max_pixels: u64 = max_pixels, MAX_PIXELS;
+        /// What enlarges, by the server's name; `None`: Tintype itself.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        pub upscaler: Option<String> = text(or_empty(free_name)), None;
+        /// Whether input images go as references, for models that edit, instead of as what is painted over.
+        pub reference_inputs: bool = boolean, false;
+        /// Whether the servers' own syntax works in the prompts of callers.
+        pub prompt_syntax: bool = boolean, false;
+        /// Options of the server for each request.
+        #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+        pub override_settings: BTreeMap<String, Value> = options, BTreeMap::new();
     }
 }
 
-impl SdApiSettings {
-    /// Reads the keys of this kind from the section of a back end.
-    pub(super) fn read(s: &mut Section<'_>) -> Self {
-        let default = Self::default();
-        let words = |text: &str| match text.len() <= MAX_NEGATIVE && !text.contains('\0') {
-            true => Ok(text.to_owned()),
-            false => Err(format!("at most {MAX_NEGATIVE} bytes without NUL")),
-        };
-        Self {
-            checkpoint: name(s, "checkpoint"),
-            sampler: name(s, "sampler"),
-            scheduler: name(s, "scheduler"),
-            steps: s
-                .optional("steps", integer(1..=150))
-                .unwrap_or(default.steps),
-            cfg_scale: s
-                .optional("cfg_scale", number(0.0..=30.0))
-                .unwrap_or(default.cfg_scale),
-            negative_prompt: s
-                .optional("negative_prompt", text(words))
-                .unwrap_or_default(),
-            denoising_strength: s
-                .optional("denoising_strength", number(0.0..=1.0))
-                .unwrap_or(default.denoising_strength),
-            max_pixels: max_pixels(s),
-            upscaler: name(s, "upscaler"),
-            reference_inputs: s.optional("reference_inputs", boolean).unwrap_or_default(),
-            prompt_syntax: s.optional("prompt_syntax", boolean).unwrap_or_default(),
-            override_settings: s.optional("override_settings", options).unwrap_or_default(),
-        }
-    }
-}
-
-fn name<'t>(s: &mut Section<'t>, key: &'t str) -> Option<String> {
-    s.optional(key, text(or_empty(free_name))).flatten()
+fn negative_prompt(text: &str) -> Result<String, String> {
+    let is_fit = text.len() <= MAX_NEGATIVE && !text.contains('\0');
+    fitting(
+        text,
+        is_fit,
+        &format!("at most {MAX_NEGATIVE} bytes without NUL"),
+    )
 }
 
 /// A table of any shape, as JSON.

@@ -3,40 +3,29 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use serde::Serialize;
 use url::Url;
 
 use super::addresses::bucket_url;
-use super::reader::Section;
 use super::render;
+use super::section::section;
 use super::values::{integer, or_empty, private, text};
 
-/// `[storage]`: what is kept, and where.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Storage {
-    /// The directory that holds everything that must survive a restart.
-    pub data_dir: PathBuf,
-    /// The bucket of the pictures; `None`: [`Storage::local_objects`].
-    #[serde(serialize_with = "render::or_blank")]
-    pub objects: Option<Url>,
-    /// The cache of the engine, in bytes.
-    pub cache_bytes: u64,
-    /// A commit that takes longer than this ends the process.
-    pub commit_timeout_seconds: u64,
+section! {
+    /// `[storage]`: what is kept, and where.
+    pub struct Storage {
+        /// The directory that holds everything that must survive a restart.
+        pub data_dir: PathBuf = text(directory),
+        /// The bucket of the pictures; `None`: [`Storage::local_objects`].
+        #[serde(serialize_with = "render::or_blank")]
+        pub objects: Option<Url> = private(or_empty(bucket_url)),
+        /// The cache of the engine, in bytes.
+        pub cache_bytes: u64 = integer(1_048_576..=1_099_511_627_776),
+        /// A commit that takes longer than this ends the process.
+        pub commit_timeout_seconds: u64 = integer(1..=300),
+    }
 }
 
 impl Storage {
-    pub(super) fn read(mut s: Section<'_>) -> Self {
-        let read = Self {
-            data_dir: s.required("data_dir", text(directory)),
-            objects: s.required("objects", private(or_empty(bucket_url))),
-            cache_bytes: s.required("cache_bytes", integer(1_048_576..=1_099_511_627_776)),
-            commit_timeout_seconds: s.required("commit_timeout_seconds", integer(1..=300)),
-        };
-        s.finish();
-        read
-    }
-
     /// The directory of the pictures where no bucket is named.
     pub fn local_objects(&self) -> PathBuf {
         self.data_dir.join("objects")
@@ -55,26 +44,18 @@ fn directory(text: &str) -> Result<PathBuf, String> {
     Ok(Path::new(text).to_owned())
 }
 
-/// `[results]`: finished pictures.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Results {
-    /// How long a download URL is valid.
-    pub url_lifetime_seconds: u64,
-    /// How long a picture is kept; 0: for ever.
-    pub retention_days: u64,
+section! {
+    /// `[results]`: finished pictures.
+    pub struct Results {
+        /// How long a download URL is valid.
+        // Buckets sign for seven days at most.
+        pub url_lifetime_seconds: u64 = integer(60..=7 * 86_400),
+        /// How long a picture is kept; 0: for ever.
+        pub retention_days: u64 = integer(0..=36_500),
+    }
 }
 
 impl Results {
-    pub(super) fn read(mut s: Section<'_>) -> Self {
-        let read = Self {
-            // Buckets sign for seven days at most.
-            url_lifetime_seconds: s.required("url_lifetime_seconds", integer(60..=7 * 86_400)),
-            retention_days: s.required("retention_days", integer(0..=36_500)),
-        };
-        s.finish();
-        read
-    }
-
     /// How long a download URL is valid.
     pub fn url_lifetime(&self) -> Duration {
         Duration::from_secs(self.url_lifetime_seconds)
@@ -86,22 +67,15 @@ impl Results {
     }
 }
 
-/// `[idempotency]`: how long keys are remembered.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Idempotency {
-    /// Hours from the answer 202 on.
-    pub retention_hours: u64,
+section! {
+    /// `[idempotency]`: how long keys are remembered.
+    pub struct Idempotency {
+        /// Hours from the answer 202 on.
+        pub retention_hours: u64 = integer(1..=8760),
+    }
 }
 
 impl Idempotency {
-    pub(super) fn read(mut s: Section<'_>) -> Self {
-        let read = Self {
-            retention_hours: s.required("retention_hours", integer(1..=8760)),
-        };
-        s.finish();
-        read
-    }
-
     /// How long an idempotency key is remembered, from the answer 202 on.
     pub fn retention(&self) -> Duration {
         Duration::from_secs(self.retention_hours.saturating_mul(3600))

@@ -11,7 +11,7 @@ use super::node::{Item, Tree};
 use super::reader::{Field, Section};
 use super::suggest::nearest;
 use super::tier::{ASPECT_RATIOS, RESOLUTIONS, Tier, TierBackend, Tiers};
-use super::values::{free_name, integer, list, or_empty, text};
+use super::values::{fitting, free_name, integer, list, or_empty, text};
 
 const NAMES: [&str; 3] = ["fast", "quality", "pro"];
 
@@ -200,8 +200,7 @@ fn compat_models(s: &mut Section<'_>, tier: &'static str, taken: &mut Taken) -> 
         let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
         let fits = (1..=128).contains(&text.len()) && text.bytes().all(plain);
         let expected = "a model id of letters, digits, `.`, `-` and `_`";
-        fits.then(|| text.to_owned())
-            .ok_or_else(|| expected.to_owned())
+        fitting(text, fits, expected)
     };
     let read = s.required("compat_models", list(0..=64, text(id)));
     let Some(field) = s.field("compat_models") else {

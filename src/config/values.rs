@@ -1,6 +1,10 @@
 //! What a key takes: the checks that a value goes through on its way into the configuration.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
+
+use serde::de::value::StrDeserializer;
+use serde::de::{DeserializeOwned, IntoDeserializer};
 
 use super::error::printable;
 use super::node::{Item, Node};
@@ -127,10 +131,33 @@ pub(super) fn or_empty<T>(
     }
 }
 
+/// The text where it is fit, else what was expected.
+pub(super) fn fitting(text: &str, is_fit: bool, expected: &str) -> Result<String, String> {
+    match is_fit {
+        true => Ok(text.to_owned()),
+        false => Err(expected.to_owned()),
+    }
+}
+
+/// One of the words of a type, as it is serialized.
+pub(super) fn word<T: DeserializeOwned>(expected: &str) -> impl Fn(&str) -> Result<T, String> {
+    move |text| {
+        let text: StrDeserializer<'_, serde::de::value::Error> = text.into_deserializer();
+        T::deserialize(text).map_err(|_| expected.to_owned())
+    }
+}
+
+/// The path of a file; see [`free_name`].
+pub(super) fn path(text: &str) -> Result<PathBuf, String> {
+    free_name(text).map(PathBuf::from)
+}
+
 /// What a model, checkpoint or file may be called.
 pub(super) fn free_name(text: &str) -> Result<String, String> {
-    if text.len() > 512 || text.trim() != text || text.chars().any(char::is_control) {
-        return Err("a name of at most 512 bytes without spaces around it".to_owned());
-    }
-    Ok(text.to_owned())
+    let is_fit = text.len() <= 512 && text.trim() == text && !text.chars().any(char::is_control);
+    fitting(
+        text,
+        is_fit,
+        "a name of at most 512 bytes without spaces around it",
+    )
 }

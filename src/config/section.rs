@@ -1,0 +1,58 @@
+//! Sections of the configuration, declared once: their keys with their types, and what each takes.
+
+/// Declares a section. Every key must be there, because the defaults have it; `= reader` says what it takes.
+macro_rules! section {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$key_meta:meta])* pub $key:ident: $kind:ty = $reader:expr),+ $(,)?
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        pub struct $name {
+            $($(#[$key_meta])* pub $key: $kind),+
+        }
+
+        impl $name {
+            pub(super) fn read(mut section: super::reader::Section<'_>) -> Self {
+                let read = Self {
+                    $($key: section.required(stringify!($key), $reader)),+
+                };
+                section.finish();
+                read
+            }
+        }
+    };
+}
+
+/// Declares the keys that a kind of back end has besides its address. Each may be left out: `= reader, default`.
+macro_rules! settings {
+    ($(#[$meta:meta])* pub struct $name:ident {
+        $($(#[$key_meta:meta])* pub $key:ident: $kind:ty = $reader:expr, $default:expr;)+
+    }) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
+        pub struct $name {
+            $($(#[$key_meta])* pub $key: $kind),+
+        }
+
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $($key: $default),+
+                }
+            }
+        }
+
+        impl $name {
+            pub(super) const KEYS: &[&str] = &[$(stringify!($key)),+];
+
+            /// Reads the keys of this kind from the section of a back end.
+            pub(super) fn read(section: &mut super::reader::Section<'_>) -> Self {
+                Self {
+                    $($key: section.optional(stringify!($key), $reader).unwrap_or($default)),+
+                }
+            }
+        }
+    };
+}
+
+pub(super) use {section, settings};
