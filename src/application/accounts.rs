@@ -165,9 +165,9 @@ pub async fn change(
 ) -> Result<Account, Error> {
     let actor = actor(state, account)?;
     let entry = context.line(state, Action::AccountChange, subject(account));
-    let note = |changed: &AccountChanged| {
+    let note = move |changed: &AccountChanged| {
         let [before, after] = [&changed.before, &changed.after].map(|it| Some(facts(it)));
-        to_audit_entry(entry, before, after)
+        to_audit_entry(entry.clone(), before, after)
     };
     let (reply, answer) = oneshot::channel();
     let command = AccountCommand::Change {

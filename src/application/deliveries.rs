@@ -140,7 +140,7 @@ async fn send_again(
     let note: Note<Redelivered> = Box::new(move |change| {
         let entry = AuditEntry {
             account: Some(change.before.account),
-            ..entry
+            ..entry.clone()
         };
         let [before, after] = [&change.before, &change.after].map(|it| Some(facts(it)));
         to_audit_entry(entry, before, after)

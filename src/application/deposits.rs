@@ -49,7 +49,7 @@ pub async fn deposit(
     let noted = Arc::clone(&is_new);
     let note = move |made: &LedgerEntry| {
         noted.store(true, Ordering::Relaxed);
-        with_facts(entry, made)
+        with_facts(entry.clone(), made)
     };
     let (reply, answer) = oneshot::channel();
     let command = AccountCommand::Deposit {

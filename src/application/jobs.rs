@@ -120,7 +120,7 @@ fn note(state: &AppState, audit: &AuditContext, account: AccountId, id: JobId) -
     let line = audit.line(state, Action::JobCancel, subject);
     Box::new(move |job: &Job| {
         let [before, after] = ["queued", job.state.word()].map(|it| Some(json!({"status": it})));
-        to_audit_entry(line, before, after)
+        to_audit_entry(line.clone(), before, after)
     })
 }
 

@@ -442,9 +442,9 @@ impl Submission {
         Box::new(move |id| {
             let line = AuditEntry {
                 subject: Some(id.0),
-                ..line
+                ..line.clone()
             };
-            to_audit_entry(line, None, Some(facts))
+            to_audit_entry(line, None, Some(facts.clone()))
         })
     }
 }

@@ -7,10 +7,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
-use tintype_storage::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value,
-};
+use tintype_storage::engine::{Commit, Engine, Holds, Key, Value};
 use tintype_storage::store::Store;
+use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 use tokio::time::sleep;
@@ -22,22 +21,18 @@ const HOUR: Duration = Duration::from_secs(3_600);
 /// Keeps what a crash after each commit would leave.
 #[derive(Default)]
 struct Camera {
-    inner: MemoryEngine,
+    inner: Arc<MemoryEngine>,
+    holds: Arc<Holds>,
     images: Mutex<Vec<Image>>,
 }
 
-impl Engine for Camera {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        self.inner.get(key)
+impl Layer for Camera {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.inner) as _
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
-        self.inner.scan(range, direction, limit)
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
     }
 
     fn submit(&self, commit: Commit) {
@@ -49,14 +44,6 @@ impl Engine for Camera {
         self.inner.submit(inner);
         self.images.lock().push(self.inner.image());
         done(Ok(()));
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.inner.stats()
-    }
-
-    fn close(&self) {
-        self.inner.close();
     }
 }
 

@@ -7,6 +7,7 @@ use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryState, FailReason};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Store;
+use tintype_storage::testing::layer::Layer as _;
 use tintype_storage::testing::stalled::StalledEngine;
 use tokio::sync::oneshot;
 use tokio::time::sleep;
@@ -57,7 +58,7 @@ fn a_wish_that_is_refused_after_the_commit_leaves_the_delivery_on_its_way() {
         let answer = wish(&world, id);
         sleep(Duration::from_secs(1)).await;
         let removed = world.store.remove_webhook(&webhook(1));
-        commit_and_wait(slow.inner(), removed).unwrap();
+        commit_and_wait(&*slow.inner(), removed).unwrap();
         assert_eq!(slow.open(), 1, "the wish waits for the attempt's commit");
         let refused = answer.await.unwrap();
         assert!(matches!(refused, Err(DeliveryError::WebhookDeleted)));

@@ -102,7 +102,10 @@ fn no_byte_of_the_store_tells_a_secret() {
     let secrets = life_of_a_webhook(&server);
     let all = KeyRange::prefix(&[]);
     let engine = server.inside().store.engine();
-    let pairs = engine.scan(&all, Direction::Rising, 100_000).unwrap();
+    let pairs = engine
+        .scan(&all, Direction::Rising, 100_000)
+        .wait()
+        .unwrap();
     assert!(
         pairs.iter().any(|(key, _)| key[0] == b'w'),
         "the webhook is there"

@@ -8,9 +8,8 @@ use crate::world::World;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tintype_storage::engine::{
-    Commit, Direction, Done, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value,
-};
+use tintype_storage::engine::{Commit, Done, Engine, EngineError, Holds, Key, OnFailure, Value};
+use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -33,6 +32,7 @@ pub enum Doom {
 /// The engine of one life.
 pub struct Disk {
     inner: Arc<MemoryEngine>,
+    holds: Arc<Holds>,
     world: World,
     state: Mutex<State>,
     arrived: Notify,
@@ -63,6 +63,7 @@ impl Disk {
     pub fn new(world: &World, image: Image, doom: Doom, on_failure: OnFailure) -> Arc<Self> {
         Arc::new(Self {
             inner: Arc::new(MemoryEngine::from_image(image)),
+            holds: Arc::default(),
             world: world.clone(),
             state: Mutex::new(State {
                 queue: VecDeque::new(),
@@ -221,18 +222,13 @@ impl Disk {
     }
 }
 
-impl Engine for Disk {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        self.inner.get(key)
+impl Layer for Disk {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.inner) as _
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
-        self.inner.scan(range, direction, limit)
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
     }
 
     fn submit(&self, commit: Commit) {
@@ -250,10 +246,6 @@ impl Engine for Disk {
             }
             Standing::Dead => state.never_called.push(commit.done),
         }
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.inner.stats()
     }
 
     fn close(&self) {

@@ -121,12 +121,12 @@ pub fn line(process: &Process, action: Action, subject: Uuid) -> AuditEntry {
 pub fn note<T>(
     process: &Process,
     action: Action,
-    subject: impl FnOnce(&T) -> Uuid + Send + 'static,
+    subject: impl Fn(&T) -> Uuid + Send + 'static,
 ) -> Note<T> {
     let line = line(process, action, Uuid::nil());
     Box::new(move |changed| AuditEntry {
         subject: Some(subject(changed)),
-        ..line
+        ..line.clone()
     })
 }
 

@@ -122,4 +122,4 @@ pub struct AuditEntry {
 }
 
 /// Writes the line of a change once its outcome is known.
-pub type Note<T> = Box<dyn FnOnce(&T) -> AuditEntry + Send>;
+pub type Note<T> = Box<dyn Fn(&T) -> AuditEntry + Send>;

@@ -1,7 +1,10 @@
-//! What keeps the bytes. An engine stores and decides nothing: no lease, no price, no clock.
+//! An engine stores bytes and decides nothing: no lease, no price, no clock.
 
 use crate::histogram::Reading;
 use crossbeam_channel::Receiver;
+pub use holds::Holds;
+pub use read::{Read, wait};
+pub use round::{Ask, Round, Seen, Verdict};
 pub use snapshot::{Snapshot, SnapshotError};
 use std::fmt;
 use std::ops::Bound;
@@ -9,6 +12,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub mod deferred_wake;
+mod holds;
+mod read;
+mod round;
 pub mod sled;
 pub mod snapshot;
 pub mod wal;
@@ -74,6 +80,9 @@ pub enum EngineError {
     /// The engine stopped after an earlier failure, or was closed.
     #[error("storage has stopped")]
     Stopped,
+    /// The decision of a round panicked. Nothing of it was written.
+    #[error("a decision panicked")]
+    Panicked,
     /// A value or a commit is larger than an engine may be given: a fault of the program.
     #[error("a record of {bytes} bytes is over the {MAX_VALUE_BYTES} that may be stored")]
     TooLarge {
@@ -86,7 +95,7 @@ pub enum EngineError {
 pub type OnFailure = Arc<dyn Fn(&EngineError) + Send + Sync>;
 
 /// A range of keys.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyRange {
     /// The low end.
     pub from: Bound<Key>,
@@ -150,7 +159,7 @@ fn after_prefix(prefix: &[u8]) -> Bound<Key> {
 }
 
 /// Which end of a range comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
     /// Smallest key first.
     Rising,
@@ -177,30 +186,32 @@ pub struct EngineStats {
 
 /// Keeps keys and values in order.
 ///
-/// Reads show only what is on the disk: a commit appears when its `done` is called, and not before, so whatever is read may
-/// be told to a caller. Commits become visible whole and in the order in which they were submitted; a scan that is on its way
-/// at that moment may have passed some of a commit's keys before it and find others after it.
+/// Reads show only what is durable: a commit appears when its `done` is called, and not before, so a caller may be told what was
+/// read. Commits become visible whole and in the order in which they were submitted; a scan that runs at that moment may miss
+/// some of a commit's keys and find others.
 pub trait Engine: Send + Sync {
     /// The value of a key.
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError>;
+    fn get(&self, key: &[u8]) -> Read<Option<Value>>;
+
+    /// The values of many keys, in their order. An engine that fetches its answers does so once.
+    fn get_many(&self, keys: &[Key]) -> Read<Vec<Option<Value>>> {
+        let values = keys.iter().map(|key| self.get(key).wait());
+        values.collect::<Result<_, _>>().into()
+    }
 
     /// Up to `limit` pairs of a range, in order.
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError>;
+    fn scan(&self, range: &KeyRange, direction: Direction, limit: usize)
+    -> Read<Vec<(Key, Value)>>;
+
+    /// Holds keys, reads, decides and commits; see [`Round`]. Never fails by itself: the round's `done` hears of it. A round that
+    /// holds what another one holds waits for that one's end. An engine whose process is the only writer uses [`Holds`].
+    fn round(self: Arc<Self>, round: Box<dyn Round>);
 
     /// Queues a commit. Never blocks and never fails by itself: `done` hears of both.
     fn submit(&self, commit: Commit);
 
-    /// All that is on the disk at this moment, to be read while others go on writing. One at a time.
-    ///
-    /// An engine of a test that passes its calls on need not be able to.
-    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
-        Err(SnapshotError::Unable)
-    }
+    /// All that is durable at this moment, to be read while others go on writing. One at a time.
+    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError>;
 
     /// Figures since opening.
     fn stats(&self) -> EngineStats;

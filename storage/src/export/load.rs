@@ -31,7 +31,9 @@ pub fn load(
     source: impl BufRead,
     mut each: impl FnMut(&Entry),
 ) -> Result<Loaded, ReadError> {
-    let held = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 1)?;
+    let held = engine
+        .scan(&KeyRange::prefix(b""), Direction::Rising, 1)
+        .wait()?;
     if !held.is_empty() {
         return Err(ReadError::NotEmpty);
     }

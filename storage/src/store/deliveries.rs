@@ -151,7 +151,10 @@ impl Store {
         } else {
             range.above(cursor.to_vec())
         };
-        let pairs = self.engine().scan(&range, Direction::Rising, limit)?;
+        let pairs = self
+            .engine()
+            .scan(&range, Direction::Rising, limit)
+            .wait()?;
         let mut forgotten = Forgotten::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
         let mut newest = self.deliveries_forgotten()?;

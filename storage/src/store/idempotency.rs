@@ -62,7 +62,7 @@ impl Store {
         });
         // A new use is only made once all earlier ones have expired or were taken away, so the one that ends last is the
         // one that counts.
-        let last = self.engine().scan(&uses, Direction::Falling, 1)?;
+        let last = self.engine().scan(&uses, Direction::Falling, 1).wait()?;
         let record = last.first().map(|(_, value)| IDEMPOTENCY.decode(value));
         let record = record.transpose()?;
         Ok(record.filter(|it| now < it.expires_at))

@@ -104,7 +104,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
 
     /// The record under a key.
     pub fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {
-        let value = store.engine().get(&self.key(key))?;
+        let value = store.engine().get(&self.key(key)).wait()?;
         value.map(|value| self.decode(&value)).transpose()
     }
 
@@ -134,7 +134,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(K, R)>, StoreError> {
-        let pairs = store.engine().scan(range, direction, limit)?;
+        let pairs = store.engine().scan(range, direction, limit).wait()?;
         pairs
             .iter()
             .map(|(key, value)| self.entry_of(key, value))
@@ -194,7 +194,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
                 Direction::Falling => range.below(key),
             };
         }
-        let mut pairs = store.engine().scan(&range, direction, limit + 1)?;
+        let mut pairs = store.engine().scan(&range, direction, limit + 1).wait()?;
         let more = pairs.len() > limit;
         pairs.truncate(limit);
         let last = pairs.last().filter(|_| more);
@@ -219,7 +219,10 @@ impl<K: TableKey, R: Record> Table<K, R> {
         if !cursor.is_empty() {
             range = range.above(cursor.to_vec());
         }
-        let pairs = store.engine().scan(&range, Direction::Rising, limit)?;
+        let pairs = store
+            .engine()
+            .scan(&range, Direction::Rising, limit)
+            .wait()?;
         let at_end = pairs.len() < limit;
         let last = pairs.last().filter(|_| !at_end);
         let cursor = last.map(|(key, _)| key.clone()).unwrap_or_default();
@@ -250,7 +253,10 @@ pub(crate) fn each_pair(
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     loop {
-        let pairs = store.engine().scan(&range, Direction::Rising, STEP)?;
+        let pairs = store
+            .engine()
+            .scan(&range, Direction::Rising, STEP)
+            .wait()?;
         for (key, value) in &pairs {
             visit(key, value)?;
         }

@@ -1,5 +1,7 @@
 //! What every engine must do, as one list of cases that each engine's tests run whole.
 
+mod rounds;
+
 use crate::engine::{
     Commit, Direction, Engine, EngineError, Key, KeyRange, MAX_VALUE_BYTES, Value, commit_and_wait,
 };
@@ -8,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// One case: a name for reports, and a function that panics where the engine does not keep the contract.
-pub type Case = (&'static str, fn(&dyn Engine));
+pub type Case = (&'static str, fn(&Arc<dyn Engine>));
 
 /// All cases. Each is given an empty engine.
 pub const CASES: &[Case] = &[
@@ -28,36 +30,70 @@ pub const CASES: &[Case] = &[
     ),
     ("after close nothing is taken", closed),
     ("closing twice, and reading after it", closed_twice),
+    ("many keys are read in their order", many_keys),
+    (
+        "a thousand increments by many rounds add up",
+        rounds::increments_add_up,
+    ),
+    (
+        "the reads of a round are current",
+        rounds::reads_are_current,
+    ),
+    (
+        "rounds whose keys overlap all end",
+        rounds::overlapping_holds_end,
+    ),
+    (
+        "a round is given what else it asks for",
+        rounds::asks_for_more,
+    ),
+    (
+        "a decision that panics changes nothing",
+        rounds::panic_changes_nothing,
+    ),
+    ("each round is done once", rounds::done_once),
+    ("a round without writes is done", rounds::no_writes),
+    (
+        "other reads see a round once it is done",
+        rounds::seen_once_done,
+    ),
+    ("after close no round writes", rounds::closed),
 ];
 
 fn put(key: &str, value: &str) -> (Key, Option<Value>) {
     (key.as_bytes().to_vec(), Some(value.as_bytes().to_vec()))
 }
 
-fn write(engine: &dyn Engine, pairs: &[(&str, &str)]) {
+fn write(engine: &Arc<dyn Engine>, pairs: &[(&str, &str)]) {
     commit_and_wait(
-        engine,
+        &**engine,
         pairs.iter().map(|(key, value)| put(key, value)).collect(),
     )
     .expect("commit");
 }
 
-fn get(engine: &dyn Engine, key: &str) -> Option<String> {
+fn get(engine: &Arc<dyn Engine>, key: &str) -> Option<String> {
     engine
         .get(key.as_bytes())
+        .wait()
         .expect("get")
         .map(|value| String::from_utf8(value).expect("text"))
 }
 
-fn scan(engine: &dyn Engine, range: KeyRange, direction: Direction, limit: usize) -> Vec<String> {
-    let pairs = engine.scan(&range, direction, limit).expect("scan");
+fn scan(
+    engine: &Arc<dyn Engine>,
+    range: KeyRange,
+    direction: Direction,
+    limit: usize,
+) -> Vec<String> {
+    let pairs = engine.scan(&range, direction, limit).wait().expect("scan");
     pairs
         .into_iter()
         .map(|(key, _)| String::from_utf8(key).expect("text"))
         .collect()
 }
 
-fn reads_back(engine: &dyn Engine) {
+fn reads_back(engine: &Arc<dyn Engine>) {
     assert_eq!(get(engine, "a"), None);
     write(engine, &[("a", "1")]);
     assert_eq!(get(engine, "a").as_deref(), Some("1"));
@@ -67,10 +103,10 @@ fn reads_back(engine: &dyn Engine) {
     assert_eq!(get(engine, "b").as_deref(), Some(""));
 }
 
-fn removes(engine: &dyn Engine) {
+fn removes(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "1"), ("b", "1")]);
     commit_and_wait(
-        engine,
+        &**engine,
         vec![(b"a".to_vec(), None), (b"never".to_vec(), None)],
     )
     .expect("commit");
@@ -80,10 +116,10 @@ fn removes(engine: &dyn Engine) {
     );
 }
 
-fn a_commit_is_whole(engine: &dyn Engine) {
+fn a_commit_is_whole(engine: &Arc<dyn Engine>) {
     write(engine, &[("from", "10"), ("to", "0")]);
     commit_and_wait(
-        engine,
+        &**engine,
         vec![
             (b"from".to_vec(), None),
             put("to", "10"),
@@ -101,7 +137,7 @@ fn a_commit_is_whole(engine: &dyn Engine) {
     );
 }
 
-fn scans(engine: &dyn Engine) {
+fn scans(engine: &Arc<dyn Engine>) {
     write(
         engine,
         &[
@@ -160,7 +196,7 @@ fn scans(engine: &dyn Engine) {
     );
 }
 
-fn scan_limit(engine: &dyn Engine) {
+fn scan_limit(engine: &Arc<dyn Engine>) {
     write(engine, &[("k1", ""), ("k2", ""), ("k3", "")]);
     assert_eq!(
         scan(engine, KeyRange::prefix(b"k"), Direction::Rising, 2),
@@ -178,7 +214,7 @@ fn scan_limit(engine: &dyn Engine) {
     }
 }
 
-fn odd_ranges(engine: &dyn Engine) {
+fn odd_ranges(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", ""), ("b", ""), ("c", "")]);
     let bound = |key: &str| key.as_bytes().to_vec();
     let (a, b, c) = (bound("a"), bound("b"), bound("c"));
@@ -208,7 +244,7 @@ fn odd_ranges(engine: &dyn Engine) {
     }
 }
 
-fn byte_keys(engine: &dyn Engine) {
+fn byte_keys(engine: &Arc<dyn Engine>) {
     let keys: [&[u8]; 6] = [
         b"p",
         b"p\0",
@@ -218,18 +254,28 @@ fn byte_keys(engine: &dyn Engine) {
         b"p\xff\xff\xff",
     ];
     let writes = keys.iter().rev().map(|key| (key.to_vec(), Some(vec![])));
-    commit_and_wait(engine, writes.chain([put("q", ""), put("o", "")]).collect()).expect("commit");
+    commit_and_wait(
+        &**engine,
+        writes.chain([put("q", ""), put("o", "")]).collect(),
+    )
+    .expect("commit");
     let all = KeyRange::prefix(b"");
     assert_eq!(
         engine
             .scan(&all, Direction::Falling, 99)
+            .wait()
             .expect("scan")
             .len(),
         8
     );
     let found = |prefix: &[u8], direction| -> Vec<Key> {
         let pairs = engine.scan(&KeyRange::prefix(prefix), direction, 99);
-        pairs.expect("scan").into_iter().map(|it| it.0).collect()
+        pairs
+            .wait()
+            .expect("scan")
+            .into_iter()
+            .map(|it| it.0)
+            .collect()
     };
     assert_eq!(found(b"p", Direction::Rising), keys);
     assert_eq!(found(b"p\xff", Direction::Rising), keys[3..]);
@@ -239,7 +285,7 @@ fn byte_keys(engine: &dyn Engine) {
     assert_eq!(falling, keys);
 }
 
-fn ordered(engine: &dyn Engine) {
+fn ordered(engine: &Arc<dyn Engine>) {
     let (sender, receiver) = crossbeam_channel::unbounded();
     for number in 0..500u32 {
         let sender = sender.clone();
@@ -261,7 +307,7 @@ fn ordered(engine: &dyn Engine) {
     assert_eq!(get(engine, "last").as_deref(), Some("499"));
 }
 
-fn many_threads(engine: &dyn Engine) {
+fn many_threads(engine: &Arc<dyn Engine>) {
     let answered = Arc::new(AtomicUsize::new(0));
     std::thread::scope(|scope| {
         for thread in 0..8 {
@@ -269,7 +315,7 @@ fn many_threads(engine: &dyn Engine) {
             scope.spawn(move || {
                 for number in 0..50 {
                     let key = format!("{thread}-{number}");
-                    commit_and_wait(engine, vec![put(&key, "x")]).expect("commit");
+                    commit_and_wait(&**engine, vec![put(&key, "x")]).expect("commit");
                     assert_eq!(
                         get(engine, &key).as_deref(),
                         Some("x"),
@@ -284,15 +330,15 @@ fn many_threads(engine: &dyn Engine) {
     assert!(engine.stats().commits >= 400);
 }
 
-fn empty_commit(engine: &dyn Engine) {
-    commit_and_wait(engine, Vec::new()).expect("commit");
+fn empty_commit(engine: &Arc<dyn Engine>) {
+    commit_and_wait(&**engine, Vec::new()).expect("commit");
 }
 
-fn value_bound(engine: &dyn Engine) {
+fn value_bound(engine: &Arc<dyn Engine>) {
     let large = |bytes: usize| Some(vec![b'x'; bytes]);
-    commit_and_wait(engine, vec![(b"fits".to_vec(), large(MAX_VALUE_BYTES))]).expect("commit");
+    commit_and_wait(&**engine, vec![(b"fits".to_vec(), large(MAX_VALUE_BYTES))]).expect("commit");
     let refused = commit_and_wait(
-        engine,
+        &**engine,
         vec![
             put("beside", "x"),
             (b"large".to_vec(), large(MAX_VALUE_BYTES + 1)),
@@ -306,16 +352,16 @@ fn value_bound(engine: &dyn Engine) {
     write(engine, &[("next", "1")]);
 }
 
-fn closed(engine: &dyn Engine) {
+fn closed(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "1")]);
     engine.close();
     assert!(matches!(
-        commit_and_wait(engine, vec![put("b", "1")]),
+        commit_and_wait(&**engine, vec![put("b", "1")]),
         Err(EngineError::Stopped)
     ));
 }
 
-fn closed_twice(engine: &dyn Engine) {
+fn closed_twice(engine: &Arc<dyn Engine>) {
     write(engine, &[("a", "1")]);
     std::thread::scope(|scope| {
         scope.spawn(|| engine.close());
@@ -323,4 +369,12 @@ fn closed_twice(engine: &dyn Engine) {
     });
     engine.close();
     assert_eq!(get(engine, "a").as_deref(), Some("1"));
+}
+
+fn many_keys(engine: &Arc<dyn Engine>) {
+    write(engine, &[("a", "1"), ("c", "3")]);
+    let keys = ["c", "b", "a"].map(|key| key.as_bytes().to_vec());
+    let values = engine.get_many(&keys).wait().expect("values");
+    assert_eq!(values, [Some(b"3".to_vec()), None, Some(b"1".to_vec())]);
+    assert!(engine.get_many(&[]).wait().expect("values").is_empty());
 }

@@ -1,15 +1,14 @@
 //! An engine around another one that fails at a chosen commit. For tests of what the rest does then.
 
-use crate::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Snapshot,
-    SnapshotError, Value,
-};
+use super::layer::Layer;
+use crate::engine::{Commit, Engine, EngineError, Holds, OnFailure};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Passes the first commits on and fails from then on, as an engine whose disk broke does.
 pub struct FailingEngine {
     inner: Arc<dyn Engine>,
+    holds: Arc<Holds>,
     commits_left: AtomicU64,
     failed: AtomicBool,
     on_failure: OnFailure,
@@ -20,6 +19,7 @@ impl FailingEngine {
     pub fn new(inner: Arc<dyn Engine>, commits: u64, on_failure: OnFailure) -> Self {
         Self {
             inner,
+            holds: Arc::default(),
             commits_left: AtomicU64::new(commits),
             failed: AtomicBool::new(false),
             on_failure,
@@ -27,18 +27,13 @@ impl FailingEngine {
     }
 }
 
-impl Engine for FailingEngine {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        self.inner.get(key)
+impl Layer for FailingEngine {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.inner)
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
-        self.inner.scan(range, direction, limit)
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
     }
 
     fn submit(&self, commit: Commit) {
@@ -55,17 +50,5 @@ impl Engine for FailingEngine {
             (self.on_failure)(&error);
         }
         (commit.done)(Err(error));
-    }
-
-    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
-        Arc::clone(&self.inner).snapshot()
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.inner.stats()
-    }
-
-    fn close(&self) {
-        self.inner.close();
     }
 }

@@ -1,8 +1,8 @@
-//! An engine in memory: for tests, and for whoever wants a service that forgets.
+//! An engine in memory, for tests.
 
 use crate::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Snapshot, SnapshotError,
-    Value, oversized,
+    Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, Round,
+    Snapshot, SnapshotError, Value, oversized,
 };
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, btree_map};
@@ -12,7 +12,8 @@ use std::sync::Arc;
 #[derive(Default)]
 pub struct MemoryEngine {
     state: Mutex<State>,
-    /// Whoever reads a cut has a copy.
+    holds: Arc<Holds>,
+    /// Each snapshot has a copy.
     reading: Arc<()>,
 }
 
@@ -41,14 +42,14 @@ impl MemoryEngine {
                 pairs,
                 ..State::default()
             }),
-            reading: Arc::default(),
+            ..Self::default()
         }
     }
 }
 
 impl Engine for MemoryEngine {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        Ok(self.state.lock().pairs.get(key).cloned())
+    fn get(&self, key: &[u8]) -> Read<Option<Value>> {
+        Ok(self.state.lock().pairs.get(key).cloned()).into()
     }
 
     fn scan(
@@ -56,9 +57,9 @@ impl Engine for MemoryEngine {
         range: &KeyRange,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
+    ) -> Read<Vec<(Key, Value)>> {
         if range.is_empty() {
-            return Ok(Vec::new());
+            return Ok(Vec::new()).into();
         }
         let state = self.state.lock();
         let pairs = state
@@ -69,6 +70,12 @@ impl Engine for MemoryEngine {
             Direction::Rising => pairs.take(limit).collect(),
             Direction::Falling => pairs.rev().take(limit).collect(),
         })
+        .into()
+    }
+
+    fn round(self: Arc<Self>, round: Box<dyn Round>) {
+        let holds = Arc::clone(&self.holds);
+        holds.run(self, round);
     }
 
     fn submit(&self, commit: Commit) {

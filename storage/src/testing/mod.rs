@@ -2,5 +2,6 @@
 
 pub mod conformance;
 pub mod failing;
+pub mod layer;
 pub mod memory;
 pub mod stalled;

@@ -1,10 +1,8 @@
-//! An engine around another one that holds commits back, as a slow disk does. For tests of what happens meanwhile.
+//! A layer that holds commits back, as a slow disk does.
 
+use super::layer::Layer;
 use super::memory::MemoryEngine;
-use crate::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Snapshot, SnapshotError,
-    Value,
-};
+use crate::engine::{Commit, Engine, Holds};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -12,6 +10,7 @@ use std::sync::Arc;
 /// Passes commits on, or keeps them until they are let go.
 pub struct StalledEngine {
     inner: Arc<dyn Engine>,
+    holds: Arc<Holds>,
     gate: Mutex<Gate>,
 }
 
@@ -27,6 +26,7 @@ impl StalledEngine {
     pub fn new(inner: Arc<dyn Engine>) -> Self {
         Self {
             inner,
+            holds: Arc::default(),
             gate: Mutex::default(),
         }
     }
@@ -34,11 +34,6 @@ impl StalledEngine {
     /// The same around records in memory.
     pub fn in_memory() -> Arc<Self> {
         Arc::new(Self::new(Arc::new(MemoryEngine::default())))
-    }
-
-    /// What is behind it, where nothing is held back.
-    pub fn inner(&self) -> &dyn Engine {
-        &*self.inner
     }
 
     /// Keeps the commits that come from now on.
@@ -77,18 +72,13 @@ impl StalledEngine {
     }
 }
 
-impl Engine for StalledEngine {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        self.inner.get(key)
+impl Layer for StalledEngine {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.inner)
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
-        self.inner.scan(range, direction, limit)
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
     }
 
     fn submit(&self, commit: Commit) {
@@ -99,14 +89,6 @@ impl Engine for StalledEngine {
         }
         drop(gate);
         self.inner.submit(commit);
-    }
-
-    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
-        Arc::clone(&self.inner).snapshot()
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.inner.stats()
     }
 
     fn close(&self) {

@@ -23,7 +23,9 @@ const WRITES: u32 = 4;
 
 /// All that an engine holds.
 pub fn image(engine: &dyn Engine) -> Result<Image, EngineError> {
-    let all = engine.scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)?;
+    let all = engine
+        .scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)
+        .wait()?;
     Ok(all.into_iter().collect())
 }
 

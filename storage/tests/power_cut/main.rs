@@ -121,7 +121,9 @@ fn cut(played: &Played, seed: u64) -> Result<(), String> {
             return Err(format!("at entry {moment}, {answered:?} answered: {error}"));
         }
     };
-    let pairs = engine.scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX);
+    let pairs = engine
+        .scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)
+        .wait();
     let found: BTreeMap<Key, Value> = pairs
         .map_err(|error| format!("at entry {moment}: {error}"))?
         .into_iter()

@@ -10,11 +10,11 @@ use tintype_storage::testing::failing::FailingEngine;
 use tintype_storage::testing::memory::MemoryEngine;
 
 /// Runs all cases, so that one report names all that fail.
-fn all_cases(fresh: impl Fn(&dyn Fn(&dyn Engine))) {
+fn all_cases(fresh: impl Fn(&dyn Fn(Arc<dyn Engine>))) {
     let failed: Vec<&str> = CASES
         .iter()
         .filter(|(_, case)| {
-            catch_unwind(AssertUnwindSafe(|| fresh(&|engine| case(engine)))).is_err()
+            catch_unwind(AssertUnwindSafe(|| fresh(&|engine| case(&engine)))).is_err()
         })
         .map(|(name, _)| *name)
         .collect();
@@ -23,7 +23,7 @@ fn all_cases(fresh: impl Fn(&dyn Fn(&dyn Engine))) {
 
 #[test]
 fn memory_keeps_the_contract() {
-    all_cases(|case| case(&MemoryEngine::new()));
+    all_cases(|case| case(Arc::new(MemoryEngine::new())));
 }
 
 #[test]
@@ -31,7 +31,8 @@ fn sled_keeps_the_contract() {
     all_cases(|case| {
         let directory = tempfile::tempdir().expect("directory");
         let options = SledOptions::new(no_failure());
-        case(&SledEngine::open(directory.path(), options).expect("open"));
+        let engine = SledEngine::open(directory.path(), options);
+        case(Arc::new(engine.expect("open")));
     });
 }
 
@@ -39,6 +40,6 @@ fn sled_keeps_the_contract() {
 fn a_faulty_engine_keeps_the_contract_until_its_fault() {
     all_cases(|case| {
         let inner = Arc::new(MemoryEngine::new());
-        case(&FailingEngine::new(inner, u64::MAX, no_failure()));
+        case(Arc::new(FailingEngine::new(inner, u64::MAX, no_failure())));
     });
 }

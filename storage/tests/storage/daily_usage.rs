@@ -91,7 +91,12 @@ fn a_missing_tally_and_a_wrong_one_are_found() {
     run(&mut till, 1, fail());
     let range = tintype_storage::engine::KeyRange::prefix(b"d");
     let rising = tintype_storage::engine::Direction::Rising;
-    let pairs = till.store.engine().scan(&range, rising, 100).expect("scan");
+    let pairs = till
+        .store
+        .engine()
+        .scan(&range, rising, 100)
+        .wait()
+        .expect("scan");
     let commit = |writes| commit_and_wait(&**till.store.engine(), writes).expect("commit");
     let [(key, value)] = pairs.try_into().expect("one tally");
     commit(vec![(key.clone(), None)]);

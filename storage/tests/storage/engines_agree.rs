@@ -78,13 +78,16 @@ fn sled_and_memory_answer_alike() {
                 }
                 for _ in 0..10 {
                     let key = random_key(&mut random);
-                    assert_eq!(sled.get(&key).expect("get"), memory.get(&key).expect("get"));
+                    assert_eq!(
+                        sled.get(&key).wait().expect("get"),
+                        memory.get(&key).wait().expect("get")
+                    );
                     let range = random_range(&mut random);
                     let limit = *random.pick(&[0, 1, 2, 20, 10_000]);
                     for direction in [Direction::Rising, Direction::Falling] {
                         assert_eq!(
-                            sled.scan(&range, direction, limit).expect("scan"),
-                            memory.scan(&range, direction, limit).expect("scan"),
+                            sled.scan(&range, direction, limit).wait().expect("scan"),
+                            memory.scan(&range, direction, limit).wait().expect("scan"),
                             "seed {seed}, {range:?}, {direction:?}, {limit}"
                         );
                     }

@@ -6,10 +6,9 @@ use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{JobEvent, JobState};
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
-use tintype_storage::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, commit_and_wait,
-};
+use tintype_storage::engine::{Engine, EngineError, Holds, commit_and_wait};
 use tintype_storage::store::{Part, Store, Writes};
+use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 
 fn ids(
@@ -71,45 +70,33 @@ fn steps_join_to_all_jobs_newest_first_on_every_engine() {
 
 /// Submits something after its first scan.
 struct Interrupting {
-    inner: MemoryEngine,
+    inner: Arc<MemoryEngine>,
+    holds: Arc<Holds>,
     then: Mutex<Option<Writes>>,
 }
 
-impl Engine for Interrupting {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        self.inner.get(key)
+impl Layer for Interrupting {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.inner) as _
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
-        let found = self.inner.scan(range, direction, limit);
-        if let Some(writes) = self.then.lock().take() {
-            commit_and_wait(&self.inner, writes)?;
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
+    }
+
+    fn scanned(&self) -> Result<(), EngineError> {
+        match self.then.lock().take() {
+            Some(writes) => commit_and_wait(&*self.inner, writes),
+            None => Ok(()),
         }
-        found
-    }
-
-    fn submit(&self, commit: Commit) {
-        self.inner.submit(commit);
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.inner.stats()
-    }
-
-    fn close(&self) {
-        self.inner.close();
     }
 }
 
 #[test]
 fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
     let engine = Arc::new(Interrupting {
-        inner: MemoryEngine::new(),
+        inner: Arc::default(),
+        holds: Arc::default(),
         then: Mutex::new(None),
     });
     let mut till = Till::open(Arc::clone(&engine) as Arc<dyn Engine>, ACCOUNT, amount("9"));

@@ -209,11 +209,15 @@ fn hostile_46_a_restart_between_each_pair_of_events_changes_nothing() {
             }
         }
         till.check();
-        let pairs = till.store.engine().scan(
-            &tintype_storage::engine::KeyRange::prefix(b""),
-            tintype_storage::engine::Direction::Rising,
-            usize::MAX,
-        );
+        let pairs = till
+            .store
+            .engine()
+            .scan(
+                &tintype_storage::engine::KeyRange::prefix(b""),
+                tintype_storage::engine::Direction::Rising,
+                usize::MAX,
+            )
+            .wait();
         pairs.expect("scan")
     };
     assert_eq!(run(false), run(true));

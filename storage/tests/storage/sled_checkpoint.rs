@@ -54,7 +54,7 @@ fn snapshot(directory: &Path) -> Option<(String, Vec<u8>)> {
 
 fn content(engine: &SledEngine) -> BTreeMap<Key, Value> {
     let all = KeyRange::prefix(&0_u32.to_be_bytes()[..1]);
-    let pairs = engine.scan(&all, Direction::Rising, usize::MAX);
+    let pairs = engine.scan(&all, Direction::Rising, usize::MAX).wait();
     pairs.expect("scan").into_iter().collect()
 }
 

@@ -29,7 +29,13 @@ fn closing_writes_what_was_submitted() {
     drop(engine);
     let engine = open();
     for number in 0..1_000u32 {
-        assert!(engine.get(&number.to_be_bytes()).expect("get").is_some());
+        assert!(
+            engine
+                .get(&number.to_be_bytes())
+                .wait()
+                .expect("get")
+                .is_some()
+        );
     }
 }
 

@@ -19,9 +19,10 @@ use tempfile::TempDir;
 use tintype_storage::domain::job::{PromptRef, PromptText};
 use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
 use tintype_storage::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, Value, commit_and_wait,
+    Commit, Direction, Engine, EngineError, Holds, KeyRange, commit_and_wait,
 };
 use tintype_storage::store::{AccountState, NewJob, Store};
+use tintype_storage::testing::layer::Layer;
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
@@ -53,7 +54,8 @@ fn moment(engine: &dyn Engine) -> Result<u64, EngineError> {
     for kind in [b"a", b"e", b"l", b"t", b"u"] {
         let range = KeyRange::prefix(kind);
         engine
-            .scan(&range, Direction::Rising, usize::MAX)?
+            .scan(&range, Direction::Rising, usize::MAX)
+            .wait()?
             .hash(&mut hasher);
     }
     Ok(hasher.finish())
@@ -73,31 +75,23 @@ fn open_with(directory: &Path, flush: FlushPolicy) -> Result<SledEngine, EngineE
 
 /// Two engines that are given the same commits: in memory a look at everything is cheap.
 struct Both {
-    memory: MemoryEngine,
+    memory: Arc<MemoryEngine>,
+    holds: Arc<Holds>,
     sled: Mutex<SledEngine>,
 }
 
-impl Engine for Both {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
-        self.memory.get(key)
+impl Layer for Both {
+    fn inner(&self) -> Arc<dyn Engine> {
+        Arc::clone(&self.memory) as _
     }
 
-    fn scan(
-        &self,
-        range: &KeyRange,
-        direction: Direction,
-        limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
-        self.memory.scan(range, direction, limit)
+    fn holds(&self) -> &Arc<Holds> {
+        &self.holds
     }
 
     fn submit(&self, commit: Commit) {
         commit_and_wait(&*self.sled.lock(), commit.writes.clone()).expect("commit");
         self.memory.submit(commit);
-    }
-
-    fn stats(&self) -> EngineStats {
-        self.memory.stats()
     }
 
     fn close(&self) {}
@@ -114,7 +108,8 @@ fn history(backlog: Backlog) -> History {
     };
     let directory = tempfile::tempdir().expect("directory");
     let both = Arc::new(Both {
-        memory: MemoryEngine::new(),
+        memory: Arc::default(),
+        holds: Arc::default(),
         sled: Mutex::new(open(directory.path()).expect("open")),
     });
     let mut moments = HashSet::from([moment(&*both).expect("moment")]);

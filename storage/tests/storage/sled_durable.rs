@@ -96,6 +96,7 @@ fn put(key: &str, value: &str) -> (Key, Option<Value>) {
 fn text(engine: &SledEngine, direction: Direction, limit: usize) -> String {
     let pairs = engine
         .scan(&KeyRange::prefix(b""), direction, limit)
+        .wait()
         .expect("scan");
     let shown = pairs.into_iter().map(|(key, value)| [key, value].concat());
     let shown = shown.map(|it| String::from_utf8(it).expect("text"));
@@ -128,7 +129,7 @@ fn a_commit_is_neither_answered_nor_read_before_its_sync() {
         ("cc", None),
         ("f", None),
     ] {
-        let found = engine.get(key.as_bytes()).expect("get");
+        let found = engine.get(key.as_bytes()).wait().expect("get");
         assert_eq!(found.as_deref(), old.map(str::as_bytes), "{key}");
     }
     assert_eq!(text(&engine, Direction::Rising, 9), "a1 b1 c1 d1 e1");
@@ -187,8 +188,8 @@ fn scans_show_what_is_on_the_disk_whatever_is_in_flight() {
             let limit = random.below(8) as usize;
             for direction in [Direction::Rising, Direction::Falling] {
                 assert_eq!(
-                    engine.scan(&range, direction, limit).expect("scan"),
-                    on_disk.scan(&range, direction, limit).expect("scan"),
+                    engine.scan(&range, direction, limit).wait().expect("scan"),
+                    on_disk.scan(&range, direction, limit).wait().expect("scan"),
                     "{range:?} {direction:?} {limit}, in flight: {writes:?}"
                 );
             }
@@ -276,7 +277,7 @@ fn commits_over_the_same_key_in_one_batch_end_with_the_last() {
         answer.recv().expect("an answer").expect("commit");
     }
     assert_eq!(
-        engine.get(b"k").expect("get").as_deref(),
+        engine.get(b"k").wait().expect("get").as_deref(),
         Some(b"3".as_slice())
     );
 }

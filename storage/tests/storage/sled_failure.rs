@@ -62,9 +62,11 @@ fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
         ));
     }
     // What the failed commit wrote may or may not be on the disk: it is not shown.
-    assert_eq!(engine.get(b"a").expect("get"), Some(vec![1]));
-    assert_eq!(engine.get(b"b").expect("get"), None);
-    let pairs = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 9);
+    assert_eq!(engine.get(b"a").wait().expect("get"), Some(vec![1]));
+    assert_eq!(engine.get(b"b").wait().expect("get"), None);
+    let pairs = engine
+        .scan(&KeyRange::prefix(b""), Direction::Rising, 9)
+        .wait();
     assert_eq!(pairs.expect("scan").len(), 1);
     let told_once = told.recv().expect("told");
     assert!(told_once.contains("fdatasync"), "{told_once}");
@@ -78,7 +80,7 @@ fn hostile_75_a_sync_that_fails_once_stops_the_engine() {
         LONG,
         Box::new(|file| file.sync_data()),
     );
-    assert_eq!(engine.get(b"a").expect("get"), Some(vec![1]));
+    assert_eq!(engine.get(b"a").wait().expect("get"), Some(vec![1]));
     commit_and_wait(&engine, put("d")).expect("a restart recovers");
 }
 
@@ -108,7 +110,7 @@ fn commits_behind_a_failure_are_all_refused() {
     }
     assert_eq!(gate.arrived(), 1, "nothing is written after a failure");
     assert!(told.recv().is_ok() && told.try_recv().is_err());
-    assert_eq!(engine.get(b"a").expect("get"), None);
+    assert_eq!(engine.get(b"a").wait().expect("get"), None);
 }
 
 #[test]
@@ -136,7 +138,7 @@ fn hostile_77_a_sync_that_hangs_is_a_failure() {
         commit_and_wait(&*engine, put("c")),
         Err(EngineError::Stopped)
     ));
-    assert_eq!(engine.get(b"a").expect("get"), None);
+    assert_eq!(engine.get(b"a").wait().expect("get"), None);
     close_within_a_minute(&engine);
     assert!(hanging.try_recv().is_err(), "nobody knows how it will end");
     gate.open();
@@ -194,7 +196,7 @@ fn a_callback_that_panics_keeps_no_other_from_its_answer() {
     last.recv().expect("an answer").expect("commit");
     assert!(told.recv().expect("told").contains("panicked"));
     assert!(commit_and_wait(&engine, put("d")).is_err());
-    assert_eq!(engine.get(b"b").expect("get"), Some(vec![1]));
+    assert_eq!(engine.get(b"b").wait().expect("get"), Some(vec![1]));
 }
 
 #[test]
@@ -227,7 +229,7 @@ fn hostile_73_a_disk_that_takes_no_more() {
         Box::new(|file| file.sync_data()),
     );
     for number in 0..acknowledged {
-        let value = engine.get(&number.to_be_bytes()).expect("get");
+        let value = engine.get(&number.to_be_bytes()).wait().expect("get");
         assert_eq!(value, Some(vec![7; 9_000]), "{number} of {acknowledged}");
     }
     commit_and_wait(&engine, put("more")).expect("commit");
@@ -243,7 +245,7 @@ fn the_faulty_engine_fails_as_a_real_one_does() {
     for _ in 0..3 {
         assert!(commit_and_wait(&engine, put("c")).is_err());
     }
-    assert_eq!(engine.get(b"c").expect("get"), None);
-    assert_eq!(engine.get(b"b").expect("get"), Some(vec![1]));
+    assert_eq!(engine.get(b"c").wait().expect("get"), None);
+    assert_eq!(engine.get(b"b").wait().expect("get"), Some(vec![1]));
     assert!(told.recv().is_ok() && told.try_recv().is_err(), "told once");
 }

@@ -37,7 +37,9 @@ fn put(engine: &SledEngine, key: &str, value: &str) {
 }
 
 fn all(engine: &SledEngine, direction: Direction) -> Vec<(Key, Value)> {
-    let pairs = engine.scan(&KeyRange::prefix(b""), direction, usize::MAX);
+    let pairs = engine
+        .scan(&KeyRange::prefix(b""), direction, usize::MAX)
+        .wait();
     pairs.expect("scan")
 }
 
@@ -88,7 +90,7 @@ fn hostile_84_two_engines_of_one_process_on_one_directory() {
     drop(first);
     let second = waiting.join().expect("the second one gets it");
     assert_eq!(
-        second.get(b"a").expect("get").as_deref(),
+        second.get(b"a").wait().expect("get").as_deref(),
         Some(b"1".as_slice())
     );
 }
@@ -112,7 +114,7 @@ fn hostile_84_two_processes_on_one_directory() {
     other.child.kill().expect("kill");
     other.child.wait().expect("wait");
     let engine = reopen(directory.path());
-    assert_eq!(engine.get(b"held").expect("get"), Some(vec![1]));
+    assert_eq!(engine.get(b"held").wait().expect("get"), Some(vec![1]));
     assert!(!half.exists());
 }
 

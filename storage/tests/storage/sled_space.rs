@@ -64,7 +64,9 @@ fn a_store_that_forgets_as_much_as_it_learns_stays_as_large_as_it_is() {
                 commit_and_wait(&engine, part).expect("commit");
             }
         }
-        let left = engine.scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX);
+        let left = engine
+            .scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)
+            .wait();
         assert_eq!(left.expect("scan").len(), RECORDS as usize);
         engine.close();
         drop(engine);

@@ -46,7 +46,9 @@ fn copy(from: &Path, to: &Path) {
 }
 
 fn all(engine: &SledEngine) -> BTreeMap<Key, Value> {
-    let pairs = engine.scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX);
+    let pairs = engine
+        .scan(&KeyRange::prefix(b""), Direction::Rising, usize::MAX)
+        .wait();
     pairs.expect("scan").into_iter().collect()
 }
 
@@ -221,7 +223,7 @@ fn a_look_shows_what_only_the_journal_has_and_changes_nothing() {
     let before = contents(image.path());
     for _ in 0..2 {
         let looks = SledEngine::look(image.path(), options()).expect("a look");
-        assert_eq!(looks.get(b"a").expect("get"), Some(b"1".to_vec()));
+        assert_eq!(looks.get(b"a").wait().expect("get"), Some(b"1".to_vec()));
         // Nobody writes to it meanwhile.
         let at_once = SledOptions {
             lock_timeout: Duration::ZERO,

@@ -163,7 +163,9 @@ fn what_is_removed_made_and_changed_after_a_cut_was_taken_is_not_in_it() {
     assert_eq!(rest, [("d".into(), "1".into()), ("f".into(), "1".into())]);
     assert_eq!(snapshot.next(1).expect("at the end"), []);
     drop(snapshot);
-    let now = engine.scan(&KeyRange::prefix(b""), Direction::Rising, 10);
+    let now = engine
+        .scan(&KeyRange::prefix(b""), Direction::Rising, 10)
+        .wait();
     let now: Vec<Key> = now.expect("scan").into_iter().map(|(key, _)| key).collect();
     assert_eq!(now, [b"a", b"c", b"d", b"g"]);
     engine.close();

@@ -28,7 +28,7 @@ fn open(directory: &Path) -> Store {
 /// The first byte of the account's record, which is its version.
 fn version(store: &Store) -> u8 {
     let accounts = KeyRange::prefix(b"a");
-    let pairs = store.engine().scan(&accounts, Direction::Rising, 2);
+    let pairs = store.engine().scan(&accounts, Direction::Rising, 2).wait();
     let [(_, value)] = pairs.expect("scan").try_into().expect("one account");
     value[0]
 }

@@ -23,7 +23,8 @@ mod watchdog;
 use super::snapshot::{Snapshot, SnapshotError};
 use super::wal::Layout;
 use super::{
-    Commit, Direction, Engine, EngineError, EngineStats, Key, KeyRange, OnFailure, Value, oversized,
+    Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, OnFailure, Read,
+    Round, Value, oversized,
 };
 use committer::Committer;
 use failure::{Failure, Latch, OpensLatch};
@@ -94,6 +95,7 @@ pub struct SledEngine {
     committer: Committer,
     backlog: Arc<Backlog>,
     failure: Arc<Failure>,
+    holds: Arc<Holds>,
     /// Open once the thread that gives sled its changes has ended, or hangs.
     applied: Arc<Latch>,
     /// What is removed when the engine is dropped, where it is one that only looks.
@@ -185,6 +187,7 @@ impl SledEngine {
             backlog,
             failure,
             applied,
+            holds: Arc::default(),
             looked: None,
         })
     }
@@ -211,11 +214,12 @@ impl SledEngine {
 }
 
 impl Engine for SledEngine {
-    fn get(&self, key: &[u8]) -> Result<Option<Value>, EngineError> {
+    fn get(&self, key: &[u8]) -> Read<Option<Value>> {
         match self.memtable.get(key) {
             Some(known) => Ok(known),
             None => self.read(|tree| Ok(tree.get(key)?.map(|value| value.to_vec()))),
         }
+        .into()
     }
 
     fn scan(
@@ -223,7 +227,7 @@ impl Engine for SledEngine {
         range: &KeyRange,
         direction: Direction,
         limit: usize,
-    ) -> Result<Vec<(Key, Value)>, EngineError> {
+    ) -> Read<Vec<(Key, Value)>> {
         // Looked at before sled is, as the memtable demands.
         let changes = self.memtable.within(range, direction, limit);
         let own = |pair: &Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
@@ -242,6 +246,12 @@ impl Engine for SledEngine {
                 }
             }
         })
+        .into()
+    }
+
+    fn round(self: Arc<Self>, round: Box<dyn Round>) {
+        let holds = Arc::clone(&self.holds);
+        holds.run(self, round);
     }
 
     fn submit(&self, commit: Commit) {

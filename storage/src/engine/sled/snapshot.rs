@@ -181,7 +181,7 @@ impl Snapshot for SledSnapshot {
                 Some(passed) => range.above(passed.clone()),
                 None => range,
             };
-            let pairs = self.engine.scan(&range, Direction::Rising, limit)?;
+            let pairs = self.engine.scan(&range, Direction::Rising, limit).wait()?;
             // What is put aside within this part lies over what stands there by now; it may also add to it.
             let last = pairs.last().map(|(key, _)| key.clone());
             self.ended = pairs.len() < limit;

@@ -1,0 +1,163 @@
+//! The rounds of an engine whose process is the only writer: keys are held in memory, and reads are ready at once.
+
+use super::round::{Round, Seen, Verdict};
+use super::{Commit, Engine, EngineError, Key, Value};
+use parking_lot::Mutex;
+use std::cell::RefCell;
+use std::collections::{HashSet, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// The keys that rounds hold, and the rounds that wait for one of them.
+#[derive(Default)]
+pub struct Holds {
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    held: HashSet<Key>,
+    /// In the order of arrival. A round waits behind every earlier one that shares a key with it, so no round starves.
+    waiting: VecDeque<Waiting>,
+}
+
+struct Waiting {
+    keys: Vec<Key>,
+    round: Box<dyn Round>,
+    engine: Arc<dyn Engine>,
+}
+
+thread_local! {
+    /// The rounds that this thread has let go on, while it runs one of them: a round whose end lets the next one go on must not
+    /// run it inside its own.
+    static READY: RefCell<Option<VecDeque<Waiting>>> = const { RefCell::new(None) };
+}
+
+impl Holds {
+    /// Runs a round on this thread, or, where another round holds one of its keys, on the thread that ends that round.
+    pub fn run(self: &Arc<Self>, engine: Arc<dyn Engine>, round: Box<dyn Round>) {
+        let keys = round.holds();
+        let waiting = Waiting {
+            keys,
+            round,
+            engine,
+        };
+        let mut state = self.state.lock();
+        let is_free = |key: &Key| {
+            !state.held.contains(key) && !state.waiting.iter().any(|it| it.keys.contains(key))
+        };
+        if !waiting.keys.iter().all(is_free) {
+            return state.waiting.push_back(waiting);
+        }
+        state.held.extend(waiting.keys.iter().cloned());
+        drop(state);
+        self.begin(waiting);
+    }
+
+    /// Reads, decides and submits. The keys of the round are held already.
+    fn begin(self: &Arc<Self>, waiting: Waiting) {
+        let Waiting {
+            keys,
+            mut round,
+            engine,
+        } = waiting;
+        let decided = catch_unwind(AssertUnwindSafe(|| decide(&*engine, &mut *round)));
+        let release = Release {
+            holds: Arc::clone(self),
+            keys,
+        };
+        let end = move |outcome| {
+            // Dropped last, also where `done` panics.
+            let _release = release;
+            round.done(outcome);
+        };
+        match decided.unwrap_or(Err(EngineError::Panicked)) {
+            Ok(writes) if !writes.is_empty() => engine.submit(Commit {
+                writes,
+                done: Box::new(end),
+            }),
+            outcome => end(outcome.map(drop)),
+        }
+    }
+
+    fn release(self: &Arc<Self>, keys: &[Key]) {
+        let ready = self.state.lock().release(keys);
+        if ready.is_empty() {
+            return;
+        }
+        let is_nested = READY.with_borrow_mut(|queue| match queue {
+            Some(queue) => {
+                queue.extend(ready);
+                true
+            }
+            None => {
+                *queue = Some(ready);
+                false
+            }
+        });
+        let mut panicked = None;
+        while !is_nested {
+            let next = READY.with_borrow_mut(|queue| {
+                let next = queue.as_mut().and_then(VecDeque::pop_front);
+                if next.is_none() {
+                    *queue = None;
+                }
+                next
+            });
+            let Some(next) = next else { break };
+            // A `done` that panics must not keep the other rounds from theirs.
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.begin(next)));
+            panicked = outcome.err().or(panicked);
+        }
+        if let Some(panic) = panicked.filter(|_| !std::thread::panicking()) {
+            resume_unwind(panic);
+        }
+    }
+}
+
+impl State {
+    /// Lets go of keys, and takes those of the waiting rounds that can go on now.
+    fn release(&mut self, keys: &[Key]) -> VecDeque<Waiting> {
+        for key in keys {
+            self.held.remove(key);
+        }
+        let (mut ready, mut behind) = (VecDeque::new(), HashSet::new());
+        for waiting in std::mem::take(&mut self.waiting) {
+            let is_taken = |key: &Key| self.held.contains(key) || behind.contains(key);
+            if waiting.keys.iter().any(is_taken) {
+                behind.extend(waiting.keys.iter().cloned());
+                self.waiting.push_back(waiting);
+            } else {
+                self.held.extend(waiting.keys.iter().cloned());
+                ready.push_back(waiting);
+            }
+        }
+        ready
+    }
+}
+
+struct Release {
+    holds: Arc<Holds>,
+    keys: Vec<Key>,
+}
+
+impl Drop for Release {
+    fn drop(&mut self) {
+        self.holds.release(&self.keys);
+    }
+}
+
+fn decide(
+    engine: &dyn Engine,
+    round: &mut dyn Round,
+) -> Result<Vec<(Key, Option<Value>)>, EngineError> {
+    let mut seen = Seen::default();
+    let mut asks = round.needs();
+    loop {
+        seen.read(engine, asks)?;
+        match round.decide(&seen) {
+            Verdict::Write(writes) => return Ok(writes),
+            Verdict::Ask(more) => asks = more,
+        }
+    }
+}

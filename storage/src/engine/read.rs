@@ -1,0 +1,97 @@
+//! What a read returns: a future, which an engine of this process has ready at once.
+
+use super::EngineError;
+use std::future::{Ready, ready};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::Thread;
+
+/// The answer to a read.
+pub enum Read<T> {
+    /// The engine has answered.
+    Ready(Ready<Result<T, EngineError>>),
+    /// The answer is on its way.
+    Pending(Pin<Box<dyn Future<Output = Result<T, EngineError>> + Send>>),
+}
+
+impl<T> From<Result<T, EngineError>> for Read<T> {
+    fn from(answer: Result<T, EngineError>) -> Self {
+        Self::Ready(ready(answer))
+    }
+}
+
+impl<T> Read<T> {
+    /// The answer. Blocks the thread where the engine has yet to fetch it.
+    pub fn wait(self) -> Result<T, EngineError> {
+        match self {
+            Self::Ready(answer) => answer.into_inner(),
+            Self::Pending(answer) => wait(answer),
+        }
+    }
+}
+
+impl<T> Future for Read<T> {
+    type Output = Result<T, EngineError>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
+        match self.get_mut() {
+            Self::Ready(answer) => Pin::new(answer).poll(context),
+            Self::Pending(answer) => answer.as_mut().poll(context),
+        }
+    }
+}
+
+/// Runs a future on this thread, and blocks the thread while the future waits. For start-up, tools and tests.
+pub fn wait<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    if let Poll::Ready(output) = future
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()))
+    {
+        return output;
+    }
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    loop {
+        match future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            Poll::Ready(output) => return output,
+            Poll::Pending => std::thread::park(),
+        }
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_that_is_on_its_way_is_waited_for() {
+        let (sender, receiver) = std::sync::mpsc::channel::<Waker>();
+        let mut is_first = true;
+        let late = std::future::poll_fn(move |context| {
+            if std::mem::take(&mut is_first) || context.waker().will_wake(Waker::noop()) {
+                return Poll::Pending;
+            }
+            match sender.send(context.waker().clone()) {
+                Ok(()) => Poll::Pending,
+                Err(_) => Poll::Ready(Ok(7)),
+            }
+        });
+        let other = std::thread::spawn(move || {
+            let waker = receiver.recv().expect("the read is polled");
+            drop(receiver);
+            waker.wake();
+        });
+        let read: Read<u8> = Read::Pending(Box::pin(late));
+        assert_eq!(read.wait().expect("an answer"), 7);
+        other.join().expect("the other thread ends");
+    }
+}

@@ -1,0 +1,205 @@
+//! What every engine must do with rounds.
+
+use super::{get, scan, write};
+use crate::engine::{
+    Ask, Direction, Engine, EngineError, Key, KeyRange, Round, Seen, Value, Verdict,
+};
+use crossbeam_channel::{Receiver, Sender, unbounded};
+use std::sync::Arc;
+
+type Outcome = Result<(), EngineError>;
+type Decide = Box<dyn FnMut(&Seen) -> Verdict + Send>;
+
+/// A round of a case.
+struct Step {
+    holds: Vec<Key>,
+    needs: Vec<Ask>,
+    decide: Decide,
+    done: Sender<Outcome>,
+}
+
+impl Round for Step {
+    fn holds(&self) -> Vec<Key> {
+        self.holds.clone()
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        self.needs.clone()
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        (self.decide)(seen)
+    }
+
+    fn done(self: Box<Self>, outcome: Outcome) {
+        self.done.send(outcome).expect("the case listens");
+    }
+}
+
+/// Begins a round that holds and reads `keys`.
+fn begin(
+    engine: &Arc<dyn Engine>,
+    keys: &[&str],
+    decide: impl FnMut(&Seen) -> Verdict + Send + 'static,
+) -> Receiver<Outcome> {
+    let holds: Vec<Key> = keys.iter().map(|key| key.as_bytes().to_vec()).collect();
+    let (done, outcomes) = unbounded();
+    let needs = holds.iter().cloned().map(Ask::Get).collect();
+    Arc::clone(engine).round(Box::new(Step {
+        holds,
+        needs,
+        decide: Box::new(decide),
+        done,
+    }));
+    outcomes
+}
+
+fn run(
+    engine: &Arc<dyn Engine>,
+    keys: &[&str],
+    decide: impl FnMut(&Seen) -> Verdict + Send + 'static,
+) -> Outcome {
+    begin(engine, keys, decide).recv().expect("an outcome")
+}
+
+fn number(seen: &Seen, key: &str) -> u32 {
+    let value = seen.value(key.as_bytes()).expect("it was asked for");
+    value.map_or(0, |value| {
+        let text = std::str::from_utf8(value).expect("text");
+        text.parse().expect("a number")
+    })
+}
+
+fn put(key: &str, number: u32) -> (Key, Option<Value>) {
+    let value = number.to_string().into_bytes();
+    (key.as_bytes().to_vec(), Some(value))
+}
+
+fn increment(keys: &'static [&'static str]) -> impl FnMut(&Seen) -> Verdict + Send {
+    move |seen| {
+        let writes = keys.iter().map(|key| put(key, number(seen, key) + 1));
+        Verdict::Write(writes.collect())
+    }
+}
+
+pub fn increments_add_up(engine: &Arc<dyn Engine>) {
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let rounds: Vec<_> = (0..125)
+                    .map(|_| begin(engine, &["n"], increment(&["n"])))
+                    .collect();
+                for outcome in rounds {
+                    outcome.recv().expect("an outcome").expect("a commit");
+                }
+            });
+        }
+    });
+    assert_eq!(get(engine, "n").as_deref(), Some("1000"));
+}
+
+pub fn reads_are_current(engine: &Arc<dyn Engine>) {
+    let log = || Ask::Scan(KeyRange::prefix(b"log"), Direction::Falling, 1);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..50 {
+                    let decide = move |seen: &Seen| {
+                        let Some(lines) = seen.pairs(&log()) else {
+                            return Verdict::Ask(vec![log()]);
+                        };
+                        let count = number(seen, "n");
+                        let newest = lines.first().map(|(key, _)| key.clone());
+                        let expected = (count > 0).then(|| format!("log{count:04}").into_bytes());
+                        assert_eq!(newest, expected);
+                        let line = put(&format!("log{:04}", count + 1), count);
+                        Verdict::Write(vec![put("n", count + 1), line])
+                    };
+                    run(engine, &["n"], decide).expect("a commit");
+                }
+            });
+        }
+    });
+    assert_eq!(get(engine, "n").as_deref(), Some("200"));
+    let lines = scan(engine, KeyRange::prefix(b"log"), Direction::Rising, 999);
+    assert_eq!(lines.len(), 200);
+}
+
+pub fn overlapping_holds_end(engine: &Arc<dyn Engine>) {
+    const KEYS: [&[&str]; 5] = [&["a", "b"], &["b", "a"], &["c", "b"], &["a", "c"], &["b"]];
+    std::thread::scope(|scope| {
+        for keys in KEYS {
+            scope.spawn(move || {
+                let rounds: Vec<_> = (0..40)
+                    .map(|_| begin(engine, keys, increment(keys)))
+                    .collect();
+                for outcome in rounds {
+                    outcome.recv().expect("an outcome").expect("a commit");
+                }
+            });
+        }
+    });
+    let numbers = ["a", "b", "c"].map(|key| get(engine, key));
+    assert_eq!(numbers.map(Option::unwrap_or_default), ["120", "160", "80"]);
+}
+
+pub fn asks_for_more(engine: &Arc<dyn Engine>) {
+    write(engine, &[("a", "7"), ("b7", "3")]);
+    let decide = |seen: &Seen| {
+        let other = format!("b{}", number(seen, "a"));
+        match seen.value(other.as_bytes()) {
+            None => Verdict::Ask(vec![Ask::Get(other.into_bytes())]),
+            Some(_) => Verdict::Write(vec![put("sum", 7 + number(seen, &other))]),
+        }
+    };
+    run(engine, &["a"], decide).expect("a commit");
+    assert_eq!(get(engine, "sum").as_deref(), Some("10"));
+}
+
+pub fn panic_changes_nothing(engine: &Arc<dyn Engine>) {
+    write(engine, &[("n", "1")]);
+    let refused = run(engine, &["n"], |_| panic!("on purpose"));
+    assert!(matches!(refused, Err(EngineError::Panicked)), "{refused:?}");
+    assert_eq!(get(engine, "n").as_deref(), Some("1"));
+    run(engine, &["n"], increment(&["n"])).expect("the key is free again");
+    assert_eq!(get(engine, "n").as_deref(), Some("2"));
+}
+
+pub fn done_once(engine: &Arc<dyn Engine>) {
+    let large = |_: &Seen| {
+        let value = vec![b'x'; crate::engine::MAX_VALUE_BYTES + 1];
+        Verdict::Write(vec![(b"n".to_vec(), Some(value))])
+    };
+    let rounds = [
+        begin(engine, &["n"], increment(&["n"])),
+        begin(engine, &["n"], |_| Verdict::Write(Vec::new())),
+        begin(engine, &["n"], large),
+        begin(engine, &["n"], |_| panic!("on purpose")),
+        begin(engine, &["n"], increment(&["n"])),
+    ];
+    let outcomes = rounds.map(|round| round.iter().map(|it| it.is_ok()).collect::<Vec<_>>());
+    let expected = [true, true, false, false, true].map(|is_ok| vec![is_ok]);
+    assert_eq!(outcomes, expected);
+    assert_eq!(get(engine, "n").as_deref(), Some("2"));
+}
+
+pub fn no_writes(engine: &Arc<dyn Engine>) {
+    write(engine, &[("n", "1")]);
+    run(engine, &["n"], |_| Verdict::Write(Vec::new())).expect("done");
+    run(engine, &[], |_| Verdict::Write(Vec::new())).expect("done");
+    assert_eq!(get(engine, "n").as_deref(), Some("1"));
+}
+
+pub fn seen_once_done(engine: &Arc<dyn Engine>) {
+    for expected in 1..=50 {
+        run(engine, &["n"], increment(&["n"])).expect("a commit");
+        assert_eq!(get(engine, "n"), Some(expected.to_string()));
+    }
+}
+
+pub fn closed(engine: &Arc<dyn Engine>) {
+    engine.close();
+    let refused = run(engine, &["n"], increment(&["n"]));
+    assert!(matches!(refused, Err(EngineError::Stopped)), "{refused:?}");
+    assert_eq!(get(engine, "n"), None);
+}

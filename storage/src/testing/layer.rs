@@ -1,0 +1,71 @@
+//! Engines around another engine: a layer names what it changes, and passes everything else on.
+
+use crate::engine::{
+    Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, Round,
+    Snapshot, SnapshotError, Value,
+};
+use std::sync::Arc;
+
+/// An engine that passes on what it does not change.
+pub trait Layer: Send + Sync + 'static {
+    /// The engine below.
+    fn inner(&self) -> Arc<dyn Engine>;
+
+    /// The keys that rounds of this layer hold. The commit of a round goes through [`Layer::submit`].
+    fn holds(&self) -> &Arc<Holds>;
+
+    /// See [`Engine::submit`].
+    fn submit(&self, commit: Commit) {
+        self.inner().submit(commit);
+    }
+
+    /// Called after each scan.
+    fn scanned(&self) -> Result<(), EngineError> {
+        Ok(())
+    }
+
+    /// See [`Engine::close`].
+    fn close(&self) {
+        self.inner().close();
+    }
+}
+
+impl<L: Layer> Engine for L {
+    fn get(&self, key: &[u8]) -> Read<Option<Value>> {
+        self.inner().get(key)
+    }
+
+    fn scan(
+        &self,
+        range: &KeyRange,
+        direction: Direction,
+        limit: usize,
+    ) -> Read<Vec<(Key, Value)>> {
+        let found = self.inner().scan(range, direction, limit);
+        match self.scanned() {
+            Ok(()) => found,
+            Err(error) => Err(error).into(),
+        }
+    }
+
+    fn round(self: Arc<Self>, round: Box<dyn Round>) {
+        let holds = Arc::clone(self.holds());
+        holds.run(self, round);
+    }
+
+    fn submit(&self, commit: Commit) {
+        Layer::submit(self, commit);
+    }
+
+    fn snapshot(self: Arc<Self>) -> Result<Box<dyn Snapshot>, SnapshotError> {
+        self.inner().snapshot()
+    }
+
+    fn stats(&self) -> EngineStats {
+        self.inner().stats()
+    }
+
+    fn close(&self) {
+        Layer::close(self);
+    }
+}
