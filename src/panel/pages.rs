@@ -38,6 +38,7 @@ assets!(
     "key_form.js",
     "idempotent_submit.js",
     "progress.js",
+    "drafts.js",
     "icons.js",
     "snippets.js",
     "verifiers.js",

@@ -83,6 +83,7 @@ fn more_keys_than_a_page_has_are_shown_chosen_from_and_rotated() {
             return [row.dataset.key, it.textContent];";
         let pressed = browser.run(press, vec![]).await;
         assert_eq!(pressed[1], json!("Deactivate"));
+        browser.press_in("//dialog//button[.='Deactivate']").await;
         browser
             .find("//tbody[not(tr[@data-old])]/tr[last()]//button[.='Activate']")
             .await;

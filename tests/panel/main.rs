@@ -8,6 +8,7 @@ mod accounts;
 mod browser;
 mod calls;
 mod deliveries;
+mod drafts;
 mod filters;
 mod hands;
 mod lists;

@@ -123,7 +123,10 @@ fn an_answer_that_is_lost_is_not_taken_for_a_refusal() {
             .await;
         browser.press("Generate").await;
         browser.see("p", "The request may have arrived").await;
+        // The image of before is still on the stage.
+        browser.see("p", "generated in").await;
         browser.press("Generate").await;
+        browser.comes_to("return sent.length;", json!(3)).await;
         browser.see("p", "generated in").await;
         let sent = sent(&browser).await;
         let names: Vec<&str> = sent.iter().map(|it| it[1].as_str().unwrap()).collect();

@@ -45,7 +45,7 @@ async function send(method, path, options) {
   try { body = text ? parse(text) : null; } catch { read = false; }
   // Some proxies send an HTML page with status 200.
   if (answer.ok && read) return body;
-  if (answer.status === 401 && !SIGN_IN_PATHS.includes(path)) dispatchEvent(new CustomEvent("signed-out"));
+  if (answer.status === 401 && !SIGN_IN_PATHS.includes(path)) dispatchEvent(new CustomEvent("signed-out", { detail: "expired" }));
   throw new ApiError(answer.status, body);
 }
 

@@ -32,7 +32,20 @@ const TITLES = { keys: "API keys", audit: "Audit log" };
 const app = document.getElementById("app");
 let session = null;
 let account = null;
+/** Whether the session ended without the visitor signing out. */
+let expired = false;
 let leave = () => {};
+
+/** Where the visitor was on each entry of the history: how far the page was scrolled, and how many pages of its list were open. */
+const places = new Map();
+history.scrollRestoration = "manual";
+
+/** The place on the current entry, where it was visited before. */
+function returning() {
+  const found = places.get(history.state?.entry);
+  if (!found) history.replaceState({ entry: crypto.getRandomValues(new Uint32Array(2)).join("-") }, "");
+  return found ?? { scroll: 0, pages: 1 };
+}
 
 function remember(chosen) {
   account = chosen;
@@ -64,16 +77,19 @@ async function show() {
   }
   if (!session) {
     document.title = "Sign in · Tintype";
-    return signIn(app, enter);
+    return signIn(app, enter, expired);
   }
   const may = session.kind === "operator" || !OPERATORS.includes(name);
   const known = PAGES[name] && may ? name : account ? "overview" : "accounts";
   const wanted = !account && !FREE.includes(known) ? "accounts" : known;
+  const returned = Boolean(history.state?.entry);
+  const before = returning();
+  const { entry } = history.state;
   const stop = new AbortController();
   const { node: stale, fresh, live } = refresher(stop.signal);
   const main = frame(app, session, account, wanted, stale);
   const context = {
-    session, account, rest, search, fresh, signal: stop.signal,
+    session, account, rest, search, fresh, signal: stop.signal, returned, list: { pages: before.pages },
     base: account ? `/accounts/${account.id}` : "",
     canChange: session.kind === "operator" || session.role === "owner",
     visit: (id, hash) => attempt(async () => {
@@ -90,7 +106,11 @@ async function show() {
     },
     choose: (chosen) => { remember(chosen); location.hash = "#/overview"; },
   };
-  leave = () => { stop.abort(); leave = () => {}; };
+  leave = () => {
+    places.set(entry, { scroll: scrollY, pages: context.list.pages });
+    stop.abort();
+    leave = () => {};
+  };
   document.title = `${TITLES[wanted] ?? wanted[0].toUpperCase() + wanted.slice(1)} · Tintype`;
   scrollTo(0, 0);
   const page = (rest[0] && SINGLE[wanted]) || PAGES[wanted];
@@ -105,6 +125,7 @@ async function show() {
     return;
   }
   if (stop.signal.aborted) return;
+  scrollTo(0, before.scroll);
   const look = refresh ?? (() => {});
   // Operator pages show all accounts, whichever one is open.
   listen(account && !OPERATORS.includes(wanted) ? `${context.base}/events` : "/events", look, live, stop.signal);
@@ -114,6 +135,7 @@ async function show() {
 
 async function enter(found) {
   session = found;
+  expired = false;
   setCurrency(found.currency);
   account = recall();
   if (location.hash.startsWith("#/invitation")) history.replaceState(null, "", "#/overview");
@@ -125,7 +147,8 @@ addEventListener("hashchange", async () => {
   await show();
   document.getElementById("main")?.focus({ preventScroll: true });
 });
-addEventListener("signed-out", () => {
+addEventListener("signed-out", ({ detail }) => {
+  expired = detail === "expired" && session !== null;
   session = null;
   account = null;
   try { sessionStorage.removeItem("tintype-account"); } catch { /* none is kept */ }

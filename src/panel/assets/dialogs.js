@@ -25,23 +25,33 @@ export async function attempt(work, said, again) {
   }
 }
 
-export async function copy(text) {
+/** Copies the text of an element. Over plain http there is no clipboard API, except on localhost: there the element is selected and copied. */
+export async function copy(element) {
   try {
-    await navigator.clipboard.writeText(text);
-    toast("Copied");
+    await navigator.clipboard.writeText(element.textContent);
   } catch {
-    toast("Your browser blocked copying. Select the text and copy it yourself.", true);
+    getSelection().selectAllChildren(element);
+    if (!document.execCommand("copy")) {
+      toast("Your browser blocked copying. The text is selected: press Ctrl+C or Cmd+C.", true);
+      return;
+    }
   }
+  toast("Copied");
 }
 
+const copyButton = (element) => h("button", { class: "button slim", type: "button", onclick: () => copy(element) }, "Copy");
+
 /** A text with a copy button. */
-export const secret = (text) => h("div", { class: "secret" },
-  h("code", {}, text), h("button", { class: "button slim", type: "button", onclick: () => copy(text) }, "Copy"));
+export function secret(text) {
+  const shown = h("code", {}, text);
+  return h("div", { class: "secret" }, shown, copyButton(shown));
+}
 
 /** A code block with a copy button. */
-export const code = (text, long = false) => h("div", { class: long ? "code long" : "code" },
-  h("pre", { tabindex: "0" }, h("code", {}, text)),
-  h("button", { class: "button slim", type: "button", onclick: () => copy(text) }, "Copy"));
+export function code(text, long = false) {
+  const shown = h("code", {}, text);
+  return h("div", { class: long ? "code long" : "code" }, h("pre", { tabindex: "0" }, shown), copyButton(shown));
+}
 
 let opened = 0;
 

@@ -2,6 +2,12 @@
 import { h } from "./dom.js";
 import { get, query } from "./api.js";
 
+/** Writes the filters of a page into its address: Back, a reload and a shared link then show the same list. */
+export const keepFilters = (page, values) => history.replaceState(history.state, "", `#/${page}${query(values)}`);
+
+/** The filters of these names in an address. */
+export const filtersOf = (search, names) => Object.fromEntries(names.map((name) => [name, search.get(name) ?? ""]));
+
 /** Longest list of options. */
 const MOST = 1_000;
 
@@ -12,6 +18,15 @@ export const select = (name, options, value, change) => h("select", { name, onch
 /** The first and the last moment of a day as a date field has it, in local time; nothing for no day. */
 export const startOf = (text) => (text ? new Date(`${text}T00:00:00`).toISOString() : "");
 export const endOf = (text) => (text ? new Date(`${text}T23:59:59.999`).toISOString() : "");
+
+/** The day of a moment, as a date field has it. */
+function dayOf(text) {
+  const at = new Date(text);
+  return Number.isNaN(at.getTime()) ? "" : new Date(at.getTime() - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 10);
+}
+
+/** A date field whose value is a moment of that day: `of` is `startOf` or `endOf`. */
+export const date = (name, of, value, change) => h("input", { type: "date", name, value: dayOf(value), onchange: (event) => change(name, of(event.target.value)) });
 
 /**
  * The options of a list behind a path, all pages of it; `option` makes one of an entry. The one that is chosen is among them in

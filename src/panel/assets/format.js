@@ -8,7 +8,7 @@ export const unit = () => currency;
 /** An amount as the service writes it, which is exact; only the unit is added. */
 export const money = (text) => `${text} ${currency}`;
 
-const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const DATE = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "medium" });
 const DAY = new Intl.DateTimeFormat(undefined, { month: "short", day: "numeric", timeZone: "UTC" });
 const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const STEPS = [[60, "second", 1], [3600, "minute", 60], [86400, "hour", 3600], [604800, "day", 86400]];

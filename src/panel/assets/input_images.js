@@ -5,11 +5,13 @@ import { icon } from "./icons.js";
 
 const KINDS = "image/png,image/jpeg,image/webp,image/gif,image/heic,image/avif";
 
+/** Some systems give no type for HEIC and AVIF files. */
+const isImage = (file) => KINDS.split(",").includes(file.type) || /\.(heic|heif|avif)$/i.test(file.name);
+
 let numbered = 0;
 
-/** `changed` is called when an image is added or removed. */
-export function inputImages({ max_inputs: most, max_input_bytes: room }, changed) {
-  const chosen = [];
+/** `changed` is called when an image is added or removed; `chosen` holds the images. */
+export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen, changed) {
   const list = h("ul", { class: "inputs" });
   const size = () => chosen.reduce((sum, it) => sum + (it.file?.size ?? 0), 0);
   const refuse = (message) => showFaults(node.parentElement, message ? misfit("input_images_urls", message) : null);
@@ -35,6 +37,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, changed
   function add(files) {
     refuse(null);
     for (const file of files) {
+      if (!isImage(file)) { refuse(`${file.name} was not added: it is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image.`); continue; }
       if (chosen.length >= most) { refuse(`${file.name} was not added: the limit is ${most} images.`); break; }
       if (size() + file.size > room) { refuse(`${file.name} was not added: the limit is ${bytes(room)} for all images together.`); break; }
       put({ file, preview: URL.createObjectURL(file) });
@@ -65,6 +68,7 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, changed
   const node = h("div", { class: "field", "data-field": "input_images_urls image" }, h("span", { class: "legend" }, "Input images"), list, drop,
     h("div", { class: "row" }, address, h("button", { class: "button", type: "button", onclick: addAddress }, "Add")), h("span", { class: "fault", role: "alert", hidden: true }));
 
+  draw();
   return {
     node,
     count: () => chosen.length,

@@ -25,8 +25,8 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
   let turn = Promise.resolve();
   let shown = [];
   let next = null;
-  /** How many pages are shown. */
-  let pages = 1;
+  /** How many pages are shown: as many as before where the visitor comes back to the list. */
+  const open = context.list ?? { pages: 1 };
   let reading = false;
 
   const inTurn = (work) => {
@@ -63,7 +63,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
       rows.push(...found.data);
       cursor = found.next_cursor;
       count += 1;
-    } while (cursor && (count < pages || (count === pages && rows.length < shown.length)));
+    } while (cursor && (count < open.pages || (count === open.pages && rows.length < shown.length)));
     await ready?.(rows);
     asked.signal.throwIfAborted();
     [shown, next] = [rows, cursor];
@@ -83,7 +83,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
         asked.signal.throwIfAborted();
         shown = [...shown, ...found.data];
         next = found.next_cursor;
-        pages += 1;
+        open.pages += 1;
       });
       reading = false;
       if (asked === question) draw();
@@ -98,7 +98,7 @@ export function listing({ path, show, none, context, ready, size = 50 }) {
   function restart() {
     question.abort();
     const asked = question = new AbortController();
-    [shown, next, pages] = [[], null, 1];
+    [shown, next, open.pages] = [[], null, 1];
     node.setAttribute("aria-busy", "true");
     return inTurn(() => (asked === question ? read() : null)).catch((error) => {
       if (asked !== question || context.signal.aborted) return;

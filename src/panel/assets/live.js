@@ -40,7 +40,7 @@ export function listen(path, look, live, signal) {
     try {
       await get("/session", signal);
     } catch (error) {
-      if (error.status === 401) { dispatchEvent(new CustomEvent("signed-out")); return; }
+      if (error.status === 401) { dispatchEvent(new CustomEvent("signed-out", { detail: "expired" })); return; }
     }
     if (signal.aborted || document.hidden || source) return;
     waiting = setTimeout(open, pause);

@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
 import { moment, shortId } from "./format.js";
 import { head } from "./shell.js";
-import { endOf, options, select, startOf } from "./filters.js";
+import { date, endOf, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
@@ -59,7 +59,7 @@ function about(it, context) {
 }
 
 export async function audit(main, context) {
-  const wanted = { account_id: context.search.get("account_id") ?? "", person_id: context.search.get("person_id") ?? "", action: "", from: "", to: "" };
+  const wanted = filtersOf(context.search, ["account_id", "person_id", "action", "from", "to"]);
   const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], wanted.account_id);
   const columns = [
     { title: "What", cell: (it) => h("div", {}, h("b", {}, WORDS[it.action] ?? it.action), h("div", { class: "small muted" }, h("time", { datetime: it.at, title: `${it.at}, request ${it.request_id ?? "unknown"}` }, moment(it.at)))) },
@@ -69,13 +69,13 @@ export async function audit(main, context) {
   ];
   const list = listing({ path: () => `/audit${query(wanted)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
     none: empty("No entries", "Every change is recorded here.") });
-  const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
-  const date = (name, of) => h("input", { type: "date", name, onchange: (event) => { wanted[name] = of(event.target.value); list.restart(); } });
+  const set = (name, value) => { wanted[name] = value; keepFilters("audit", wanted); list.restart(); };
+  const change = ({ target }) => set(target.name, target.value);
   fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
     h("div", { class: "filters" },
       field("Account", select("account_id", accounts, wanted.account_id, change)),
       wanted.person_id ? field("Person", select("person_id", [["", "All"], [wanted.person_id, `…${wanted.person_id.slice(-8)}`]], wanted.person_id, change)) : null,
-      field("Kind", select("action", KINDS, "", change)), field("From", date("from", startOf)), field("To", date("to", endOf))),
+      field("Kind", select("action", KINDS, wanted.action, change)), field("From", date("from", startOf, wanted.from, set)), field("To", date("to", endOf, wanted.to, set))),
     list.node);
   await list.begin();
   return list.load;

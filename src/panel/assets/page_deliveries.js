@@ -4,7 +4,7 @@ import { get, post, query } from "./api.js";
 import { badge, moment, shortId, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
-import { options, select } from "./filters.js";
+import { filtersOf, keepFilters, options, select } from "./filters.js";
 import { empty, listing } from "./lists.js";
 
 /** The request of an attempt. */
@@ -86,7 +86,7 @@ function single(id, context) {
 }
 
 export async function deliveries(main, context) {
-  const wanted = { status: context.search.get("status") ?? "", webhook_id: context.search.get("webhook_id") ?? "" };
+  const wanted = filtersOf(context.search, ["status", "webhook_id"]);
   const asked = context.search.get("open");
   const one = asked ? single(asked, context) : null;
   const hooks = await options(`${context.base}/webhooks`, context.signal, (it) => [it.webhook_id, it.url.slice(0, 60)], wanted.webhook_id);
@@ -94,7 +94,7 @@ export async function deliveries(main, context) {
   const list = listing({ path: () => `${context.base}/deliveries${query(wanted)}`, context, ready,
     show: (rows) => h("div", {}, rows.map(show)),
     none: empty("No deliveries here", "Each ended job with a webhook creates one.") });
-  const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
+  const change = ({ target }) => { wanted[target.name] = target.value; keepFilters("deliveries", { ...wanted, open: asked }); list.restart(); };
   fill(main, head("Deliveries", "What was sent to your webhooks, with every attempt."), one?.node ?? null,
     h("div", { class: "filters" },
       field("State", select("status", [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["failed", "Failed"]], wanted.status, change)),

@@ -3,7 +3,7 @@ import { field, fill, h, misfit, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { endOf, options, select, startOf } from "./filters.js";
+import { date, endOf, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 
@@ -63,27 +63,27 @@ function metadata(members, changed) {
 }
 
 export async function jobs(main, context) {
-  const asked = (name) => context.search.get(name) ?? "";
-  const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], asked("key"));
-  const wanted = { status: asked("status"), tier: asked("tier"), key: asked("key"), created_after: "", created_before: "" };
-  const members = [];
+  const wanted = filtersOf(context.search, ["status", "tier", "key", "created_after", "created_before"]);
+  const keys = await options(`${context.base}/keys`, context.signal, (it) => [it.key_id, it.name.slice(0, 40)], wanted.key);
+  const members = [...context.search].flatMap(([name, value]) => { const inner = name.match(/^metadata\[(.+)\]$/); return inner ? [[inner[1], value]] : []; });
+  const filters = () => ({ ...wanted, ...Object.fromEntries(members.map(([name, value]) => [`metadata[${name}]`, value])) });
   const list = listing({
-    path: () => `${context.base}/jobs${query({ ...wanted, ...Object.fromEntries(members.map(([name, value]) => [`metadata[${name}]`, value])) })}`,
+    path: () => `${context.base}/jobs${query(filters())}`,
     context,
     show: (rows) => table(columns(context), rows, "Jobs", (it) => it.job_id),
     none: empty("No jobs", "Nothing matches the filters, or there are no jobs yet.",
       context.canChange ? h("a", { class: "button", href: "#/playground" }, "Open the playground") : null),
   });
-  const change = (event) => { wanted[event.target.name] = event.target.value; list.restart(); };
-  const days = { created_after: startOf, created_before: endOf };
-  const date = (name) => h("input", { type: "date", name, onchange: (event) => { wanted[name] = days[name](event.target.value); list.restart(); } });
-  const [typed, chosen] = metadata(members, () => list.restart());
+  const changed = () => { keepFilters("jobs", filters()); list.restart(); };
+  const set = (name, value) => { wanted[name] = value; changed(); };
+  const change = ({ target }) => set(target.name, target.value);
+  const [typed, chosen] = metadata(members, changed);
   fill(main, head("Jobs", "All requests with their results, newest first."),
     h("div", { class: "filters" },
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
       field("Key", select("key", keys, wanted.key, change)),
-      field("From", date("created_after")), field("To", date("created_before")), typed, chosen),
+      field("From", date("created_after", startOf, wanted.created_after, set)), field("To", date("created_before", endOf, wanted.created_before, set)), typed, chosen),
     list.node);
   await list.begin();
   return list.load;

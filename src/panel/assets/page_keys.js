@@ -3,7 +3,7 @@ import { fill, h } from "./dom.js";
 import { call } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { attempt } from "./dialogs.js";
+import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 import { TIERS, changeKey, createKey } from "./key_form.js";
 
@@ -23,7 +23,10 @@ function limits(key) {
 
 export async function keys(main, context) {
   const path = `${context.base}/keys`;
-  const turn = (key) => attempt(() => call("PATCH", `${path}/${key.key_id}`, { active: !key.active }), key.active ? "Deactivated" : "Activated", list.load);
+  const turn = (key, active) => call("PATCH", `${path}/${key.key_id}`, { active });
+  const activate = (key) => attempt(() => turn(key, true), "Activated", list.load);
+  const deactivate = (key) => dialog({ title: `Deactivate “${key.name}”?`, text: "Programs that use this key are refused at once. You can activate it again at any time.", confirm: "Deactivate", danger: true,
+    submit: async () => { await turn(key, false); toast("Deactivated"); } }).then(list.load);
   const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
   const columns = [
     { title: "Name", cell: (key) => h("div", { class: "wrap" }, h("a", { href: `#/keys/${key.key_id}` }, h("b", {}, key.name)),
@@ -33,7 +36,7 @@ export async function keys(main, context) {
     { title: "Spent", kind: "num fit", cell: (key) => money(key.spent) },
     { title: "Last used", kind: "fit", cell: (key) => key.last_used_at ? time(key.last_used_at) : h("span", { class: "muted" }, "never") },
     ...(context.canChange ? [{ title: "", kind: "fit", cell: (key) => h("span", { class: "row" },
-      slim("Change", () => changeKey(path, key, list.load)), slim(key.active ? "Deactivate" : "Activate", () => turn(key))) }] : []),
+      slim("Change", () => changeKey(path, key, list.load)), key.active ? slim("Deactivate", () => deactivate(key)) : slim("Activate", () => activate(key))) }] : []),
   ];
   const button = context.canChange ? h("button", { class: "button main", type: "button", onclick: () => createKey(path, context, list.load) }, "New key") : null;
   const list = listing({ path, context, show: (rows) => table(columns, rows, "API keys", (it) => it.key_id), none: empty("No keys yet", "Programs need a key to generate images.") });

@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
-import { endOf, select, startOf } from "./filters.js";
+import { date, endOf, filtersOf, keepFilters, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
@@ -19,11 +19,11 @@ const columns = [
 export async function ledger(main, context) {
   const funds = h("p", { class: "muted" });
   const file = h("a", { class: "button", download: true }, "Download CSV");
-  const wanted = { kind: "", from: "", to: "" };
+  const wanted = filtersOf(context.search, ["kind", "from", "to"]);
   const list = listing({ path: () => `${context.base}/transactions${query(wanted)}`, context, show: (rows) => table(columns, rows, `Ledger, amounts in ${unit()}`, (it) => it.transaction_id),
     none: empty("No entries", "Deposits and charges of the selected days appear here.") });
   const link = () => file.setAttribute("href", `/panel/api${context.base}/ledger.csv${query(wanted)}`);
-  const change = (name, value) => { wanted[name] = value; link(); list.restart(); };
+  const change = (name, value) => { wanted[name] = value; keepFilters("ledger", wanted); link(); list.restart(); };
   const balance = async () => {
     const account = await get(context.base, context.signal);
     fill(funds, `Balance ${money(account.balance)}: ${account.reserved} reserved for running jobs, ${account.available} available.`);
@@ -32,9 +32,9 @@ export async function ledger(main, context) {
   fill(main, head("Ledger", null, file),
     h("div", { class: "stack" }, funds,
       h("div", { class: "filters flush" },
-        field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], "", (event) => change("kind", event.target.value))),
-        field("From", h("input", { type: "date", name: "from", onchange: (event) => change("from", startOf(event.target.value)) })),
-        field("To", h("input", { type: "date", name: "to", onchange: (event) => change("to", endOf(event.target.value)) }))),
+        field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], wanted.kind, (event) => change("kind", event.target.value))),
+        field("From", date("from", startOf, wanted.from, change)),
+        field("To", date("to", endOf, wanted.to, change))),
       list.node));
   await Promise.all([balance(), list.begin()]);
   const again = context.fresh(balance);

@@ -5,6 +5,7 @@ import { duration, money } from "./format.js";
 import { head } from "./shell.js";
 import { code, notice } from "./dialogs.js";
 import { inputImages } from "./input_images.js";
+import { draftOf } from "./drafts.js";
 import { metadataOf } from "./page_job.js";
 import { languages, snippet } from "./snippets.js";
 import { idempotentSubmit } from "./idempotent_submit.js";
@@ -29,8 +30,8 @@ function choices(name, label, options, chosen, change) {
     h("span", { class: "fault", hidden: true }));
 }
 
-/** The job to run again; `null` if there is none. */
-async function earlier(id, context) {
+/** A job of the account; `null` if there is none. */
+async function jobOf(id, context) {
   if (!id) return null;
   try {
     return await get(`${context.base}/jobs/${encodeURIComponent(id)}`, context.signal);
@@ -46,27 +47,34 @@ export async function playground(main, context) {
     return null;
   }
   const wanted = context.search.get("again");
-  const [models, asked] = await Promise.all([get(`${context.base}/models`, context.signal), earlier(wanted, context)]);
-  const first = models.data.find((it) => it.id === asked?.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
-  const state = { tier: first.id, ratio: asked?.aspect_ratio ?? "1:1", resolution: asked?.resolution ?? "1K", needsImages: Boolean(asked?.inputs.length) };
+  const [models, asked] = await Promise.all([get(`${context.base}/models`, context.signal), jobOf(wanted, context)]);
+  const draft = draftOf(context.account.id);
+  const isNew = asked && !context.returned;
+  if (isNew) draft.replace({ tier: asked.tier, prompt: asked.prompt ?? "", metadata: asked.metadata ? metadataOf(asked) : "", callback_url: asked.callback_url ?? "", aspect_ratio: asked.aspect_ratio, resolution: asked.resolution });
+  const kept = draft.read();
+  const first = models.data.find((it) => it.id === kept.tier) ?? models.data.find((it) => !it.paused) ?? models.data[0];
+  const state = { tier: first.id, ratio: kept.aspect_ratio ?? "1:1", resolution: kept.resolution ?? "1K", needsImages: Boolean(isNew && asked.inputs.length) };
   const submit = idempotentSubmit();
-  let running = null;
+  let running = kept.job ?? null;
 
-  const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: asked?.prompt ?? "",
-    placeholder: "A red fox in the snow at dusk, soft light", oninput: () => program.draw() });
+  const typed = ({ target }) => { draft.keep({ [target.name]: target.value }); program.draw(); };
+  const prompt = h("textarea", { name: "prompt", required: true, rows: 6, maxlength: models.max_prompt_chars, value: kept.prompt ?? "",
+    placeholder: "A red fox in the snow at dusk, soft light", oninput: typed,
+    onkeydown: (event) => { if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) { event.preventDefault(); bench.requestSubmit(); } } });
   const metadata = h("textarea", { name: "metadata", class: "mono short", rows: 2, spellcheck: "false", placeholder: "{\"order\": 4711}",
-    value: asked?.metadata ? metadataOf(asked) : "", oninput: () => program.draw() });
+    value: kept.metadata ?? "", oninput: typed });
   const callback = h("input", { name: "callback_url", type: "url", placeholder: "https://example.com/tintype", autocomplete: "off",
-    value: asked?.callback_url ?? "", oninput: () => program.draw() });
+    value: kept.callback_url ?? "", oninput: typed });
   const options = h("div", { class: "stack" });
   const notes = h("div", { class: "stack" });
   const price = h("span", { class: "price" });
   const stage = h("div", { class: "stage" });
   // The stage is redrawn with each percent. Screen readers announce only a change of the text.
   const spoken = h("p", { class: "sr", role: "status" });
-  const images = inputImages(models, () => { if (images.count()) state.needsImages = false; draw(); });
-  const program = tabs("Language of the code", languages, (language) =>
-    code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url)));
+  const images = inputImages(models, draft.images, () => { if (images.count()) state.needsImages = false; draw(); });
+  const program = tabs("Language of the code", languages, (language) => [
+    images.files().length ? h("p", { class: "small muted" }, "Programs send input images as URLs: put your own in place of https://example.com/….") : null,
+    code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url))]);
 
   /** The metadata as an object; `undefined` if the field holds none. */
   function members() {
@@ -100,7 +108,7 @@ export async function playground(main, context) {
     fill(notes,
       wanted && !asked ? notice("warn", "The job to run again does not exist.") : null,
       asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to store and is no longer available.") : null,
-      asked && first.id !== asked.tier ? notice("warn", `The model ${asked.tier} of the job is not available.`) : null,
+      asked && !models.data.some((it) => it.id === asked.tier) ? notice("warn", `The model ${asked.tier} of the job is not available.`) : null,
       state.needsImages ? notice("warn", h("div", { class: "row wraps spread" },
         h("span", {}, count === 1 ? "The job had an input image, which was deleted when it ended. Add it again." : `The job had ${count} input images, which were deleted when it ended. Add them again.`),
         h("button", { class: "button slim", type: "button", onclick: () => { state.needsImages = false; draw(); } }, "Continue without"))) : null);
@@ -113,6 +121,7 @@ export async function playground(main, context) {
     if (!resolutions.includes(state.resolution)) state.resolution = resolutions[0];
     const turn = (name) => (value) => {
       state[name] = value;
+      draft.keep({ tier: state.tier, aspect_ratio: state.ratio, resolution: state.resolution });
       draw();
       options.querySelector(`[name=${CSS.escape({ tier: "tier", ratio: "aspect_ratio", resolution: "resolution" }[name])}]:checked`)?.focus();
     };
@@ -131,15 +140,17 @@ export async function playground(main, context) {
     const sent = new FormData();
     sent.append("request", text);
     for (const file of images.files()) sent.append("image", file);
+    const before = [...stage.childNodes];
     waiting("Sending", null);
     stage.scrollIntoView({ block: "nearest" });
     try {
       const made = await submit(`${state.tier}\n${text}\n${images.mark()}`,
         (headers) => upload(`${context.base}/generations/${state.tier}`, sent, headers));
       running = made.job_id;
+      draft.keep({ job: running });
       waiting("Accepted", made);
     } catch (error) {
-      rest();
+      fill(stage, before);
       throw error;
     }
     again();
@@ -167,16 +178,17 @@ export async function playground(main, context) {
   async function look() {
     if (!running) return;
     const of = running;
-    const job = await get(`${context.base}/jobs/${of}`, context.signal);
+    const job = await jobOf(of, context);
     // A newer job has started meanwhile.
     if (of !== running) return;
+    if (!job) { running = null; rest(); return; }
     if (job.status === "queued") waiting("Queued", job);
     else if (job.status === "processing") waiting("Generating…", job);
     else {
       running = null;
       say(job.status === "failed" ? "Failed" : "Done");
       fill(stage, job.status === "failed" ? h("div", { class: "stack" }, notice("bad", job.error), h("p", { class: "muted" }, "Nothing was charged."))
-        : h("div", { class: "stack" }, h("img", { class: "fade", src: `/panel/api${context.base}/jobs/${job.job_id}/picture`, alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height }),
+        : h("div", { class: "stack" }, h("img", { class: "fade", src: `/panel/api${context.base}/jobs/${job.job_id}/picture`, alt: `Image of: ${(job.prompt ?? "").slice(0, 200)}`, width: job.picture.width, height: job.picture.height, onerror: rest }),
           h("p", { class: "muted small" }, `generated in ${duration(job.started_at, job.finished_at)}, ${money(job.price)} charged · `, h("a", { href: `#/jobs/${job.job_id}` }, "Details"))));
     }
   }
@@ -184,6 +196,7 @@ export async function playground(main, context) {
 
   rest();
   draw();
+  if (running) await again();
   fill(main, head("Playground", "Try a prompt. This creates a real job: it charges your balance and triggers your webhook."),
     h("div", { class: "stack" }, notes, h("div", { class: "bench" }, bench,
       h("div", { class: "stack" }, stage, spoken, h("section", { class: "card" }, h("h2", {}, "Code"), program.node)))));

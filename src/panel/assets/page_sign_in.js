@@ -12,8 +12,8 @@ function door(app, ...children) {
 
 const button = (text) => h("button", { class: "button main", type: "submit" }, text);
 
-export function signIn(app, enter, asOperator = false) {
-  const other = h("button", { class: "button quiet", type: "button", onclick: () => signIn(app, enter, !asOperator) },
+export function signIn(app, enter, expired, asOperator = false) {
+  const other = h("button", { class: "button quiet", type: "button", onclick: () => signIn(app, enter, expired, !asOperator) },
     asOperator ? "Sign in with email and password" : "Sign in as the operator");
   const fields = asOperator
     ? [field("Admin token", h("input", { name: "token", type: "password", autocomplete: "current-password", required: true }),
@@ -21,6 +21,7 @@ export function signIn(app, enter, asOperator = false) {
     : [field("Email", h("input", { name: "email", type: "email", autocomplete: "username", required: true })),
       field("Password", h("input", { name: "password", type: "password", autocomplete: "current-password", required: true }))];
   door(app, h("h1", {}, asOperator ? "Operator" : "Sign in"),
+    expired ? notice("warn", "Your session has ended. Sign in to continue where you were: what you typed in the playground is kept in this tab.") : null,
     form({}, async (data) => {
       await enter(await post(asOperator ? "/session/operator" : "/session", Object.fromEntries(data)));
     }, ...fields, button("Sign in"), other));

@@ -56,8 +56,10 @@ export async function webhooks(main, context) {
   };
   const card = (webhook, at) => h("section", { class: "card hook", "data-key": webhook.webhook_id },
     h("div", { class: "row wraps spread" }, h("span", { class: "url" }, webhook.url),
-      h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain", title: "Receives jobs without a callback_url: the oldest webhook" }, "default") : null,
+      h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain" }, "default") : null,
         h("span", { class: "badge plain" }, webhook.encoding))),
+    h("p", { class: "small muted" }, at === 0 ? "Receives every job that names no callback_url, because it is the oldest webhook, and the jobs that name its URL."
+      : "Receives only the jobs that name its URL as their callback_url."),
     h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
       context.canChange ? act(webhook) : null));
   const load = async () => {

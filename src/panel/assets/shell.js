@@ -3,6 +3,7 @@ import { fill, h } from "./dom.js";
 import { icon } from "./icons.js";
 import { attempt } from "./dialogs.js";
 import { remove } from "./api.js";
+import { forgetDrafts } from "./drafts.js";
 
 const OWN = [
   ["overview", "Overview"], ["playground", "Playground"], ["jobs", "Jobs"], ["keys", "API keys"],
@@ -46,7 +47,8 @@ export async function signOut(everywhere = false) {
   } catch (error) {
     if (error.status !== 401) throw new Error(`You are still signed in. ${error.message}`);
   }
-  // The next person starts at the front page.
+  // The next person starts at the front page, without what this one typed.
+  forgetDrafts();
   history.replaceState(null, "", "#/");
   dispatchEvent(new CustomEvent("signed-out"));
 }
