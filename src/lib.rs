@@ -14,7 +14,6 @@ pub mod config;
 pub mod data_dir;
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod gallery;
 pub mod http;
 pub mod image_decoding;
 pub mod images;
@@ -25,6 +24,7 @@ pub mod observability;
 pub mod panel;
 mod reference;
 mod request_text;
+pub mod result_store;
 pub mod secrets;
 pub mod server;
 mod user_agent;

@@ -1,6 +1,6 @@
 //! What a caller asks for, once an interface has parsed it and found it valid.
 
-use crate::inputs::Held;
+use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::catalog::Offer;
@@ -44,7 +44,7 @@ pub enum Shape {
 /// An input image.
 pub enum Input {
     /// It came with the call and is in the object store. Dropping it takes it back.
-    Stored(Box<Held>),
+    Stored(Box<StoredUpload>),
     /// It is to be fetched. A fault of it is told under `field`.
     Url { url: String, field: String },
 }
@@ -129,7 +129,7 @@ impl GenerationRequest {
         })
     }
 
-    fn stored(&self) -> impl Iterator<Item = &Held> {
+    fn stored(&self) -> impl Iterator<Item = &StoredUpload> {
         self.inputs.iter().filter_map(|it| match it {
             Input::Stored(held) => Some(&**held),
             Input::Url { .. } => None,

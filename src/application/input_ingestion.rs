@@ -3,7 +3,7 @@
 use super::error::{Error, ErrorKind, FieldFault};
 use super::generation_request::Input;
 use super::state::AppState;
-use crate::inputs::{self, Held, IngestError, InputFaults, InputImage};
+use crate::inputs::{self, IngestError, InputFaults, InputImage, StoredUpload};
 use crate::request_text;
 use object_store::path::Path;
 use tintype_storage::domain::ids::AccountId;
@@ -23,7 +23,7 @@ pub struct Objects {
 /// An input image in the object store.
 enum Ingested {
     /// It came with the call. Dropping it takes it back.
-    Stored(Box<Held>),
+    Stored(Box<StoredUpload>),
     Fetched(InputImage),
 }
 

@@ -100,7 +100,7 @@ pub async fn cancel(
         match outcome.await.map_err(|_| error::stopping())? {
             Ok(job) => {
                 state.system.job_canceled(&job);
-                state.gallery.forget_inputs(&job).await;
+                state.result_store.forget_inputs(&job).await;
                 Ok(job)
             }
             Err(EventError::NotFound) => Err(no_job()),

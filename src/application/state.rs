@@ -5,9 +5,9 @@ use super::commit::{Change, Turns};
 use super::error::Error;
 use super::rate_limit::{self, Rates};
 use crate::config::Config;
-use crate::gallery::ObjectGallery;
 use crate::images::Images;
 use crate::inputs::{InputLimits, MemoryBudget};
+use crate::result_store::ResultStore;
 use crate::webhooks::Vault;
 use parking_lot::RwLock;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct AppState {
     /// Pictures and input images.
     pub images: Images,
     /// Clears away what ended jobs leave.
-    pub gallery: ObjectGallery,
+    pub result_store: ResultStore,
     /// Seals the secrets of webhooks.
     pub vault: Vault,
     /// The way out, for input images, and for a look at where a webhook is to be.

@@ -1,13 +1,13 @@
-//! Reads the JSON body of a call while its pictures go to the object store: what stays in memory is the text, and one picture's
-//! part at a time.
+//! Reads the JSON body of a call while its pictures are streamed to the object store: memory holds the text and one part of one
+//! picture.
 
-use super::body_timeouts::Pace;
+use super::body_timeouts::BodyTimeouts;
 use super::drain::drain;
 use super::refusal::Refusal;
 use super::scanner::{Piece, ScanFault, Scanner};
 use crate::application::state::AppState;
 use crate::compat::state::CompatState;
-use crate::inputs::{Handed, HandedFault, Held, InputLimits};
+use crate::inputs::{InputLimits, StagedUpload, StoredUpload, UploadFault};
 use actix_web::http::header;
 use actix_web::{HttpRequest, web};
 use bytes::Bytes;
@@ -36,16 +36,16 @@ pub struct Received {
     /// The JSON text, with a number in place of the data of each picture.
     pub text: String,
     /// The pictures by their numbers.
-    pub pictures: Vec<Taken>,
+    pub pictures: Vec<BodyPicture>,
 }
 
-/// A picture of a body. A fault matters only when the picture is asked for.
-pub enum Taken {
-    /// In the store. Dropping it takes it back.
-    Held(Box<Held>),
-    /// Not taken, for this reason, which goes on after the name of its field.
+/// A picture of a body. A fault counts only when the request uses the picture.
+pub enum BodyPicture {
+    /// In the object store. Dropping it deletes it.
+    Stored(Box<StoredUpload>),
+    /// Refused for this reason, which follows the name of the field.
     Faulty(String),
-    /// Nobody wanted to keep it.
+    /// Only counted.
     Passed,
 }
 
@@ -94,15 +94,15 @@ pub async fn receive(
     pictures: Pictures,
     until: Instant,
 ) -> Result<Received, Refusal> {
-    let pace = Pace::new(state, until);
+    let timeouts = BodyTimeouts::new(state, until);
     let read = async {
         check_headers(request)?;
         let limits = state.input_limits(account);
-        read(&mut payload, state, &limits, pictures, pace).await
+        read(&mut payload, state, &limits, pictures, timeouts).await
     };
-    let outcome = pace.whole(read).await;
+    let outcome = timeouts.whole(read).await;
     if outcome.is_err() {
-        drain(&mut payload, pace.end()).await;
+        drain(&mut payload, timeouts.end()).await;
     }
     outcome
 }
@@ -112,20 +112,20 @@ async fn read(
     state: &AppState,
     limits: &InputLimits,
     pictures: Pictures,
-    pace: Pace,
+    timeouts: BodyTimeouts,
 ) -> Result<Received, Refusal> {
     let mut scanner = Scanner::new(state.config.server.max_body_bytes);
-    let mut desk = Desk {
+    let mut collector = PictureCollector {
         state,
         limits,
-        pace,
+        timeouts,
         prefix: prefix(),
         keeps: pictures == Pictures::Stored,
         current: Current::Nothing,
         taken: Vec::new(),
     };
     let (mut arrived, mut pieces) = (0, Vec::new());
-    while let Some(chunk) = pace.arrival(payload.next()).await? {
+    while let Some(chunk) = timeouts.arrival(payload.next()).await? {
         let broken =
             |error| Refusal::body(format!("the request body did not arrive whole: {error}"));
         let chunk = chunk.map_err(broken)?;
@@ -135,14 +135,14 @@ async fn read(
         }
         scanner.push(&chunk, &mut pieces).map_err(unscannable)?;
         for piece in pieces.drain(..) {
-            desk.take(piece).await?;
+            collector.take(piece).await?;
         }
     }
     let text = String::from_utf8(scanner.into_text())
         .map_err(|_| Refusal::body("the request body is not JSON: it is not UTF-8"))?;
     Ok(Received {
         text,
-        pictures: desk.taken,
+        pictures: collector.taken,
     })
 }
 
@@ -150,46 +150,50 @@ fn unscannable(fault: ScanFault) -> Refusal {
     Refusal::body(fault.to_string())
 }
 
-/// Takes the pictures in, one after the other.
-struct Desk<'a> {
+/// Collects the pictures of a body, one after the other.
+struct PictureCollector<'a> {
     state: &'a AppState,
     limits: &'a InputLimits,
-    pace: Pace,
+    timeouts: BodyTimeouts,
     prefix: Path,
     keeps: bool,
     current: Current,
-    taken: Vec<Taken>,
+    taken: Vec<BodyPicture>,
 }
 
 enum Current {
     Nothing,
-    Arriving(Box<Handed>),
-    /// What follows of it is of no interest.
-    Over(Taken),
+    Arriving(Box<StagedUpload>),
+    /// The rest of it is ignored.
+    Over(BodyPicture),
 }
 
-impl Desk<'_> {
+impl PictureCollector<'_> {
     async fn take(&mut self, piece: Piece) -> Result<(), Refusal> {
         let current = std::mem::replace(&mut self.current, Current::Nothing);
         match (piece, current) {
             (Piece::Begin, _) => self.begin(),
-            (Piece::Bytes(bytes), Current::Arriving(handed)) => {
-                self.current = match self.pace.storing(handed.push(Bytes::from(bytes))).await? {
-                    Ok(handed) => Current::Arriving(Box::new(handed)),
+            (Piece::Bytes(bytes), Current::Arriving(upload)) => {
+                self.current = match self
+                    .timeouts
+                    .storing(upload.push(Bytes::from(bytes)))
+                    .await?
+                {
+                    Ok(upload) => Current::Arriving(Box::new(upload)),
                     Err(fault) => Current::Over(faulty(fault)?),
                 };
                 Ok(())
             }
-            (Piece::End(Ok(())), Current::Arriving(handed)) => {
-                let taken = match self.pace.storing(handed.finish()).await? {
-                    Ok(held) => Taken::Held(Box::new(held)),
+            (Piece::End(Ok(())), Current::Arriving(upload)) => {
+                let taken = match self.timeouts.storing(upload.finish()).await? {
+                    Ok(held) => BodyPicture::Stored(Box::new(held)),
                     Err(fault) => faulty(fault)?,
                 };
                 self.taken.push(taken);
                 Ok(())
             }
             (Piece::End(Err(fault)), Current::Arriving(_)) => {
-                self.taken.push(Taken::Faulty(fault.to_string()));
+                self.taken.push(BodyPicture::Faulty(fault.to_string()));
                 Ok(())
             }
             (Piece::End(_), Current::Over(taken)) => {
@@ -206,7 +210,7 @@ impl Desk<'_> {
     fn begin(&mut self) -> Result<(), Refusal> {
         let number = self.taken.len();
         if !self.keeps {
-            self.current = Current::Over(Taken::Passed);
+            self.current = Current::Over(BodyPicture::Passed);
             return Ok(());
         }
         if number == MAX_BODY_PICTURES {
@@ -215,16 +219,16 @@ impl Desk<'_> {
             )));
         }
         let stem = self.prefix.clone().join(format!("h{number}"));
-        let handed = Handed::begin(self.state.images.store(), stem, self.limits);
-        self.current = Current::Arriving(Box::new(handed));
+        let upload = StagedUpload::begin(self.state.images.store(), stem, self.limits);
+        self.current = Current::Arriving(Box::new(upload));
         Ok(())
     }
 }
 
-/// What is the caller's fault waits until the picture is asked for; what is the store's ends the call.
-fn faulty(fault: HandedFault) -> Result<Taken, Refusal> {
+/// A fault of the caller's counts once the picture is used; one of the object store ends the call.
+fn faulty(fault: UploadFault) -> Result<BodyPicture, Refusal> {
     match fault {
-        HandedFault::Image(message) => Ok(Taken::Faulty(message)),
-        fault @ (HandedFault::Store(_) | HandedFault::NoRoom(_)) => Err(fault.into()),
+        UploadFault::Image(message) => Ok(BodyPicture::Faulty(message)),
+        fault @ (UploadFault::Store(_) | UploadFault::NoRoom(_)) => Err(fault.into()),
     }
 }

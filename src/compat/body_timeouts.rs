@@ -1,4 +1,4 @@
-//! The pace at which a body is taken in: each side has its time for each step, and the call as a whole has its own.
+//! Timeouts of reading a body: one for each step of the caller and of the object store, and one for the call as a whole.
 
 use super::refusal::{Kind, Refusal};
 use crate::application::state::AppState;
@@ -6,15 +6,15 @@ use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// How long each step may take, and all of them together.
+/// The timeouts of one call.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct BodyTimeouts {
     step: Duration,
     until: Instant,
 }
 
-impl Pace {
-    /// As configured, for a call that is given up at `until`.
+impl BodyTimeouts {
+    /// For a call that ends at `until`; the step's is configured.
     pub fn new(state: &AppState, until: Instant) -> Self {
         Self {
             step: state.config.server.body_timeout(),
@@ -22,7 +22,7 @@ impl Pace {
         }
     }
 
-    /// Waits for something of the caller's.
+    /// Waits for the caller.
     ///
     /// # Errors
     /// Nothing has come.
@@ -47,10 +47,10 @@ impl Pace {
         })
     }
 
-    /// Does all of it.
+    /// Does the whole work.
     ///
     /// # Errors
-    /// It has failed, or the time of the call is up.
+    /// It fails, or the time of the call is up.
     pub async fn whole<T>(
         &self,
         work: impl Future<Output = Result<T, Refusal>>,
@@ -62,7 +62,7 @@ impl Pace {
         timeout_at(self.until, work).await.map_err(late)?
     }
 
-    /// How long a body is read on that nobody wants.
+    /// When draining a refused body ends.
     pub fn end(&self) -> Instant {
         Instant::now() + self.step
     }
@@ -73,8 +73,8 @@ mod tests {
     use super::*;
     use std::future::pending;
 
-    fn pace(until: u64) -> Pace {
-        Pace {
+    fn timeouts(until: u64) -> BodyTimeouts {
+        BodyTimeouts {
             step: Duration::from_secs(30),
             until: Instant::now() + Duration::from_secs(until),
         }
@@ -82,27 +82,31 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn each_side_is_blamed_for_its_own_silence() {
-        let pace = pace(280);
-        let arrival = async { pace.arrival(pending::<()>()).await };
-        assert_eq!(pace.whole(arrival).await.unwrap_err().kind, Kind::Invalid);
-        let storing = async { pace.storing(pending::<()>()).await };
-        let refusal = pace.whole(storing).await.unwrap_err();
+        let timeouts = timeouts(280);
+        let arrival = async { timeouts.arrival(pending::<()>()).await };
+        assert_eq!(
+            timeouts.whole(arrival).await.unwrap_err().kind,
+            Kind::Invalid
+        );
+        let storing = async { timeouts.storing(pending::<()>()).await };
+        let refusal = timeouts.whole(storing).await.unwrap_err();
         assert_eq!(refusal.kind, Kind::Unavailable);
         assert!(refusal.retry_after.is_some());
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_body_may_take_longer_than_its_steps_and_no_longer_than_the_call() {
-        let slow = |pace: Pace, steps: u64| async move {
+        let slow = |timeouts: BodyTimeouts, steps: u64| async move {
             for _ in 0..steps {
-                pace.arrival(tokio::time::sleep(Duration::from_secs(20)))
+                timeouts
+                    .arrival(tokio::time::sleep(Duration::from_secs(20)))
                     .await?;
             }
             Ok(())
         };
-        let patient = pace(280);
+        let patient = timeouts(280);
         assert_eq!(patient.whole(slow(patient, 10)).await, Ok(()));
-        let hurried = pace(100);
+        let hurried = timeouts(100);
         let refusal = hurried.whole(slow(hurried, 10)).await.unwrap_err();
         assert_eq!(refusal.kind, Kind::Deadline);
     }

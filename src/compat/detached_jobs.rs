@@ -1,8 +1,8 @@
-//! Jobs that go on though their callers have gone: kept in mind for a while, so that one who comes back with the very same
-//! request gets the picture that was made for it, and does not pay for a second one.
+//! Jobs that go on although their callers have disconnected. They are remembered for two minutes, so that a caller who repeats the
+//! very same request gets the picture that was made for it instead of paying for a second one.
 //!
-//! Clients repeat by themselves what broke off: one SDK does so after a lost connection, others after a 504 when they are told
-//! to. Those who name their requests with an `Idempotency-Key` need none of this.
+//! SDKs retry: one after a lost connection, others after a 504 when configured to. Requests with an `Idempotency-Key` do not need
+//! this.
 
 use parking_lot::Mutex;
 use std::collections::VecDeque;
@@ -11,61 +11,59 @@ use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
 
-/// How long a caller has to come back.
+/// How long a caller has to repeat its request.
 const PATIENCE: Duration = Duration::from_secs(120);
-/// More are forgotten, the oldest first.
+/// Jobs that are remembered; beyond that the oldest are forgotten.
 const MAX: usize = 10_000;
 
-/// Whose request, and what it means.
+/// What identifies a request without an idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Request {
-    /// The key that asked.
     pub key: KeyId,
-    /// What it asked for.
     pub fingerprint: Fingerprint,
 }
 
-struct Orphan {
+struct DetachedJob {
     request: Request,
     job: JobId,
     until: Timestamp,
 }
 
-/// The jobs that nobody waits for.
+/// The jobs that go on without a caller.
 #[derive(Default)]
-pub struct Orphans(Mutex<VecDeque<Orphan>>);
+pub struct DetachedJobs(Mutex<VecDeque<DetachedJob>>);
 
-impl Orphans {
-    /// Keeps a job in mind.
+impl DetachedJobs {
+    /// Remembers a job.
     pub fn leave(&self, request: Request, job: JobId, now: Timestamp) {
-        let mut orphans = self.0.lock();
-        while orphans
+        let mut detached_jobs = self.0.lock();
+        while detached_jobs
             .front()
-            .is_some_and(|oldest| oldest.until <= now || orphans.len() >= MAX)
+            .is_some_and(|oldest| oldest.until <= now || detached_jobs.len() >= MAX)
         {
-            orphans.pop_front();
+            detached_jobs.pop_front();
         }
-        orphans.push_back(Orphan {
+        detached_jobs.push_back(DetachedJob {
             request,
             job,
             until: now.plus(PATIENCE),
         });
     }
 
-    /// Was any job left that was asked for with this key? Then the call in hand may be one who comes back.
+    /// Has a job of this key been detached? Then a call may be a repeat.
     pub fn has_any(&self, key: KeyId, now: Timestamp) -> bool {
-        let orphans = self.0.lock();
-        let mut of_key = orphans.iter().filter(|orphan| orphan.request.key == key);
-        of_key.any(|orphan| orphan.until > now)
+        let detached_jobs = self.0.lock();
+        let mut of_key = detached_jobs.iter().filter(|job| job.request.key == key);
+        of_key.any(|job| job.until > now)
     }
 
-    /// A job that was left by this request; each is given out once.
+    /// A detached job of this request; each is given out once.
     pub fn take(&self, request: Request, now: Timestamp) -> Option<JobId> {
-        let mut orphans = self.0.lock();
-        let at = orphans
+        let mut detached_jobs = self.0.lock();
+        let at = detached_jobs
             .iter()
-            .position(|orphan| orphan.request == request && orphan.until > now)?;
-        orphans.remove(at).map(|orphan| orphan.job)
+            .position(|job| job.request == request && job.until > now)?;
+        detached_jobs.remove(at).map(|job| job.job)
     }
 }
 
@@ -87,30 +85,34 @@ mod tests {
 
     #[test]
     fn each_is_given_once_to_the_same_request_in_time() {
-        let orphans = Orphans::default();
+        let detached_jobs = DetachedJobs::default();
         let jobs = [1, 2, 3].map(|id| JobId(Uuid::from_u128(id)));
-        orphans.leave(request(1, 1), jobs[0], at(0));
-        orphans.leave(request(1, 1), jobs[1], at(100));
-        orphans.leave(request(2, 1), jobs[2], at(100));
-        assert_eq!(orphans.take(request(1, 2), at(101)), None);
-        let has_any = |key, now| orphans.has_any(request(key, 0).key, at(now));
+        detached_jobs.leave(request(1, 1), jobs[0], at(0));
+        detached_jobs.leave(request(1, 1), jobs[1], at(100));
+        detached_jobs.leave(request(2, 1), jobs[2], at(100));
+        assert_eq!(detached_jobs.take(request(1, 2), at(101)), None);
+        let has_any = |key, now| detached_jobs.has_any(request(key, 0).key, at(now));
         assert!(has_any(1, 101) && has_any(2, 219));
         assert!(!has_any(3, 101) && !has_any(2, 220));
-        assert_eq!(orphans.take(request(1, 1), at(119)), Some(jobs[0]));
-        assert_eq!(orphans.take(request(1, 1), at(119)), Some(jobs[1]));
-        assert_eq!(orphans.take(request(1, 1), at(119)), None);
-        assert_eq!(orphans.take(request(2, 1), at(220)), None, "too late");
-        orphans.leave(request(1, 1), jobs[0], at(300));
-        assert_eq!(orphans.0.lock().len(), 1, "what is too old is forgotten");
+        assert_eq!(detached_jobs.take(request(1, 1), at(119)), Some(jobs[0]));
+        assert_eq!(detached_jobs.take(request(1, 1), at(119)), Some(jobs[1]));
+        assert_eq!(detached_jobs.take(request(1, 1), at(119)), None);
+        assert_eq!(detached_jobs.take(request(2, 1), at(220)), None, "too late");
+        detached_jobs.leave(request(1, 1), jobs[0], at(300));
+        assert_eq!(
+            detached_jobs.0.lock().len(),
+            1,
+            "what is too old is forgotten"
+        );
     }
 
     #[test]
     fn past_a_bound_the_oldest_are_forgotten() {
-        let orphans = Orphans::default();
+        let detached_jobs = DetachedJobs::default();
         for id in 0..=MAX as u128 {
-            orphans.leave(request(id, 1), JobId(Uuid::from_u128(id)), at(0));
+            detached_jobs.leave(request(id, 1), JobId(Uuid::from_u128(id)), at(0));
         }
-        assert_eq!(orphans.0.lock().len(), MAX);
-        assert_eq!(orphans.take(request(0, 1), at(1)), None);
+        assert_eq!(detached_jobs.0.lock().len(), MAX);
+        assert_eq!(detached_jobs.take(request(0, 1), at(1)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Jobs whose callers have gone away: canceled, if they have not started and nobody else waits for them.
+//! Jobs whose callers have disconnected: canceled, if they have not started and no other caller waits for them.
 
 use crate::application::state::AppState;
 use actix_web::web::Data;
@@ -14,79 +14,79 @@ use tokio::sync::{mpsc, oneshot};
 /// Cancellations that are decided side by side.
 const SIDE_BY_SIDE: usize = 256;
 
-/// A job whose caller has gone.
+/// A job whose caller has disconnected.
 #[derive(Clone, Copy, Debug)]
-pub struct Abandoned {
-    /// Whose.
+pub struct Disconnected {
     pub account: AccountId,
-    /// Which.
     pub job: JobId,
 }
 
-/// Told from wherever a caller's future is dropped, which may be anywhere: so nothing is awaited and nothing spawned there.
-pub struct Line(mpsc::UnboundedSender<Abandoned>);
+/// Reports disconnects from where a caller's future is dropped. That may be outside of any runtime, so nothing is awaited or spawned there.
+pub struct DisconnectSender(mpsc::UnboundedSender<Disconnected>);
 
-/// The other end.
-pub type Heard = mpsc::UnboundedReceiver<Abandoned>;
+/// Receives them.
+pub type DisconnectReceiver = mpsc::UnboundedReceiver<Disconnected>;
 
-impl Line {
-    /// Both ends.
-    pub fn new() -> (Self, Heard) {
+impl DisconnectSender {
+    pub fn new() -> (Self, DisconnectReceiver) {
         let (tell, heard) = mpsc::unbounded_channel();
         (Self(tell), heard)
     }
 
-    /// Tells of a job. There are never more on the line than there were connections.
-    pub fn tell(&self, abandoned: Abandoned) {
-        // Nobody listens once the service has stopped; the next start cancels what is left.
-        let _ = self.0.send(abandoned);
+    /// Reports a job. No more are queued than there were connections.
+    pub fn send(&self, disconnected: Disconnected) {
+        // The receiver is gone once the service has stopped; the next start cancels these jobs.
+        let _ = self.0.send(disconnected);
     }
 }
 
-/// What has become of a job whose caller has gone.
-pub enum Left {
-    /// It had not started and nobody else waited for it.
+/// What became of a job whose caller disconnected.
+pub enum Outcome {
+    /// It had not started, and no other caller waited for it.
     Canceled,
-    /// It has started, or somebody watches it: it is made, kept and charged, also when nobody watches any more by then.
+    /// It has started, or another caller watches it: it goes on and is charged, even if nobody watches it at its end.
     GoesOn,
     /// It had ended before.
     Over(Box<Job>),
-    /// Nobody decides any more.
+    /// The service is stopping.
     Unknown,
 }
 
 /// Runs for as long as the process does.
-pub async fn run(state: Data<AppState>, heard: Heard) {
+pub async fn run(state: Data<AppState>, heard: DisconnectReceiver) {
     let all = stream::unfold(heard, |mut heard| async move {
-        heard.recv().await.map(|abandoned| (abandoned, heard))
+        heard.recv().await.map(|disconnected| (disconnected, heard))
     });
-    all.for_each_concurrent(SIDE_BY_SIDE, async |abandoned| {
-        cancel(&state, abandoned).await;
+    all.for_each_concurrent(SIDE_BY_SIDE, async |disconnected| {
+        cancel(&state, disconnected).await;
     })
     .await;
 }
 
-/// Cancels a job whose caller has gone, if that can be done, and says what has become of it.
+/// Cancels a job whose caller has disconnected, if possible.
 ///
-/// A second call for the same job keeps it, and so does a lookup that waits: whoever looks wants to see the picture, and has
-/// `DELETE` for what it wants no more. So nobody has to cancel when a lookup ends.
-pub async fn cancel(state: &AppState, abandoned: Abandoned) -> Left {
-    let Abandoned { account, job } = abandoned;
+/// A second call for the same job keeps it, and so does a lookup that waits: that caller wants the picture, and has `DELETE` to
+/// cancel.
+pub async fn cancel(state: &AppState, disconnected: Disconnected) -> Outcome {
+    let Disconnected { account, job } = disconnected;
     if state.system.watchers(job) > 0 {
-        return Left::GoesOn;
+        return Outcome::GoesOn;
     }
-    match decide(state, abandoned).await {
+    match decide(state, disconnected).await {
         Ok(Some(left)) => left,
-        Ok(None) => Left::Unknown,
+        Ok(None) => Outcome::Unknown,
         Err(error) => {
-            tracing::warn!(%account, %job, %error, "an abandoned job could not be canceled");
-            Left::Unknown
+            tracing::warn!(%account, %job, %error, "the job of a disconnected caller could not be canceled");
+            Outcome::Unknown
         }
     }
 }
 
-async fn decide(state: &AppState, abandoned: Abandoned) -> Result<Option<Left>, StoreError> {
-    let Abandoned { account, job } = abandoned;
+async fn decide(
+    state: &AppState,
+    disconnected: Disconnected,
+) -> Result<Option<Outcome>, StoreError> {
+    let Disconnected { account, job } = disconnected;
     let Some(handle) = state.system.accounts().get(account)? else {
         return Ok(None);
     };
@@ -100,16 +100,16 @@ async fn decide(state: &AppState, abandoned: Abandoned) -> Result<Option<Left>, 
     Ok(match canceled.await {
         Ok(Ok(canceled)) => {
             state.system.job_canceled(&canceled);
-            // Apart: a store that hangs must not hold up what the next one gets back.
-            actix_web::rt::spawn(state.gallery.forget_inputs(&canceled));
-            tracing::debug!(%job, "canceled, as its caller had gone away");
-            Some(Left::Canceled)
+            // Spawned: an object store that hangs must not delay the next cancellation.
+            actix_web::rt::spawn(state.result_store.forget_inputs(&canceled));
+            tracing::debug!(%job, "canceled because its caller disconnected");
+            Some(Outcome::Canceled)
         }
         Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) => {
             let over = state.store.job(account, job)?;
-            over.map(|job| Left::Over(Box::new(job)))
+            over.map(|job| Outcome::Over(Box::new(job)))
         }
-        Ok(Err(EventError::Transition(_))) => Some(Left::GoesOn),
+        Ok(Err(EventError::Transition(_))) => Some(Outcome::GoesOn),
         Ok(Err(EventError::Store(error))) => return Err(error),
         Ok(Err(EventError::NotFound)) | Err(_) => None,
     })

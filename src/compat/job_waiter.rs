@@ -2,7 +2,7 @@
 
 use super::base64_body::Picture;
 use super::detached_jobs::Request;
-use super::disconnect::{self, Abandoned, Left};
+use super::disconnect::{self, Disconnected, Outcome};
 use super::refusal::{Kind, Refusal};
 use crate::application::error;
 use crate::application::result_url::presign;
@@ -120,7 +120,7 @@ impl JobWaiter {
     /// ended just now, and others may wait for it.
     async fn late(&mut self) -> Result<Made, Refusal> {
         let state = self.state.clone();
-        let gone = Abandoned {
+        let gone = Disconnected {
             account: self.account,
             job: self.job,
         };
@@ -129,19 +129,19 @@ impl JobWaiter {
             _ = state.fail_stop.tripped() => return Err(error::stopping().into()),
         };
         let message = match left {
-            Left::Canceled => {
+            Outcome::Canceled => {
                 self.stage = Stage::Told;
                 "the job had not started in time and was canceled; nothing was charged".to_owned()
             }
-            Left::Over(job) => return self.hear(Some(*job)),
-            Left::GoesOn => {
+            Outcome::Over(job) => return self.hear(Some(*job)),
+            Outcome::GoesOn => {
                 self.stage = Stage::Kept;
                 format!(
                     "no picture was made in time; the job goes on: {}",
                     self.again()
                 )
             }
-            Left::Unknown => return Err(error::stopping().into()),
+            Outcome::Unknown => return Err(error::stopping().into()),
         };
         Err(Refusal::new(Kind::Deadline, message))
     }
@@ -212,11 +212,11 @@ impl Drop for JobWaiter {
             return;
         }
         if let Some(request) = self.request {
-            let orphans = &self.state.orphans;
-            orphans.leave(request, self.job, self.state.now());
+            let detached_jobs = &self.state.detached_jobs;
+            detached_jobs.leave(request, self.job, self.state.now());
         }
         if self.stage == Stage::Waiting {
-            self.state.abandoned.tell(Abandoned {
+            self.state.disconnects.send(Disconnected {
                 account: self.account,
                 job: self.job,
             });

@@ -26,8 +26,8 @@ mod state;
 mod submission;
 mod usage;
 
-pub use detached_jobs::Orphans;
+pub use detached_jobs::DetachedJobs;
 pub use dialect::Dialect;
-pub use disconnect::{Heard, Line, run as cancel_abandoned};
+pub use disconnect::{DisconnectReceiver, DisconnectSender, run as cancel_disconnected};
 pub use routes::{configure, dialect_of};
 pub use state::CompatState;

@@ -62,7 +62,7 @@ pub async fn check_any(
 fn may_be_there(state: &CompatState, key: &ApiKey, name: Option<&str>) -> Result<bool, Refusal> {
     let now = state.now();
     let Some(name) = name else {
-        return Ok(state.orphans.has_any(key.id, now));
+        return Ok(state.detached_jobs.has_any(key.id, now));
     };
     let call = IdempotentCall::Generation;
     let first = state.store.idempotency(call, key.account, name, now)?;

@@ -3,7 +3,7 @@
 
 use crate::application::error::{Error, ErrorKind};
 use crate::application::input_ingestion::ALL_INPUTS;
-use crate::inputs::HandedFault;
+use crate::inputs::UploadFault;
 use crate::web::problem::{Code, Problem};
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, StoreError};
@@ -178,10 +178,10 @@ impl From<AcceptError> for Refusal {
     }
 }
 
-impl From<HandedFault> for Refusal {
+impl From<UploadFault> for Refusal {
     /// Of the service's doing; what is the caller's is told with the name of its field.
-    fn from(fault: HandedFault) -> Self {
-        if let HandedFault::NoRoom(fault) = fault {
+    fn from(fault: UploadFault) -> Self {
+        if let UploadFault::NoRoom(fault) = fault {
             return Error::from(fault).into();
         }
         tracing::error!(error = %fault, "an input image could not be stored");

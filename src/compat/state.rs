@@ -1,6 +1,6 @@
-//! What the synchronous interfaces keep in memory beside the state that all interfaces share.
+//! What the synchronous interfaces keep in memory.
 
-use super::{Line, Orphans};
+use super::{DetachedJobs, DisconnectSender};
 use crate::application::state::AppState;
 use actix_web::web::Data;
 use std::ops::Deref;
@@ -9,18 +9,18 @@ use std::ops::Deref;
 pub struct CompatState {
     /// What all interfaces share.
     pub app: Data<AppState>,
-    /// Hears of jobs whose callers have gone away.
-    pub abandoned: Line,
-    /// Jobs that go on though their callers have gone.
-    pub orphans: Orphans,
+    /// Takes reports of callers who disconnect.
+    pub disconnects: DisconnectSender,
+    /// Jobs that go on without their callers.
+    pub detached_jobs: DetachedJobs,
 }
 
 impl CompatState {
-    pub fn new(app: Data<AppState>, abandoned: Line) -> Self {
+    pub fn new(app: Data<AppState>, disconnects: DisconnectSender) -> Self {
         Self {
             app,
-            abandoned,
-            orphans: Orphans::default(),
+            disconnects,
+            detached_jobs: DetachedJobs::default(),
         }
     }
 }

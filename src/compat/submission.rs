@@ -59,7 +59,7 @@ pub fn earlier(
     let Some(left) = unnamed(caller, request) else {
         return Ok(None);
     };
-    while let Some(id) = state.orphans.take(left, state.now()) {
+    while let Some(id) = state.detached_jobs.take(left, state.now()) {
         let job = state.store.job(account, id)?;
         // One that is canceled, or about to be, is of no use; one that failed is tried anew.
         let goes_on = job.is_some_and(|job| {

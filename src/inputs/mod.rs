@@ -23,7 +23,7 @@ use tokio::{sync::mpsc, time::timeout};
 
 pub use fault::{FIELD, IngestError, InputFaults, StoreFault};
 pub use memory_budget::{AccountMemory, MemoryBudget, NoRoom, Reservation};
-pub use staged_upload::{Handed, HandedFault, Held};
+pub use staged_upload::{StagedUpload, StoredUpload, UploadFault};
 
 type SharedStore = Arc<dyn ObjectStore>;
 

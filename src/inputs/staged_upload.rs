@@ -1,4 +1,4 @@
-//! An image whose bytes the caller hands over itself, in a request's body: carried to the object store as they arrive.
+//! An image in the body of a request: its bytes are streamed to the object store as they arrive.
 
 use std::sync::Arc;
 
@@ -17,9 +17,9 @@ use super::{
 /// Bytes of an image that needs no memory of the budget: a connection may hold as many of any body.
 const SMALL: u64 = 1 << 20;
 
-/// Why an image that was handed over is not taken.
+/// Why an uploaded image is refused.
 #[derive(Debug, thiserror::Error)]
-pub enum HandedFault {
+pub enum UploadFault {
     /// The caller's doing. Completes a sentence that begins with the name of the field.
     #[error("{0}")]
     Image(String),
@@ -31,8 +31,8 @@ pub enum HandedFault {
     NoRoom(#[from] NoRoom),
 }
 
-/// An image on its way. Dropping it takes back what has reached the store.
-pub struct Handed {
+/// An image that is being uploaded. Dropping it deletes what has reached the store.
+pub struct StagedUpload {
     store: Arc<dyn ObjectStore>,
     stem: Path,
     digest: Sha256,
@@ -57,14 +57,14 @@ struct Storing {
     upload: Upload,
 }
 
-/// An image that is complete in the store. Dropping it takes it back, unless [`Held::keep`] is called.
-pub struct Held {
+/// An image that is complete in the store. Dropping it deletes it, unless [`StoredUpload::keep`] is called.
+pub struct StoredUpload {
     image: InputImage,
     sha256: [u8; 32],
     stored: Stored,
 }
 
-impl Handed {
+impl StagedUpload {
     /// Begins an image. Its key will be `stem` and an extension; `stem` must belong to it alone. It is held
     /// to the bounds of one image. Must be fed where tasks can be spawned.
     pub fn begin(store: Arc<dyn ObjectStore>, stem: Path, limits: &InputLimits) -> Self {
@@ -80,11 +80,11 @@ impl Handed {
         }
     }
 
-    /// Takes the next bytes, in pieces of any size. Waits while the store is busy with those before.
+    /// Writes the next bytes, in pieces of any size. Waits while the store is busy with those before.
     ///
     /// # Errors
     /// It is no image, or a damaged one; there is no memory for it in time; or the store failed.
-    pub async fn push(mut self, bytes: Bytes) -> Result<Self, HandedFault> {
+    pub async fn push(mut self, bytes: Bytes) -> Result<Self, UploadFault> {
         self.digest.update(&bytes);
         self.bytes += bytes.len() as u64;
         if self.bytes > SMALL && self.reservation.is_none() {
@@ -103,11 +103,11 @@ impl Handed {
         self.write(bytes).await
     }
 
-    /// All bytes have been handed over.
+    /// Ends the image after its last byte.
     ///
     /// # Errors
-    /// As [`Handed::push`]; or the image ends before it has said how large it is.
-    pub async fn finish(mut self) -> Result<Held, HandedFault> {
+    /// As [`StagedUpload::push`]; or the image ends before it has said how large it is.
+    pub async fn finish(mut self) -> Result<StoredUpload, UploadFault> {
         if let Stage::Sniffing(first) = &mut self.stage {
             let first = first.split().freeze();
             self = self.write(first).await?;
@@ -120,7 +120,7 @@ impl Handed {
             ..
         } = self;
         let Stage::Storing(storing) = stage else {
-            return Err(HandedFault::Image("is empty".into()));
+            return Err(UploadFault::Image("is empty".into()));
         };
         let Storing {
             kind,
@@ -131,7 +131,7 @@ impl Handed {
         let size = header.finish().map_err(|wrong| damaged(kind, wrong))?;
         let size = size
             .check(max_pixels)
-            .map_err(|wrong| HandedFault::Image(wrong.to_string()))?;
+            .map_err(|wrong| UploadFault::Image(wrong.to_string()))?;
         let image = InputImage {
             key,
             bytes,
@@ -139,14 +139,14 @@ impl Handed {
             width: size.width,
             height: size.height,
         };
-        Ok(Held {
+        Ok(StoredUpload {
             image,
             sha256: digest.finalize().into(),
             stored: upload.complete().await?,
         })
     }
 
-    async fn write(mut self, bytes: Bytes) -> Result<Self, HandedFault> {
+    async fn write(mut self, bytes: Bytes) -> Result<Self, UploadFault> {
         let mut storing = match self.stage {
             Stage::Storing(storing) => storing,
             Stage::Sniffing(_) => recognise(&self.store, &self.stem, &bytes)?,
@@ -165,17 +165,17 @@ fn recognise(
     store: &Arc<dyn ObjectStore>,
     stem: &Path,
     first: &[u8],
-) -> Result<Box<Storing>, HandedFault> {
+) -> Result<Box<Storing>, UploadFault> {
     let kind = ImageKind::from_bytes(first).ok_or_else(|| {
         let message = if first.is_empty() {
             "is empty"
         } else {
             "is not a PNG, JPEG, WebP, GIF, HEIC or AVIF image by its bytes"
         };
-        HandedFault::Image(message.into())
+        UploadFault::Image(message.into())
     })?;
     let key = format!("{stem}.{}", kind.extension());
-    // Nobody waits for the clean-up of a single image, so nobody listens at the other end.
+    // The clean-up of a single image is not waited for, so the other end is dropped.
     let (alive, _) = mpsc::channel(1);
     let path = Path::from(key.as_str());
     Ok(Box::new(Storing {
@@ -186,11 +186,11 @@ fn recognise(
     }))
 }
 
-fn damaged(kind: ImageKind, wrong: impl std::fmt::Display) -> HandedFault {
-    HandedFault::Image(format!("is a {} image {wrong}", kind.name()))
+fn damaged(kind: ImageKind, wrong: impl std::fmt::Display) -> UploadFault {
+    UploadFault::Image(format!("is a {} image {wrong}", kind.name()))
 }
 
-impl Held {
+impl StoredUpload {
     /// What it is.
     pub fn image(&self) -> &InputImage {
         &self.image
@@ -201,7 +201,7 @@ impl Held {
         &self.sha256
     }
 
-    /// Leaves it in the store, from now on in the caller's charge.
+    /// Leaves it in the store.
     pub fn keep(self) -> InputImage {
         self.stored.keep();
         self.image

@@ -8,7 +8,7 @@ use crate::application::caller::Caller;
 use crate::application::error::Error;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, submit_generation};
-use crate::inputs::{Handed, HandedFault, Held};
+use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
 use crate::web::generation_call::{accepted, read};
 use crate::web::problem::{Code, Problem};
 use actix_multipart::{Field, Multipart};
@@ -102,7 +102,7 @@ async fn receive(
     payload: web::Payload,
     state: &AppState,
     account: AccountId,
-) -> Result<(Vec<u8>, Vec<Held>), Problem> {
+) -> Result<(Vec<u8>, Vec<StoredUpload>), Problem> {
     let limits = state.input_limits(account);
     let malformed =
         |error| Problem::field("body", format!("is not a form that can be read: {error}"));
@@ -117,8 +117,8 @@ async fn receive(
             "image" if images.len() < MAX_INPUTS => {
                 let stem = prefix.clone().join(format!("h{}", images.len()));
                 let name = format!("image[{}]", images.len());
-                let handed = Handed::begin(state.images.store(), stem, &limits);
-                images.push(picture(field, handed, &name, &mut room).await?);
+                let upload = StagedUpload::begin(state.images.store(), stem, &limits);
+                images.push(picture(field, upload, &name, &mut room).await?);
             }
             "image" => {
                 let message = format!("at most {MAX_INPUTS} are allowed");
@@ -157,14 +157,14 @@ async fn text(mut field: Field, most: usize) -> Result<Vec<u8>, Problem> {
 /// `room` is what is left for images, over all of them.
 async fn picture(
     mut field: Field,
-    mut handed: Handed,
+    mut upload: StagedUpload,
     name: &str,
     room: &mut u64,
-) -> Result<Held, Problem> {
-    let refused = |fault: HandedFault| match fault {
-        HandedFault::Image(message) => Problem::field(name, message),
-        HandedFault::NoRoom(fault) => Error::from(fault).into(),
-        HandedFault::Store(error) => {
+) -> Result<StoredUpload, Problem> {
+    let refused = |fault: UploadFault| match fault {
+        UploadFault::Image(message) => Problem::field(name, message),
+        UploadFault::NoRoom(fault) => Error::from(fault).into(),
+        UploadFault::Store(error) => {
             tracing::error!(%error, "an input image could not be stored");
             let detail = "the input images could not be stored; try again";
             Problem::new(Code::StorageUnavailable, detail)
@@ -174,9 +174,9 @@ async fn picture(
         let chunk = chunk.map_err(broken)?;
         let left = room.checked_sub(chunk.len() as u64);
         *room = left.ok_or_else(|| Problem::field(name, "the images are too large together"))?;
-        handed = handed.push(chunk).await.map_err(refused)?;
+        upload = upload.push(chunk).await.map_err(refused)?;
     }
-    handed.finish().await.map_err(refused)
+    upload.finish().await.map_err(refused)
 }
 
 /// The account's key for what is made here, which is issued when it is not there. One that has been switched off or narrowed

@@ -10,15 +10,15 @@ use crate::application::load_shedding;
 use crate::application::rate_limit::{Elapsed, Rates, elapsed};
 use crate::application::state::AppState;
 use crate::catalog::catalog;
-use crate::compat::{self, CompatState, Line};
+use crate::compat::{self, CompatState, DisconnectSender};
 use crate::config::Config;
 use crate::data_dir;
-use crate::gallery::ObjectGallery;
 use crate::http::{Documents, documents};
 use crate::inputs::MemoryBudget;
 use crate::observability::metrics::Metrics;
 use crate::observability::traces::{Exporter, JobTraces, TraceSetupError};
 use crate::panel::Panel;
+use crate::result_store::ResultStore;
 use crate::secrets;
 use crate::user_agent::USER_AGENT;
 use crate::webhooks::{Sender, SenderOptions, Vault};
@@ -121,7 +121,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
     let store = Store::new(engine);
     let images = open_images(&config, &public_url)?;
     images.remove_unfinished_uploads().await?;
-    let gallery = ObjectGallery::new(images.clone());
+    let result_store = ResultStore::new(images.clone());
     let token = secrets::admin_token(config.admin.token.as_ref(), &data_dir).map_err(|source| {
         StartError::DataDir {
             path: data_dir.clone(),
@@ -161,7 +161,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         run_timeout: Duration::from_secs(config.jobs.timeout_seconds),
         backends,
         routes,
-        image_store: Arc::new(gallery.clone()),
+        image_store: Arc::new(result_store.clone()),
         transport: Arc::new(Sender::new(SenderOptions {
             store: store.clone(),
             images: images.clone(),
@@ -189,7 +189,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         memory: MemoryBudget::new(config.limits.ingest_bytes),
         pause: Arc::new(RwLock::new(store.pause()?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
-        gallery,
+        result_store,
         operator: Turns::default(),
         people: Turns::default(),
         config,
@@ -204,11 +204,11 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         fail_stop,
         public_url,
     });
-    let (abandoned, heard) = Line::new();
-    actix_web::rt::spawn(compat::cancel_abandoned(state.clone(), heard));
+    let (disconnects, heard) = DisconnectSender::new();
+    actix_web::rt::spawn(compat::cancel_disconnected(state.clone(), heard));
     actix_web::rt::spawn(maintenance::run(state.clone()));
     Ok(Instance {
-        compat: Data::new(CompatState::new(state.clone(), abandoned)),
+        compat: Data::new(CompatState::new(state.clone(), disconnects)),
         state,
         panel: Data::default(),
         documents: Data::new(documents()),

@@ -26,14 +26,14 @@ const STEP: usize = 1_000;
 const MAX_STEPS: usize = 1_000;
 /// Steps of one sweep over lists that are swept from where the last one stopped. Ten thousand of them remove more than ten
 /// thousand deliveries a second between two sweeps, each step's commit being small.
-const SWEEP: Pace = Pace {
+const SWEEP: SweepLimits = SweepLimits {
     step: STEP,
     steps: 10_000,
 };
 
 /// How much of a list one sweep goes through.
 #[derive(Clone, Copy, Debug)]
-pub struct Pace {
+pub struct SweepLimits {
     /// Records looked at in one step.
     pub step: usize,
     /// Steps of one sweep.
@@ -43,7 +43,7 @@ pub struct Pace {
 /// The lists that are too long for one sweep, and how far each has been swept: the next sweep goes on from there, so that what
 /// comes early in a list never keeps what comes late from being looked at.
 pub struct Sweeps {
-    pace: Pace,
+    limits: SweepLimits,
     idempotency_keys: Vec<u8>,
     deliveries: Vec<u8>,
 }
@@ -73,7 +73,7 @@ pub(crate) async fn run(state: Data<AppState>) {
             sweeps.forget_idempotency_keys(&state).await;
             remove_old(&state, RESULTS).await;
             remove_old(&state, THUMBNAILS).await;
-            state.gallery.forget_kept_inputs(Instant::now()).await;
+            state.result_store.forget_kept_inputs(Instant::now()).await;
             remove_orphaned_inputs(&state).await;
             sweeps.forget_old_deliveries(&state).await;
             sessions::forget_old(&state).await;
@@ -83,9 +83,9 @@ pub(crate) async fn run(state: Data<AppState>) {
 
 impl Sweeps {
     /// Sweeps that begin at the beginning of each list.
-    pub fn new(pace: Pace) -> Self {
+    pub fn new(limits: SweepLimits) -> Self {
         Self {
-            pace,
+            limits,
             idempotency_keys: Vec::new(),
             deliveries: Vec::new(),
         }
@@ -93,11 +93,11 @@ impl Sweeps {
 
     /// Forgets idempotency keys whose time is over.
     pub async fn forget_idempotency_keys(&mut self, state: &AppState) {
-        for _ in 0..self.pace.steps {
+        for _ in 0..self.limits.steps {
             let cursor = &self.idempotency_keys;
             match state
                 .store
-                .forget_expired(state.now(), cursor, self.pace.step)
+                .forget_expired(state.now(), cursor, self.limits.step)
             {
                 Ok((writes, next)) => {
                     if !writes.is_empty() && state.commit(writes).await.is_err() {
@@ -122,12 +122,12 @@ impl Sweeps {
             return;
         };
         let older_than = before(state.now(), age);
-        for _ in 0..self.pace.steps {
+        for _ in 0..self.limits.steps {
             let (reply, answer) = oneshot::channel();
             let command = DeliveryCommand::Forget {
                 older_than,
                 cursor: self.deliveries.clone(),
-                limit: self.pace.step,
+                limit: self.limits.step,
                 reply,
             };
             // Refused or unanswered, the process is busy or ending; the next sweep goes on.

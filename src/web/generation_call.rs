@@ -6,7 +6,7 @@ use crate::api::generation::{self, Endpoint};
 use crate::api::job::Created;
 use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::state::AppState;
-use crate::inputs::Held;
+use crate::inputs::StoredUpload;
 use crate::observability::request_log;
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderMap};
@@ -18,7 +18,7 @@ pub fn read(
     headers: &HeaderMap,
     body: &[u8],
     endpoint: Endpoint,
-    uploads: Vec<Held>,
+    uploads: Vec<StoredUpload>,
     before: Vec<FieldFault>,
     state: &AppState,
 ) -> Result<GenerationRequest, Problem> {

@@ -61,7 +61,7 @@ pub enum Reply {
     /// Nothing until the stub ends, or the client gives up.
     Silence,
     /// The answer once the test lets it go.
-    Held(Box<Reply>),
+    StoredUpload(Box<Reply>),
 }
 
 impl Reply {
@@ -91,7 +91,7 @@ impl Reply {
     }
 
     pub fn held(self) -> Self {
-        Self::Held(Box::new(self))
+        Self::StoredUpload(Box::new(self))
     }
 }
 
@@ -281,7 +281,7 @@ fn answer(stream: &mut TcpStream, reply: Reply, shared: &Shared) {
         }
         Reply::Nothing => {}
         Reply::Silence => wait(stream, shared, |_| false),
-        Reply::Held(reply) => {
+        Reply::StoredUpload(reply) => {
             wait(stream, shared, |script| script.released);
             if !shared.1.load(Ordering::SeqCst) {
                 answer(stream, *reply, shared);

@@ -167,8 +167,8 @@ fn one_who_leaves_in_the_middle_of_the_answer_gets_it_when_coming_back() {
         let has_left = || {
             let key = KeyId(customer.key_id.parse().unwrap());
             let inside = server.inside();
-            let orphans = &server.instance().compat.orphans;
-            orphans.has_any(key, inside.now())
+            let detached_jobs = &server.instance().compat.detached_jobs;
+            detached_jobs.has_any(key, inside.now())
         };
         until("it is noticed", has_left);
         server.pause(&["project"]);

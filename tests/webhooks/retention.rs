@@ -6,7 +6,7 @@ use crate::support::fox;
 use crate::world::{Beginning, World, furnish, in_paused_time, status, webhook};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::server::maintenance::{Pace, Sweeps};
+use tintype::server::maintenance::{SweepLimits, Sweeps};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;
@@ -143,8 +143,8 @@ fn a_sweep_goes_on_where_the_last_one_stopped() {
         .for_each(|job| drop(server.delivery_in(job, "delivered")));
     assert_eq!(server.deliveries("limit=100").len(), 15);
     // Two steps of two each: four of the fifteen, and the next four in the next round.
-    let pace = Pace { step: 2, steps: 2 };
-    let mut sweeps = Sweeps::new(pace);
+    let limits = SweepLimits { step: 2, steps: 2 };
+    let mut sweeps = Sweeps::new(limits);
     let runtime = actix_web::rt::System::new();
     let mut left = vec![15];
     for _ in 0..4 {
@@ -178,7 +178,7 @@ fn idempotency_keys_are_forgotten_from_where_the_last_sweep_stopped() {
             .unwrap();
         writes.len()
     };
-    let mut sweeps = Sweeps::new(Pace { step: 2, steps: 2 });
+    let mut sweeps = Sweeps::new(SweepLimits { step: 2, steps: 2 });
     let runtime = actix_web::rt::System::new();
     let mut left = vec![records()];
     for _ in 0..4 {

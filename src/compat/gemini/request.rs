@@ -5,7 +5,7 @@ use super::fields::Object;
 use super::options::{self, Options};
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::application::state::AppState;
-use crate::compat::body::{Received, Taken};
+use crate::compat::body::{BodyPicture, Received};
 use crate::compat::refusal::Refusal;
 use crate::compat::scanner::MAX_DEPTH;
 use tintype_storage::domain::job::Origin;
@@ -53,15 +53,15 @@ pub fn asked(
     received: Received,
     name: Option<String>,
 ) -> Result<GenerationRequest, Refusal> {
-    let mut pictures: Vec<Option<Taken>> = received.pictures.into_iter().map(Some).collect();
+    let mut pictures: Vec<Option<BodyPicture>> = received.pictures.into_iter().map(Some).collect();
     let mut take = |picture: Picture| {
         let field = picture.field;
         match picture.source {
             Source::Url(url) => Ok(Input::Url { url, field }),
             Source::Inline(number) => match pictures.get_mut(number).and_then(Option::take) {
-                Some(Taken::Held(held)) => Ok(Input::Stored(held)),
-                Some(Taken::Faulty(message)) => Err(Refusal::field(field, message)),
-                Some(Taken::Passed) | None => Err(Refusal::field(field, "must be base64")),
+                Some(BodyPicture::Stored(held)) => Ok(Input::Stored(held)),
+                Some(BodyPicture::Faulty(message)) => Err(Refusal::field(field, message)),
+                Some(BodyPicture::Passed) | None => Err(Refusal::field(field, "must be base64")),
             },
         }
     };

@@ -1,6 +1,6 @@
 //! Answers of the Images API.
 
-use super::wanted::Wanted;
+use super::options::Options;
 use crate::application::state::AppState;
 use crate::compat::base64_body::{self, Part};
 use crate::compat::job_waiter::{JobWaiter, Made, answered};
@@ -21,7 +21,7 @@ use tokio::time::Instant;
 /// None was made; then with the first reason.
 pub async fn when_made(
     mut callers: Vec<JobWaiter>,
-    wanted: &Wanted,
+    options: &Options,
     inputs: usize,
     until: Instant,
     state: &AppState,
@@ -32,7 +32,7 @@ pub async fn when_made(
     let mut first_refusal = None;
     for (caller, outcome) in callers.into_iter().zip(outcomes) {
         let refusal = match outcome {
-            Ok(Made::Picture(image)) => shown.add(caller, image, wanted.as_url).await.err(),
+            Ok(Made::Picture(image)) => shown.add(caller, image, options.as_url).await.err(),
             Ok(Made::Blocked(reason)) => Some(Refusal::new(Kind::Blocked, reason)),
             Err(refusal) => {
                 shown.leave_out(&caller);
@@ -50,7 +50,7 @@ pub async fn when_made(
         response.insert_header(("Idempotent-Replayed", "true"));
     }
     let created = state.now().millis() / 1_000;
-    let parts = parts(&shown, wanted, inputs, created);
+    let parts = parts(&shown, options, inputs, created);
     let parts = parts.into_iter().chain(shown.entries).chain([end()]);
     Ok(response
         .content_type("application/json")
@@ -116,9 +116,9 @@ async fn entry(
 }
 
 /// What goes before the pictures.
-fn parts(shown: &Shown, wanted: &Wanted, inputs: usize, created: i64) -> Vec<Part> {
-    let prompt = Prompt::of(&wanted.prompt, inputs);
-    let output = usage::of_picture(wanted.offer.tier(), wanted.offer.resolution())
+fn parts(shown: &Shown, options: &Options, inputs: usize, created: i64) -> Vec<Part> {
+    let prompt = Prompt::of(&options.prompt, inputs);
+    let output = usage::of_picture(options.offer.tier(), options.offer.resolution())
         * shown.images.len() as u64;
     let usage = json!({
         "input_tokens": prompt.total(),

@@ -1,7 +1,7 @@
 //! `POST /v1/images/edits`
 
 use super::answer;
-use super::parts;
+use super::multipart;
 use crate::application::caller::Caller;
 use crate::application::load_shedding;
 use crate::compat::auth;
@@ -42,23 +42,23 @@ async fn make(
     };
     let prefix = prefix();
     let account = caller.account();
-    let form = parts::receive(request, payload, &prefix, state, account, until).await?;
+    let form = multipart::receive(request, payload, &prefix, state, account, until).await?;
     load_shedding::check(state, account).await?;
-    let wanted = form.options.read(&caller, state)?;
+    let options = form.options.read(&caller, state)?;
     if form.images.is_empty() {
         let message = "is required: send at least one part of this name";
         return Err(Refusal::field("image", message));
     }
-    if wanted.count > 1 {
+    if options.count > 1 {
         // A job owns its input images, and they go when it ends.
         let message = "must be 1 for edits; send the request once for each picture";
         return Err(Refusal::field("n", message));
     }
     let inputs = form.images.len();
-    let asked = wanted.request(form.images, name);
+    let asked = options.request(form.images, name);
     let waiter = submission::accept(state, &caller, asked, until).await?;
     request_log::note_job(request, waiter.job);
-    answer::when_made(vec![waiter], &wanted, inputs, until, state).await
+    answer::when_made(vec![waiter], &options, inputs, until, state).await
 }
 
 /// Key and name of the call, and whatever else can be told before the body is read.

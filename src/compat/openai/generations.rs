@@ -1,7 +1,7 @@
 //! `POST /v1/images/generations`
 
 use super::answer;
-use super::wanted::{Options, Wanted};
+use super::options::{Options, RawOptions};
 use crate::application::caller::Caller;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
@@ -40,12 +40,12 @@ async fn make(
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;
     let body = body::read_json(request, payload, state).await?;
     load_shedding::check(state, caller.account()).await?;
-    let wanted = Options::of_json(&body)?.read(&caller, state)?;
-    let waiters = accept(state, &caller, &wanted, name, until).await?;
+    let options = RawOptions::of_json(&body)?.read(&caller, state)?;
+    let waiters = accept(state, &caller, &options, name, until).await?;
     if let Some(waiter) = waiters.first() {
         request_log::note_job(request, waiter.job);
     }
-    answer::when_made(waiters, &wanted, 0, until, state).await
+    answer::when_made(waiters, &options, 0, until, state).await
 }
 
 /// A job for each picture: those that are there already, and new ones for the rest if all of it can be had. When one of these
@@ -53,14 +53,14 @@ async fn make(
 async fn accept(
     state: &web::Data<CompatState>,
     caller: &Caller,
-    wanted: &Wanted,
+    options: &Options,
     name: Option<String>,
     until: Instant,
 ) -> Result<Vec<JobWaiter>, Refusal> {
     let (mut waiters, mut rest) = (Vec::new(), Vec::new());
-    for number in 0..wanted.count {
+    for number in 0..options.count {
         let name = name.as_ref().map(|name| numbered(name, number));
-        let asked = wanted.request(Vec::new(), name);
+        let asked = options.request(Vec::new(), name);
         match submission::earlier(state, caller, &asked)? {
             Some(waiter) => waiters.push(waiter),
             None => rest.push(asked),

@@ -3,6 +3,6 @@
 mod answer;
 pub mod edits;
 pub mod generations;
-mod parts;
+mod multipart;
+mod options;
 mod size;
-mod wanted;

@@ -15,8 +15,8 @@ pub fn nearest(text: &str, tier: Tier, catalog: &Catalog) -> Option<(AspectRatio
     let of_tier = catalog.tier(tier);
     let ratio = AspectRatio::nearest(&of_tier.aspect_ratios, width, height)?;
     let area = |(width, height): (u32, u32)| (f64::from(width) * f64::from(height)).ln();
-    let wanted = area((width, height));
-    let distance = |resolution: Resolution| (area(ratio.pixels(tier, resolution)) - wanted).abs();
+    let asked = area((width, height));
+    let distance = |resolution: Resolution| (area(ratio.pixels(tier, resolution)) - asked).abs();
     let resolutions = of_tier.prices.iter().map(|(resolution, _)| *resolution);
     let resolution = resolutions.min_by(|a, b| distance(*a).total_cmp(&distance(*b)))?;
     Some((ratio, catalog.offer(tier, resolution)?))

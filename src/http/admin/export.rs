@@ -31,7 +31,7 @@ enum Ended {
 
 /// `GET /export`
 pub async fn show(_: Operator, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
-    state.gallery.keep_inputs();
+    state.result_store.keep_inputs();
     let snapshot = Arc::clone(state.store.engine())
         .snapshot()
         .map_err(refused)?;

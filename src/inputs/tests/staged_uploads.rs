@@ -1,7 +1,7 @@
 //! Images that are handed over in pieces.
 
 use super::{pictures, support::*};
-use crate::inputs::{Handed, HandedFault, Held};
+use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
 use bytes::Bytes;
 use object_store::{ObjectStore, ObjectStoreExt as _, path::Path};
 use std::sync::Arc;
@@ -10,8 +10,8 @@ async fn hand_over(
     store: &Arc<dyn ObjectStore>,
     bytes: &[u8],
     piece: usize,
-) -> Result<Held, HandedFault> {
-    let mut handed = Handed::begin(Arc::clone(store), Path::from("inputs/job/0"), &limits());
+) -> Result<StoredUpload, UploadFault> {
+    let mut handed = StagedUpload::begin(Arc::clone(store), Path::from("inputs/job/0"), &limits());
     for piece in bytes.chunks(piece) {
         handed = handed.push(Bytes::copy_from_slice(piece)).await?;
     }
@@ -62,7 +62,7 @@ async fn what_is_dropped_is_taken_back() {
     let held = hand_over(&store, &pictures::png(30, 20), 100).await;
     drop(held.expect("taken"));
     until_empty(&store).await;
-    let handed = Handed::begin(Arc::clone(&store), Path::from("inputs/job/1"), &limits());
+    let handed = StagedUpload::begin(Arc::clone(&store), Path::from("inputs/job/1"), &limits());
     let bytes = Bytes::from(vec![0; 1]);
     drop(handed.push(bytes).await.expect("more is awaited"));
     until_empty(&store).await;
@@ -78,7 +78,7 @@ async fn what_is_no_picture_is_refused_by_its_bytes() {
         (&pictures::png(3, 2)[..20], "ends before its dimensions"),
     ] {
         match hand_over(&store, bytes, 100).await {
-            Err(HandedFault::Image(message)) => assert!(message.contains(said), "{message}"),
+            Err(UploadFault::Image(message)) => assert!(message.contains(said), "{message}"),
             Err(other) => panic!("{other}"),
             Ok(_) => panic!("taken"),
         }

@@ -15,7 +15,7 @@ use tintype_storage::domain::json::Json;
 
 /// Pictures of one call.
 const MOST: usize = 10;
-/// The options that are read here. Others are passed over, and not kept.
+/// The options that are read. Others are ignored.
 const READ: [&str; 9] = [
     "model",
     "prompt",
@@ -27,16 +27,16 @@ const READ: [&str; 9] = [
     "stream",
     "partial_images",
 ];
-/// Those that are words.
+/// Those that must be strings.
 const WORDS: [&str; 2] = ["model", "prompt"];
 
 /// Options by their names, as text.
 #[derive(Default)]
-pub struct Options(BTreeMap<&'static str, String>);
+pub struct RawOptions(BTreeMap<&'static str, String>);
 
-/// What is asked for.
+/// The options of a call.
 #[derive(Debug)]
-pub struct Wanted {
+pub struct Options {
     /// The model and size, with their price.
     pub offer: Offer,
     /// What to show.
@@ -45,11 +45,11 @@ pub struct Wanted {
     pub count: usize,
     /// The shape; `None` where it follows the first input image.
     pub ratio: Option<AspectRatio>,
-    /// Is a URL wanted, not the picture itself?
+    /// Answer with a URL instead of the picture itself.
     pub as_url: bool,
 }
 
-impl Wanted {
+impl Options {
     /// The request for one of the pictures.
     pub fn request(&self, inputs: Vec<Input>, name: Option<String>) -> GenerationRequest {
         GenerationRequest {
@@ -66,7 +66,7 @@ impl Wanted {
     }
 }
 
-impl Options {
+impl RawOptions {
     /// Of a JSON body. `null` is as good as left out.
     ///
     /// # Errors
@@ -100,7 +100,7 @@ impl Options {
     /// Sets an option.
     ///
     /// # Errors
-    /// It was set before: nobody can tell which of both is meant.
+    /// It was set before.
     pub fn set(&mut self, name: &str, text: String) -> Result<(), Refusal> {
         let Some(known) = READ.into_iter().find(|it| *it == name) else {
             return Ok(());
@@ -129,11 +129,11 @@ impl Options {
     /// Reads the options, for this key.
     ///
     /// Options that only tune how a picture is made (`quality`, `moderation`, `user`, and what the SDKs merge in) are
-    /// accepted and passed over; those that would change what is answered, and cannot be had, are refused.
+    /// accepted and ignored; those that would change the answer, and are not supported, are refused.
     ///
     /// # Errors
     /// The model is not there or not open to the key, or an option is at fault.
-    pub fn read(&self, caller: &Caller, state: &AppState) -> Result<Wanted, Refusal> {
+    pub fn read(&self, caller: &Caller, state: &AppState) -> Result<Options, Refusal> {
         let model = self.get("model").unwrap_or("fast");
         let tier = models::tier_of(&state.config.tiers, model).ok_or_else(|| {
             let message =
@@ -180,7 +180,7 @@ impl Options {
             }
         };
         let nothing = || Refusal::new(Kind::Unavailable, format!("the {tier} model sells no size"));
-        Ok(Wanted {
+        Ok(Options {
             offer: offer.ok_or_else(nothing)?,
             prompt: self.prompt(state.config.jobs.max_prompt_chars)?,
             count: self.count()?,

@@ -1,14 +1,14 @@
 //! The parts of a form, read while they arrive: texts into memory, pictures into the object store.
 
-use super::wanted::Options;
+use super::options::RawOptions;
 use crate::application::generation_request::Input;
 use crate::application::state::AppState;
 use crate::compat::body::{MAX_BODY_BYTES, check_headers, too_large};
-use crate::compat::body_timeouts::Pace;
+use crate::compat::body_timeouts::BodyTimeouts;
 use crate::compat::drain::drain;
 use crate::compat::refusal::Refusal;
 use crate::compat::state::CompatState;
-use crate::inputs::{Handed, HandedFault, InputLimits};
+use crate::inputs::{InputLimits, StagedUpload, UploadFault};
 use actix_multipart::{Field, Multipart};
 use actix_web::error::PayloadError;
 use actix_web::http::header;
@@ -24,23 +24,23 @@ use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tokio::time::Instant;
 
-/// What a part of a form is taken to cost besides its bytes.
+/// Memory that a part of a form is counted with besides its bytes.
 const PART_BYTES: usize = 64;
 
 /// A form that has arrived whole.
 pub struct Form {
     /// Its texts.
-    pub options: Options,
+    pub options: RawOptions,
     /// Its pictures, in their order.
     pub images: Vec<Input>,
 }
 
-/// The body, of which a copy is kept so that it can be read on when the form is given up.
+/// The body. It is shared, so that it can be drained when the form is refused.
 #[derive(Clone)]
 struct Counted {
     payload: Rc<RefCell<web::Payload>>,
     arrived: Rc<Cell<u64>>,
-    /// Is it still wanted? What is only drained has its own bound.
+    /// Off once the form is refused: what is only drained has its own bound.
     is_read: Rc<Cell<bool>>,
 }
 
@@ -52,7 +52,7 @@ impl Stream for Counted {
         if let Poll::Ready(Some(Ok(chunk))) = &polled {
             let arrived = self.arrived.get() + chunk.len() as u64;
             self.arrived.set(arrived);
-            // Told here, for what stands between the parts is read on without a word of it.
+            // Counted here: the parser skips what is between the parts without returning.
             if arrived > MAX_BODY_BYTES && self.is_read.get() {
                 return Poll::Ready(Some(Err(PayloadError::Overflow)));
             }
@@ -64,8 +64,8 @@ impl Stream for Counted {
 /// Reads a form, at most until `until`.
 ///
 /// # Errors
-/// It is too large, too slow or malformed, or holds something that is not taken; there is no room for it; or the object store
-/// fails.
+/// It is too large, too slow or malformed, or has a part that is not accepted; there is no memory for it in time; or the object
+/// store fails.
 pub async fn receive(
     request: &HttpRequest,
     payload: web::Payload,
@@ -79,22 +79,22 @@ pub async fn receive(
         arrived: Rc::default(),
         is_read: Rc::new(Cell::new(true)),
     };
-    let pace = Pace::new(state, until);
+    let timeouts = BodyTimeouts::new(state, until);
     let read = async {
         check_headers(request)?;
         check_type(request)?;
         let reading = Reading {
             arrived: Rc::clone(&body.arrived),
-            pace,
+            timeouts,
             limits: state.input_limits(account),
-            room: state.config.server.max_body_bytes,
+            text_bytes_left: state.config.server.max_body_bytes,
         };
         reading.read(request, body.clone(), prefix, state).await
     };
-    let outcome = pace.whole(read).await;
+    let outcome = timeouts.whole(read).await;
     if outcome.is_err() {
         body.is_read.set(false);
-        drain(&mut body, pace.end()).await;
+        drain(&mut body, timeouts.end()).await;
     }
     outcome
 }
@@ -114,10 +114,10 @@ fn check_type(request: &HttpRequest) -> Result<(), Refusal> {
 /// A form that is being read.
 struct Reading {
     arrived: Rc<Cell<u64>>,
-    pace: Pace,
+    timeouts: BodyTimeouts,
     limits: InputLimits,
-    /// What is left for texts, over all of them.
-    room: usize,
+    /// Bytes that all texts together may still have.
+    text_bytes_left: usize,
 }
 
 impl Reading {
@@ -129,11 +129,11 @@ impl Reading {
         state: &AppState,
     ) -> Result<Form, Refusal> {
         let mut form = Form {
-            options: Options::default(),
+            options: RawOptions::default(),
             images: Vec::new(),
         };
         let mut fields = Multipart::new(request.headers(), body);
-        while let Some(field) = self.pace.arrival(fields.next()).await? {
+        while let Some(field) = self.timeouts.arrival(fields.next()).await? {
             let field = field.map_err(|error| self.malformed(error))?;
             let name = field.name().unwrap_or_default().to_owned();
             match name.as_str() {
@@ -145,9 +145,9 @@ impl Reading {
                         return Err(Refusal::field("image", message));
                     }
                     let stem = prefix.clone().join(format!("h{number}"));
-                    let handed = Handed::begin(state.images.store(), stem, &self.limits);
+                    let upload = StagedUpload::begin(state.images.store(), stem, &self.limits);
                     let name = format!("image[{number}]");
-                    form.images.push(self.picture(field, handed, &name).await?);
+                    form.images.push(self.picture(field, upload, &name).await?);
                 }
                 "mask" => {
                     let message = "is not supported; say in the prompt what is to change";
@@ -163,7 +163,7 @@ impl Reading {
     }
 
     async fn next(&mut self, field: &mut Field) -> Result<Option<Bytes>, Refusal> {
-        let chunk = self.pace.arrival(field.next()).await?;
+        let chunk = self.timeouts.arrival(field.next()).await?;
         let chunk = chunk.transpose().map_err(|error| self.malformed(error))?;
         Ok(chunk)
     }
@@ -171,23 +171,23 @@ impl Reading {
     async fn picture(
         &mut self,
         mut field: Field,
-        mut handed: Handed,
+        mut upload: StagedUpload,
         name: &str,
     ) -> Result<Input, Refusal> {
-        let refused = |fault: HandedFault| match fault {
-            HandedFault::Image(message) => Refusal::field(name, message),
-            fault @ (HandedFault::Store(_) | HandedFault::NoRoom(_)) => fault.into(),
+        let refused = |fault: UploadFault| match fault {
+            UploadFault::Image(message) => Refusal::field(name, message),
+            fault @ (UploadFault::Store(_) | UploadFault::NoRoom(_)) => fault.into(),
         };
         while let Some(chunk) = self.next(&mut field).await? {
-            let pushed = self.pace.storing(handed.push(chunk)).await?;
-            handed = pushed.map_err(refused)?;
+            let pushed = self.timeouts.storing(upload.push(chunk)).await?;
+            upload = pushed.map_err(refused)?;
         }
-        let held = self.pace.storing(handed.finish()).await?;
+        let held = self.timeouts.storing(upload.finish()).await?;
         Ok(Input::Stored(Box::new(held.map_err(refused)?)))
     }
 
     async fn text(&mut self, mut field: Field, name: &str) -> Result<String, Refusal> {
-        // A part costs something though it is empty.
+        // An empty part takes memory too.
         self.spend(name.len() + PART_BYTES)?;
         let mut bytes = Vec::new();
         while let Some(chunk) = self.next(&mut field).await? {
@@ -198,7 +198,7 @@ impl Reading {
     }
 
     fn spend(&mut self, bytes: usize) -> Result<(), Refusal> {
-        self.room = self.room.checked_sub(bytes).ok_or_else(|| {
+        self.text_bytes_left = self.text_bytes_left.checked_sub(bytes).ok_or_else(|| {
             Refusal::body("the request has too much text; pictures go into parts named `image`")
         })?;
         Ok(())

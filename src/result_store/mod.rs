@@ -25,15 +25,15 @@ use tokio::time::sleep;
 /// How often a picture is tried to be stored: over 8 to 16 s.
 const PUT_TRIES: u32 = 6;
 
-/// The gallery over the object store.
+/// Results in the object store.
 #[derive(Clone)]
-pub struct ObjectGallery {
+pub struct ResultStore {
     images: Images,
     kept_inputs: Arc<KeptInputs>,
 }
 
-impl ObjectGallery {
-    /// A gallery in this store.
+impl ResultStore {
+    /// Results in this store.
     pub fn new(images: Images) -> Self {
         Self {
             images,
@@ -173,7 +173,7 @@ async fn put(
     }
 }
 
-impl ImageStore for ObjectGallery {
+impl ImageStore for ResultStore {
     fn keep(
         &self,
         job: &Job,
