@@ -14,17 +14,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype::application::AuditContext;
-use tintype::application::accounts::{self, Opening};
+use tintype::application::accounts;
 use tintype::application::api_keys;
 use tintype::application::state::AppState;
 use tintype::config::{Config, Sources};
 use tintype::server::{self, Setup};
 use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_storage::domain::account::NewAccount;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::ids::IdSource;
-use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
@@ -238,13 +238,12 @@ async fn customer(
 ) -> anyhow::Result<String> {
     let author = AuditContext::service();
     let balance: Amount = "100000000".parse()?;
-    let opening = Opening {
+    let new = NewAccount {
         name: format!("load {number}"),
-        balances: Balances::default().deposit(balance)?,
-        used: None,
+        balance: Some(balance),
     };
     let turn = state.operator.take().await;
-    let account = accounts::create(state, turn, &author, opening).await?;
+    let account = accounts::create(state, turn, &author, new, None).await?;
     if let Some(receiver) = receiver {
         let now = state.now();
         let id = WebhookId(IdSource::new(now).next(now));

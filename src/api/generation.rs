@@ -1,9 +1,8 @@
 //! The body of a generation call, parsed into a request that cannot be invalid.
 
-use super::fields::{Fields, kind};
-use crate::application::error::FieldFault;
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
 use crate::inputs;
+use tintype_api::fields::{FieldFault, Fields, kind};
 use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::job::Origin;

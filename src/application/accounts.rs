@@ -9,26 +9,15 @@ use sha2::{Digest, Sha256};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::account::{AccountCommand, AccountHandle};
-use tintype_storage::domain::account::{Account, AccountChange};
-use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, TransactionId};
-use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::store::{
     AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall, SERVICE,
 };
 use tokio::sync::oneshot;
-
-/// An account to be opened.
-pub struct Opening {
-    /// A name for people.
-    pub name: String,
-    /// What it begins with.
-    pub balances: Balances,
-    /// The operator's name for the call.
-    pub used: Option<IdempotencyUse>,
-}
 
 /// The account that a call has opened.
 pub struct Opened {
@@ -66,13 +55,12 @@ pub fn fingerprint(parts: [&str; 2]) -> Fingerprint {
 pub async fn open(
     state: &AppState,
     context: &AuditContext,
-    name: String,
-    balance: Amount,
-    balances: Balances,
+    new: NewAccount,
     idempotency_key: Option<String>,
 ) -> Result<Opened, Error> {
+    let balance = new.balance.unwrap_or_default().to_string();
     let used = idempotency_key.map(|key| IdempotencyUse {
-        fingerprint: fingerprint([&name, &balance.to_string()]),
+        fingerprint: fingerprint([&new.name, &balance]),
         name: key,
     });
     let turn = state.operator.take().await;
@@ -82,13 +70,8 @@ pub async fn open(
             is_replay: true,
         });
     }
-    let opening = Opening {
-        name,
-        balances,
-        used,
-    };
     Ok(Opened {
-        account: create(state, turn, context, opening).await?,
+        account: create(state, turn, context, new, used).await?,
         is_replay: false,
     })
 }
@@ -116,18 +99,14 @@ pub async fn create(
     state: &AppState,
     turn: Turn,
     context: &AuditContext,
-    opening: Opening,
+    new: NewAccount,
+    used: Option<IdempotencyUse>,
 ) -> Result<Account, Error> {
     let now = state.now();
     let ids = &state.system.accounts().context().ids;
-    let balance = opening.balances.balance;
-    let account = Account {
-        id: AccountId(ids.next(now)),
-        name: opening.name,
-        balances: opening.balances,
-        created_at: now,
-        active: true,
-    };
+    let account = new.open(AccountId(ids.next(now)), now);
+    let account = account.map_err(|error| Error::field("balance", error.to_string()))?;
+    let balance = account.balances.balance;
     let entry = (!balance.is_zero()).then(|| LedgerEntry {
         id: TransactionId(ids.next(now)),
         kind: EntryKind::Deposit,
@@ -138,7 +117,7 @@ pub async fn create(
         created_at: now,
     });
     let mut writes = state.store.open_account(&account, entry.as_ref());
-    if let Some(used) = opening.used {
+    if let Some(used) = used {
         let hours = state.config.idempotency.retention_hours;
         let record = IdempotencyRecord {
             made: account.id.0,

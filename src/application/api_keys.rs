@@ -4,12 +4,10 @@ use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::commit::{Change, Turn};
 use super::error::Error;
 use super::state::AppState;
-use ipnet::IpNet;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::amount::Amount;
-use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, RateLimit};
+use tintype_storage::domain::api_key::{self, ApiKey, KeyChange, KeyHash, RateLimit};
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::tier::Tier;
@@ -18,41 +16,6 @@ use tintype_storage::store::Writes;
 
 /// Earlier texts of one key that may be valid at once.
 const MAX_RETIRED: usize = 8;
-
-/// What is asked to be different about a key. An outer `None` leaves the value as it is; an inner one removes it.
-#[derive(Default)]
-pub struct KeyChange {
-    pub name: Option<String>,
-    pub active: Option<bool>,
-    pub models: Option<Option<Vec<Tier>>>,
-    pub expires_at: Option<Option<Timestamp>>,
-    pub spend_limit: Option<Option<Amount>>,
-    pub spend_limit_daily: Option<Option<Amount>>,
-    pub spend_limit_monthly: Option<Option<Amount>>,
-    pub rate_limit: Option<Option<RateLimit>>,
-    pub allowed_ips: Option<Option<Vec<IpNet>>>,
-}
-
-impl KeyChange {
-    /// The key as it will be.
-    pub fn apply(self, key: ApiKey) -> ApiKey {
-        ApiKey {
-            name: self.name.unwrap_or(key.name),
-            active: self.active.unwrap_or(key.active),
-            models: self.models.unwrap_or(key.models),
-            expires_at: self.expires_at.unwrap_or(key.expires_at),
-            spend_limit: self.spend_limit.unwrap_or(key.spend_limit),
-            spend_limit_daily: self.spend_limit_daily.unwrap_or(key.spend_limit_daily),
-            spend_limit_monthly: self.spend_limit_monthly.unwrap_or(key.spend_limit_monthly),
-            rate_limit: self.rate_limit.unwrap_or(key.rate_limit),
-            allowed_ips: match self.allowed_ips {
-                Some(ranges) => ranges.unwrap_or_default(),
-                None => key.allowed_ips,
-            },
-            ..key
-        }
-    }
-}
 
 /// One text for an unknown id and for no id at all.
 pub fn no_key() -> Error {
@@ -196,21 +159,14 @@ fn facts(key: &ApiKey, now: Timestamp) -> Value {
         "spend_limit_daily": text(key.spend_limit_daily),
         "spend_limit_monthly": text(key.spend_limit_monthly),
         "rate_limit": key.rate_limit.map(rate_limit),
-        "allowed_ips": ranges(key),
+        "allowed_ips": key.range_texts(),
         "previous_valid_until": text(key.overlap_ends(now)),
     })
 }
 
-/// The models that a key may ask for.
-pub fn models(key: &ApiKey) -> Vec<&'static str> {
+fn models(key: &ApiKey) -> Vec<&'static str> {
     let allowed = Tier::ALL.iter().filter(|tier| key.allows(**tier));
     allowed.map(|tier| tier.word()).collect()
-}
-
-/// The ranges of addresses of a key; `None`: everywhere.
-pub fn ranges(key: &ApiKey) -> Option<Vec<String>> {
-    let ranges = || key.allowed_ips.iter().map(ToString::to_string).collect();
-    (!key.allowed_ips.is_empty()).then(ranges)
 }
 
 fn text(value: Option<impl ToString>) -> Option<String> {

@@ -8,7 +8,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tintype_actors::account::AccountCommand;
-use tintype_storage::domain::amount::Amount;
+use tintype_api::NewDeposit;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::LedgerEntry;
@@ -27,10 +27,10 @@ pub async fn deposit(
     state: &AppState,
     context: &AuditContext,
     account: AccountId,
-    amount: Amount,
-    reference: Option<String>,
+    new: NewDeposit,
     idempotency_key: Option<String>,
 ) -> Result<Deposited, Error> {
+    let NewDeposit { amount, reference } = new;
     let idempotency = idempotency_key.map(|name| {
         let words = reference.as_deref().unwrap_or_default();
         IdempotencyUse {

@@ -8,6 +8,8 @@ use tintype_storage::domain::pause::Paused;
 use tintype_storage::engine::EngineError;
 use tintype_storage::store::{AcceptError, DepositError, StoreError};
 
+pub use tintype_api::FieldFault;
+
 /// The header that names a request, as faults of it are told.
 pub const IDEMPOTENCY_KEY: &str = "Idempotency-Key";
 
@@ -34,24 +36,6 @@ pub enum ErrorKind {
     Canceled,
     Paused,
     Overloaded,
-}
-
-/// One faulty field.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FieldFault {
-    /// Its JSON path, `body` for the body as a whole, or a header's name.
-    pub field: String,
-    /// What is wrong with it, and what would be right.
-    pub message: String,
-}
-
-impl FieldFault {
-    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
-        Self {
-            field: field.into(),
-            message: message.into(),
-        }
-    }
 }
 
 /// A refusal or a failure, with its explanation.

@@ -12,7 +12,7 @@ use tintype_actors::account::AccountCommand;
 use tintype_actors::ports::ImageStore as _;
 use tintype_storage::domain::audit_log::{Action, Note};
 use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
-use tintype_storage::domain::job::{Job, JobEvent, JobState, ResultImage};
+use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
@@ -124,20 +124,12 @@ fn note(state: &AppState, audit: &AuditContext, account: AccountId, id: JobId) -
     })
 }
 
-/// The picture of a done job.
-pub fn picture_of(job: &Job) -> Option<&ResultImage> {
-    match &job.state {
-        JobState::Done { image, .. } => Some(image),
-        JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
-    }
-}
-
 /// A fresh download URL of the picture of a done job.
 ///
 /// # Errors
 /// `StorageUnavailable`
 pub async fn image_url(state: &AppState, job: &Job) -> Result<Option<String>, Error> {
-    match picture_of(job) {
+    match job.picture() {
         Some(image) => Ok(Some(presign(state, &image.key).await?)),
         None => Ok(None),
     }

@@ -5,9 +5,9 @@ use super::operator::{Operator, Part, read};
 use super::output::{facts, print};
 use crate::ledger_csv::{HEAD, Line};
 use clap::{Args, Subcommand};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use tintype_api::{Account, Transaction};
 use tintype_storage::domain::time::Timestamp;
 
 /// Ledger entries per page of a CSV export.
@@ -54,17 +54,6 @@ pub struct Ledger {
     part: Part,
     #[command(flatten)]
     common: Common,
-}
-
-#[derive(Deserialize)]
-struct Entry {
-    transaction_id: String,
-    kind: String,
-    amount: String,
-    balance_after: String,
-    job_id: Option<String>,
-    reference: Option<String>,
-    created_at: String,
 }
 
 /// Options of `account show`.
@@ -114,24 +103,10 @@ pub struct One {
     common: Common,
 }
 
-#[derive(Deserialize)]
-struct Account {
-    account_id: String,
-    name: String,
-    balance: String,
-    reserved: String,
-    available: String,
-    created_at: String,
-    /// Sent only for a deactivated account.
-    active: Option<bool>,
-}
-
-impl Account {
-    fn is_active(&self) -> &'static str {
-        match self.active {
-            Some(false) => "no",
-            Some(true) | None => "yes",
-        }
+fn is_active(account: &Account) -> &'static str {
+    match account.active {
+        Some(false) => "no",
+        Some(true) | None => "yes",
     }
 }
 
@@ -166,14 +141,14 @@ async fn list(common: Common) -> anyhow::Result<()> {
     ];
     common.show_list(all, &heads, |value| {
         let it: Account = read(value)?;
-        let active = it.is_active().to_owned();
+        let active = is_active(&it).to_owned();
         Ok(vec![
-            it.account_id,
-            it.created_at,
+            it.account_id.into(),
+            it.created_at.into(),
             active,
-            it.balance,
-            it.reserved,
-            it.available,
+            it.balance.into(),
+            it.reserved.into(),
+            it.available.into(),
             it.name,
         ])
     })
@@ -181,8 +156,8 @@ async fn list(common: Common) -> anyhow::Result<()> {
 
 async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
     let operator = common.operator()?;
-    let id = operator.account(account.as_deref()).await?.account_id;
-    let answer = operator.get(&format!("/accounts/{id}")).await?;
+    let path = operator.account_path(account.as_deref(), "").await?;
+    let answer = operator.get(&path).await?;
     common.show(answer, shown)
 }
 
@@ -201,15 +176,15 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
 
 async fn change(account: &str, body: Value, common: &Common) -> anyhow::Result<()> {
     let operator = common.operator()?;
-    let id = operator.account(Some(account)).await?.account_id;
-    let answer = operator.patch(&format!("/accounts/{id}"), body).await?;
+    let path = operator.account_path(Some(account), "").await?;
+    let answer = operator.patch(&path, body).await?;
     common.show(answer, shown)
 }
 
 async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
-    let account = operator.account(arguments.account.as_deref()).await?;
-    let path = format!("/accounts/{}/transactions", account.account_id);
+    let account = arguments.account.as_deref();
+    let path = operator.account_path(account, "/transactions").await?;
     let filters: Vec<(&str, String)> = [
         ("kind", arguments.kind),
         ("from", arguments.from.map(|it| it.to_string())),
@@ -224,12 +199,12 @@ async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
     let found = operator.list(&path, &filters, arguments.part).await?;
     let heads = ["AT", "KIND", "AMOUNT", "BALANCE", "JOB", "REFERENCE"];
     arguments.common.show_list(found, &heads, |value| {
-        let it: Entry = read(value)?;
+        let it: Transaction = read(value)?;
         Ok(vec![
-            it.created_at,
-            it.kind,
-            it.amount,
-            it.balance_after,
+            it.created_at.into(),
+            it.kind.into(),
+            it.amount.into(),
+            it.balance_after.into(),
             or_dash(it.job_id),
             or_dash(it.reference),
         ])
@@ -251,7 +226,7 @@ async fn print_file(
         };
         let found = operator.list(path, filters, part).await?;
         for value in found.entries {
-            let it: Entry = read(value)?;
+            let it: Transaction = read(value)?;
             let line = Line {
                 created_at: &it.created_at,
                 kind: &it.kind,
@@ -275,7 +250,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
     Ok(facts(&[
         ("account", Some(&it.account_id)),
         ("name", Some(&it.name)),
-        ("active", Some(it.is_active())),
+        ("active", Some(is_active(&it))),
         ("balance", Some(&it.balance)),
         ("reserved", Some(&it.reserved)),
         ("available", Some(&it.available)),

@@ -4,10 +4,11 @@ use super::common::{Common, block_on, moment, or_dash};
 use super::operator::{Part, read};
 use super::output::shortened;
 use clap::{Args, Subcommand};
-use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::ExitCode;
+use tintype_api::AuditEntry;
 use tintype_storage::domain::time::Timestamp;
 
 /// Longest description of a change in a line, in characters.
@@ -41,17 +42,6 @@ pub struct List {
     common: Common,
 }
 
-#[derive(Deserialize)]
-struct Entry {
-    at: String,
-    actor: String,
-    action: String,
-    subject_id: Option<String>,
-    before: Option<Map<String, Value>>,
-    after: Option<Map<String, Value>>,
-    address: Option<String>,
-}
-
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -78,16 +68,21 @@ async fn list(arguments: List) -> anyhow::Result<()> {
 }
 
 fn row(value: Value) -> anyhow::Result<Vec<String>> {
-    let it: Entry = read(value)?;
-    let change = changes(it.before.unwrap_or_default(), it.after.unwrap_or_default());
+    let it: AuditEntry = read(value)?;
+    let change = changes(facts(it.before)?, facts(it.after)?);
     Ok(vec![
-        it.at,
-        it.actor,
+        it.at.into(),
+        it.actor.into(),
         or_dash(it.address),
-        it.action,
+        it.action.into(),
         or_dash(it.subject_id),
         shortened(&change, CHANGE_CHARS),
     ])
+}
+
+fn facts(text: Option<Box<RawValue>>) -> anyhow::Result<Map<String, Value>> {
+    let facts = text.map(|it| serde_json::from_str(it.get())).transpose()?;
+    Ok(facts.unwrap_or_default())
 }
 
 /// The changed fields, as `name: before -> after`.

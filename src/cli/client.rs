@@ -3,8 +3,8 @@
 use super::exchange::{Answered, Exchange};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
-use serde::Deserialize;
 use serde_json::Value;
+use tintype_api::{CreatedJob, Job, Problem};
 use tintype_egress::{Method, StatusCode};
 
 const NOT_TINTYPE: &str = "the answer is not from Tintype; check --server";
@@ -17,43 +17,6 @@ pub struct NativeClient {
     exchange: Exchange,
     base: String,
     key: String,
-}
-
-/// The answer of a job lookup.
-#[derive(Debug, Deserialize)]
-pub struct JobAnswer {
-    /// Its status.
-    pub status: String,
-    /// The result of a done job.
-    pub result: Option<ResultAnswer>,
-    /// The reason of a failure.
-    pub error: Option<String>,
-}
-
-/// The result of a job.
-#[derive(Debug, Deserialize)]
-pub struct ResultAnswer {
-    /// The presigned URL.
-    pub image_url: String,
-}
-
-#[derive(Deserialize)]
-struct Created {
-    status_url: String,
-}
-
-#[derive(Deserialize)]
-struct ProblemAnswer {
-    title: String,
-    detail: String,
-    #[serde(default)]
-    errors: Vec<FieldAnswer>,
-}
-
-#[derive(Deserialize)]
-struct FieldAnswer {
-    field: String,
-    message: String,
 }
 
 impl NativeClient {
@@ -74,12 +37,12 @@ impl NativeClient {
         if answer.status != StatusCode::ACCEPTED {
             bail!(refusal(answer.status, &answer.body));
         }
-        let created: Created = serde_json::from_slice(&answer.body).context(NOT_TINTYPE)?;
-        Ok(created.status_url)
+        let created: CreatedJob = serde_json::from_slice(&answer.body).context(NOT_TINTYPE)?;
+        Ok(created.status_url.into())
     }
 
     /// Looks up a job. The server answers when the job has ended, or after `wait` seconds.
-    pub async fn look_up(&self, status_url: &str, wait: u64) -> anyhow::Result<JobAnswer> {
+    pub async fn look_up(&self, status_url: &str, wait: u64) -> anyhow::Result<Job<'static>> {
         let path = format!("{status_url}?wait={wait}");
         let answer = self.call(Method::GET, &path, None).await?;
         if answer.status != StatusCode::OK {
@@ -117,7 +80,7 @@ impl NativeClient {
 
 /// Formats an error answer.
 pub(super) fn refusal(status: StatusCode, body: &[u8]) -> String {
-    match serde_json::from_slice::<ProblemAnswer>(body) {
+    match serde_json::from_slice::<Problem<'_>>(body) {
         Ok(problem) if problem.errors.is_empty() => {
             format!("{}: {}", problem.title, problem.detail)
         }

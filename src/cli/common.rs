@@ -79,8 +79,8 @@ pub fn moment(text: &str) -> Result<Timestamp, String> {
 }
 
 /// The value, or a dash.
-pub fn or_dash(value: Option<String>) -> String {
-    value.unwrap_or_else(|| "-".to_owned())
+pub fn or_dash(value: Option<impl Into<String>>) -> String {
+    value.map_or_else(|| "-".to_owned(), Into::into)
 }
 
 #[cfg(test)]

@@ -4,9 +4,9 @@ use super::common::{Common, moment, print_cursor};
 use super::operator::{Operator, Part, read};
 use super::output::{facts, print, print_json, shortened, table};
 use clap::{Args, Subcommand};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use tintype_api::{Attempt, Delivery};
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::time::Timestamp;
@@ -78,32 +78,6 @@ pub struct Redeliver {
     common: Common,
 }
 
-#[derive(Deserialize)]
-struct Delivery {
-    delivery_id: String,
-    account_id: String,
-    job_id: String,
-    webhook_id: String,
-    url: String,
-    status: String,
-    reason: Option<String>,
-    attempts: Vec<Attempt>,
-    next_attempt_at: Option<String>,
-    created_at: String,
-}
-
-#[derive(Deserialize)]
-struct Attempt {
-    at: String,
-    /// Earlier servers do not send it.
-    #[serde(default)]
-    url: Option<String>,
-    status_code: Option<u16>,
-    error: Option<String>,
-    duration_ms: u64,
-    response_body: String,
-}
-
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     actix_web::rt::System::new().block_on(async {
         match command {
@@ -146,28 +120,24 @@ fn listed(deliveries: &[Delivery]) -> String {
     ];
     let row = |it: &Delivery| {
         vec![
-            it.delivery_id.clone(),
-            it.created_at.clone(),
-            it.status.clone(),
+            it.delivery_id.to_string(),
+            it.created_at.to_string(),
+            it.status.to_string(),
             it.attempts.len().to_string(),
-            it.attempts
-                .last()
-                .map_or_else(|| "-".into(), Attempt::outcome),
-            it.job_id.clone(),
+            it.attempts.last().map_or_else(|| "-".into(), outcome),
+            it.job_id.to_string(),
             it.url.clone(),
         ]
     };
     table(&heads, deliveries.iter().map(row).collect())
 }
 
-impl Attempt {
-    /// Its outcome in a few words.
-    fn outcome(&self) -> String {
-        match (self.status_code, &self.error) {
-            (Some(code), None) => code.to_string(),
-            (Some(code), Some(error)) => format!("{code}, {}", shortened(error, ERROR_CHARS)),
-            (None, error) => shortened(error.as_deref().unwrap_or("no answer"), ERROR_CHARS),
-        }
+/// The outcome of an attempt in a few words.
+fn outcome(attempt: &Attempt) -> String {
+    match (attempt.status_code, &attempt.error) {
+        (Some(code), None) => code.to_string(),
+        (Some(code), Some(error)) => format!("{code}, {}", shortened(error, ERROR_CHARS)),
+        (None, error) => shortened(error.as_deref().unwrap_or("no answer"), ERROR_CHARS),
     }
 }
 
@@ -182,8 +152,8 @@ async fn show(arguments: Show) -> anyhow::Result<()> {
 
 fn shown(delivery: &Delivery) -> String {
     let status = match &delivery.reason {
-        Some(reason) => format!("{}: {reason}", delivery.status),
-        None => delivery.status.clone(),
+        Some(reason) => format!("{}: {}", &*delivery.status, &**reason),
+        None => delivery.status.to_string(),
     };
     let mut text = facts(&[
         ("delivery", Some(&delivery.delivery_id)),
@@ -208,7 +178,7 @@ fn shown(delivery: &Delivery) -> String {
         let code = attempt.status_code.map(|it| it.to_string());
         rows.push(vec![
             (at + 1).to_string(),
-            attempt.at.clone(),
+            attempt.at.to_string(),
             code.unwrap_or_else(|| "-".into()),
             format!("{} ms", attempt.duration_ms),
             attempt.error.clone().unwrap_or_else(|| "-".into()),
@@ -220,8 +190,8 @@ fn shown(delivery: &Delivery) -> String {
             row
         };
         rows.extend(first.map(|line| below(cut(line))));
-        if let Some(url) = attempt.url.as_ref().filter(|it| **it != delivery.url) {
-            rows.push(below(cut(&format!("(sent to {url})"))));
+        if *attempt.url != delivery.url {
+            rows.push(below(cut(&format!("(sent to {})", &*attempt.url))));
         }
     }
     text.push('\n');
@@ -263,7 +233,7 @@ async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
         Some(count) => format!("{count} deliveries queued again"),
         None => {
             let delivery: Delivery = read(answer)?;
-            format!("{} queued again", delivery.delivery_id)
+            format!("{} queued again", &*delivery.delivery_id)
         }
     };
     print(&format!("{said}\n"))
@@ -303,11 +273,11 @@ mod tests {
 
     fn attempts() -> Value {
         json!([
-            {"at": "t1", "status_code": null, "error": "its host could not be reached: connection refused",
+            {"at": "t1", "url": "http://x/", "status_code": null, "error": "its host could not be reached: connection refused",
              "duration_ms": 3, "response_body": ""},
-            {"at": "t2", "status_code": 500, "error": null, "duration_ms": 12,
+            {"at": "t2", "url": "http://x/", "status_code": 500, "error": null, "duration_ms": 12,
              "response_body": "oh\u{1b}[31m\n\nno\r\nthree\nfour\n"},
-            {"at": "t3", "status_code": 200, "error": "no complete answer within 10 s", "duration_ms": 10_000,
+            {"at": "t3", "url": "http://x/", "status_code": 200, "error": "no complete answer within 10 s", "duration_ms": 10_000,
              "response_body": ""},
         ])
     }

@@ -4,9 +4,9 @@ use super::common::{Common, block_on};
 use super::operator::read;
 use super::output::facts;
 use clap::{Args, Subcommand};
-use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::process::ExitCode;
+use tintype_api::Transaction;
 
 /// What to do with deposits.
 #[derive(Subcommand)]
@@ -34,16 +34,6 @@ pub struct Add {
     common: Common,
 }
 
-#[derive(Deserialize)]
-struct Entry {
-    transaction_id: String,
-    kind: String,
-    amount: String,
-    balance_after: String,
-    reference: Option<String>,
-    created_at: String,
-}
-
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -55,7 +45,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 async fn add(arguments: Add) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account(arguments.account.as_deref()).await?;
-    let path = format!("/accounts/{}/deposits", account.account_id);
+    let path = format!("/accounts/{}/deposits", &*account.account_id);
     let mut body = Map::new();
     body.insert("amount".to_owned(), arguments.amount.into());
     if let Some(reference) = arguments.reference {
@@ -64,7 +54,7 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     let name = arguments.idempotency_key.as_deref();
     let answer = operator.post_once(&path, Value::Object(body), name).await?;
     arguments.common.show(answer, |answer| {
-        let it: Entry = read(answer)?;
+        let it: Transaction = read(answer)?;
         Ok(facts(&[
             ("transaction", Some(&it.transaction_id)),
             ("account", Some(&account.name)),

@@ -2,7 +2,7 @@
 //!
 //! The embedded instance keeps its data in a temporary directory, unless `--data-dir` names one, and serves a free loopback port.
 
-use super::client::{JobAnswer, NativeClient};
+use super::client::NativeClient;
 use super::output::print;
 use super::settings::Settings;
 use super::{progress, umask};
@@ -26,6 +26,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
+use tintype_api::Job;
 use tintype_imaging::ImageKind;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::tier::Tier;
@@ -333,15 +334,15 @@ async fn follow(
     client: &NativeClient,
     status_url: &str,
     progress: &ProgressBar,
-) -> anyhow::Result<JobAnswer> {
+) -> anyhow::Result<Job<'static>> {
     let began = Instant::now();
     while began.elapsed() < JOB_TIMEOUT {
         let asked = Instant::now();
         let job = client.look_up(status_url, WAIT).await?;
-        if job.status == "done" || job.status == "failed" {
+        if matches!(&*job.status, "done" | "failed") {
             return Ok(job);
         }
-        progress.set_message(job.status);
+        progress.set_message(job.status.to_string());
         tokio::time::sleep(PAUSE.saturating_sub(asked.elapsed())).await;
     }
     bail!("the job has not ended after an hour; see {status_url} later")

@@ -4,9 +4,9 @@ use super::common::{Common, block_on, moment, or_dash};
 use super::operator::{Operator, Part, read};
 use super::output::{facts, print, print_json, shortened};
 use clap::{Args, Subcommand};
-use serde::Deserialize;
 use serde_json::Value;
 use std::process::ExitCode;
+use tintype_api::JobRecord;
 use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 
@@ -73,32 +73,6 @@ pub struct One {
     common: Common,
 }
 
-#[derive(Deserialize)]
-struct Job {
-    job_id: String,
-    account_id: String,
-    key_id: String,
-    status: String,
-    tier: String,
-    mode: String,
-    aspect_ratio: String,
-    resolution: String,
-    price: String,
-    prompt: Option<String>,
-    metadata: Option<Value>,
-    callback_url: Option<String>,
-    created_at: String,
-    started_at: Option<String>,
-    finished_at: Option<String>,
-    result: Option<Picture>,
-    error: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Picture {
-    image_url: Option<String>,
-}
-
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -142,18 +116,24 @@ async fn list(arguments: List) -> anyhow::Result<()> {
 }
 
 fn row(value: Value) -> anyhow::Result<Vec<String>> {
-    let it: Job = read(value)?;
-    let prompt = it.prompt.map(|text| shortened(&text, PROMPT_CHARS));
+    let it: JobRecord<'_> = read(value)?;
+    let prompt = it.prompt.as_ref();
+    let prompt = prompt.map(|text| shortened(text, PROMPT_CHARS));
+    let size = size(&it);
     Ok(vec![
-        it.job_id,
-        it.created_at,
-        it.status,
-        it.tier,
-        format!("{} {}", it.resolution, it.aspect_ratio),
-        it.price,
-        or_dash(it.finished_at),
+        it.job.job_id.into(),
+        it.job.created_at.into(),
+        it.job.status.into(),
+        it.tier.into(),
+        size,
+        it.price.into(),
+        or_dash(it.job.finished_at),
         or_dash(prompt),
     ])
+}
+
+fn size(job: &JobRecord<'_>) -> String {
+    format!("{} {}", &*job.resolution, &*job.aspect_ratio)
 }
 
 /// The path of a job, with its account if one is named.
@@ -173,29 +153,27 @@ async fn cancel(one: &One) -> anyhow::Result<()> {
 }
 
 fn shown(answer: Value) -> anyhow::Result<String> {
-    let it: Job = read(answer)?;
-    let status = match &it.error {
-        Some(error) => format!("{}: {error}", it.status),
-        None => it.status,
+    let it: JobRecord<'_> = read(answer)?;
+    let status = match &it.job.error {
+        Some(error) => format!("{}: {error}", &*it.job.status),
+        None => it.job.status.to_string(),
     };
-    let size = format!("{} {}", it.resolution, it.aspect_ratio);
-    let metadata = it.metadata.map(|it| it.to_string());
-    let picture = it.result.and_then(|it| it.image_url);
+    let picture = it.job.result.as_ref().map(|it| &*it.image_url);
     Ok(facts(&[
-        ("job", Some(&it.job_id)),
+        ("job", Some(&it.job.job_id)),
         ("status", Some(&status)),
-        ("model", Some(&format!("{}, {}", it.tier, it.mode))),
-        ("size", Some(&size)),
+        ("model", Some(&format!("{}, {}", &*it.tier, &*it.mode))),
+        ("size", Some(&size(&it))),
         ("price", Some(&it.price)),
         ("prompt", it.prompt.as_deref()),
-        ("metadata", metadata.as_deref()),
+        ("metadata", it.metadata.as_ref().map(|it| it.get())),
         ("callback", it.callback_url.as_deref()),
         ("account", Some(&it.account_id)),
         ("key", Some(&it.key_id)),
-        ("created", Some(&it.created_at)),
-        ("started", it.started_at.as_deref()),
-        ("finished", it.finished_at.as_deref()),
-        ("picture", picture.as_deref()),
+        ("created", Some(&it.job.created_at)),
+        ("started", it.job.started_at.as_deref()),
+        ("finished", it.job.finished_at.as_deref()),
+        ("picture", picture),
     ]))
 }
 
@@ -210,6 +188,7 @@ mod tests {
             "mode": "text-to-image", "aspect_ratio": "1:1", "ratio": "1:1", "resolution": "1K", "price": "0.134",
             "prompt": "a red fox in the snow,\u{1b}[2J painted by nobody", "metadata": {"order": 7}, "callback_url": null,
             "created_at": "t0", "started_at": "t1", "finished_at": "t2", "result": null, "error": "the back end refused it",
+            "queue_position": null, "origin": "native", "inputs": [], "picture": null,
         })
     }
 

@@ -5,9 +5,10 @@ use super::key_options::KeyOptions;
 use super::operator::read;
 use super::output::{facts, print, print_json};
 use clap::{Args, Subcommand};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use tintype_api::ApiKey;
+use tintype_api::text::Money;
 use tintype_storage::domain::ids::KeyId;
 
 /// What to do with API keys.
@@ -91,34 +92,6 @@ pub struct Rotate {
     common: Common,
 }
 
-#[derive(Deserialize)]
-struct Key {
-    key_id: String,
-    account_id: String,
-    api_key: Option<String>,
-    name: String,
-    models: Vec<String>,
-    active: bool,
-    expires_at: Option<String>,
-    spend_limit: Option<String>,
-    spend_limit_daily: Option<String>,
-    spend_limit_monthly: Option<String>,
-    spent: String,
-    spent_today: String,
-    spent_this_month: String,
-    rate_limit: Option<Rate>,
-    allowed_ips: Option<Vec<String>>,
-    last_used_at: Option<String>,
-    previous_valid_until: Option<String>,
-    created_at: String,
-}
-
-#[derive(Deserialize)]
-struct Rate {
-    per_second: u32,
-    burst: u32,
-}
-
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -146,8 +119,7 @@ fn path(id: KeyId) -> String {
 
 async fn list(List { account, common }: List) -> anyhow::Result<()> {
     let operator = common.operator()?;
-    let account = operator.account(account.as_deref()).await?;
-    let path = format!("/accounts/{}/keys", account.account_id);
+    let path = operator.account_path(account.as_deref(), "/keys").await?;
     let all = operator.whole(&path).await?;
     let heads = [
         "KEY",
@@ -160,13 +132,14 @@ async fn list(List { account, common }: List) -> anyhow::Result<()> {
         "NAME",
     ];
     common.show_list(all, &heads, |value| {
-        let it: Key = read(value)?;
+        let it: ApiKey = read(value)?;
+        let models = models(&it, ",");
         Ok(vec![
-            it.key_id,
-            it.created_at,
+            it.key_id.into(),
+            it.created_at.into(),
             if it.active { "yes" } else { "no" }.to_owned(),
-            it.models.join(","),
-            it.spent,
+            models,
+            it.spent.into(),
             or_dash(it.spend_limit),
             or_dash(it.last_used_at),
             it.name,
@@ -176,10 +149,10 @@ async fn list(List { account, common }: List) -> anyhow::Result<()> {
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
-    let account = operator.account(arguments.account.as_deref()).await?;
+    let account = arguments.account.as_deref();
+    let path = operator.account_path(account, "/keys").await?;
     let mut body = arguments.options.body()?;
     body.insert("name".to_owned(), arguments.name.into());
-    let path = format!("/accounts/{}/keys", account.account_id);
     let answer = operator.post(&path, Some(Value::Object(body))).await?;
     arguments.common.show(answer, shown)
 }
@@ -214,14 +187,20 @@ async fn remove(id: KeyId, common: &Common) -> anyhow::Result<()> {
     print(&format!("removed {id}\n"))
 }
 
+fn models(key: &ApiKey, between: &str) -> String {
+    let models: Vec<&str> = key.models.iter().map(|it| &**it).collect();
+    models.join(between)
+}
+
 fn shown(answer: Value) -> anyhow::Result<String> {
-    let it: Key = read(answer)?;
-    let limit = |limit: Option<String>, spent: &str| match limit {
-        Some(limit) => format!("{spent} of {limit}"),
+    let it: ApiKey = read(answer)?;
+    let limit = |limit: &Option<Money>, spent: &str| match limit {
+        Some(limit) => format!("{spent} of {}", &**limit),
         None => spent.to_owned(),
     };
     let rate = it
         .rate_limit
+        .as_ref()
         .map(|rate| format!("{} per second, burst {}", rate.per_second, rate.burst));
     Ok(facts(&[
         ("key", Some(&it.key_id)),
@@ -229,17 +208,20 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         ("name", Some(&it.name)),
         ("account", Some(&it.account_id)),
         ("active", Some(if it.active { "yes" } else { "no" })),
-        ("models", Some(&it.models.join(", "))),
-        ("spent", Some(&limit(it.spend_limit, &it.spent))),
+        ("models", Some(&models(&it, ", "))),
+        ("spent", Some(&limit(&it.spend_limit, &it.spent))),
         (
             "this month",
-            Some(&limit(it.spend_limit_monthly, &it.spent_this_month)),
+            Some(&limit(&it.spend_limit_monthly, &it.spent_this_month)),
         ),
-        ("today", Some(&limit(it.spend_limit_daily, &it.spent_today))),
+        (
+            "today",
+            Some(&limit(&it.spend_limit_daily, &it.spent_today)),
+        ),
         ("rate", rate.as_deref()),
         (
             "allowed ips",
-            it.allowed_ips.map(|ranges| ranges.join(", ")).as_deref(),
+            it.allowed_ips.as_ref().map(|it| it.join(", ")).as_deref(),
         ),
         ("expires", it.expires_at.as_deref()),
         ("old key valid until", it.previous_valid_until.as_deref()),

@@ -7,9 +7,9 @@ use crate::config::Secret;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use clap::builder::TypedValueParser as _;
-use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use tintype_api::{Account, Listing};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Method, StatusCode};
 use tintype_storage::domain::ids::AccountId;
@@ -30,15 +30,6 @@ pub struct Operator {
     base: String,
     token: Secret,
     token_from: String,
-}
-
-/// An account, as far as it is needed to choose one.
-#[derive(Clone, Debug, Deserialize)]
-pub struct Account {
-    /// Its id.
-    pub account_id: String,
-    /// Its display name, which need not be unique.
-    pub name: String,
 }
 
 /// A page of a list.
@@ -82,12 +73,6 @@ pub struct Listed {
 struct NoAnswer {
     base: String,
     error: String,
-}
-
-#[derive(Deserialize)]
-struct Page {
-    data: Vec<Value>,
-    next_cursor: Option<String>,
 }
 
 impl Operator {
@@ -169,7 +154,7 @@ impl Operator {
             let query = form_urlencoded::Serializer::new(String::new())
                 .extend_pairs(query)
                 .finish();
-            let page: Page = read(self.get(&format!("{path}?{query}")).await?)?;
+            let page: Listing<Value> = read(self.get(&format!("{path}?{query}")).await?)?;
             found.extend(page.data);
             cursor = page.next_cursor;
             if cursor.is_none() {
@@ -218,10 +203,16 @@ impl Operator {
         }
     }
 
+    /// The path below the account with this id or name; without one, the only account.
+    pub async fn account_path(&self, wanted: Option<&str>, below: &str) -> anyhow::Result<String> {
+        let account = self.account(wanted).await?;
+        Ok(format!("/accounts/{}{below}", &*account.account_id))
+    }
+
     /// The id of the account with this id or name, if one is named.
     pub async fn account_id(&self, wanted: Option<&str>) -> anyhow::Result<Option<String>> {
         match wanted {
-            Some(wanted) => Ok(Some(self.account(Some(wanted)).await?.account_id)),
+            Some(wanted) => Ok(Some(self.account(Some(wanted)).await?.account_id.into())),
             None => Ok(None),
         }
     }
@@ -316,7 +307,7 @@ fn names(accounts: &[Account]) -> String {
     let shown: Vec<String> = accounts
         .iter()
         .take(NAMED)
-        .map(|it| format!("{} ({})", it.name, it.account_id))
+        .map(|it| format!("{} ({})", it.name, &*it.account_id))
         .collect();
     let more = accounts.len().saturating_sub(NAMED);
     match more {
@@ -331,9 +322,12 @@ mod tests {
 
     #[test]
     fn a_message_lists_ten_accounts_and_counts_the_rest() {
-        let account = |at: usize| Account {
-            account_id: format!("id{at}"),
-            name: format!("name{at}"),
+        let account = |at: usize| {
+            let json = json!({
+                "account_id": format!("id{at}"), "name": format!("name{at}"), "balance": "0.00",
+                "reserved": "0.00", "available": "0.00", "created_at": "t",
+            });
+            read(json).unwrap()
         };
         let all: Vec<Account> = (0..12).map(account).collect();
         assert_eq!(names(&all[..2]), "name0 (id0), name1 (id1)");

@@ -4,10 +4,9 @@ use super::common::{Common, block_on};
 use super::operator::{Operator, read};
 use super::output::table;
 use clap::{Args, Subcommand, ValueEnum};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
 use std::process::ExitCode;
+use tintype_api::Switches;
 
 /// What to do with the switches.
 #[derive(Subcommand)]
@@ -64,20 +63,10 @@ impl Switch {
     }
 }
 
-#[derive(Deserialize)]
-struct Pause {
-    project: bool,
-    tiers: BTreeMap<String, bool>,
-    #[serde(default)]
-    reasons: BTreeMap<String, Option<String>>,
-}
-
-impl Pause {
-    fn is_on(&self, switch: Switch) -> bool {
-        match switch {
-            Switch::Project => self.project,
-            tier => self.tiers.get(tier.word()).copied().unwrap_or(false),
-        }
+fn is_on(switches: &Switches, switch: Switch) -> bool {
+    match switch {
+        Switch::Project => switches.project,
+        tier => switches.tiers.get(tier.word()).copied().unwrap_or(false),
     }
 }
 
@@ -133,14 +122,15 @@ fn body(what: &[Switch], on: bool, reason: Option<String>) -> Value {
 }
 
 fn shown(answer: Value) -> anyhow::Result<String> {
-    let pause: Pause = read(answer)?;
+    let pause: Switches = read(answer)?;
+    let reasons = pause.reasons.as_ref();
     let row = |switch: Switch| {
-        let state = if pause.is_on(switch) {
+        let state = if is_on(&pause, switch) {
             "paused"
         } else {
             "running"
         };
-        let reason = pause.reasons.get(switch.word()).cloned().flatten();
+        let reason = reasons.and_then(|it| it.get(switch.word()).cloned().flatten());
         vec![
             switch.word().to_owned(),
             state.to_owned(),

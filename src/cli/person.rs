@@ -4,9 +4,9 @@ use super::common::{Common, block_on, or_dash};
 use super::operator::{Operator, read};
 use super::output::{facts, print, print_json};
 use clap::{Args, Subcommand};
-use serde::Deserialize;
 use serde_json::{Value, json};
 use std::process::ExitCode;
+use tintype_api::Person;
 use tintype_storage::domain::person::PersonId;
 
 /// What to do with people.
@@ -85,18 +85,6 @@ pub struct Link {
     revoke: bool,
 }
 
-#[derive(Deserialize)]
-struct Person {
-    person_id: String,
-    account_id: String,
-    email: String,
-    role: String,
-    status: String,
-    invitation_expires_at: Option<String>,
-    invitation_url: Option<String>,
-    created_at: String,
-}
-
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
     block_on(async {
         match command {
@@ -136,8 +124,9 @@ impl One {
     /// The server, and the person's path.
     async fn open(&self) -> anyhow::Result<(Operator, String)> {
         let operator = self.common.operator()?;
-        let account = operator.account(self.account.as_deref()).await?.account_id;
-        let path = format!("/accounts/{account}/people/{}", self.id);
+        let below = format!("/people/{}", self.id);
+        let path = operator.account_path(self.account.as_deref(), &below);
+        let path = path.await?;
         Ok((operator, path))
     }
 
@@ -151,16 +140,15 @@ impl One {
 
 async fn list(List { account, common }: List) -> anyhow::Result<()> {
     let operator = common.operator()?;
-    let account = operator.account(account.as_deref()).await?.account_id;
-    let path = format!("/accounts/{account}/people");
+    let path = operator.account_path(account.as_deref(), "/people").await?;
     let heads = ["PERSON", "CREATED", "ROLE", "STATUS", "LINK UNTIL", "EMAIL"];
     common.show_list(operator.whole(&path).await?, &heads, |value| {
         let it: Person = read(value)?;
         Ok(vec![
-            it.person_id,
-            it.created_at,
-            it.role,
-            it.status,
+            it.person_id.into(),
+            it.created_at.into(),
+            it.role.into(),
+            it.status.into(),
             or_dash(it.invitation_expires_at),
             it.email,
         ])
@@ -169,8 +157,8 @@ async fn list(List { account, common }: List) -> anyhow::Result<()> {
 
 async fn invite(arguments: Invite) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
-    let account = operator.account(arguments.account.as_deref()).await?;
-    let path = format!("/accounts/{}/people", account.account_id);
+    let account = arguments.account.as_deref();
+    let path = operator.account_path(account, "/people").await?;
     let body = json!({"email": arguments.email, "role": arguments.role});
     let answer = operator.post(&path, Some(body)).await?;
     arguments.common.show(answer, shown)

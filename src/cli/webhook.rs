@@ -5,9 +5,9 @@ use super::listen;
 use super::operator::read;
 use super::output::{facts, print, print_json};
 use clap::{Args, Subcommand};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
+use tintype_api::{Delivery, Webhook};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::webhook::WebhookId;
 
@@ -82,22 +82,6 @@ pub struct One {
     common: Common,
 }
 
-#[derive(Deserialize)]
-struct Webhook {
-    webhook_id: String,
-    account_id: String,
-    url: String,
-    secret: String,
-    encoding: String,
-    created_at: String,
-}
-
-#[derive(Deserialize)]
-struct Sent {
-    delivery_id: String,
-    url: String,
-}
-
 fn encoding(word: &str) -> Result<Encoding, String> {
     word.parse().map_err(|_| "one of ascii, utf8".to_owned())
 }
@@ -123,8 +107,8 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 
 async fn add(arguments: Add) -> anyhow::Result<()> {
     let operator = arguments.common.access.operator()?;
-    let account = operator.account(arguments.account.as_deref()).await?;
-    let path = format!("/accounts/{}/webhooks", account.account_id);
+    let account = arguments.account.as_deref();
+    let path = operator.account_path(account, "/webhooks").await?;
     let body = json!({"url": arguments.url, "encoding": arguments.encoding.word()});
     let answer = operator.post(&path, Some(body)).await?;
     show(arguments.common.json, answer)
@@ -132,13 +116,18 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
 
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.access.operator()?;
-    let account = operator.account(arguments.account.as_deref()).await?;
-    let path = format!("/accounts/{}/webhooks", account.account_id);
+    let account = arguments.account.as_deref();
+    let path = operator.account_path(account, "/webhooks").await?;
     let all = operator.whole(&path).await?;
     let heads = ["WEBHOOK", "CREATED", "ENCODING", "URL"];
     arguments.common.show_list(all, &heads, |value| {
         let it: Webhook = read(value)?;
-        Ok(vec![it.webhook_id, it.created_at, it.encoding, it.url])
+        Ok(vec![
+            it.webhook_id.into(),
+            it.created_at.into(),
+            it.encoding.into(),
+            it.url,
+        ])
     })
 }
 
@@ -172,11 +161,11 @@ async fn test(One { id, common }: One) -> anyhow::Result<()> {
     if common.json {
         return print_json(&answer);
     }
-    let sent: Sent = read(answer)?;
+    let sent: Delivery = read(answer)?;
     print(&format!(
         "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
         super::output::printable(&sent.url),
-        sent.delivery_id
+        &*sent.delivery_id
     ))
 }
 
@@ -197,6 +186,6 @@ fn show(json: bool, answer: Value) -> anyhow::Result<()> {
         ("account", Some(&webhook.account_id)),
         ("url", Some(&webhook.url)),
         ("encoding", Some(&webhook.encoding)),
-        ("secret", Some(&webhook.secret)),
+        ("secret", webhook.secret.as_deref()),
     ]))
 }

@@ -1,6 +1,5 @@
 //! `GET /balance`
 
-use crate::api::job::BalanceView;
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
@@ -18,5 +17,5 @@ pub async fn show(
     let account = account.ok_or_else(error::account_is_gone)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(BalanceView::new(&account)))
+    Ok(answer.json(tintype_api::Balance::from(&account)))
 }

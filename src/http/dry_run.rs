@@ -1,11 +1,10 @@
 //! `?dry_run=true` on the generation calls: every check, and then nothing.
 
-use crate::api::fields::shown;
-use crate::api::job::Estimate as EstimateView;
 use crate::application::error::FieldFault;
 use crate::application::submit_generation::Estimate;
 use actix_web::HttpResponse;
 use actix_web::http::header;
+use tintype_api::fields::shown;
 
 const PARAMETER: &str = "dry_run";
 
@@ -41,12 +40,12 @@ const MAX_FAULTS: usize = 20;
 pub fn answer(estimate: &Estimate) -> HttpResponse {
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    answer.json(EstimateView {
-        price: estimate.offer.price().to_string(),
-        tier: estimate.offer.tier().word(),
-        mode: estimate.mode.word(),
-        aspect_ratio: estimate.ratio.to_string(),
-        resolution: estimate.offer.resolution().word(),
-        available: estimate.available.to_string(),
+    answer.json(tintype_api::Estimate {
+        price: estimate.offer.price().into(),
+        tier: estimate.offer.tier().word().into(),
+        mode: estimate.mode.word().into(),
+        aspect_ratio: estimate.ratio.into(),
+        resolution: estimate.offer.resolution().word().into(),
+        available: estimate.available.into(),
     })
 }

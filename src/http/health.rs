@@ -1,24 +1,15 @@
 //! `GET /healthz` and `GET /readyz`, without a token.
 
-use crate::api::kinds;
 use crate::application::state::AppState;
 use crate::web::problem::{Code, Problem};
 use actix_web::{HttpResponse, web};
-use schemars::JsonSchema;
-use serde::Serialize;
-
-/// How the process stands.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Standing", deny_unknown_fields)]
-pub struct Standing {
-    /// `ok` for a process that answers, `ready` for one that can take jobs.
-    #[schemars(with = "kinds::StandingWord")]
-    status: &'static str,
-}
+use tintype_api::Standing;
 
 /// The process answers.
 pub async fn healthz() -> HttpResponse {
-    HttpResponse::Ok().json(Standing { status: "ok" })
+    HttpResponse::Ok().json(Standing {
+        status: "ok".into(),
+    })
 }
 
 /// The process can take jobs: its records can be read and written, and its object store answers and has room.
@@ -31,7 +22,9 @@ pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem>
     }
     state.store.pause()?;
     match state.images.probe().await {
-        Ok(()) => Ok(HttpResponse::Ok().json(Standing { status: "ready" })),
+        Ok(()) => Ok(HttpResponse::Ok().json(Standing {
+            status: "ready".into(),
+        })),
         Err(error) => {
             tracing::warn!(%error, "not ready");
             Err(not_ready(match error.is_full() {

@@ -1,7 +1,6 @@
 //! `GET /jobs`: the account's jobs, newest first, filtered.
 
 use super::jobs;
-use crate::api::job::ListedJob;
 use crate::application::job_list;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
@@ -10,6 +9,7 @@ use crate::web::paging::Listing;
 use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_api::ListedJob;
 
 /// Lists jobs.
 pub async fn list(

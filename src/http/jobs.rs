@@ -1,7 +1,6 @@
 //! Job lookup and cancellation.
 
 use super::long_poll;
-use crate::api::job::JobView;
 use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
@@ -56,8 +55,8 @@ async fn answer(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
 }
 
 /// A job as the lookup tells it, with a download URL of this moment.
-pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<JobView<'a>, Problem> {
+pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<tintype_api::Job<'a>, Problem> {
     let image_url = jobs::image_url(state, job).await?;
     let position = state.system.queue_position(job);
-    Ok(JobView::new(job, image_url, position))
+    Ok(tintype_api::Job::new(job, image_url, position))
 }

@@ -1,6 +1,6 @@
 //! `GET /models`: what can be asked for, at which price.
 
-use crate::api::model::on_sale;
+use crate::api::answers::models_on_sale;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::paging::Listing;
@@ -14,7 +14,7 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let models = on_sale(&state, |tier| principal.caller.key().allows(tier));
+    let models = models_on_sale(&state, |tier| principal.caller.key().allows(tier));
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.json(Listing::of(models, None)))

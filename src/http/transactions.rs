@@ -1,9 +1,8 @@
 //! `GET /transactions`
 
-use crate::api::transaction::EntryView;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -20,5 +19,5 @@ pub async fn list(
     let page = state.store.ledger(account, window.limit, window.after)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
-    Ok(answer.json(Listing::new(page, EntryView::from)))
+    Ok(answer.json(listing(page, tintype_api::Transaction::from)))
 }

@@ -1,6 +1,6 @@
 //! Jobs of all accounts, as the operator sees them.
 
-use crate::api::job_record::JobRecord;
+use crate::api::answers;
 use crate::application::job_list::{self, JobFilter};
 use crate::application::state::AppState;
 use crate::web::job_query;
@@ -36,7 +36,7 @@ pub async fn list(
         _ => job_query::read(&mut filter, name, value).err(),
     })?;
     let page = job_list::page_of_all(state, account, window, filter).await?;
-    let told = page.items.iter().map(|job| JobRecord::listed(state, job));
+    let told = page.items.iter().map(|job| answers::listed_job(state, job));
     let data = join_all(told).await.into_iter().collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }

@@ -1,30 +1,29 @@
 //! An account, its ledger and its jobs, as its pages show them.
 
 use super::guard::OfAccount;
-use crate::api::account::AccountView;
-use crate::api::job_record::JobRecord;
-use crate::api::transaction::EntryView;
+use crate::api::answers;
 use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::web::job_query;
-use crate::web::paging::Listing;
+use crate::web::paging::{Listing, listing};
 use crate::web::problem::Problem;
 use crate::web::transaction_list;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
+use tintype_api::JobRecord;
 use tintype_storage::domain::job::Job;
 
 type Answer = Result<HttpResponse, Problem>;
 
 pub async fn show(of: OfAccount) -> Answer {
-    Ok(HttpResponse::Ok().json(AccountView::from(of.account)))
+    Ok(HttpResponse::Ok().json(tintype_api::Account::from(of.account)))
 }
 
 pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let page = transaction_list::page(&request, &state, of.account.id).await?;
-    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
+    Ok(HttpResponse::Ok().json(listing(page, tintype_api::Transaction::from)))
 }
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
@@ -32,7 +31,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     let (found, next) = job_list::page_of(&state, of.account.id, window, &filter).await?;
     let mut data = Vec::with_capacity(found.len());
     for job in &found {
-        data.push(JobRecord::listed(&state, job).await?);
+        data.push(answers::listed_job(&state, job).await?);
     }
     let next = next.map(|id| *id.as_bytes());
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))
@@ -49,7 +48,7 @@ fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, 
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let job = find(&of, &request, &state)?;
     Ok(HttpResponse::Ok().json(Running {
-        record: JobRecord::looked_up(&state, &job).await?,
+        record: answers::job_record(&state, &job).await?,
         progress: state.system.progress(job.id),
     }))
 }
@@ -65,5 +64,5 @@ struct Running<'a> {
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let id = find(&of, &request, &state)?.id;
     let job = jobs::cancel(&state, Some(&of.context), of.account.id, id).await?;
-    Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
+    Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
 }

@@ -2,8 +2,8 @@
 
 use super::guard::OperatorHere;
 use crate::application::state::AppState;
-use crate::web::audit_list::{self, EntryView};
-use crate::web::paging::Listing;
+use crate::web::audit_list;
+use crate::web::paging::try_listing;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ pub async fn list(
 ) -> Result<HttpResponse, Problem> {
     let page = audit_list::page(&request, &state).await?;
     let mut names = Names::default();
-    let list = Listing::try_new(page, |entry| Ok(names.told(&state, entry)?))?;
+    let list = try_listing(page, |entry| names.told(&state, entry))?;
     Ok(HttpResponse::Ok().json(list))
 }
 
@@ -37,7 +37,7 @@ impl Names {
     fn told(&mut self, state: &AppState, entry: AuditEntry) -> Result<Value, StoreError> {
         let account = entry.account;
         let person = entry.actor.person().map(PersonId);
-        let mut view = json!(EntryView::from(entry));
+        let mut view = json!(tintype_api::AuditEntry::from(entry));
         if let Some(account) = account {
             view["account_name"] = json!(self.account(state, account)?);
             if let Some(person) = person {

@@ -1,10 +1,10 @@
 //! Small JSON bodies of the panel's own calls.
 
-use crate::api::fields::Fields;
 use crate::application::state::AppState;
 use crate::web::body;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, web};
+use tintype_api::Fields;
 
 /// Reads a body whose fields are all strings, each of which must be there.
 pub async fn strings<const N: usize>(

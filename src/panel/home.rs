@@ -3,27 +3,26 @@
 use super::Panel;
 use super::guard::{OfAccount, OperatorHere};
 use super::service;
-use crate::api::account::{AccountView, NewAccount, NewDeposit, read_change};
-use crate::api::pause::{read, view};
-use crate::api::transaction::EntryView;
-use crate::application::pause::{self, Unnamed};
+use crate::api::requests::{read, read_once};
 use crate::application::state::AppState;
-use crate::application::{accounts, deposits};
+use crate::application::{accounts, deposits, pause};
 use crate::management::jobs;
 use crate::web::body;
 use crate::web::idempotency_key::{self, REPLAYED};
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use serde_json::json;
+use tintype_api::{Switches, Transaction};
+use tintype_storage::domain::pause::Unnamed;
 
 type Answer = Result<HttpResponse, Problem>;
 
 pub async fn list_accounts(_: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
     let window = paging::window(&request)?;
     let page = state.store.accounts(window.limit, window.after)?;
-    Ok(HttpResponse::Ok().json(Listing::new(page, AccountView::from)))
+    Ok(HttpResponse::Ok().json(listing(page, tintype_api::Account::from)))
 }
 
 pub async fn open_account(
@@ -33,15 +32,13 @@ pub async fn open_account(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let new = NewAccount::read(&body, idempotency_key::key(request.headers()))?;
-    let (balances, key) = (new.balances, new.idempotency_key);
-    let opened = accounts::open(&state, &here.context, new.name, new.balance, balances, key);
-    let opened = opened.await?;
+    let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
+    let opened = accounts::open(&state, &here.context, new, key).await?;
     let mut answer = HttpResponse::Created();
     if opened.is_replay {
         answer.insert_header(REPLAYED);
     }
-    Ok(answer.json(AccountView::from(opened.account)))
+    Ok(answer.json(tintype_api::Account::from(opened.account)))
 }
 
 pub async fn change_account(
@@ -52,9 +49,9 @@ pub async fn change_account(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let change = read_change(&body)?;
+    let change = read(&body)?;
     let account = accounts::change(&state, &here.context, of.account.id, change).await?;
-    Ok(HttpResponse::Ok().json(AccountView::from(account)))
+    Ok(HttpResponse::Ok().json(tintype_api::Account::from(account)))
 }
 
 pub async fn deposit(
@@ -65,16 +62,13 @@ pub async fn deposit(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let new = NewDeposit::read(&body, idempotency_key::key(request.headers()))?;
-    let (account, key) = (of.account.id, new.idempotency_key);
-    let context = &here.context;
-    let made = deposits::deposit(&state, context, account, new.amount, new.reference, key);
-    let made = made.await?;
+    let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
+    let made = deposits::deposit(&state, &here.context, of.account.id, new, key).await?;
     let mut answer = HttpResponse::Created();
     if made.is_replay {
         answer.insert_header(REPLAYED);
     }
-    Ok(answer.json(EntryView::from(made.entry)))
+    Ok(answer.json(Transaction::from(made.entry)))
 }
 
 pub async fn list_jobs(_: OperatorHere, request: HttpRequest, state: Data<AppState>) -> Answer {
@@ -86,7 +80,7 @@ pub async fn show_stats(_: OperatorHere, state: Data<AppState>, panel: Data<Pane
 }
 
 pub async fn show_pause(_: OperatorHere, state: Data<AppState>) -> Answer {
-    Ok(HttpResponse::Ok().json(view(&state.pause.read())))
+    Ok(HttpResponse::Ok().json(Switches::from(&*state.pause.read())))
 }
 
 pub async fn set_pause(
@@ -97,7 +91,7 @@ pub async fn set_pause(
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
     let pause = pause::change(&state, &here.context, read(&body)?, Unnamed::Resume).await?;
-    Ok(HttpResponse::Ok().json(view(&pause)))
+    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
 pub async fn change_pause(
@@ -108,7 +102,7 @@ pub async fn change_pause(
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
     let pause = pause::change(&state, &here.context, read(&body)?, Unnamed::Keep).await?;
-    Ok(HttpResponse::Ok().json(view(&pause)))
+    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
 /// The effective configuration, secrets masked: what `check-config` prints.

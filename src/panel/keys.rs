@@ -2,16 +2,19 @@
 
 use super::charts;
 use super::guard::OfAccount;
-use crate::api::key::{self, KeyView};
+use crate::api::answers;
+use crate::api::requests::{read, read_optional, read_requiring};
 use crate::application::api_keys;
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::web::body;
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, try_listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::json;
+use tintype_api::Rotation;
+use tintype_storage::domain::api_key::KeyChange;
 
 type Answer = Result<HttpResponse, Problem>;
 
@@ -19,8 +22,8 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     let window = paging::window(&request)?;
     let store = &state.store;
     let page = store.keys_of(of.account.id, window.limit, window.after)?;
-    let view = |key| Ok(KeyView::new(&state, key, None)?);
-    Ok(HttpResponse::Ok().json(Listing::try_new(page, view)?))
+    let view = |key| answers::api_key(&state, key, None);
+    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
 pub async fn create(
@@ -30,7 +33,7 @@ pub async fn create(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let change = key::read(&body, true)?;
+    let change: KeyChange = read_requiring(&body, &["name"])?;
     let (account, shape) = (of.account.id, |key| change.apply(key));
     let turn = state.operator.take().await;
     let issued = api_keys::issue(
@@ -42,7 +45,7 @@ pub async fn create(
         api_keys::no_writes,
     );
     let (text, key) = issued.await?;
-    Ok(HttpResponse::Created().json(KeyView::new(&state, key, Some(text))?))
+    Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text))?))
 }
 
 /// With what its jobs came to day by day.
@@ -50,9 +53,9 @@ pub async fn show(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     let days = charts::asked(&request)?;
     let key = of.key(&request, &state)?;
     let (shared, account, id) = (state.clone(), of.account.id, key.id);
-    let read = web::block(move || charts::days(&shared, account, Some(id), days)).await;
-    let days = read.map_err(|_| error::busy())??;
-    let mut view = json!(KeyView::new(&state, key, None)?);
+    let days = web::block(move || charts::days(&shared, account, Some(id), days)).await;
+    let days = days.map_err(|_| error::busy())??;
+    let mut view = json!(answers::api_key(&state, key, None)?);
     view["days"] = json!(days);
     Ok(HttpResponse::Ok().json(view))
 }
@@ -65,9 +68,9 @@ pub async fn change(
 ) -> Answer {
     let key = of.key(&request, &state)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let change = key::read(&body, false)?;
+    let change = read(&body)?;
     let key = api_keys::change(&state, &of.context, key.id, change).await?;
-    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, None)?))
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None)?))
 }
 
 pub async fn rotate(
@@ -78,9 +81,9 @@ pub async fn rotate(
 ) -> Answer {
     let key = of.key(&request, &state)?;
     let body = body::read_optional_json(&request, payload, &state).await?;
-    let overlap = key::read_overlap(body.as_deref())?;
-    let (text, key) = api_keys::rotate(&state, &of.context, key.id, overlap).await?;
-    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, Some(text))?))
+    let rotation: Rotation = read_optional(body.as_deref())?;
+    let (text, key) = api_keys::rotate(&state, &of.context, key.id, rotation.overlap()).await?;
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, Some(text))?))
 }
 
 pub async fn remove(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {

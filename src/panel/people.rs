@@ -1,14 +1,16 @@
 //! People of an account as its pages see them: listed for its own, and for the operator all that the operator interface does.
 
 use super::guard::{OfAccount, OperatorHere};
-use crate::api::person::{PersonView, read_again, read_change, read_new};
+use crate::api::answers;
+use crate::api::requests::{read, read_optional};
 use crate::application::people;
 use crate::application::state::AppState;
 use crate::web::body;
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
+use tintype_api::{InviteAgain, InvitePerson, PersonChange};
 use tintype_storage::domain::person::PersonId;
 
 type Answer = Result<HttpResponse, Problem>;
@@ -17,8 +19,8 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     let window = paging::window(&request)?;
     let store = &state.store;
     let page = store.people_of(of.account.id, window.limit, window.after)?;
-    let view = |person| PersonView::new(&state, &person, None);
-    Ok(HttpResponse::Ok().json(Listing::new(page, view)))
+    let view = |person| answers::person(&state, &person, None);
+    Ok(HttpResponse::Ok().json(listing(page, view)))
 }
 
 pub async fn invite(
@@ -29,9 +31,9 @@ pub async fn invite(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let (email, role) = read_new(&body)?;
+    let InvitePerson { email, role } = read(&body)?;
     let invited = people::invite(&state, &here.context, of.account.id, email, role).await?;
-    let view = PersonView::new(&state, &invited.person, Some(&invited.token));
+    let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Created().json(view))
 }
 
@@ -45,9 +47,10 @@ pub async fn invite_again(
     let (account, id) = (of.account.id, id_of(&of, &request)?);
     people::find(&state, account, id)?;
     let body = body::read_optional_json(&request, payload, &state).await?;
-    let revoke = read_again(body.as_deref())?;
+    let again: InviteAgain = read_optional(body.as_deref())?;
+    let revoke = again.revoke.unwrap_or(false);
     let invited = people::invite_again(&state, &here.context, account, id, revoke).await?;
-    let view = PersonView::new(&state, &invited.person, Some(&invited.token));
+    let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Ok().json(view))
 }
 
@@ -61,9 +64,9 @@ pub async fn change(
     let (account, id) = (of.account.id, id_of(&of, &request)?);
     people::find(&state, account, id)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let role = read_change(&body)?;
+    let PersonChange { role } = read(&body)?;
     let person = people::change_role(&state, &here.context, account, id, role).await?;
-    Ok(HttpResponse::Ok().json(PersonView::new(&state, &person, None)))
+    Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
 }
 
 pub async fn remove(

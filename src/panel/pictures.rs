@@ -4,7 +4,7 @@ use super::Panel;
 use super::guard::OfAccount;
 use crate::application::commit::detached;
 use crate::application::error;
-use crate::application::jobs::{self, picture_of};
+use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::image_decoding::RESULTS;
 use crate::images::{ImagesError, media_type, thumbnail_key};
@@ -31,7 +31,7 @@ fn image_of(
 ) -> Result<ResultImage, Problem> {
     let job = jobs::find(state, of.account.id, &of.part(request, "job_id"))?;
     let none = || Problem::new(Code::NotFound, "this job has no picture");
-    picture_of(&job).cloned().ok_or_else(none)
+    job.picture().cloned().ok_or_else(none)
 }
 
 fn problem(error: ImagesError) -> Problem {

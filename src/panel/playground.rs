@@ -1,8 +1,8 @@
 //! Making a picture from the panel: the same acceptance as a native call, under a key of the account that nobody holds.
 
 use super::guard::{OfAccount, switched_off};
+use crate::api::answers::models_on_sale;
 use crate::api::generation::Endpoint;
-use crate::api::model::on_sale;
 use crate::application::api_keys;
 use crate::application::caller::Caller;
 use crate::application::error::Error;
@@ -31,7 +31,7 @@ const KEY: &str = "panel";
 /// `GET /models`: what can be asked for, at which price.
 pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().json(json!({
-        "data": on_sale(&state, |_| true),
+        "data": models_on_sale(&state, |_| true),
         "max_prompt_chars": state.config.jobs.max_prompt_chars,
         "max_inputs": MAX_INPUTS,
         "max_input_bytes": state.config.inputs.max_total_bytes,

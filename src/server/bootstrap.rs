@@ -1,12 +1,12 @@
 //! What an empty data directory begins with: an account with some money, and a key to it.
 
 use crate::application::AuditContext;
-use crate::application::accounts::{self, Opening};
+use crate::application::accounts;
 use crate::application::api_keys;
 use crate::application::error::Error;
 use crate::application::state::AppState;
 use crate::config::FirstRun;
-use tintype_storage::domain::account::Account;
+use tintype_storage::domain::account::{Account, NewAccount};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ledger::Balances;
@@ -26,14 +26,13 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
         return Ok(account);
     }
     let balance = opening_balance(&state.config.first_run);
-    let books = Balances::default().deposit(balance).unwrap_or_default();
-    let opening = Opening {
+    let is_sound = Balances::default().deposit(balance).is_ok();
+    let first = NewAccount {
         name: ACCOUNT.into(),
-        balances: books,
-        used: None,
+        balance: is_sound.then_some(balance),
     };
     let turn = state.operator.take().await;
-    accounts::create(state, turn, &AuditContext::service(), opening).await
+    accounts::create(state, turn, &AuditContext::service(), first, None).await
 }
 
 /// The text of a first key, if the service has never had one. Whoever has removed all keys since gets no other: at the next

@@ -1,15 +1,11 @@
 //! The audit log, read.
 
-use crate::api::kinds;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::filtered_page::sifted;
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, listing};
 use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::value::RawValue;
 use std::time::Duration;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, first_id_of, moment_of};
@@ -20,63 +16,6 @@ use uuid::Uuid;
 
 /// Ids sort by the moment of the change, but where the clock was set back meanwhile. It may have been by this much.
 const SET_BACK: Duration = Duration::from_secs(3_600);
-
-/// A line of the log on the wire.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "Change", deny_unknown_fields)]
-pub struct EntryView {
-    /// The line's id.
-    #[schemars(with = "kinds::Id")]
-    audit_id: String,
-    /// When.
-    #[schemars(with = "kinds::Moment")]
-    at: String,
-    /// Who: whoever held the token, the service itself, or a person who had signed in.
-    #[schemars(with = "kinds::ActorWord")]
-    actor: &'static str,
-    /// Only of a person.
-    #[schemars(with = "Option<kinds::Id>")]
-    person_id: Option<String>,
-    /// What.
-    #[schemars(with = "kinds::ActionWord")]
-    action: &'static str,
-    /// Whose affairs; `null` for what concerns all.
-    #[schemars(with = "Option<kinds::Id>")]
-    account_id: Option<String>,
-    /// The thing itself.
-    #[schemars(with = "Option<kinds::Id>")]
-    subject_id: Option<String>,
-    /// How it was; `null` for what is new.
-    #[schemars(with = "Option<kinds::Metadata>")]
-    before: Option<Box<RawValue>>,
-    /// How it is; `null` for what is gone.
-    #[schemars(with = "Option<kinds::Metadata>")]
-    after: Option<Box<RawValue>>,
-    /// The call's `X-Request-Id`.
-    request_id: Option<String>,
-    /// Where the call came from.
-    address: Option<String>,
-}
-
-impl From<AuditEntry> for EntryView {
-    fn from(entry: AuditEntry) -> Self {
-        // What was stored is JSON; a line that is not is told without it rather than not at all.
-        let facts = |text: Option<String>| text.and_then(|it| RawValue::from_string(it).ok());
-        Self {
-            audit_id: entry.id.to_string(),
-            at: entry.at.to_string(),
-            actor: entry.actor.word(),
-            person_id: entry.actor.person().map(|it| it.hyphenated().to_string()),
-            action: entry.action.word(),
-            account_id: entry.account.map(|it| it.to_string()),
-            subject_id: entry.subject.map(|it| it.hyphenated().to_string()),
-            before: facts(entry.before),
-            after: facts(entry.after),
-            request_id: entry.request,
-            address: entry.address,
-        }
-    }
-}
 
 /// Which lines a list is to hold.
 #[derive(Default)]
@@ -154,7 +93,7 @@ pub async fn list(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let page = page(&request, &state).await?;
-    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
+    Ok(HttpResponse::Ok().json(listing(page, tintype_api::AuditEntry::from)))
 }
 
 /// The lines that a query asks for.

@@ -1,9 +1,9 @@
 //! The list of deliveries, filtered: the operator's, and that of one account.
 
 use super::filtered_page::sifted;
-use super::paging::{self, Listing, Window};
+use super::paging::{self, Window, try_listing};
 use super::problem::{FieldFault, Problem};
-use crate::api::delivery::DeliveryView;
+use crate::api::answers;
 use crate::application::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
@@ -85,8 +85,8 @@ async fn listed(
 ) -> Result<HttpResponse, Problem> {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = filtered(state, filter, window).await?;
-    let view = |delivery| Ok(DeliveryView::looked_up(state, delivery)?);
-    Ok(HttpResponse::Ok().json(Listing::try_new(page, view)?))
+    let view = |delivery| answers::delivery(state, delivery);
+    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
 async fn filtered(

@@ -3,13 +3,13 @@
 use super::idempotency_key;
 use super::problem::{FieldFault, Problem};
 use crate::api::generation::{self, Endpoint};
-use crate::api::job::Created;
 use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::state::AppState;
 use crate::inputs::StoredUpload;
 use crate::observability::request_log;
 use actix_web::HttpResponse;
 use actix_web::http::header::{self, HeaderMap};
+use tintype_api::CreatedJob;
 use tintype_storage::store::Accepted;
 
 /// Body and headers as a request, with the faults of both and those that were found `before`. `uploads` are input images that
@@ -43,8 +43,7 @@ pub fn read(
 
 /// 202 with the job.
 pub fn accepted(state: &AppState, Accepted { job, replayed }: Accepted) -> HttpResponse {
-    let job_id = job.to_string();
-    let status_url = format!("/api/v1/jobs/{job_id}");
+    let status_url = format!("/api/v1/jobs/{job}");
     let mut answer = HttpResponse::Accepted();
     answer.insert_header((
         header::LOCATION,
@@ -56,9 +55,9 @@ pub fn accepted(state: &AppState, Accepted { job, replayed }: Accepted) -> HttpR
     if replayed {
         answer.insert_header(("Idempotent-Replayed", "true"));
     }
-    answer.json(Created {
-        job_id,
-        status: "queued",
-        status_url,
+    answer.json(CreatedJob {
+        job_id: job.into(),
+        status: "queued".into(),
+        status_url: status_url.into(),
     })
 }

@@ -1,12 +1,11 @@
 //! Lists with `limit` and `cursor`.
 
 use super::problem::{FieldFault, Problem};
-use crate::api::fields::shown;
 pub use crate::application::list::Window;
 use actix_web::HttpRequest;
-use schemars::JsonSchema;
-use serde::Serialize;
 use std::collections::HashSet;
+pub use tintype_api::Listing;
+use tintype_api::fields::shown;
 use tintype_storage::store::Page;
 use uuid::Uuid;
 
@@ -14,16 +13,6 @@ const DEFAULT_LIMIT: usize = 20;
 const MAX_LIMIT: usize = 100;
 /// Faults that an answer lists: a query can hold thousands.
 const MAX_FAULTS: usize = 20;
-
-/// A page of a list.
-#[derive(Serialize, JsonSchema)]
-#[schemars(rename = "{T}Page", deny_unknown_fields)]
-pub struct Listing<T: Serialize> {
-    /// The entries of this page.
-    data: Vec<T>,
-    /// What goes on from here, as `cursor`; `null` at the end of the list.
-    next_cursor: Option<String>,
-}
 
 /// From the query; 422 for a bad limit or cursor, or a parameter that lists do not have.
 pub fn window(request: &HttpRequest) -> Result<Window, Problem> {
@@ -99,26 +88,16 @@ fn is_named(known: &str, name: &str) -> bool {
     }
 }
 
-impl<T: Serialize> Listing<T> {
-    /// Wire forms that are ready, and the last id of a page after which there may be more.
-    pub fn of(data: Vec<T>, next: Option<[u8; 16]>) -> Self {
-        Self {
-            data,
-            next_cursor: next.map(|id| Uuid::from_bytes(id).simple().to_string()),
-        }
-    }
+/// A page of records as their wire forms.
+pub fn listing<R, T>(page: Page<R>, view: impl FnMut(R) -> T) -> Listing<T> {
+    Listing::of(page.items.into_iter().map(view).collect(), page.next)
+}
 
-    /// A page of records as their wire forms.
-    pub fn new<R>(page: Page<R>, view: impl FnMut(R) -> T) -> Self {
-        Self::of(page.items.into_iter().map(view).collect(), page.next)
-    }
-
-    /// The same where a wire form may fail.
-    pub fn try_new<R>(
-        page: Page<R>,
-        view: impl FnMut(R) -> Result<T, Problem>,
-    ) -> Result<Self, Problem> {
-        let data = page.items.into_iter().map(view).collect::<Result<_, _>>()?;
-        Ok(Self::of(data, page.next))
-    }
+/// The same where a wire form may fail.
+pub fn try_listing<R, T, E>(
+    page: Page<R>,
+    view: impl FnMut(R) -> Result<T, E>,
+) -> Result<Listing<T>, E> {
+    let data = page.items.into_iter().map(view).collect::<Result<_, _>>()?;
+    Ok(Listing::of(data, page.next))
 }

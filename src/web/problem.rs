@@ -5,7 +5,6 @@ use actix_web::body::BoxBody;
 use actix_web::http::StatusCode;
 use actix_web::http::header::{self, HeaderName, HeaderValue};
 use actix_web::{HttpResponse, ResponseError};
-use serde::Serialize;
 use std::fmt;
 
 pub use crate::application::error::FieldFault;
@@ -206,36 +205,18 @@ impl Problem {
 
     /// The whole answer, told under this request id.
     pub fn render(&self, request_id: &str) -> HttpResponse<BoxBody> {
-        #[derive(Serialize)]
-        struct Fault<'a> {
-            field: &'a str,
-            message: &'a str,
-        }
-        #[derive(Serialize)]
-        struct Body<'a> {
-            r#type: &'static str,
-            title: &'static str,
-            status: u16,
-            detail: &'a str,
-            code: &'static str,
-            request_id: &'a str,
-            #[serde(skip_serializing_if = "Vec::is_empty")]
-            errors: Vec<Fault<'a>>,
-        }
-        fn fault(it: &FieldFault) -> Fault<'_> {
-            Fault {
-                field: &it.field,
-                message: &it.message,
-            }
-        }
+        let fault = |it: &'_ FieldFault| tintype_api::Fault {
+            field: it.field.clone().into(),
+            message: it.message.clone().into(),
+        };
         let (status, code, title) = self.code.row();
-        let body = Body {
-            r#type: "about:blank",
-            title,
+        let body = tintype_api::Problem {
+            r#type: "about:blank".into(),
+            title: title.into(),
             status,
-            detail: &self.detail,
-            code,
-            request_id,
+            detail: self.detail.as_str().into(),
+            code: code.into(),
+            request_id: request_id.into(),
             errors: self.errors.iter().map(fault).collect(),
         };
         let mut answer = HttpResponse::build(self.code.status());

@@ -4,8 +4,8 @@ use super::super::operator::{Operator, read};
 use super::super::operator_access::Access;
 use super::super::signature_report::SignatureReport;
 use anyhow::Context as _;
-use serde::Deserialize;
 use std::time::Duration;
+use tintype_api::Webhook;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::verification::Headers;
@@ -30,11 +30,6 @@ pub struct LookUp {
     access: Access,
     operator: Option<Operator>,
     known: Vec<Secret>,
-}
-
-#[derive(Deserialize)]
-struct Webhook {
-    secret: String,
 }
 
 impl Secrets {
@@ -110,10 +105,13 @@ impl LookUp {
 async fn webhooks(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
     let mut secrets = Vec::new();
     for account in operator.accounts(MAX_ACCOUNTS).await? {
-        let path = format!("/accounts/{}/webhooks", account.account_id);
+        let path = format!("/accounts/{}/webhooks", &*account.account_id);
         for webhook in operator.whole(&path).await?.entries {
             let webhook: Webhook = read(webhook)?;
-            secrets.push(Secret::parse(&webhook.secret)?);
+            let secret = webhook
+                .secret
+                .context("a webhook came without its secret")?;
+            secrets.push(Secret::parse(&secret)?);
         }
     }
     Ok(secrets)

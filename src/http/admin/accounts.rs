@@ -1,13 +1,12 @@
 //! Accounts: opened, listed, changed; and their ledgers.
 
-use crate::api::account::{AccountView, NewAccount, read_change};
-use crate::api::transaction::EntryView;
+use crate::api::requests::{read, read_once};
 use crate::application::accounts;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::body;
 use crate::web::idempotency_key::{self, REPLAYED};
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
 use crate::web::transaction_list;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -27,22 +26,13 @@ pub async fn open(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let body = body::read_json(&request, payload, &state).await?;
-    let new = NewAccount::read(&body, idempotency_key::key(request.headers()))?;
-    let (balances, key) = (new.balances, new.idempotency_key);
-    let opened = accounts::open(
-        &state,
-        &operator.author,
-        new.name,
-        new.balance,
-        balances,
-        key,
-    );
-    let opened = opened.await?;
+    let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
+    let opened = accounts::open(&state, &operator.author, new, key).await?;
     let mut answer = HttpResponse::Created();
     if opened.is_replay {
         answer.insert_header(REPLAYED);
     }
-    Ok(answer.json(AccountView::from(opened.account)))
+    Ok(answer.json(tintype_api::Account::from(opened.account)))
 }
 
 /// `GET /accounts`
@@ -53,7 +43,7 @@ pub async fn list(
 ) -> Result<HttpResponse, Problem> {
     let window = paging::window(&request)?;
     let page = state.store.accounts(window.limit, window.after)?;
-    Ok(HttpResponse::Ok().json(Listing::new(page, AccountView::from)))
+    Ok(HttpResponse::Ok().json(listing(page, tintype_api::Account::from)))
 }
 
 /// `GET /accounts/{account_id}`
@@ -62,7 +52,7 @@ pub async fn show(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    Ok(HttpResponse::Ok().json(AccountView::from(find(&state, &path)?)))
+    Ok(HttpResponse::Ok().json(tintype_api::Account::from(find(&state, &path)?)))
 }
 
 /// `PATCH /accounts/{account_id}`: another name, or switched off or on.
@@ -75,9 +65,9 @@ pub async fn change(
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let change = read_change(&body)?;
+    let change = read(&body)?;
     let account = accounts::change(&state, &operator.author, account.id, change).await?;
-    Ok(HttpResponse::Ok().json(AccountView::from(account)))
+    Ok(HttpResponse::Ok().json(tintype_api::Account::from(account)))
 }
 
 /// `GET /accounts/{account_id}/transactions`
@@ -89,5 +79,5 @@ pub async fn transactions(
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
     let page = transaction_list::page(&request, &state, account.id).await?;
-    Ok(HttpResponse::Ok().json(Listing::new(page, EntryView::from)))
+    Ok(HttpResponse::Ok().json(listing(page, tintype_api::Transaction::from)))
 }

@@ -1,13 +1,14 @@
 //! The delivery log: what was sent, what came back, and sending again.
 
 use super::webhooks;
-use crate::api::delivery::{DeliveryView, Redelivery, read_range};
+use crate::api::{answers, requests};
 use crate::application::state::AppState;
 use crate::application::{deliveries, webhooks::find as find_webhook};
 use crate::web::auth::Operator;
 use crate::web::problem::Problem;
 use crate::web::{body, delivery_list};
 use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_api::Redelivery;
 use tintype_storage::domain::delivery::DeliveryId;
 
 /// `GET /deliveries`
@@ -26,7 +27,7 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let delivery = deliveries::find(&state, id_of(&path)?)?;
-    Ok(HttpResponse::Ok().json(DeliveryView::looked_up(&state, delivery)?))
+    Ok(HttpResponse::Ok().json(answers::delivery(&state, delivery)?))
 }
 
 /// `POST /deliveries/{delivery_id}/redeliver`
@@ -36,7 +37,7 @@ pub async fn redeliver(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let delivery = deliveries::redeliver(&state, &operator.author, id_of(&path)?).await?;
-    Ok(HttpResponse::Accepted().json(DeliveryView::looked_up(&state, delivery)?))
+    Ok(HttpResponse::Accepted().json(answers::delivery(&state, delivery)?))
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`: failed ones of a webhook that were created in a range of time, newest first. One
@@ -50,9 +51,9 @@ pub async fn redeliver_failed(
 ) -> Result<HttpResponse, Problem> {
     let webhook = find_webhook(&state, webhooks::id_of(&path)?)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let range = read_range(&body)?;
+    let range = requests::redelivery_range(&body)?;
     let made = deliveries::redeliver_range(&state, &operator.author, webhook, range).await?;
-    Ok(HttpResponse::Accepted().json(Redelivery::from(made)))
+    Ok(HttpResponse::Accepted().json(Redelivery::new(made.count, made.next)))
 }
 
 fn id_of(path: &str) -> Result<DeliveryId, Problem> {

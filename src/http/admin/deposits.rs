@@ -1,8 +1,7 @@
 //! Deposits: money that is added to an account, or taken back.
 
 use super::accounts::find;
-use crate::api::account::NewDeposit;
-use crate::api::transaction::EntryView;
+use crate::api::requests::read_once;
 use crate::application::deposits;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
@@ -21,13 +20,11 @@ pub async fn create(
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let new = NewDeposit::read(&body, idempotency_key::key(request.headers()))?;
-    let (context, key) = (&operator.author, new.idempotency_key);
-    let made = deposits::deposit(&state, context, account.id, new.amount, new.reference, key);
-    let made = made.await?;
+    let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
+    let made = deposits::deposit(&state, &operator.author, account.id, new, key).await?;
     let mut answer = HttpResponse::Created();
     if made.is_replay {
         answer.insert_header(REPLAYED);
     }
-    Ok(answer.json(EntryView::from(made.entry)))
+    Ok(answer.json(tintype_api::Transaction::from(made.entry)))
 }

@@ -1,6 +1,6 @@
 //! Jobs of any account, with filters, and one of them with all that is on record.
 
-use crate::api::job_record::JobRecord;
+use crate::api::answers;
 use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::management;
@@ -50,7 +50,7 @@ pub async fn cancel(
 ) -> Result<HttpResponse, Problem> {
     let Job { id, account, .. } = find(&path, &request, &state).await?;
     let job = jobs::cancel(&state, Some(&operator.author), account, id).await?;
-    Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
+    Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
 }
 
 /// `GET /jobs/{job_id}`
@@ -61,5 +61,5 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let job = find(&path, &request, &state).await?;
-    Ok(HttpResponse::Ok().json(JobRecord::looked_up(&state, &job).await?))
+    Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
 }

@@ -1,14 +1,17 @@
 //! API keys: made, listed, changed, rotated, removed.
 
 use super::accounts::find;
-use crate::api::key::{self, KeyView};
+use crate::api::answers;
+use crate::api::requests::{read, read_optional, read_requiring};
 use crate::application::api_keys;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::body;
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, try_listing};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_api::Rotation;
+use tintype_storage::domain::api_key::KeyChange;
 use tintype_storage::domain::ids::KeyId;
 
 /// `POST /accounts/{account_id}/keys`
@@ -21,7 +24,7 @@ pub async fn create(
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let change = key::read(&body, true)?;
+    let change: KeyChange = read_requiring(&body, &["name"])?;
     let (context, shape) = (&operator.author, |key| change.apply(key));
     let turn = state.operator.take().await;
     let issued = api_keys::issue(
@@ -33,7 +36,7 @@ pub async fn create(
         api_keys::no_writes,
     );
     let (text, key) = issued.await?;
-    Ok(HttpResponse::Created().json(KeyView::new(&state, key, Some(text))?))
+    Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text))?))
 }
 
 /// `GET /accounts/{account_id}/keys`
@@ -48,9 +51,8 @@ pub async fn list(
     let page = state
         .store
         .keys_of(account.id, window.limit, window.after)?;
-    let view = |key| Ok(KeyView::new(&state, key, None)?);
-    let list = Listing::try_new(page, view)?;
-    Ok(HttpResponse::Ok().json(list))
+    let view = |key| answers::api_key(&state, key, None);
+    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
 /// `GET /keys/{key_id}`
@@ -60,7 +62,7 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let (_, key) = api_keys::find(&state, id_of(&path)?)?;
-    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, None)?))
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None)?))
 }
 
 /// `PATCH /keys/{key_id}`
@@ -74,9 +76,9 @@ pub async fn change(
     let id = id_of(&path)?;
     api_keys::find(&state, id)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let change = key::read(&body, false)?;
+    let change = read(&body)?;
     let key = api_keys::change(&state, &operator.author, id, change).await?;
-    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, None)?))
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None)?))
 }
 
 /// `POST /keys/{key_id}/rotate`: a new text for the same key. The old one is valid for some hours yet.
@@ -90,9 +92,9 @@ pub async fn rotate(
     let id = id_of(&path)?;
     api_keys::find(&state, id)?;
     let body = body::read_optional_json(&request, payload, &state).await?;
-    let overlap = key::read_overlap(body.as_deref())?;
-    let (text, key) = api_keys::rotate(&state, &operator.author, id, overlap).await?;
-    Ok(HttpResponse::Ok().json(KeyView::new(&state, key, Some(text))?))
+    let rotation: Rotation = read_optional(body.as_deref())?;
+    let (text, key) = api_keys::rotate(&state, &operator.author, id, rotation.overlap()).await?;
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, Some(text))?))
 }
 
 /// `DELETE /keys/{key_id}`

@@ -1,16 +1,18 @@
 //! The switches that pause the project or a model.
 
-use crate::api::pause::{read, view};
-use crate::application::pause::{self, Unnamed};
+use crate::api::requests::read;
+use crate::application::pause;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::body;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_api::Switches;
+use tintype_storage::domain::pause::Unnamed;
 
 /// `GET /pause`
 pub async fn show(_: Operator, state: web::Data<AppState>) -> HttpResponse {
-    HttpResponse::Ok().json(view(&state.pause.read()))
+    HttpResponse::Ok().json(Switches::from(&*state.pause.read()))
 }
 
 /// `PUT /pause`: what is left out is not paused.
@@ -23,7 +25,7 @@ pub async fn set(
     let body = body::read_json(&request, payload, &state).await?;
     let context = &operator.author;
     let pause = pause::change(&state, context, read(&body)?, Unnamed::Resume).await?;
-    Ok(HttpResponse::Ok().json(view(&pause)))
+    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
 /// `PATCH /pause`: what is left out stays as it is, whatever somebody else has made of it meanwhile.
@@ -36,5 +38,5 @@ pub async fn change(
     let body = body::read_json(&request, payload, &state).await?;
     let context = &operator.author;
     let pause = pause::change(&state, context, read(&body)?, Unnamed::Keep).await?;
-    Ok(HttpResponse::Ok().json(view(&pause)))
+    Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }

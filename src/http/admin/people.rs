@@ -1,14 +1,16 @@
 //! People of an account, who sign in to the panel: invited, changed, signed out and removed.
 
 use super::accounts;
-use crate::api::person::{PersonView, read_again, read_change, read_new};
+use crate::api::answers;
+use crate::api::requests::{read, read_optional};
 use crate::application::people;
 use crate::application::state::AppState;
 use crate::web::auth::Operator;
 use crate::web::body;
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
+use tintype_api::{InviteAgain, InvitePerson, PersonChange};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::PersonId;
 
@@ -26,8 +28,8 @@ pub async fn list(
     let window = paging::window(&request)?;
     let store = &state.store;
     let page = store.people_of(account.id, window.limit, window.after)?;
-    let view = |person| PersonView::new(&state, &person, None);
-    Ok(HttpResponse::Ok().json(Listing::new(page, view)))
+    let view = |person| answers::person(&state, &person, None);
+    Ok(HttpResponse::Ok().json(listing(page, view)))
 }
 
 /// `GET /accounts/{account_id}/people/{person_id}`
@@ -38,7 +40,7 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     let (account, id) = ids_of(&state, &path)?;
     let person = people::find(&state, account, id)?;
-    Ok(HttpResponse::Ok().json(PersonView::new(&state, &person, None)))
+    Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
 }
 
 /// `POST /accounts/{account_id}/people`: invites somebody.
@@ -51,9 +53,9 @@ pub async fn invite(
 ) -> Result<HttpResponse, Problem> {
     let account = accounts::find(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let (email, role) = read_new(&body)?;
+    let InvitePerson { email, role } = read(&body)?;
     let invited = people::invite(&state, &operator.author, account.id, email, role).await?;
-    let view = PersonView::new(&state, &invited.person, Some(&invited.token));
+    let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Created().json(view))
 }
 
@@ -69,10 +71,11 @@ pub async fn invite_again(
     let (account, id) = ids_of(&state, &path)?;
     people::find(&state, account, id)?;
     let body = body::read_optional_json(&request, payload, &state).await?;
-    let revoke = read_again(body.as_deref())?;
+    let again: InviteAgain = read_optional(body.as_deref())?;
+    let revoke = again.revoke.unwrap_or(false);
     let context = &operator.author;
     let invited = people::invite_again(&state, context, account, id, revoke).await?;
-    let view = PersonView::new(&state, &invited.person, Some(&invited.token));
+    let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Ok().json(view))
 }
 
@@ -87,9 +90,9 @@ pub async fn change(
     let (account, id) = ids_of(&state, &path)?;
     people::find(&state, account, id)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let role = read_change(&body)?;
+    let PersonChange { role } = read(&body)?;
     let person = people::change_role(&state, &operator.author, account, id, role).await?;
-    Ok(HttpResponse::Ok().json(PersonView::new(&state, &person, None)))
+    Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
 }
 
 /// `DELETE /accounts/{account_id}/people/{person_id}`: their sessions are over at once.

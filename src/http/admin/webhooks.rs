@@ -1,13 +1,12 @@
 //! Registered webhooks: made, listed, changed, removed, tested, and their secrets rotated.
 
 use super::accounts::find;
-use crate::api::delivery::DeliveryView;
-use crate::api::webhook::{self, WebhookView};
+use crate::api::{answers, requests};
 use crate::application::state::AppState;
 use crate::application::webhooks;
 use crate::web::auth::Operator;
 use crate::web::body;
-use crate::web::paging::{self, Listing};
+use crate::web::paging::{self, try_listing};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::webhook::WebhookId;
@@ -22,10 +21,10 @@ pub async fn register(
 ) -> Result<HttpResponse, Problem> {
     let account = find(&state, &path)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let (target, encoding) = webhook::read_new(&state, &body)?;
+    let (target, encoding) = requests::new_webhook(&state, &body)?;
     let context = &operator.author;
     let webhook = webhooks::register(&state, context, account.id, target, encoding).await?;
-    Ok(HttpResponse::Created().json(WebhookView::with_secret(&state, webhook)?))
+    Ok(HttpResponse::Created().json(answers::webhook(&state, webhook)?))
 }
 
 /// `GET /accounts/{account_id}/webhooks`
@@ -40,8 +39,8 @@ pub async fn list(
     let page = state
         .store
         .webhook_page(account.id, window.limit, window.after)?;
-    let view = |webhook| Ok(WebhookView::with_secret(&state, webhook)?);
-    Ok(HttpResponse::Ok().json(Listing::try_new(page, view)?))
+    let view = |webhook| answers::webhook(&state, webhook);
+    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
 /// `GET /webhooks/{webhook_id}`
@@ -51,7 +50,7 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let webhook = webhooks::find(&state, id_of(&path)?)?;
-    Ok(HttpResponse::Ok().json(WebhookView::with_secret(&state, webhook)?))
+    Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
 }
 
 /// `PATCH /webhooks/{webhook_id}`
@@ -65,9 +64,9 @@ pub async fn change(
     let id = id_of(&path)?;
     webhooks::find(&state, id)?;
     let body = body::read_json(&request, payload, &state).await?;
-    let (target, encoding) = webhook::read_change(&state, &body)?;
+    let (target, encoding) = requests::webhook_change(&state, &body)?;
     let webhook = webhooks::change(&state, &operator.author, id, target, encoding).await?;
-    Ok(HttpResponse::Ok().json(WebhookView::with_secret(&state, webhook)?))
+    Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
 }
 
 /// `DELETE /webhooks/{webhook_id}`
@@ -87,7 +86,7 @@ pub async fn rotate(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let webhook = webhooks::rotate_secret(&state, &operator.author, id_of(&path)?).await?;
-    Ok(HttpResponse::Ok().json(WebhookView::with_secret(&state, webhook)?))
+    Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
 }
 
 /// `POST /webhooks/{webhook_id}/test`: a delivery that says it is a test.
@@ -97,7 +96,7 @@ pub async fn test(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let delivery = webhooks::test(&state, &operator.author, id_of(&path)?).await?;
-    Ok(HttpResponse::Accepted().json(DeliveryView::new(delivery, Vec::new())))
+    Ok(HttpResponse::Accepted().json(tintype_api::Delivery::new(delivery, Vec::new())))
 }
 
 /// The id in a path; what is none is no webhook.

@@ -1,37 +1,13 @@
-//! Schemas of bodies, made from the lists of fields that they are read by.
+//! The schema of a generation's body, which depends on what is on sale.
 
 use super::sketch::Sketch;
 use crate::api::generation::{self, Endpoint};
-use crate::api::kinds::{or_null, words};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
+use tintype_api::schema::{described, object, or_null, words};
 use tintype_storage::domain::request::{
     MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
 use tintype_storage::domain::tier::{Mode, Tier};
-
-/// An object with exactly these fields; `describe` knows each of them.
-pub fn object(fields: &[&str], required: &[&str], describe: impl Fn(&str) -> Value) -> Value {
-    let properties = fields
-        .iter()
-        .map(|name| ((*name).to_owned(), describe(name)));
-    let mut schema = json!({
-        "type": "object",
-        "properties": properties.collect::<Map<_, _>>(),
-        "additionalProperties": false,
-        // A JSON object has no order, and readers want what matters first.
-        "x-order": fields,
-    });
-    if !required.is_empty() {
-        schema["required"] = json!(required);
-    }
-    schema
-}
-
-/// A schema with a sentence about it.
-pub fn told(mut schema: Value, text: impl Into<Value>) -> Value {
-    schema["description"] = text.into();
-    schema
-}
 
 /// The body of a generation call, with the ratios and sizes that are on sale.
 pub fn generation(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
@@ -40,7 +16,7 @@ pub fn generation(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
         Mode::TextToImage => &["prompt", "aspect_ratio"][..],
         Mode::ImageToImage => &["prompt", "aspect_ratio", "input_images_urls"],
     };
-    object(generation::fields(mode), required, |name| match name {
+    let schema = |name| match name {
         "prompt" => json!({
             "type": "string",
             "minLength": 1,
@@ -75,7 +51,12 @@ pub fn generation(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
             ),
         }),
         _ => Value::Null,
-    })
+    };
+    let fields = generation::fields(mode).iter();
+    object(
+        fields.map(|name| (*name, schema(*name))).collect(),
+        required,
+    )
 }
 
 fn aspect_ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
@@ -89,15 +70,15 @@ fn aspect_ratio(endpoint: Endpoint, sketch: &Sketch<'_>) -> Value {
         }
         false => "The shape, width to height.",
     };
-    told(schema, text)
+    described(schema, text)
 }
 
 fn resolution(tier: Tier, sketch: &Sketch<'_>) -> Value {
     if tier == Tier::Fast {
         let text = "Not accepted on this model, which always makes 1K; `null` counts as left out.";
-        return told(json!({"type": "null"}), text);
+        return described(json!({"type": "null"}), text);
     }
     let mut schema = or_null(words(sketch.catalog.tier(tier).resolution_words()));
     schema["default"] = "1K".into();
-    told(schema, "The size. `null` counts as left out.")
+    described(schema, "The size. `null` counts as left out.")
 }

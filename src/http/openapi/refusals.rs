@@ -3,9 +3,9 @@
 use super::door::Door;
 use super::headers::Header;
 use super::sketch::reference;
-use crate::api::kinds::words;
 use crate::web::problem::Code;
 use serde_json::{Map, Value, json};
+use tintype_api::schema::words;
 
 /// What everything behind a door may answer, whatever is called.
 pub fn behind(door: Door) -> &'static [Code] {

@@ -1,16 +1,13 @@
 //! The operator's calls on accounts and their money.
 
 use super::examples::{ACCOUNT, charge, last_page, page};
-use crate::api::account::{
-    AccountView, CHANGE, DEPOSIT, MAX_NAME_CHARS, MAX_REFERENCE_CHARS, OPENING,
-};
-use crate::api::kinds::{amount, or_null, words};
-use crate::api::transaction::EntryView;
-use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::{Answer, Header, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
+use tintype_api::schema::words;
+use tintype_api::{Account, Body as _, NewDeposit, Transaction};
+use tintype_storage::domain::account::{AccountChange, NewAccount};
 
 /// What the path names.
 pub const ID: &str = "The account's id.";
@@ -26,65 +23,50 @@ fn example() -> Value {
     })
 }
 
-/// A name for people.
-pub fn name() -> Value {
-    json!({"type": "string", "minLength": 1, "maxLength": MAX_NAME_CHARS, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$", "description": "A name for people, without control characters."})
-}
-
 /// `POST /accounts`
 pub fn open(sketch: &mut Sketch<'_>) -> Operation {
-    let body = object(OPENING, &["name"], |field| match field {
-        "name" => name(),
-        "balance" => told(or_null(amount()), "What it begins with."),
-        _ => Value::Null,
-    });
     Operation::new("openAccount", "Accounts", "Open an account")
         .idempotent("Your name for this account: repeated under the same one it is opened once.")
         .body(
-            body,
+            NewAccount::schema(&[]),
             &[(
                 "With a balance",
                 json!({"name": "studio", "balance": "25.00"}),
             )],
         )
         .answer(
-            Answer::json(
-                201,
-                "The account.",
-                sketch.schema::<AccountView>(),
-                example(),
-            )
-            .header(Header::REPLAYED)
-            .link(
-                "show",
-                "showAccount",
-                "account_id",
-                "$response.body#/account_id",
-            )
-            .link(
-                "deposit",
-                "addDeposit",
-                "account_id",
-                "$response.body#/account_id",
-            )
-            .link(
-                "createKey",
-                "createKey",
-                "account_id",
-                "$response.body#/account_id",
-            )
-            .link(
-                "registerWebhook",
-                "registerWebhook",
-                "account_id",
-                "$response.body#/account_id",
-            ),
+            Answer::json(201, "The account.", sketch.schema::<Account>(), example())
+                .header(Header::REPLAYED)
+                .link(
+                    "show",
+                    "showAccount",
+                    "account_id",
+                    "$response.body#/account_id",
+                )
+                .link(
+                    "deposit",
+                    "addDeposit",
+                    "account_id",
+                    "$response.body#/account_id",
+                )
+                .link(
+                    "createKey",
+                    "createKey",
+                    "account_id",
+                    "$response.body#/account_id",
+                )
+                .link(
+                    "registerWebhook",
+                    "registerWebhook",
+                    "account_id",
+                    "$response.body#/account_id",
+                ),
         )
 }
 
 /// `GET /accounts`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<AccountView>>();
+    let schema = sketch.schema::<Listing<Account>>();
     Operation::new("listAccounts", "Accounts", "List accounts")
         .text("Oldest first.")
         .window()
@@ -103,7 +85,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
         .answer(Answer::json(
             200,
             "The account.",
-            sketch.schema::<AccountView>(),
+            sketch.schema::<Account>(),
             example(),
         ))
         .refuses([Code::NotFound])
@@ -111,13 +93,6 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `PATCH /accounts/{account_id}`
 pub fn change(sketch: &mut Sketch<'_>) -> Operation {
-    let body = object(CHANGE, &[], |field| match field {
-        "name" => or_null(name()),
-        "active" => {
-            json!({"type": ["boolean", "null"], "description": "Switched on? While it is not, its keys are refused like inactive ones, and its people can look and change nothing. Jobs that were accepted before go on to their end."})
-        }
-        _ => Value::Null,
-    });
     Operation::new(
         "changeAccount",
         "Accounts",
@@ -126,7 +101,7 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
     .text("What is not sent, or `null`, stays as it is.")
     .path_id("account_id", ID)
     .body(
-        body,
+        AccountChange::schema(&[]),
         &[
             ("Another name", json!({"name": "studio north"})),
             ("Switched off", json!({"active": false})),
@@ -135,7 +110,7 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
     .answer(Answer::json(
         200,
         "The account.",
-        sketch.schema::<AccountView>(),
+        sketch.schema::<Account>(),
         example(),
     ))
     .refuses([Code::NotFound])
@@ -143,16 +118,6 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `POST /accounts/{account_id}/deposits`
 pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
-    let body = object(DEPOSIT, &["amount"], |field| match field {
-        "amount" => told(
-            amount(),
-            "Not zero. A negative one takes money back, never so much that `balance` falls below `reserved`.",
-        ),
-        "reference" => {
-            json!({"type": ["string", "null"], "maxLength": MAX_REFERENCE_CHARS, "description": "Your own words, such as an invoice number."})
-        }
-        _ => Value::Null,
-    });
     let entry = super::examples::with(
         charge(),
         json!({
@@ -167,7 +132,7 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
         .path_id("account_id", ID)
         .idempotent("Your name for this deposit: repeated under the same one it is booked once.")
         .body(
-            body,
+            NewDeposit::schema(&[]),
             &[
                 (
                     "A deposit",
@@ -183,7 +148,7 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
             Answer::json(
                 201,
                 "The new line of the ledger.",
-                sketch.schema::<EntryView>(),
+                sketch.schema::<Transaction>(),
                 entry,
             )
             .header(Header::REPLAYED),
@@ -194,7 +159,7 @@ pub fn deposit(sketch: &mut Sketch<'_>) -> Operation {
 /// `GET /accounts/{account_id}/transactions`
 pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
     let moment = || json!({"type": "string", "format": "date-time"});
-    let schema = sketch.schema::<Listing<EntryView>>();
+    let schema = sketch.schema::<Listing<Transaction>>();
     Operation::new("listTransactions", "Accounts", "List an account's transactions")
         .text("Newest first. With a filter that few lines pass a page may end early and still have a `next_cursor`.")
         .path_id("account_id", ID)

@@ -1,11 +1,10 @@
 //! What is on sale, and what the key in hand may do.
 
 use super::examples::{KEY, last_page};
-use crate::api::model::Model;
-use crate::http::key::OwnKey;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use serde_json::json;
+use tintype_api::{Model, OwnKey};
 
 /// `GET /models`
 pub fn models(sketch: &mut Sketch<'_>) -> Operation {
@@ -47,7 +46,7 @@ pub fn key(sketch: &mut Sketch<'_>) -> Operation {
     let told = Answer::json(
         200,
         "The key, without its text.",
-        sketch.schema::<OwnKey<'static>>(),
+        sketch.schema::<OwnKey>(),
         example,
     );
     Operation::new("showKey", "Account", "Get the key in use").answer(told.not_stored())

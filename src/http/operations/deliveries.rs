@@ -1,12 +1,12 @@
 //! The operator's calls on deliveries.
 
 use super::examples::{ACCOUNT, WEBHOOK, page, with};
-use crate::api::delivery::DeliveryView;
-use crate::api::kinds::{JOB, words};
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
+use tintype_api::Delivery;
+use tintype_api::schema::{EXAMPLE_ID as JOB, words};
 
 const ID: &str = "The delivery's id.";
 
@@ -43,7 +43,7 @@ pub fn pending() -> Value {
 /// `GET /deliveries`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
     let id = || json!({"type": "string", "format": "uuid"});
-    let schema = sketch.schema::<Listing<DeliveryView>>();
+    let schema = sketch.schema::<Listing<Delivery>>();
     Operation::new("listDeliveries", "Deliveries", "List deliveries")
         .text("Newest first. A page looks at a bounded number of deliveries: with a filter that few pass it may end early and still have a `next_cursor`.")
         .window()
@@ -61,7 +61,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
         .answer(Answer::json(
             200,
             "The delivery with its attempts.",
-            sketch.schema::<DeliveryView>(),
+            sketch.schema::<Delivery>(),
             example(),
         ))
         .refuses([Code::NotFound])
@@ -72,6 +72,6 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("redeliver", "Deliveries", "Send a delivery again")
         .text("It is pending again, with a fresh set of attempts. `409` where its webhook has been removed, or leads elsewhere by now.")
         .path_id("delivery_id", ID)
-        .answer(Answer::json(202, "The delivery, pending.", sketch.schema::<DeliveryView>(), pending()))
+        .answer(Answer::json(202, "The delivery, pending.", sketch.schema::<Delivery>(), pending()))
         .refuses([Code::NotFound, Code::Conflict])
 }

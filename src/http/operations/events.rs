@@ -1,9 +1,9 @@
 //! What registered webhooks receive: the one event.
 
 use super::examples::done;
-use crate::api::kinds::{JOB, words};
 use crate::http::openapi::span;
 use serde_json::{Map, Value, json};
+use tintype_api::schema::{EXAMPLE_ID as JOB, words};
 
 /// The webhooks of the client document, with the pauses between attempts in seconds.
 pub fn events_to_webhooks(delays: &[u64]) -> Value {

@@ -1,7 +1,7 @@
 //! Answers as they may look, shared by the descriptions.
 
-use crate::api::kinds::JOB;
 use serde_json::{Value, json};
+use tintype_api::schema::EXAMPLE_ID as JOB;
 
 /// An account of the examples.
 pub const ACCOUNT: &str = "01a1f0c2-7b10-7d44-8f2e-5a1c9e7b3d01";

@@ -1,11 +1,11 @@
 //! The six calls that make pictures.
 
 use crate::api::generation::Endpoint;
-use crate::api::job::{Created, Estimate};
-use crate::api::kinds::JOB;
 use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies};
 use crate::web::problem::Code;
 use serde_json::{Value, json};
+use tintype_api::schema::EXAMPLE_ID as JOB;
+use tintype_api::{CreatedJob, Estimate};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 /// One of them.
@@ -19,7 +19,7 @@ pub fn create(endpoint: Endpoint, sketch: &mut Sketch<'_>) -> Operation {
     let accepted = Answer::json(
         202,
         "The job is on the disk, and its price is held.",
-        sketch.schema::<Created>(),
+        sketch.schema::<CreatedJob>(),
         created,
     )
     .header(Header::LOCATION)

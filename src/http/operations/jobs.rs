@@ -1,14 +1,14 @@
 //! Looking at jobs, waiting for them, and taking them back.
 
 use super::examples::{self, canceled, done, failed, page, queued, with};
-use crate::api::job::{JobView, ListedJob};
-use crate::api::kinds::words;
 use crate::http::openapi::Header;
 use crate::http::openapi::named;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
+use tintype_api::schema::words;
+use tintype_api::{Job, ListedJob};
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const ID: &str = "The job's id, as its creation answered it.";
@@ -54,7 +54,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
 
 /// `GET /jobs/{job_id}`
 pub fn show(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<JobView<'static>>();
+    let schema = sketch.schema::<Job<'static>>();
     let examples = named(&[("Done", done()), ("Queued", queued()), ("Failed", failed())]);
     let shown = Answer::new(200, "The job.")
         .content(
@@ -77,7 +77,7 @@ pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
     let gone = Answer::json(
         200,
         "The job, now `failed` with the error `canceled`.",
-        sketch.schema::<JobView<'static>>(),
+        sketch.schema::<Job<'static>>(),
         canceled(),
     );
     Operation::new("cancelJob", "Jobs", "Cancel a job")

@@ -1,17 +1,13 @@
 //! The operator's calls on API keys.
 
-use super::accounts::{self, name};
+use super::accounts;
 use super::examples::{ACCOUNT, KEY, last_page, with};
-use crate::api::key::{
-    DEFAULT_OVERLAP_HOURS, FIELDS, KeyView, MAX_OVERLAP_HOURS, MAX_PER_SECOND, MAX_RANGES, ROTATION,
-};
-use crate::api::kinds::{or_null, words};
-use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
-use tintype_storage::domain::tier::Tier;
+use tintype_api::{ApiKey, Body as _, Rotation};
+use tintype_storage::domain::api_key::KeyChange;
 
 const ID: &str = "The key's id.";
 
@@ -44,64 +40,9 @@ fn with_text() -> Value {
     )
 }
 
-fn field(name_of: &str) -> Value {
-    let limit = |text: &str| {
-        let schema = json!({"type": ["string", "null"], "pattern": r"^0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$", "examples": ["5.00"]});
-        told(
-            schema,
-            format!("The most that it may spend {text}. `null`: no such limit."),
-        )
-    };
-    match name_of {
-        "name" => name(),
-        "models" => json!({
-            "type": ["array", "null"],
-            "minItems": 1,
-            "items": words(Tier::ALL.iter().map(|it| it.word())),
-            "description": "The models that it may ask for. `null`: all.",
-        }),
-        "active" => json!({"type": ["boolean", "null"], "description": "Switched on."}),
-        "expires_at" => {
-            json!({"type": ["string", "null"], "format": "date-time", "description": "Until when it is valid. `null`: for ever."})
-        }
-        "spend_limit" => limit("over all its life"),
-        "spend_limit_daily" => limit("in a day of UTC"),
-        "spend_limit_monthly" => limit("in a calendar month of UTC"),
-        "rate_limit" => {
-            let number = || json!({"type": "integer", "minimum": 1, "maximum": MAX_PER_SECOND});
-            json!({
-                "type": ["object", "null"],
-                "properties": {
-                    "per_second": told(number(), "Calls a second."),
-                    "burst": told(number(), "Calls at once, after a quiet time."),
-                },
-                "required": ["per_second", "burst"],
-                "additionalProperties": false,
-                "description": "How often it may call. `null`: as the configuration says.",
-            })
-        }
-        "allowed_ips" => json!({
-            "type": ["array", "null"],
-            "minItems": 1,
-            "maxItems": MAX_RANGES,
-            "items": {"type": "string", "examples": ["192.0.2.0/24"]},
-            "description": "Addresses and ranges that it may be used from. `null`: everywhere.",
-        }),
-        _ => Value::Null,
-    }
-}
-
-/// A name need not be sent again.
-fn field_to_change(name: &str) -> Value {
-    match name {
-        "name" => or_null(field(name)),
-        _ => field(name),
-    }
-}
-
 /// `GET /accounts/{account_id}/keys`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<KeyView>>();
+    let schema = sketch.schema::<Listing<ApiKey>>();
     Operation::new("listKeys", "Keys", "List an account's keys")
         .path_id("account_id", accounts::ID)
         .window()
@@ -128,14 +69,14 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
         .text("`api_key` is told this once; only its hash is kept. Every restriction is optional.")
         .path_id("account_id", accounts::ID)
         .body(
-            object(FIELDS, &["name"], field),
+            KeyChange::schema(&["name"]),
             &[("With all rights", least), ("Narrowed", most)],
         )
         .answer(
             Answer::json(
                 201,
                 "The key with its text.",
-                sketch.schema::<KeyView>(),
+                sketch.schema::<ApiKey>(),
                 with_text(),
             )
             .link("show", "showApiKey", "key_id", "$response.body#/key_id")
@@ -153,7 +94,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
         .answer(Answer::json(
             200,
             "The key, without its text.",
-            sketch.schema::<KeyView>(),
+            sketch.schema::<ApiKey>(),
             example(),
         ))
         .refuses([Code::NotFound])
@@ -164,11 +105,11 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("changeKey", "Keys", "Change a key")
         .text("What is left out stays as it is; `null` lifts a restriction. It holds from the next call on.")
         .path_id("key_id", ID)
-        .body(object(FIELDS, &[], field_to_change), &[
+        .body(KeyChange::schema(&[]), &[
             ("Switched off", json!({"active": false})),
             ("A limit lifted", json!({"spend_limit": null})),
         ])
-        .answer(Answer::json(200, "The key as it is now.", sketch.schema::<KeyView>(), example()))
+        .answer(Answer::json(200, "The key as it is now.", sketch.schema::<ApiKey>(), example()))
         .refuses([Code::NotFound])
 }
 
@@ -183,16 +124,6 @@ pub fn remove(_: &mut Sketch<'_>) -> Operation {
 
 /// `POST /keys/{key_id}/rotate`
 pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
-    let body = object(ROTATION, &[], |field| match field {
-        "overlap_hours" => json!({
-            "type": ["integer", "null"],
-            "minimum": 0,
-            "maximum": MAX_OVERLAP_HOURS,
-            "default": DEFAULT_OVERLAP_HOURS,
-            "description": "Hours that the old text stays valid. 0 ends every earlier text at once.",
-        }),
-        _ => Value::Null,
-    });
     let rotated = with(
         with_text(),
         json!({"previous_valid_until": "2026-11-21T20:10:58.145Z"}),
@@ -200,7 +131,7 @@ pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("rotateKey", "Keys", "Rotate a key")
         .text("The same key, with the same limits and the same spending. At most 8 earlier texts are valid at once.")
         .path_id("key_id", ID)
-        .optional_body(body, &[("A key that has leaked", json!({"overlap_hours": 0}))])
-        .answer(Answer::json(200, "The key with its new text.", sketch.schema::<KeyView>(), rotated))
+        .optional_body(Rotation::schema(&[]), &[("A key that has leaked", json!({"overlap_hours": 0}))])
+        .answer(Answer::json(200, "The key with its new text.", sketch.schema::<ApiKey>(), rotated))
         .refuses([Code::NotFound, Code::Conflict])
 }

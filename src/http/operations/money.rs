@@ -1,11 +1,10 @@
 //! What an account has, and what became of it.
 
 use super::examples::{charge, page};
-use crate::api::job::BalanceView;
-use crate::api::transaction::EntryView;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use serde_json::json;
+use tintype_api::{Balance, Transaction};
 
 /// `GET /balance`
 pub fn balance(sketch: &mut Sketch<'_>) -> Operation {
@@ -13,7 +12,7 @@ pub fn balance(sketch: &mut Sketch<'_>) -> Operation {
     let told = Answer::json(
         200,
         "The account's money.",
-        sketch.schema::<BalanceView>(),
+        sketch.schema::<Balance>(),
         example,
     );
     Operation::new("showBalance", "Account", "Get the balance")
@@ -26,7 +25,7 @@ pub fn transactions(sketch: &mut Sketch<'_>) -> Operation {
     let listed = Answer::json(
         200,
         "A page of the ledger.",
-        sketch.schema::<Listing<EntryView>>(),
+        sketch.schema::<Listing<Transaction>>(),
         page(charge()),
     );
     Operation::new("listTransactions", "Account", "List transactions")

@@ -1,12 +1,12 @@
 //! The operator's calls on jobs.
 
 use super::examples::{canceled, done, page, record, record_without_picture};
-use crate::api::job_record::JobRecord;
-use crate::api::kinds::words;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::json;
+use tintype_api::JobRecord;
+use tintype_api::schema::words;
 use tintype_storage::domain::tier::{Mode, Tier};
 
 const ID: &str = "The job's id.";

@@ -1,10 +1,10 @@
 //! Health, readiness, and the documents themselves.
 
-use crate::http::health::Standing;
 use crate::http::openapi::Header;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::problem::Code;
 use serde_json::json;
+use tintype_api::Standing;
 
 /// `GET /healthz`
 pub fn healthz(sketch: &mut Sketch<'_>) -> Operation {

@@ -1,17 +1,15 @@
 //! The operator's calls on the service itself: figures, switches, the log of changes.
 
 use super::examples::{ACCOUNT, KEY, page};
-use crate::api::kinds::words;
-use crate::api::pause::{BODY, MAX_REASON_CHARS, SWITCHES, Switches, TIERS};
-use crate::http::openapi::bodies::{object, told};
 use crate::http::openapi::{Answer, Operation, Sketch};
-use crate::web::audit_list::EntryView;
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
-use crate::web::service_stats::Figures;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
+use tintype_api::schema::words;
+use tintype_api::{AuditEntry, Body as _, Stats, Switches};
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::pause::PauseChange;
 
 /// `GET /stats`
 pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
@@ -25,7 +23,7 @@ pub fn stats(sketch: &mut Sketch<'_>) -> Operation {
     });
     Operation::new("showStats", "Service", "Get statistics")
         .text("Queue, running jobs, what the last hour has brought, back ends, and deliveries that are pending.")
-        .answer(Answer::json(200, "The figures of this moment.", sketch.schema::<Figures>(), example))
+        .answer(Answer::json(200, "The figures of this moment.", sketch.schema::<Stats>(), example))
 }
 
 fn switches() -> Value {
@@ -46,33 +44,11 @@ pub fn show_pause(sketch: &mut Sketch<'_>) -> Operation {
     ))
 }
 
-fn switches_asked() -> Value {
-    let switch = || json!({"type": ["boolean", "null"]});
-    let reason = || json!({"type": ["string", "null"], "minLength": 1, "maxLength": MAX_REASON_CHARS, "pattern": r"^[^\u0000-\u001f\u007f-\u009f]+$"});
-    let or_nothing = |mut schema: Value, text: &str| {
-        schema["type"] = json!(["object", "null"]);
-        told(schema, text)
-    };
-    object(BODY, &[], |field| match field {
-        "project" => told(switch(), "Everything."),
-        "tiers" => or_nothing(object(TIERS, &[], |_| switch()), "Single models."),
-        "reason" => told(
-            reason(),
-            "What callers are told, for all that is paused and has no reason of its own.",
-        ),
-        "reasons" => or_nothing(
-            object(SWITCHES, &[], |_| reason()),
-            "Reasons of single switches.",
-        ),
-        _ => Value::Null,
-    })
-}
-
 /// `PUT /pause`
 pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("setPause", "Service", "Set all pauses")
         .text("The switches as they are to be: what is left out is not paused. New calls are then `503` with the reason; what is queued stays queued, what runs goes on. What stays paused keeps its reason unless it is given another.")
-        .body(switches_asked(), &[
+        .body(PauseChange::schema(&[]), &[
             ("A model paused", json!({"tiers": {"fast": true}, "reason": "new weights until 14:00"})),
             ("Everything taken up again", json!({})),
         ])
@@ -83,7 +59,7 @@ pub fn set_pause(sketch: &mut Sketch<'_>) -> Operation {
 pub fn change_pause(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("changePause", "Service", "Change single pauses")
         .text("As `PUT`, but what is left out stays as it is, its reason included: so two who turn different switches at the same time do not undo each other. `reason` is for the switches that the call names.")
-        .body(switches_asked(), &[
+        .body(PauseChange::schema(&[]), &[
             ("One more model paused", json!({"tiers": {"pro": true}, "reason": "new weights until 14:00"})),
             ("A model taken up again", json!({"tiers": {"fast": false}})),
         ])
@@ -111,7 +87,7 @@ pub fn audit(sketch: &mut Sketch<'_>) -> Operation {
         "request_id": "80a496c0-53a5-4b0e-8f9d-0c7f2a6d1e3b",
         "address": "198.51.100.7",
     });
-    let schema = sketch.schema::<Listing<EntryView>>();
+    let schema = sketch.schema::<Listing<AuditEntry>>();
     Operation::new("listChanges", "Service", "List audit entries")
         .text("Newest first. Each line was written in the commit that made its change.")
         .window()

@@ -3,16 +3,11 @@
 use super::accounts;
 use super::deliveries::pending;
 use super::examples::{ACCOUNT, WEBHOOK, last_page};
-use crate::api::delivery::{DeliveryView, RANGE, Redelivery};
-use crate::api::kinds::{or_null, words};
-use crate::api::webhook::{FIELDS, WebhookView};
-use crate::http::openapi::bodies::object;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
-use tintype_storage::domain::canonical::Encoding;
-use tintype_storage::domain::request::MAX_URL_CHARS;
+use tintype_api::{Body as _, Delivery, Redelivery, RedeliveryRange, Webhook, WebhookFields};
 
 const ID: &str = "The webhook's id.";
 
@@ -27,35 +22,9 @@ fn example() -> Value {
     })
 }
 
-fn field(name: &str) -> Value {
-    match name {
-        "url" => json!({
-            "type": "string",
-            "format": "uri",
-            "pattern": "^https?://",
-            "minLength": 1,
-            "maxLength": MAX_URL_CHARS,
-            "description": "Where deliveries go: http or https, at a public address.",
-        }),
-        "encoding" => {
-            let mut schema = or_null(words(Encoding::ALL.iter().map(|it| it.word())));
-            schema["description"] = "How bodies are written: `ascii` as Python's json does, the default, or `utf8` as JavaScript does.".into();
-            schema
-        }
-        _ => Value::Null,
-    }
-}
-
-fn field_to_change(name: &str) -> Value {
-    match name {
-        "url" => or_null(field(name)),
-        _ => field(name),
-    }
-}
-
 /// `GET /accounts/{account_id}/webhooks`
 pub fn list(sketch: &mut Sketch<'_>) -> Operation {
-    let schema = sketch.schema::<Listing<WebhookView>>();
+    let schema = sketch.schema::<Listing<Webhook>>();
     Operation::new("listWebhooks", "Webhooks", "List an account's webhooks")
         .path_id("account_id", accounts::ID)
         .window()
@@ -74,14 +43,14 @@ pub fn register(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("registerWebhook", "Webhooks", "Register a webhook")
         .path_id("account_id", accounts::ID)
         .body(
-            object(FIELDS, &["url"], field),
+            WebhookFields::schema(&["url"]),
             &[("A webhook", example_body)],
         )
         .answer(
             Answer::json(
                 201,
                 "The webhook with its secret.",
-                sketch.schema::<WebhookView>(),
+                sketch.schema::<Webhook>(),
                 example(),
             )
             .link(
@@ -113,7 +82,7 @@ pub fn show(sketch: &mut Sketch<'_>) -> Operation {
         .answer(Answer::json(
             200,
             "The webhook with its secret.",
-            sketch.schema::<WebhookView>(),
+            sketch.schema::<Webhook>(),
             example(),
         ))
         .refuses([Code::NotFound])
@@ -124,13 +93,13 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("changeWebhook", "Webhooks", "Change a webhook")
         .path_id("webhook_id", ID)
         .body(
-            object(FIELDS, &[], field_to_change),
+            WebhookFields::schema(&[]),
             &[("For JavaScript", json!({"encoding": "utf8"}))],
         )
         .answer(Answer::json(
             200,
             "The webhook as it is now.",
-            sketch.schema::<WebhookView>(),
+            sketch.schema::<Webhook>(),
             example(),
         ))
         .refuses([Code::NotFound, Code::Conflict])
@@ -156,7 +125,7 @@ pub fn test(sketch: &mut Sketch<'_>) -> Operation {
             Answer::json(
                 202,
                 "The delivery, pending.",
-                sketch.schema::<DeliveryView>(),
+                sketch.schema::<Delivery>(),
                 pending(),
             )
             .link(
@@ -174,21 +143,12 @@ pub fn rotate(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("rotateSecret", "Webhooks", "Rotate a webhook secret")
         .text("`X-Signature` is signed with the new secret at once; `webhook-signature` lists both for 24 hours.")
         .path_id("webhook_id", ID)
-        .answer(Answer::json(200, "The webhook with its new secret.", sketch.schema::<WebhookView>(), example()))
+        .answer(Answer::json(200, "The webhook with its new secret.", sketch.schema::<Webhook>(), example()))
         .refuses([Code::NotFound])
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`
 pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
-    let moment = |text: &str| json!({"type": ["string", "null"], "format": "date-time", "description": text});
-    let body = object(RANGE, &[], |field| match field {
-        "from" => moment("Only deliveries of this moment or later."),
-        "to" => moment("Only deliveries of this moment or earlier."),
-        "cursor" => {
-            json!({"type": ["string", "null"], "format": "uuid", "description": "`next_cursor` of the call before."})
-        }
-        _ => Value::Null,
-    });
     Operation::new(
         "redeliverFailed",
         "Webhooks",
@@ -197,7 +157,7 @@ pub fn redeliver(sketch: &mut Sketch<'_>) -> Operation {
     .text("Those of this webhook that were created in a range of time, newest first. One call looks at 10,000 deliveries of the account, whichever webhook they are for; while `more` is true, another with `cursor` goes on from there.")
     .path_id("webhook_id", ID)
     .body(
-        body,
+        RedeliveryRange::schema(&[]),
         &[(
             "Of one morning",
             json!({"from": "2026-11-20T08:00:00Z", "to": "2026-11-20T12:00:00Z"}),

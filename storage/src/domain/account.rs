@@ -1,7 +1,8 @@
 //! Who pays.
 
+use super::amount::Amount;
 use super::ids::AccountId;
-use super::ledger::Balances;
+use super::ledger::{Balances, LedgerError};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,31 @@ pub struct Account {
     pub created_at: Timestamp,
     /// Switched on? The keys of one that is not open no door.
     pub active: bool,
+}
+
+/// An account that is to be opened.
+#[derive(Clone, Debug)]
+pub struct NewAccount {
+    /// The operator's name for it.
+    pub name: String,
+    /// What it begins with.
+    pub balance: Option<Amount>,
+}
+
+impl NewAccount {
+    /// The account as it begins.
+    ///
+    /// # Errors
+    /// The balance is no sum that an account can hold.
+    pub fn open(self, id: AccountId, now: Timestamp) -> Result<Account, LedgerError> {
+        Ok(Account {
+            id,
+            name: self.name,
+            balances: Balances::default().deposit(self.balance.unwrap_or_default())?,
+            created_at: now,
+            active: true,
+        })
+    }
 }
 
 /// What is to be changed of an account; `None` stays as it is.

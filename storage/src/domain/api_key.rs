@@ -162,6 +162,47 @@ impl ApiKey {
             .as_ref()
             .is_none_or(|models| models.contains(&tier))
     }
+
+    /// The ranges of addresses that it may be used from; `None`: everywhere.
+    pub fn range_texts(&self) -> Option<Vec<String>> {
+        let ranges = || self.allowed_ips.iter().map(ToString::to_string).collect();
+        (!self.allowed_ips.is_empty()).then(ranges)
+    }
+}
+
+/// What is asked to be different about a key. An outer `None` leaves the value as it is; an inner one removes it.
+#[derive(Default)]
+pub struct KeyChange {
+    pub name: Option<String>,
+    pub active: Option<bool>,
+    pub models: Option<Option<Vec<Tier>>>,
+    pub expires_at: Option<Option<Timestamp>>,
+    pub spend_limit: Option<Option<Amount>>,
+    pub spend_limit_daily: Option<Option<Amount>>,
+    pub spend_limit_monthly: Option<Option<Amount>>,
+    pub rate_limit: Option<Option<RateLimit>>,
+    pub allowed_ips: Option<Option<Vec<IpNet>>>,
+}
+
+impl KeyChange {
+    /// The key as it will be.
+    pub fn apply(self, key: ApiKey) -> ApiKey {
+        ApiKey {
+            name: self.name.unwrap_or(key.name),
+            active: self.active.unwrap_or(key.active),
+            models: self.models.unwrap_or(key.models),
+            expires_at: self.expires_at.unwrap_or(key.expires_at),
+            spend_limit: self.spend_limit.unwrap_or(key.spend_limit),
+            spend_limit_daily: self.spend_limit_daily.unwrap_or(key.spend_limit_daily),
+            spend_limit_monthly: self.spend_limit_monthly.unwrap_or(key.spend_limit_monthly),
+            rate_limit: self.rate_limit.unwrap_or(key.rate_limit),
+            allowed_ips: match self.allowed_ips {
+                Some(ranges) => ranges.unwrap_or_default(),
+                None => key.allowed_ips,
+            },
+            ..key
+        }
+    }
 }
 
 /// The text of a key from 256 random bits: `tt_`, 43 base62 characters, 6 characters of checksum.

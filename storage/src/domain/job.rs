@@ -51,6 +51,14 @@ pub struct Job {
 }
 
 impl Job {
+    /// The picture of a done job.
+    pub fn picture(&self) -> Option<&ResultImage> {
+        match &self.state {
+            JobState::Done { image, .. } => Some(image),
+            JobState::Queued | JobState::Processing { .. } | JobState::Failed { .. } => None,
+        }
+    }
+
     /// Did a caller who waited for it get no answer that a repeat would find again? Then whoever repeats the call wants it
     /// tried anew. What the request itself is at fault for, or a back end made of it, is an answer; and a job of the native
     /// interface was itself the answer.

@@ -80,3 +80,53 @@ impl Pause {
         self
     }
 }
+
+/// What becomes of the switches that a call does not name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Unnamed {
+    Resume,
+    Keep,
+}
+
+/// What a call asks for. Of a reason an outer `None` is one that was not sent; an inner one removes it.
+#[derive(Default)]
+pub struct PauseChange {
+    pub project: Option<bool>,
+    pub tiers: [Option<bool>; 3],
+    /// For all that is paused and has no reason of its own.
+    pub reason: Option<Option<String>>,
+    pub project_reason: Option<Option<String>>,
+    pub tier_reasons: [Option<Option<String>>; 3],
+}
+
+impl PauseChange {
+    /// The switches as they will be. What stays paused keeps its reason unless it is given another.
+    pub fn apply(self, before: &Pause, unnamed: Unnamed) -> Pause {
+        let switched = |named: Option<bool>, before: bool| match unnamed {
+            Unnamed::Resume => named.unwrap_or(false),
+            Unnamed::Keep => named.unwrap_or(before),
+        };
+        // Where the rest stays as it is, so do its reasons.
+        let given = |named: Option<bool>, own: Option<Option<String>>, before: &Option<String>| {
+            let common = self.reason.clone();
+            let common = common.filter(|_| unnamed == Unnamed::Resume || named.is_some());
+            own.or(common).unwrap_or_else(|| before.clone())
+        };
+        let [fast, quality, pro] = self.tier_reasons;
+        let old = &before.reasons.tiers;
+        let reasons = PauseReasons {
+            project: given(self.project, self.project_reason, &before.reasons.project),
+            tiers: [
+                given(self.tiers[0], fast, &old[0]),
+                given(self.tiers[1], quality, &old[1]),
+                given(self.tiers[2], pro, &old[2]),
+            ],
+        };
+        Pause {
+            project: switched(self.project, before.project),
+            tiers: [0, 1, 2].map(|at| switched(self.tiers[at], before.tiers[at])),
+            reasons,
+        }
+        .tidied()
+    }
+}

@@ -1,14 +1,29 @@
 //! Reads a JSON object field by field and remembers every fault, so that a caller hears of all of them at once.
 
-use crate::application::error::FieldFault;
 use serde_json::value::RawValue;
-use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::json::Members;
-use tintype_storage::domain::time::Timestamp;
 
 /// Faults that an answer lists. A body of one mebibyte can hold half a million, and the answer must not be many times
 /// its size.
 const MAX_FAULTS: usize = 100;
+
+/// One faulty field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldFault {
+    /// Its JSON path, `body` for the body as a whole, or the name of a header or parameter.
+    pub field: String,
+    /// What is wrong with it, and what would be right.
+    pub message: String,
+}
+
+impl FieldFault {
+    pub fn new(field: impl Into<String>, message: impl Into<String>) -> Self {
+        Self {
+            field: field.into(),
+            message: message.into(),
+        }
+    }
+}
 
 /// The fields of a body that have not been read yet, and the faults found so far.
 pub struct Fields<'a> {
@@ -16,6 +31,8 @@ pub struct Fields<'a> {
     faults: Vec<FieldFault>,
     /// Faults found, listed or not.
     found: usize,
+    /// Fields that this call requires although their body has them as optional.
+    required: &'static [&'static str],
 }
 
 impl<'a> Fields<'a> {
@@ -33,11 +50,22 @@ impl<'a> Fields<'a> {
             members: object.members,
             faults: Vec::new(),
             found: 0,
+            required: &[],
         };
         for name in &object.repeated {
             fields.fault(shown(name), "stands twice; send it once");
         }
         Ok(fields)
+    }
+
+    /// Requires fields that their body has as optional.
+    pub fn requiring(self, required: &'static [&'static str]) -> Self {
+        Self { required, ..self }
+    }
+
+    /// Does this call require the field?
+    pub fn requires(&self, name: &str) -> bool {
+        self.required.contains(&name)
     }
 
     /// Remembers a fault.
@@ -81,39 +109,13 @@ impl<'a> Fields<'a> {
         self.string_of(name, raw)
     }
 
-    /// An optional boolean.
-    pub fn optional_bool(&mut self, name: &str) -> Option<bool> {
-        let raw = self.optional(name)?;
+    /// A boolean from its JSON text.
+    pub fn bool_of(&mut self, name: &str, raw: &RawValue) -> Option<bool> {
         let read = serde_json::from_str(raw.get()).ok();
         if read.is_none() {
             self.fault(name, format!("must be true or false, not {}", kind(raw)));
         }
         read
-    }
-
-    /// An optional amount of money, as a decimal string.
-    pub fn optional_amount(&mut self, name: &str) -> Option<Amount> {
-        let text = self.optional_string(name)?;
-        self.checked(name, text.parse::<Amount>())
-    }
-
-    /// An optional moment.
-    pub fn optional_time(&mut self, name: &str) -> Option<Timestamp> {
-        let text = self.optional_string(name)?;
-        let moment = Timestamp::parse(&text);
-        if moment.is_none() {
-            self.fault(
-                name,
-                "must be an RFC 3339 date and time, such as \"2030-01-31T12:00:00Z\"",
-            );
-        }
-        moment
-    }
-
-    /// An optional array of strings.
-    pub fn optional_strings(&mut self, name: &str) -> Option<Vec<String>> {
-        let raw = self.optional(name)?;
-        self.strings_of(name, raw)
     }
 
     /// The value, or its error as a fault of the field.

@@ -1,0 +1,106 @@
+//! Bodies of requests: one declaration per body gives its reader and its schema.
+
+use crate::fields::{FieldFault, Fields};
+use crate::schema::{described, object};
+use serde_json::Value;
+
+/// A request body.
+pub trait Body: Sized {
+    /// Its fields, in the order in which they are documented and their faults are listed.
+    const FIELDS: &'static [&'static str];
+
+    /// Takes the fields; `None` if one of them is faulty.
+    fn take(fields: &mut Fields<'_>) -> Option<Self>;
+
+    /// The schema; `required` are fields that are otherwise optional.
+    fn schema(required: &[&str]) -> Value;
+}
+
+/// Whether a field must be sent, and what it holds.
+pub trait Presence {
+    type Value;
+    const IS_REQUIRED: bool;
+
+    /// Takes the field; `None` if it is faulty.
+    fn take(fields: &mut Fields<'_>, name: &str) -> Option<Self::Value>;
+
+    fn schema(is_required: bool) -> Value;
+}
+
+/// Reads a body, or lists all of its faults.
+///
+/// # Errors
+/// Every faulty field.
+pub fn read<B: Body>(body: &[u8]) -> Result<B, Vec<FieldFault>> {
+    read_requiring(body, &[])
+}
+
+/// The same where fields are required that are otherwise optional.
+///
+/// # Errors
+/// Every faulty field.
+pub fn read_requiring<B: Body>(
+    body: &[u8],
+    required: &'static [&'static str],
+) -> Result<B, Vec<FieldFault>> {
+    let mut fields = Fields::parse(body)?.requiring(required);
+    let read = B::take(&mut fields);
+    fields.finish(B::FIELDS)?;
+    // A faulty field is listed by now.
+    read.ok_or_else(|| vec![FieldFault::new("body", "is incomplete")])
+}
+
+/// The fields of a body with their presence and schema.
+pub(crate) struct FieldSchemas<'a> {
+    pub fields: Vec<(&'static str, Value)>,
+    pub always_required: Vec<&'static str>,
+    pub required: &'a [&'a str],
+}
+
+impl<'a> FieldSchemas<'a> {
+    pub fn new(required: &'a [&'a str]) -> Self {
+        Self {
+            fields: Vec::new(),
+            always_required: Vec::new(),
+            required,
+        }
+    }
+
+    /// Adds a field; without a text the schema's own description stays.
+    pub fn add<P: Presence>(&mut self, name: &'static str, text: &str) {
+        if P::IS_REQUIRED {
+            self.always_required.push(name);
+        }
+        let schema = P::schema(self.required.contains(&name));
+        let schema = match text.trim() {
+            "" => schema,
+            text => described(schema, text),
+        };
+        self.fields.push((name, schema));
+    }
+
+    pub fn into_schema(self) -> Value {
+        let required = [&self.always_required, self.required].concat();
+        object(self.fields, &required)
+    }
+}
+
+/// Declares the fields of a body. The comment of a field is its description in the OpenAPI document.
+macro_rules! body {
+    ($type:ty { $($(#[doc = $text:literal])* $field:ident: $presence:ty),+ $(,)? }) => {
+        impl $crate::body::Body for $type {
+            const FIELDS: &'static [&'static str] = &[$(stringify!($field)),+];
+
+            fn take(fields: &mut $crate::fields::Fields<'_>) -> Option<Self> {
+                $(let $field = <$presence as $crate::body::Presence>::take(fields, stringify!($field));)+
+                Some(Self { $($field: $field?),+ })
+            }
+
+            fn schema(required: &[&str]) -> serde_json::Value {
+                let mut schemas = $crate::body::FieldSchemas::new(required);
+                $(schemas.add::<$presence>(stringify!($field), concat!($($text),*));)+
+                schemas.into_schema()
+            }
+        }
+    };
+}

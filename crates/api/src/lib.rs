@@ -1,0 +1,44 @@
+//! The requests and answers of the native and the operator interface: one type for each, with its schema.
+//!
+//! The handlers write these answers, the command line reads them, and the OpenAPI documents are made from the schemas. The
+//! crate knows the rules and types of `tintype_storage::domain` and nothing else of the service. A comment of a type or a field is
+//! its description in the OpenAPI document.
+
+#[macro_use]
+mod body;
+#[macro_use]
+pub mod text;
+
+mod account;
+mod api_key;
+mod audit_log;
+mod delivery;
+pub mod field;
+pub mod fields;
+mod job;
+mod listing;
+mod model;
+mod pause;
+mod person;
+mod problem;
+pub mod schema;
+mod stats;
+mod transaction;
+mod webhook;
+
+pub use account::{Account, Balance};
+pub use api_key::{ApiKey, OwnDailyLimit, OwnKey, OwnMonthlyLimit, Rate, Rotation};
+pub use audit_log::AuditEntry;
+pub use body::{Body, Presence, read, read_requiring};
+pub use delivery::{Attempt, Delivery, Redelivery, RedeliveryRange};
+pub use field::{Optional, Required};
+pub use fields::{FieldFault, Fields};
+pub use job::{CreatedJob, Estimate, InputImage, Job, JobRecord, JobResult, ListedJob, Picture};
+pub use listing::Listing;
+pub use model::Model;
+pub use pause::Switches;
+pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
+pub use problem::{Fault, Problem};
+pub use stats::{Backend, Standing, Stats, Throughput};
+pub use transaction::{NewDeposit, Transaction};
+pub use webhook::{Webhook, WebhookFields};

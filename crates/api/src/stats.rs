@@ -1,0 +1,76 @@
+//! The state of the service: queue, running jobs, throughput, back ends, webhooks.
+
+use crate::schema::{Count, PerTier};
+use crate::text::{HealthWord, Moment, StandingWord};
+use schemars::JsonSchema;
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// How the process stands.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Standing {
+    /// `ok` for a process that answers, `ready` for one that can take jobs.
+    pub status: StandingWord,
+}
+
+/// The figures of the whole service.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Stats {
+    /// Jobs that wait, by model.
+    #[schemars(with = "PerTier<Count>")]
+    pub queued: BTreeMap<&'static str, usize>,
+    /// Jobs that are being processed.
+    #[schemars(with = "Count")]
+    pub running: usize,
+    /// Jobs that are not over.
+    #[schemars(with = "Count")]
+    pub live_jobs: usize,
+    /// What the last hour has brought.
+    pub throughput: Throughput,
+    /// The back ends, in the order of their names.
+    pub backends: Vec<Backend>,
+    /// Deliveries that are pending; at 10,000 the counting stops.
+    #[schemars(with = "Count")]
+    pub webhooks_pending: usize,
+}
+
+/// Jobs that have ended lately.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Throughput {
+    /// The span that is counted over.
+    #[schemars(with = "Count")]
+    pub window_seconds: u64,
+    /// What ended before this moment is not counted: the span's beginning, or the service's start where that is later.
+    pub since: Moment,
+    /// Jobs that are done.
+    #[schemars(with = "Count")]
+    pub done: u64,
+    /// Jobs that failed.
+    #[schemars(with = "Count")]
+    pub failed: u64,
+}
+
+/// How a back end is.
+#[derive(Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Backend {
+    /// The operator's name for it.
+    pub name: String,
+    /// Whether it is used: `probing` is on its way up again.
+    pub health: HealthWord,
+    /// Faults in a row, while it is up.
+    #[schemars(with = "Count")]
+    pub faults: u32,
+    /// Seconds until the next probe, while it is down.
+    #[schemars(with = "Option<Count>")]
+    pub probe_in_seconds: Option<u64>,
+    /// Runs that it takes at a time.
+    #[schemars(with = "Count")]
+    pub places: usize,
+    /// Runs that it has.
+    #[schemars(with = "Count")]
+    pub running: usize,
+}

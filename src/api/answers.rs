@@ -1,0 +1,118 @@
+//! Answers that need more than their record.
+
+use crate::application::deliveries;
+use crate::application::error::{Error, ErrorKind};
+use crate::application::jobs::image_url;
+use crate::application::state::AppState;
+use crate::application::webhooks::open_secret;
+use crate::request_text::{self, WordsError};
+use tintype_api::text::AspectWord;
+use tintype_api::{ApiKey, Delivery, JobRecord, Model, Person, Webhook};
+use tintype_storage::domain::api_key;
+use tintype_storage::domain::delivery;
+use tintype_storage::domain::job::{Job, PromptRef, PromptText};
+use tintype_storage::domain::person;
+use tintype_storage::domain::tier::{Mode, Tier};
+use tintype_storage::domain::webhook;
+
+/// A key with what it has spent and when it was used; `text` is that of a new key.
+pub fn api_key(
+    state: &AppState,
+    key: api_key::ApiKey,
+    text: Option<String>,
+) -> Result<ApiKey, Error> {
+    let spending = state.store.key_spending(key.id)?;
+    let written = state.store.key_last_use(key.id)?;
+    let last_use = state.key_ring.last_use(key.id).max(written);
+    Ok(ApiKey::new(key, &spending, last_use, text, state.now()))
+}
+
+/// A person; `token` is that of an invitation that was made just now.
+pub fn person(state: &AppState, person: &person::Person, token: Option<&str>) -> Person {
+    let link = |token| format!("{}/panel#/invitation/{token}", state.public_url);
+    Person::new(person, token.map(link), state.now())
+}
+
+/// A webhook with its secret.
+pub fn webhook(state: &AppState, webhook: webhook::Webhook) -> Result<Webhook, Error> {
+    let secret = open_secret(state, &webhook)?.text();
+    Ok(Webhook {
+        secret: Some(secret.into()),
+        ..Webhook::from(webhook)
+    })
+}
+
+/// A delivery with the attempts on record.
+pub fn delivery(state: &AppState, delivery: delivery::Delivery) -> Result<Delivery, Error> {
+    let attempts = deliveries::attempts(state, &delivery)?;
+    Ok(Delivery::new(delivery, attempts))
+}
+
+/// A job of a list. If the text of its prompt cannot be read at the moment, the job is listed without it.
+pub async fn listed_job<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
+    let text = prompt_text(state, job).await.unwrap_or_else(|error| {
+        tracing::error!(job = %job.id, %error, "the words of a job could not be read");
+        None
+    });
+    with_picture(state, job, text).await
+}
+
+/// A job with everything on record.
+pub async fn job_record<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
+    let text = prompt_text(state, job).await.map_err(|error| {
+        tracing::error!(job = %job.id, %error, "the words of a job could not be read");
+        let detail = "the prompt of the job could not be read from the object store; try again";
+        Error::new(ErrorKind::StorageUnavailable, detail)
+    })?;
+    with_picture(state, job, text).await
+}
+
+async fn with_picture<'a>(
+    state: &AppState,
+    job: &'a Job,
+    text: Option<PromptText>,
+) -> Result<JobRecord<'a>, Error> {
+    let url = image_url(state, job).await?;
+    let position = state.system.queue_position(job);
+    Ok(JobRecord::new(job, text, url, position))
+}
+
+/// The text of a job, from the record or from the object store; `None` if its object is gone.
+async fn prompt_text(state: &AppState, job: &Job) -> Result<Option<PromptText>, WordsError> {
+    match &job.brief {
+        PromptRef::Inline(words) => Ok(Some(words.clone())),
+        PromptRef::Stored(key) => match request_text::load(&state.images, key).await {
+            Ok(words) => Ok(Some(words)),
+            Err(error) if error.is_gone() => {
+                tracing::warn!(job = %job.id, %key, "the words of a job are gone from the object store");
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        },
+    }
+}
+
+/// All models as they are now. `allows` tells which of them the caller may use.
+pub fn models_on_sale(state: &AppState, allows: impl Fn(Tier) -> bool) -> Vec<Model> {
+    let pause = state.pause.read();
+    let model = |tier: &Tier| {
+        let offer = state.catalog.tier(*tier);
+        let ratios = offer.aspect_ratios.iter().map(AspectWord::from);
+        let prices = offer.prices.iter();
+        Model {
+            id: tier.word().into(),
+            modes: Mode::ALL.iter().map(|mode| mode.word().into()).collect(),
+            aspect_ratios: ratios
+                .chain(offer.auto.then(|| AspectWord::from("auto")))
+                .collect(),
+            resolutions: offer.resolution_words().map(Into::into).collect(),
+            prices: prices
+                .map(|(it, price)| (it.word(), price.into()))
+                .collect(),
+            paused: pause.covers(*tier),
+            paused_reason: pause.reason(*tier).map(str::to_owned),
+            allowed: allows(*tier),
+        }
+    };
+    Tier::ALL.iter().map(model).collect()
+}

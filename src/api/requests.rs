@@ -1,0 +1,90 @@
+//! Requests that need more than their body.
+
+use crate::application::deliveries::Range;
+use crate::application::error::{Error, FieldFault};
+use crate::application::state::AppState;
+use crate::application::webhooks::Target;
+use tintype_api::field::{Encoding as EncodingField, WebhookUrl};
+use tintype_api::{Body, Fields, Optional, Presence as _, RedeliveryRange, WebhookFields};
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::time::Timestamp;
+use uuid::Uuid;
+
+/// Reads a body.
+pub fn read<B: Body>(body: &[u8]) -> Result<B, Error> {
+    tintype_api::read(body).map_err(Error::invalid)
+}
+
+/// Reads a body and the idempotency key of its call; their faults are listed together.
+pub fn read_once<B: Body>(
+    body: &[u8],
+    key: Result<Option<String>, FieldFault>,
+) -> Result<(B, Option<String>), Error> {
+    let mut fields = Fields::parse(body).map_err(Error::invalid)?;
+    let read = B::take(&mut fields);
+    let key = key.unwrap_or_else(|fault| {
+        fields.fault(fault.field, fault.message);
+        None
+    });
+    fields.finish(B::FIELDS).map_err(Error::invalid)?;
+    let read = read.ok_or_else(|| Error::field("body", "is incomplete"))?;
+    Ok((read, key))
+}
+
+/// Reads a body that may be left out.
+pub fn read_optional<B: Body + Default>(body: Option<&[u8]>) -> Result<B, Error> {
+    body.map_or_else(|| Ok(B::default()), read)
+}
+
+/// Reads a body of which some optional fields are required.
+pub fn read_requiring<B: Body>(body: &[u8], required: &'static [&'static str]) -> Result<B, Error> {
+    tintype_api::read_requiring(body, required).map_err(Error::invalid)
+}
+
+/// A webhook that is to be registered.
+pub fn new_webhook(state: &AppState, body: &[u8]) -> Result<(Target, Encoding), Error> {
+    let (target, encoding) = webhook(state, body, &["url"])?;
+    let target = target.ok_or_else(|| Error::field("url", "is required"))?;
+    Ok((target, encoding.unwrap_or(Encoding::Ascii)))
+}
+
+/// A change of a webhook.
+pub fn webhook_change(
+    state: &AppState,
+    body: &[u8],
+) -> Result<(Option<Target>, Option<Encoding>), Error> {
+    webhook(state, body, &[])
+}
+
+/// Whether deliveries may go to a URL is judged here, so that its fault is listed with the others.
+fn webhook(
+    state: &AppState,
+    body: &[u8],
+    required: &'static [&'static str],
+) -> Result<(Option<Target>, Option<Encoding>), Error> {
+    let fields = Fields::parse(body).map_err(Error::invalid)?;
+    let mut fields = fields.requiring(required);
+    let url = Optional::<WebhookUrl>::take(&mut fields, "url").flatten();
+    let target = url.and_then(|url| match Target::read(state, url) {
+        Ok(target) => Some(target),
+        Err(fault) => {
+            fields.fault(fault.field, fault.message);
+            None
+        }
+    });
+    let encoding = Optional::<EncodingField>::take(&mut fields, "encoding").flatten();
+    fields
+        .finish(WebhookFields::FIELDS)
+        .map_err(Error::invalid)?;
+    Ok((target, encoding))
+}
+
+/// Which failed deliveries are sent again.
+pub fn redelivery_range(body: &[u8]) -> Result<Range, Error> {
+    let asked: RedeliveryRange = read(body)?;
+    Ok(Range {
+        from: asked.from.unwrap_or(Timestamp::from_millis(0)),
+        to: asked.to.unwrap_or(Timestamp::from_millis(i64::MAX)),
+        after: asked.cursor.map(Uuid::into_bytes),
+    })
+}
