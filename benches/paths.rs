@@ -102,10 +102,11 @@ impl World {
         let new: Vec<NewJob> = (0..count).map(|_| self.new_job()).collect();
         let mut batch = self.book.batch(&self.store, LIMITS);
         for (id, new) in ids.iter().zip(new) {
-            batch.accept(*id, new, now()).expect("accepted");
+            batch.accept(*id, &new, now()).expect("accepted");
         }
-        let writes = batch.into_writes().expect("writes");
-        commit_and_wait(self.store.engine().as_ref(), writes).expect("commit");
+        let decided = batch.finish().expect("writes");
+        commit_and_wait(self.store.engine().as_ref(), decided.writes).expect("commit");
+        self.book.apply(decided.change);
         ids
     }
 
@@ -120,8 +121,9 @@ impl World {
                 .apply(*job, event.clone(), entry, now())
                 .expect("applied");
         }
-        let writes = batch.into_writes().expect("writes");
-        commit_and_wait(self.store.engine().as_ref(), writes).expect("commit");
+        let decided = batch.finish().expect("writes");
+        commit_and_wait(self.store.engine().as_ref(), decided.writes).expect("commit");
+        self.book.apply(decided.change);
     }
 }
 

@@ -311,12 +311,13 @@ async fn cancel(jobs: Vec<Job>, accounts: Arc<AccountRegistry>, image_store: Arc
             continue;
         };
         let (reply, canceled) = oneshot::channel();
-        account.address.do_send(AccountCommand::Apply {
+        let command = AccountCommand::Apply {
             job: job.id,
             event: JobEvent::Cancel,
             note: None,
-            reply,
-        });
+            reply: reply.into(),
+        };
+        let _ = account.send(command);
         if let Ok(Ok(_)) = canceled.await {
             image_store.forget_inputs(&job).await;
         }

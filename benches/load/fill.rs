@@ -70,7 +70,7 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
         };
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
         let known = ApiKey::with_all_rights(key, account.id, now);
-        let mut book = AccountState::without_jobs(account);
+        let book = AccountState::without_jobs(account);
         let mut batch = book.batch(&store, limits());
         // Nobody calls with it: it needs no record.
         batch.change_key(key, Some((KeyHash([0; 32]), known)), Writes::new());
@@ -78,12 +78,12 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
             let place = (turn * wanted.receivers + number) as u32;
             let due = wanted.first.plus(wanted.spacing * place);
             let job = JobId(ids.next(due));
-            batch.accept(job, new_job(key)?, due)?;
+            batch.accept(job, &new_job(key)?, due)?;
             for event in [JobEvent::Begin { max_runs: 1 }, finish(job)] {
                 batch.apply(job, event, TransactionId(ids.next(due)), due)?;
             }
         }
-        commit_and_wait(engine.as_ref(), batch.into_writes()?)?;
+        commit_and_wait(engine.as_ref(), batch.finish()?.writes)?;
     }
     engine.close();
     Ok(())

@@ -118,7 +118,7 @@ fn add_jobs(
     for number in 0..jobs {
         let now = Timestamp::now();
         let job = JobId(ids.next(now));
-        batch.accept(job, new_job(busy.key)?, now)?;
+        batch.accept(job, &new_job(busy.key)?, now)?;
         if end {
             let ending = match number % FAILED {
                 0 => JobEvent::Fail {
@@ -133,6 +133,8 @@ fn add_jobs(
         }
         made.push(job);
     }
-    commit_and_wait(store.engine().as_ref(), batch.into_writes()?)?;
+    let decided = batch.finish()?;
+    commit_and_wait(store.engine().as_ref(), decided.writes)?;
+    busy.book.apply(decided.change);
     Ok(made)
 }

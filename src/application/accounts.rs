@@ -152,13 +152,12 @@ pub async fn change(
     let command = AccountCommand::Change {
         change,
         note: Some(Box::new(note)),
-        reply,
+        reply: reply.into(),
     };
     let cache = Arc::clone(&state.key_ring);
     // Detached, so that the keys of an account that is switched off are refused also when the caller has left.
     detached(async move {
-        let sent = actor.address.try_send(command);
-        sent.map_err(|_| error::busy())?;
+        actor.send(command).map_err(|_| error::busy())?;
         let account = answer.await.map_err(|_| error::busy())??;
         cache.forget_account(account.id);
         Ok(account)

@@ -59,10 +59,9 @@ pub async fn deposit(
             reference,
             idempotency,
         },
-        reply,
+        reply: reply.into(),
     };
-    let sent = actor.address.try_send(command);
-    sent.map_err(|_| error::busy())?;
+    actor.send(command).map_err(|_| error::busy())?;
     let entry = answer.await.map_err(|_| error::busy())??;
     Ok(Deposited {
         entry,

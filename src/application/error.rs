@@ -164,7 +164,7 @@ impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
         match error {
             StoreError::Engine(error) => error.into(),
-            StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
+            StoreError::Unread | StoreError::Damaged { .. } | StoreError::Inconsistent { .. } => {
                 tracing::error!(%error, "corrupt record");
                 Self::new(
                     ErrorKind::Internal,

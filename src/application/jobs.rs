@@ -91,10 +91,9 @@ pub async fn cancel(
         job: id,
         event: JobEvent::Cancel,
         note: audit.map(|audit| note(state, audit, account, id)),
-        reply,
+        reply: reply.into(),
     };
-    let sent = actor.address.try_send(command);
-    sent.map_err(|_| error::busy())?;
+    actor.send(command).map_err(|_| error::busy())?;
     let state = Arc::clone(state);
     detached(async move {
         match outcome.await.map_err(|_| error::stopping())? {

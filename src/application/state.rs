@@ -153,10 +153,10 @@ impl AppState {
             after,
             writes,
             then,
-            reply,
+            reply: reply.into(),
         };
         let command = AccountCommand::ChangeKey(Box::new(change));
-        account.address.do_send(command);
+        let _ = account.send(command);
         outcome.await.unwrap_or(Err(EngineError::Stopped.into()))
     }
 

@@ -91,12 +91,13 @@ async fn decide(
         return Ok(None);
     };
     let (reply, canceled) = oneshot::channel();
-    handle.address.do_send(AccountCommand::Apply {
+    let command = AccountCommand::Apply {
         job,
         event: JobEvent::Cancel,
         note: None,
-        reply,
-    });
+        reply: reply.into(),
+    };
+    let _ = handle.send(command);
     Ok(match canceled.await {
         Ok(Ok(canceled)) => {
             state.system.job_canceled(&canceled);

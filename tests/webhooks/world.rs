@@ -344,12 +344,13 @@ impl World {
         let (reply, answer) = oneshot::channel();
         let event = JobEvent::Cancel;
         let actor = self.system.accounts().get(ACCOUNT).unwrap().unwrap();
-        actor.address.do_send(AccountCommand::Apply {
+        let command = AccountCommand::Apply {
             job,
             event,
             note: None,
-            reply,
-        });
+            reply: reply.into(),
+        };
+        actor.send(command).unwrap();
         let canceled = answer.await.unwrap().unwrap();
         self.system.job_canceled(&canceled);
     }

@@ -1,6 +1,5 @@
 //! What an account actor is asked for.
 
-use actix::Message;
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::Note;
@@ -8,21 +7,52 @@ use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::store::{
-    AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, NewJob, StoreError,
-    Writes,
+    AcceptError, Accepted, AccountChanged, CommandError, Deposit, DepositError, EventError, NewJob,
+    StoreError, Writes,
 };
 use tokio::sync::oneshot;
 
 /// Where the outcome of a command goes. It is dropped without an outcome when the account is overloaded or the process stops.
-pub type Reply<T, E> = oneshot::Sender<Result<T, E>>;
+pub struct Reply<T, E> {
+    sender: oneshot::Sender<Result<T, E>>,
+    /// The outcome, which is sent once it is durable.
+    pub(super) outcome: Option<Result<T, E>>,
+}
+
+impl<T, E> From<oneshot::Sender<Result<T, E>>> for Reply<T, E> {
+    fn from(sender: oneshot::Sender<Result<T, E>>) -> Self {
+        Self {
+            sender,
+            outcome: None,
+        }
+    }
+}
+
+impl<T, E: CommandError> Reply<T, E> {
+    /// Keeps an outcome until it is durable. An error of the store is none of the command.
+    pub(super) fn decide(&mut self, outcome: Result<T, E>) -> Result<&Result<T, E>, StoreError> {
+        match outcome.as_ref().err().and_then(E::store_error) {
+            Some(error) => Err(error.clone()),
+            None => Ok(self.outcome.insert(outcome)),
+        }
+    }
+
+    // Sending fails only when the caller has gone away.
+    fn answer(self) {
+        if let Some(outcome) = self.outcome {
+            drop(self.sender.send(outcome));
+        }
+    }
+
+    fn fail(self, error: &StoreError) {
+        drop(self.sender.send(Err(error.clone().into())));
+    }
+}
 
 /// A command to an account actor. Each is answered once its outcome is durable. `note` writes the line of the audit log, and
 /// is not called where the command changed nothing.
-#[derive(Message)]
-#[rtype(result = "()")]
 pub enum AccountCommand {
     /// Accepts a job: hold, record and idempotency key in one commit.
-    /// [`AccountHandle::accept`](super::AccountHandle::accept) puts it into the account's inbox, which costs less than a message.
     Accept {
         job: Box<NewJob>,
         note: Option<Note<JobId>>,
@@ -78,5 +108,30 @@ impl AccountCommand {
             self,
             Self::Begin { .. } | Self::Apply { .. } | Self::ChangeKey(_)
         )
+    }
+
+    /// Sends the outcome to the caller.
+    pub(super) fn answer(self) {
+        match self {
+            Self::Accept { reply, .. } => reply.answer(),
+            Self::Begin { reply, .. } | Self::Apply { reply, .. } => reply.answer(),
+            Self::Deposit { reply, .. } => reply.answer(),
+            Self::Change { reply, .. } => reply.answer(),
+            Self::ChangeKey(change) => {
+                (change.then)();
+                change.reply.answer();
+            }
+        }
+    }
+
+    /// Tells the caller that the commit has failed.
+    pub(super) fn fail(self, error: &StoreError) {
+        match self {
+            Self::Accept { reply, .. } => reply.fail(error),
+            Self::Begin { reply, .. } | Self::Apply { reply, .. } => reply.fail(error),
+            Self::Deposit { reply, .. } => reply.fail(error),
+            Self::Change { reply, .. } => reply.fail(error),
+            Self::ChangeKey(change) => change.reply.fail(error),
+        }
     }
 }

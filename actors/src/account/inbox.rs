@@ -1,7 +1,7 @@
-//! The inbox of an account actor, in which new jobs wait without a message each.
+//! The inbox of an account actor, in which commands wait without a message each.
 //!
-//! A message to a sleeping actor costs a system call and a switch of threads. An actor whose commit is in flight has nothing to
-//! decide, so the calls that arrive meanwhile wait here, and the actor takes them all when the commit has ended. When none has
+//! A message to a sleeping actor costs a system call and a switch of threads. An actor whose round is in flight has nothing to
+//! decide, so the commands that arrive meanwhile wait here, and the actor takes them when the round has ended. When none has
 //! arrived by then, the actor stays asleep.
 
 use parking_lot::Mutex;
@@ -20,16 +20,14 @@ struct State<T> {
 }
 
 /// What the actor is doing.
+#[derive(PartialEq)]
 enum Stage {
     /// A sender must wake it.
     Asleep,
     /// It has been woken, or is about to look.
     Awake,
-    /// Its commit is in flight.
-    Committing {
-        /// It has more to decide after the commit.
-        has_more: bool,
-    },
+    /// What it has taken is being decided and committed.
+    Committing,
 }
 
 /// What a sender has to do after a put.
@@ -53,9 +51,10 @@ impl<T> Inbox<T> {
         Self { state, capacity }
     }
 
-    pub fn put(&self, item: T) -> Put {
+    /// Puts an item behind the others. A full inbox drops one that is refusable.
+    pub fn put(&self, item: T, is_refusable: bool) -> Put {
         let mut state = self.state.lock();
-        if state.closed || state.queue.len() >= self.capacity {
+        if state.closed || is_refusable && state.queue.len() >= self.capacity {
             return Put::Full;
         }
         state.queue.push_back(item);
@@ -64,7 +63,7 @@ impl<T> Inbox<T> {
                 state.stage = Stage::Awake;
                 Put::Wake
             }
-            Stage::Awake | Stage::Committing { .. } => Put::Noticed,
+            Stage::Awake | Stage::Committing => Put::Noticed,
         }
     }
 
@@ -75,37 +74,29 @@ impl<T> Inbox<T> {
         state.queue.clear();
     }
 
-    /// Takes all items. When there is none, the next sender has to wake the actor.
-    pub fn take(&self) -> VecDeque<T> {
+    /// Takes up to `limit` items, which are in flight until [`Inbox::commit_ended`]; none while others are. When there is none,
+    /// the next sender has to wake the actor.
+    pub fn take(&self, limit: usize) -> Vec<T> {
         let mut state = self.state.lock();
-        state.stage = match state.queue.is_empty() {
-            true => Stage::Asleep,
-            false => Stage::Awake,
-        };
-        std::mem::take(&mut state.queue)
-    }
-
-    /// The actor's commit is in flight from now on.
-    pub fn commit_begins(&self) {
-        self.state.lock().stage = Stage::Committing { has_more: false };
-    }
-
-    /// Is a commit of the actor in flight? If so, and the actor has `more` to decide, the end of the commit wakes it.
-    pub fn is_committing(&self, more: bool) -> bool {
-        match &mut self.state.lock().stage {
-            Stage::Committing { has_more } => {
-                *has_more |= more;
-                true
-            }
-            Stage::Asleep | Stage::Awake => false,
+        if state.stage == Stage::Committing {
+            return Vec::new();
         }
+        let count = state.queue.len().min(limit);
+        state.stage = match count {
+            0 => Stage::Asleep,
+            _ => Stage::Committing,
+        };
+        state.queue.drain(..count).collect()
     }
 
-    /// The commit has ended. True when the actor must be woken.
-    pub fn commit_ended(&self) -> bool {
+    /// The items that were taken are in flight no more. Those that are given back are the next ones to be taken. True when the
+    /// actor must be woken.
+    pub fn commit_ended(&self, given_back: Vec<T>) -> bool {
         let mut state = self.state.lock();
-        let has_more = matches!(state.stage, Stage::Committing { has_more: true });
-        let wake = has_more || !state.queue.is_empty();
+        for item in given_back.into_iter().rev() {
+            state.queue.push_front(item);
+        }
+        let wake = !state.queue.is_empty();
         state.stage = if wake { Stage::Awake } else { Stage::Asleep };
         wake
     }
@@ -116,55 +107,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_first_after_an_empty_look_wakes() {
+    fn only_the_first_item_of_a_sleeping_actor_wakes() {
         let inbox = Inbox::new(3);
-        assert_eq!([inbox.put(1), inbox.put(2)], [Put::Wake, Put::Noticed]);
-        assert_eq!(inbox.take(), [1, 2]);
+        let put = |item| inbox.put(item, true);
+        assert_eq!([put(1), put(2)], [Put::Wake, Put::Noticed]);
+        assert_eq!(inbox.take(9), [1, 2]);
         assert_eq!(
-            inbox.put(3),
+            put(3),
             Put::Noticed,
-            "a taker that found something looks again"
+            "the end of the commit wakes the actor"
         );
-        assert_eq!(inbox.take(), [3]);
-        assert!(inbox.take().is_empty());
-        assert_eq!(inbox.put(4), Put::Wake);
+        assert!(inbox.commit_ended(Vec::new()));
+        assert_eq!(inbox.take(9), [3]);
+        assert!(!inbox.commit_ended(Vec::new()));
+        assert_eq!(put(4), Put::Wake, "it was left asleep");
     }
 
     #[test]
-    fn a_commit_that_ends_wakes_the_actor_only_when_there_is_something_to_decide() {
-        let inbox = Inbox::new(3);
-        let commit = || {
-            inbox.take();
-            inbox.commit_begins();
-            assert!(inbox.is_committing(false));
-        };
-        commit();
-        assert!(!inbox.commit_ended() && !inbox.is_committing(true));
-        assert_eq!(inbox.put(1), Put::Wake, "it was left asleep");
-        commit();
-        assert_eq!(inbox.put(2), Put::Noticed);
-        assert!(inbox.commit_ended(), "something was laid in meanwhile");
-        assert_eq!(inbox.put(3), Put::Noticed, "it has been woken already");
-        commit();
-        assert!(inbox.is_committing(true));
-        assert!(inbox.commit_ended(), "it has something else to decide");
+    fn nothing_is_taken_while_a_commit_is_in_flight() {
+        let inbox = Inbox::new(9);
+        (1..=4).for_each(|item| assert_ne!(inbox.put(item, true), Put::Full));
+        assert_eq!(inbox.take(3), [1, 2, 3]);
+        assert!(inbox.take(3).is_empty());
+        assert!(inbox.commit_ended(vec![2, 3]), "what is given back waits");
+        assert_eq!(
+            inbox.put(5, true),
+            Put::Noticed,
+            "it has been woken already"
+        );
+        assert_eq!(inbox.take(9), [2, 3, 4, 5], "in the order of arrival");
     }
 
     #[test]
-    fn a_full_one_takes_no_more() {
+    fn a_full_one_takes_only_what_cannot_be_refused() {
         let inbox = Inbox::new(1);
-        assert_eq!([inbox.put(1), inbox.put(2)], [Put::Wake, Put::Full]);
-        assert_eq!(inbox.take(), [1]);
+        let puts = [(1, true), (2, true), (3, false)].map(|(item, is)| inbox.put(item, is));
+        assert_eq!(puts, [Put::Wake, Put::Full, Put::Noticed]);
+        assert_eq!(inbox.take(9), [1, 3]);
     }
 
     #[test]
     fn a_closed_one_forgets_what_it_has_and_takes_no_more() {
         let inbox = Inbox::new(9);
         let item = std::sync::Arc::new(());
-        inbox.put(std::sync::Arc::clone(&item));
+        inbox.put(std::sync::Arc::clone(&item), true);
         inbox.close();
         assert_eq!(std::sync::Arc::strong_count(&item), 1);
-        assert_eq!(inbox.put(item), Put::Full);
+        assert_eq!(inbox.put(item, false), Put::Full);
     }
 
     #[test]
@@ -177,7 +166,7 @@ mod tests {
                 let (inbox, wake) = (&inbox, wake.clone());
                 scope.spawn(move || {
                     for number in 0..5_000 {
-                        if inbox.put(number) == Put::Wake {
+                        if inbox.put(number, true) == Put::Wake {
                             wake.send(()).unwrap();
                         }
                     }
@@ -186,7 +175,7 @@ mod tests {
             let (ended, committer) = (wake.clone(), &inbox);
             scope.spawn(move || {
                 for () in commits {
-                    if committer.commit_ended() {
+                    if committer.commit_ended(Vec::new()) {
                         ended.send(()).unwrap();
                     }
                 }
@@ -196,13 +185,9 @@ mod tests {
                 woken
                     .recv_timeout(std::time::Duration::from_secs(60))
                     .expect("a wake-up was lost");
-                if inbox.is_committing(false) {
-                    continue;
-                }
-                let found = inbox.take().len();
+                let found = inbox.take(256).len();
                 if found > 0 {
                     taken += found;
-                    inbox.commit_begins();
                     commit.send(()).unwrap();
                 }
             }

@@ -3,10 +3,11 @@
 mod actor;
 mod command;
 mod context;
-mod decision;
 mod in_flight;
 mod inbox;
 mod registry;
+mod round;
+mod shared;
 
 pub use actor::AccountActor;
 pub use command::{AccountCommand, KeyChange, Reply};

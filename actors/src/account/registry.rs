@@ -1,26 +1,28 @@
 //! Finds the actor of an account, and starts one that does not run.
 
-use super::actor::{AccountActor, MAX_WAITING, Wake};
-use super::command::{AccountCommand, Reply};
+use super::actor::{AccountActor, Wake};
+use super::command::AccountCommand;
 use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, Put};
+use super::shared::AccountShared;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::store::{AcceptError, Accepted, AccountState, NewJob, StoreError};
+use tokio::sync::oneshot;
+
+/// Commands that wait for a round to end; further calls are refused as overload.
+const MAX_WAITING: usize = 4_096;
 
 /// The actor of an account.
 #[derive(Clone)]
 pub struct AccountHandle {
-    /// Takes the commands.
-    pub address: Addr<AccountActor>,
-    live: Arc<AtomicUsize>,
-    inbox: Arc<Inbox<AccountCommand>>,
+    address: Addr<AccountActor>,
+    shared: Arc<AccountShared>,
     in_flight: InFlight,
 }
 
@@ -30,27 +32,38 @@ pub struct AccountHandle {
 pub struct Overloaded;
 
 impl AccountHandle {
-    /// Has the account accept a job. The reply is dropped when the process stops. The caller keeps the guard until it has the
-    /// reply.
+    /// Has the account accept a job. The caller keeps the guard until it has the reply.
     pub fn accept(
         &self,
         job: NewJob,
         note: Option<Note<JobId>>,
-        reply: Reply<Accepted, AcceptError>,
+        reply: oneshot::Sender<Result<Accepted, AcceptError>>,
     ) -> Result<InFlightGuard, Overloaded> {
         let guard = self.in_flight.begin();
-        let job = Box::new(job);
-        match self.inbox.put(AccountCommand::Accept { job, note, reply }) {
-            Put::Noticed => {}
-            Put::Wake => self.address.do_send(Wake),
-            Put::Full => return Err(Overloaded),
-        }
+        self.send(AccountCommand::Accept {
+            job: Box::new(job),
+            note,
+            reply: reply.into(),
+        })?;
         Ok(guard)
+    }
+
+    /// Sends a command. It is dropped where it is refused, and its reply when the process stops.
+    pub fn send(&self, command: AccountCommand) -> Result<(), Overloaded> {
+        let is_refusable = command.is_refusable();
+        match self.shared.inbox.put(command, is_refusable) {
+            Put::Noticed => Ok(()),
+            Put::Wake => {
+                self.address.do_send(Wake);
+                Ok(())
+            }
+            Put::Full => Err(Overloaded),
+        }
     }
 
     /// Jobs of the account that are not terminal. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
-        self.live.load(Ordering::Relaxed)
+        self.shared.live_jobs()
     }
 }
 
@@ -102,41 +115,35 @@ impl AccountRegistry {
         let Some(account) = self.context.store.account(id)? else {
             return Ok(None);
         };
-        let book = AccountState::load(&self.context.store, account)?;
-        let handle = self.start(book)?;
+        let state = AccountState::load(&self.context.store, account)?;
+        let handle = self.start(state)?;
         running.insert(id, handle.clone());
         Ok(Some(handle))
     }
 
     /// Starts the actor of an account whose live jobs have been counted.
-    pub fn start_with(&self, book: AccountState) -> Result<(), StoreError> {
-        let id = book.account().id;
-        let handle = self.start(book)?;
+    pub fn start_with(&self, state: AccountState) -> Result<(), StoreError> {
+        let id = state.account().id;
+        let handle = self.start(state)?;
         self.running.write().insert(id, handle);
         Ok(())
     }
 
-    fn start(&self, book: AccountState) -> Result<AccountHandle, StoreError> {
-        if let Some(fault) = book.fault() {
+    fn start(&self, state: AccountState) -> Result<AccountHandle, StoreError> {
+        if let Some(fault) = state.fault() {
             return Err(StoreError::Inconsistent {
-                account: book.account().id,
+                account: state.account().id,
                 fault,
             });
         }
-        let live = Arc::new(AtomicUsize::new(0));
-        let inbox = Arc::new(Inbox::new(MAX_WAITING));
-        let (context, counted, own) = (
-            Arc::clone(&self.context),
-            Arc::clone(&live),
-            Arc::clone(&inbox),
-        );
-        let address = AccountActor::start_in_arbiter(&self.arbiter, move |_| {
-            AccountActor::new(book, context, counted, own)
-        });
+        let inbox = Inbox::new(MAX_WAITING);
+        let shared = Arc::new(AccountShared::new(Arc::clone(&self.context), inbox, state));
+        let own = Arc::clone(&shared);
+        let address =
+            AccountActor::start_in_arbiter(&self.arbiter, move |_| AccountActor::new(own));
         Ok(AccountHandle {
             address,
-            live,
-            inbox,
+            shared,
             in_flight: InFlight::within(&self.in_flight),
         })
     }

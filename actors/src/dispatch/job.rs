@@ -8,7 +8,7 @@
 use super::context::DispatchContext;
 use super::failover::next_lease;
 use super::run::run;
-use crate::account::{AccountActor, AccountCommand};
+use crate::account::{AccountCommand, AccountHandle};
 use crate::backends::BackendLease;
 use crate::queue::{QueuedJob, Turn};
 use actix::{
@@ -205,7 +205,8 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
     };
     let (reply, begun) = oneshot::channel();
     let id = job.job;
-    account.do_send(AccountCommand::Begin { job: id, reply });
+    let reply = reply.into();
+    let _ = account.send(AccountCommand::Begin { job: id, reply });
     match DeferredWake::new(begun).await {
         Ok(Ok(job)) if job.state.is_terminal() => Start::Over(Some(Box::new(job))),
         Ok(Ok(job)) => Start::Run(Box::new(job), lease),
@@ -234,12 +235,13 @@ async fn apply(
         return false;
     };
     let (reply, applied) = oneshot::channel();
-    account.do_send(AccountCommand::Apply {
+    let command = AccountCommand::Apply {
         job: job.job,
         event,
         note: None,
-        reply,
-    });
+        reply: reply.into(),
+    };
+    let _ = account.send(command);
     match DeferredWake::new(applied).await {
         Ok(Ok(_)) => true,
         // The actor had sent the event before it was restarted.
@@ -255,9 +257,9 @@ async fn apply(
     }
 }
 
-fn account_of(job: QueuedJob, context: &DispatchContext) -> Option<Addr<AccountActor>> {
+fn account_of(job: QueuedJob, context: &DispatchContext) -> Option<AccountHandle> {
     match context.accounts.get(job.account) {
-        Ok(handle) => handle.map(|it| it.address),
+        Ok(handle) => handle,
         Err(error) => {
             context.accounts.context().fail_stop.trip(error.to_string());
             None

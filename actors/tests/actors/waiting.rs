@@ -79,12 +79,12 @@ fn a_lost_hint_costs_a_while_and_no_more() {
         let cancel = async {
             settle().await;
             let account = world.store.account(A).unwrap().expect("an account");
-            let mut book = AccountState::load(&world.store, account).unwrap();
+            let book = AccountState::load(&world.store, account).unwrap();
             let mut batch = book.batch(&world.store, LIMITS);
             let entry = TransactionId(Uuid::from_u128(9));
             let now = Timestamp::from_millis(START);
             batch.apply(id, JobEvent::Cancel, entry, now).unwrap();
-            commit_and_wait(&*world.engine, batch.into_writes().unwrap()).unwrap();
+            commit_and_wait(&*world.engine, batch.finish().unwrap().writes).unwrap();
         };
         let (ended, ()) = tokio::join!(timeout(WHILE, waiting), cancel);
         let job = ended.expect("in time").unwrap().expect("a job");

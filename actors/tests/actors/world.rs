@@ -5,7 +5,7 @@ use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
-use tintype_actors::account::{AccountActor, AccountCommand, AccountHandle};
+use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_actors::backends::{Backend, Route, Routes};
 use tintype_actors::clock::random_jitter;
 use tintype_actors::delivery::DeliveryLimits;
@@ -257,10 +257,6 @@ impl World {
         handle.expect("an account")
     }
 
-    fn address(&self, account: AccountId) -> actix::Addr<AccountActor> {
-        self.handle(account).address
-    }
-
     /// Sends a job whose prompt is `prompt`, and its idempotency key too where one is asked for. A prompt that begins with
     /// `waits:` comes from a caller who waits for the picture.
     pub fn send(
@@ -317,12 +313,13 @@ impl World {
         event: JobEvent,
     ) -> Answer<Job, EventError> {
         let (reply, answer) = oneshot::channel();
-        self.address(account).do_send(AccountCommand::Apply {
+        let command = AccountCommand::Apply {
             job,
             event,
             note: None,
-            reply,
-        });
+            reply: reply.into(),
+        };
+        let _ = self.handle(account).send(command);
         answer
     }
 
@@ -333,11 +330,12 @@ impl World {
             reference: None,
             idempotency: None,
         };
-        self.address(account).do_send(AccountCommand::Deposit {
+        let command = AccountCommand::Deposit {
             deposit,
             note: None,
-            reply,
-        });
+            reply: reply.into(),
+        };
+        let _ = self.handle(account).send(command);
         answer
     }
 

@@ -183,14 +183,15 @@ pub async fn cancel(process: Process) {
         return;
     };
     let (reply, answer) = oneshot::channel();
-    handle.address.do_send(AccountCommand::Apply {
+    let command = AccountCommand::Apply {
         job,
         event: JobEvent::Cancel,
         note: Some(operator::note(&process, Action::JobCancel, |it: &Job| {
             it.id.0
         })),
-        reply,
-    });
+        reply: reply.into(),
+    };
+    let _ = handle.send(command);
     let Ok(outcome) = answer.await else { return };
     let canceled = outcome.is_ok();
     world.model.lock().cancel_answered(job, canceled);

@@ -154,15 +154,14 @@ pub async fn change(process: Process) {
         return world.fault(format!("the account of key {id} is not found"));
     };
     let (reply, answer) = oneshot::channel();
-    account
-        .address
-        .do_send(AccountCommand::ChangeKey(Box::new(account::KeyChange {
-            key: id,
-            after: Some(after),
-            writes,
-            then: Box::new(|| {}),
-            reply,
-        })));
+    let key_change = account::KeyChange {
+        key: id,
+        after: Some(after),
+        writes,
+        then: Box::new(|| {}),
+        reply: reply.into(),
+    };
+    let _ = account.send(AccountCommand::ChangeKey(Box::new(key_change)));
     let done = answer.await.is_ok_and(|it| it.is_ok());
     world.tell(format!("{} {change:?}: {done}", action.word()));
 }

@@ -54,7 +54,7 @@ pub async fn deposit(process: Process) {
         return;
     };
     let (reply, answer) = oneshot::channel();
-    handle.address.do_send(AccountCommand::Deposit {
+    let command = AccountCommand::Deposit {
         deposit: Deposit {
             amount: amount(asked.amount),
             reference: Some(format!("deposit {number}")),
@@ -66,8 +66,9 @@ pub async fn deposit(process: Process) {
         note: Some(note(&process, Action::DepositCreate, |it: &LedgerEntry| {
             it.id.0
         })),
-        reply,
-    });
+        reply: reply.into(),
+    };
+    let _ = handle.send(command);
     let Ok(outcome) = answer.await else { return };
     let outcome = outcome.map(drop);
     world.tell(format!(

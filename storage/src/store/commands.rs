@@ -1,4 +1,4 @@
-//! What an account's book is asked for, and how it answers.
+//! What an account is asked for, and how it answers.
 
 use super::StoreError;
 use crate::domain::account::Account;
@@ -149,4 +149,31 @@ pub enum DepositError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
+}
+
+/// Why a command was refused, or that the store failed.
+pub trait CommandError: From<StoreError> {
+    /// The failure of the store.
+    fn store_error(&self) -> Option<&StoreError>;
+}
+
+macro_rules! command_errors {
+    ($($error:ty)+) => {$(
+        impl CommandError for $error {
+            fn store_error(&self) -> Option<&StoreError> {
+                match self {
+                    Self::Store(error) => Some(error),
+                    _ => None,
+                }
+            }
+        }
+    )+};
+}
+
+command_errors! { AcceptError EventError DepositError }
+
+impl CommandError for StoreError {
+    fn store_error(&self) -> Option<&StoreError> {
+        Some(self)
+    }
 }

@@ -106,22 +106,12 @@ impl Store {
 
     /// The writes that add a delivery.
     pub fn add_delivery(&self, delivery: &Delivery) -> Writes {
-        let mut writes = self.change_delivery(None, delivery);
-        writes.push(DELIVERY_ACCOUNTS.put(&delivery.id, &delivery.account));
-        writes
+        added(delivery)
     }
 
     /// The writes that turn one state of a delivery into another, its place in the due index included.
     pub fn change_delivery(&self, before: Option<&Delivery>, after: &Delivery) -> Writes {
-        let mut writes = vec![DELIVERIES.put(&(after.account, after.id), after)];
-        let old = before.and_then(|it| it.state.due());
-        if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
-            writes.push(DUE_DELIVERIES.delete(&(due, after.id)));
-        }
-        if let Some((due, entry)) = DueDelivery::of(after) {
-            writes.push(DUE_DELIVERIES.put(&(due, after.id), &entry));
-        }
-        writes
+        changed(before, after)
     }
 
     /// The writes that record an attempt together with what it makes of the delivery.
@@ -206,4 +196,22 @@ fn keys_of(delivery: &Delivery) -> Vec<Key> {
     .into_iter()
     .chain(attempts)
     .collect()
+}
+
+pub(super) fn added(delivery: &Delivery) -> Writes {
+    let mut writes = changed(None, delivery);
+    writes.push(DELIVERY_ACCOUNTS.put(&delivery.id, &delivery.account));
+    writes
+}
+
+fn changed(before: Option<&Delivery>, after: &Delivery) -> Writes {
+    let mut writes = vec![DELIVERIES.put(&(after.account, after.id), after)];
+    let old = before.and_then(|it| it.state.due());
+    if let Some(due) = old.filter(|due| Some(*due) != after.state.due()) {
+        writes.push(DUE_DELIVERIES.delete(&(due, after.id)));
+    }
+    if let Some((due, entry)) = DueDelivery::of(after) {
+        writes.push(DUE_DELIVERIES.put(&(due, after.id), &entry));
+    }
+    writes
 }

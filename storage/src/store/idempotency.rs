@@ -1,15 +1,17 @@
-//! What idempotency keys were used for, for as long as they are remembered.
+//! What idempotency keys were used for, for as long as they are remembered. The rule is the same for a look-up of the edge and for
+//! the decision of a batch.
 
 use super::records::UsesOf;
 use super::tables::IDEMPOTENCY;
 use super::{IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, Writes};
 use crate::domain::ids::{AccountId, JobId};
+use crate::domain::job::Job;
 use crate::domain::time::Timestamp;
-use crate::engine::{Direction, Key};
+use crate::engine::{Ask, Direction, Key};
 
 impl Store {
     /// What an idempotency key stands for at `now`. An expired one stands for nothing, and so does one whose job came to
-    /// nothing (see [`Job::came_to_nothing`](crate::domain::job::Job::came_to_nothing)).
+    /// nothing (see [`Job::came_to_nothing`]).
     pub fn idempotency(
         &self,
         call: IdempotentCall,
@@ -17,17 +19,15 @@ impl Store {
         name: &str,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let Some(record) = self.last_use(call, account, name, now)? else {
+        let uses = IDEMPOTENCY.read(self, &last_use_of(call, account, name))?;
+        let Some(record) = newest_use(uses, now) else {
             return Ok(None);
         };
-        let came_to_nothing = match call {
-            IdempotentCall::Generation => {
-                let job = self.job(account, JobId(record.made))?;
-                job.is_some_and(|job| job.came_to_nothing())
-            }
-            IdempotentCall::Deposit | IdempotentCall::Opening => false,
+        let job = match call {
+            IdempotentCall::Generation => self.job(account, JobId(record.made))?,
+            IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
-        Ok((!came_to_nothing).then_some(record))
+        Ok(stands(job.as_ref()).then_some(record))
     }
 
     /// The writes that remember what an idempotency key was used for.
@@ -47,27 +47,6 @@ impl Store {
         vec![IDEMPOTENCY.put(&key, record)]
     }
 
-    /// The use of an idempotency key that has not expired at `now`, whatever came of it.
-    pub(super) fn last_use(
-        &self,
-        call: IdempotentCall,
-        account: AccountId,
-        name: &str,
-        now: Timestamp,
-    ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let uses = IDEMPOTENCY.range(&UsesOf {
-            account,
-            call,
-            name,
-        });
-        // A new use is only made once all earlier ones have expired or were taken away, so the one that ends last is the
-        // one that counts.
-        let last = self.engine().scan(&uses, Direction::Falling, 1).wait()?;
-        let record = last.first().map(|(_, value)| IDEMPOTENCY.decode(value));
-        let record = record.transpose()?;
-        Ok(record.filter(|it| now < it.expires_at))
-    }
-
     /// The writes that forget expired keys among the next `limit` records from `cursor` on, and where to go on from:
     /// an empty cursor once the end is reached. They may be committed at any later time: a key that was used anew
     /// meanwhile is not forgotten.
@@ -79,4 +58,28 @@ impl Store {
     ) -> Result<(Writes, Key), StoreError> {
         IDEMPOTENCY.forget(self, cursor, limit, |record| record.expires_at <= now)
     }
+}
+
+/// Reads the use of a key that counts. A new use is made only once all earlier ones have expired or were removed, so it is the
+/// one that ends last.
+pub(super) fn last_use_of(call: IdempotentCall, account: AccountId, name: &str) -> Ask {
+    let uses = UsesOf {
+        account,
+        call,
+        name,
+    };
+    Ask::Scan(IDEMPOTENCY.range(&uses), Direction::Falling, 1)
+}
+
+/// The use that has not expired at `now`, of those that [`last_use_of`] has read.
+pub(super) fn newest_use(
+    uses: Vec<IdempotencyRecord>,
+    now: Timestamp,
+) -> Option<IdempotencyRecord> {
+    uses.into_iter().next().filter(|it| now < it.expires_at)
+}
+
+/// Does a key stand for the job that was made under it? A job that came to nothing is made anew.
+pub(super) fn stands(job: Option<&Job>) -> bool {
+    !job.is_some_and(Job::came_to_nothing)
 }

@@ -19,10 +19,10 @@ mod table_key;
 pub mod tables;
 mod webhooks;
 
-pub use account_batch::{AccountState, Batch};
+pub use account_batch::{AccountState, Batch, Decided, Known, StateChange};
 pub use commands::{
-    AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, IdempotencyUse,
-    Limits, NewJob,
+    AcceptError, Accepted, AccountChanged, CommandError, Deposit, DepositError, EventError,
+    IdempotencyUse, Limits, NewJob,
 };
 pub use deliveries::Forgotten;
 pub use job_lists::{JobPage, JobWindow};
@@ -60,6 +60,9 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+    /// A decision builds on a record that has not been read for it. It is read, and the decision is made again.
+    #[error("a record has not been read")]
+    Unread,
     /// A rule that always holds does not. Nothing was written.
     #[error("the ledger of account {account} is inconsistent: {fault}; run `tintype verify`")]
     Inconsistent {

@@ -3,7 +3,7 @@
 use super::codec::{self, Earlier};
 use super::table_key::{KeyBytes, TableKey, Under};
 use super::{Store, StoreError, Writes};
-use crate::engine::{Direction, Key, KeyRange, Value};
+use crate::engine::{Ask, Direction, Key, KeyRange, Value};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -139,6 +139,15 @@ impl<K: TableKey, R: Record> Table<K, R> {
             .iter()
             .map(|(key, value)| self.entry_of(key, value))
             .collect()
+    }
+
+    /// The records of a scan of this table, without their keys.
+    pub(super) fn read(&self, store: &Store, scan: &Ask) -> Result<Vec<R>, StoreError> {
+        let Ask::Scan(range, direction, limit) = scan else {
+            return Ok(Vec::new());
+        };
+        let found = self.scan(store, range, *direction, *limit)?;
+        Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
     fn entry_of(&self, key: &[u8], value: &[u8]) -> Result<(K, R), StoreError> {

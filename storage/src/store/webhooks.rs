@@ -4,7 +4,7 @@ use super::tables::{WEBHOOK_ACCOUNTS, WEBHOOKS};
 use super::{All, Page, Store, StoreError, Writes};
 use crate::domain::ids::AccountId;
 use crate::domain::webhook::{Webhook, WebhookId};
-use crate::engine::Direction;
+use crate::engine::{Ask, Direction};
 
 /// Webhooks that an account may register.
 pub const MAX_WEBHOOKS: usize = 100;
@@ -12,7 +12,7 @@ pub const MAX_WEBHOOKS: usize = 100;
 impl Store {
     /// All webhooks of an account, oldest first.
     pub fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
-        Ok(self.webhook_page(account, MAX_WEBHOOKS, None)?.items)
+        WEBHOOKS.read(self, &webhooks_of(account))
     }
 
     /// A page of an account's webhooks, oldest first.
@@ -70,4 +70,9 @@ impl Store {
             WEBHOOK_ACCOUNTS.delete(&webhook.id),
         ]
     }
+}
+
+/// Reads all webhooks of an account, oldest first.
+pub(super) fn webhooks_of(account: AccountId) -> Ask {
+    Ask::Scan(WEBHOOKS.range(&account), Direction::Rising, MAX_WEBHOOKS)
 }

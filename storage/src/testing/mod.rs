@@ -4,4 +4,5 @@ pub mod conformance;
 pub mod failing;
 pub mod layer;
 pub mod memory;
+mod reads_through;
 pub mod stalled;

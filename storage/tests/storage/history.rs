@@ -106,7 +106,7 @@ fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
     batch
         .apply(jobs[1], JobEvent::Cancel, transaction, at(2_000_000))
         .expect("cancel");
-    *engine.then.lock() = Some(batch.into_writes().expect("writes"));
+    *engine.then.lock() = Some(batch.finish().expect("writes").writes);
     let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9);
     let found = found.expect("jobs");
     let told: Vec<JobId> = found.iter().map(|job| job.id).collect();

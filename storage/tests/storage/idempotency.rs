@@ -258,7 +258,7 @@ fn hostile_54_the_edge_of_the_window() {
         let new = job("k", 2);
         know_key(batch, new.key, Default::default());
         batch
-            .accept(JobId(next_id), new, ids.now)
+            .accept(JobId(next_id), &new, ids.now)
             .expect("a new use")
     });
     assert!(!second.replayed && second.job != first.job);

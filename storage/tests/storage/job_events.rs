@@ -187,15 +187,15 @@ fn unknown_jobs_and_those_of_others_are_not_found() {
 
 #[test]
 fn a_batch_that_decides_nothing_writes_nothing() {
-    let mut till = Till::with("0");
+    let till = Till::with("0");
     let mut batch = till.book.batch(&till.store, limits());
     let new = new_job(amount("1"));
     know_key(&mut batch, new.key, Default::default());
-    let refused = batch.accept(JobId(uuid(9)), new, at(0));
+    let refused = batch.accept(JobId(uuid(9)), &new, at(0));
     assert!(insufficient(&refused));
     let unknown = batch.apply(JobId(uuid(9)), begin(), TransactionId(uuid(10)), at(0));
     assert!(matches!(unknown, Err(EventError::NotFound)));
-    assert!(batch.into_writes().expect("writes").is_empty());
+    assert!(batch.finish().expect("writes").writes.is_empty());
 }
 
 #[test]

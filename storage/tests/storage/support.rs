@@ -223,8 +223,9 @@ impl Till {
         };
         let mut batch = self.book.batch(&self.store, self.limits);
         let outcome = decide(&mut batch, &mut ids);
-        let writes = batch.into_writes().expect("books that add up");
-        commit_and_wait(&**self.store.engine(), writes).expect("commit");
+        let decided = batch.finish().expect("balances that add up");
+        commit_and_wait(&**self.store.engine(), decided.writes).expect("commit");
+        self.book.apply(decided.change);
         outcome
     }
 
@@ -299,7 +300,7 @@ impl Ids<'_> {
     pub fn accept(&mut self, batch: &mut Batch<'_>, new: NewJob) -> Result<Accepted, AcceptError> {
         let limits = self.spend_limits.get(&new.key).copied();
         know_key(batch, new.key, limits.unwrap_or_default());
-        batch.accept(JobId(self.id()), new, self.now)
+        batch.accept(JobId(self.id()), &new, self.now)
     }
 
     pub fn apply(
@@ -316,7 +317,7 @@ impl Ids<'_> {
         batch: &mut Batch<'_>,
         deposit: Deposit,
     ) -> Result<LedgerEntry, DepositError> {
-        batch.deposit(TransactionId(self.id()), deposit, self.now)
+        batch.deposit(TransactionId(self.id()), &deposit, self.now)
     }
 }
 

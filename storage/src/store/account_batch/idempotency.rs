@@ -1,9 +1,10 @@
-//! What a batch knows of idempotency keys: their first use, in the store or in the batch itself.
+//! The idempotency keys of a batch: their first use, as it was read or in the batch itself.
 
 use super::Batch;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 use crate::store::commands::IdempotencyUse;
+use crate::store::idempotency::{last_use_of, newest_use, stands};
 use crate::store::tables::IDEMPOTENCY;
 use crate::store::{IdempotencyKey, IdempotencyRecord, IdempotentCall, StoreError};
 use uuid::Uuid;
@@ -17,27 +18,31 @@ impl Batch<'_> {
         now: Timestamp,
     ) -> Result<Option<Option<Uuid>>, StoreError> {
         let Some(used) = used else { return Ok(None) };
-        let account = self.book.account.id;
+        let account = self.account_id();
         let in_batch = (call, used.name.clone());
         let first = match self.used.get(&in_batch) {
             Some(record) => Some(record.clone()),
-            None => self.store.last_use(call, account, &used.name, now)?,
+            None => {
+                let uses = self.scan(&IDEMPOTENCY, last_use_of(call, account, &used.name))?;
+                newest_use(uses, now)
+            }
         };
         let Some(first) = first else { return Ok(None) };
-        if call == IdempotentCall::Generation {
-            let job = self.known_job(JobId(first.made))?;
-            if job.is_some_and(|job| job.came_to_nothing()) {
-                // Left there, it would hide the next use, should that end earlier: after a clock set back.
-                self.used.remove(&in_batch);
-                let key = IdempotencyKey {
-                    account,
-                    call,
-                    name: in_batch.1,
-                    expires_at: first.expires_at,
-                };
-                self.put(IDEMPOTENCY.delete(&key));
-                return Ok(None);
-            }
+        let job = match call {
+            IdempotentCall::Generation => self.known_job(JobId(first.made))?,
+            IdempotentCall::Deposit | IdempotentCall::Opening => None,
+        };
+        if !stands(job.as_ref()) {
+            // Left there, it would hide the next use, should that end earlier: after a clock set back.
+            self.used.remove(&in_batch);
+            let key = IdempotencyKey {
+                account,
+                call,
+                name: in_batch.1,
+                expires_at: first.expires_at,
+            };
+            self.put(IDEMPOTENCY.delete(&key));
+            return Ok(None);
         }
         Ok(Some(
             (first.fingerprint == used.fingerprint).then_some(first.made),
@@ -48,23 +53,21 @@ impl Batch<'_> {
     pub(super) fn remember(
         &mut self,
         call: IdempotentCall,
-        used: Option<IdempotencyUse>,
+        used: Option<&IdempotencyUse>,
         made: Uuid,
         now: Timestamp,
     ) {
         let Some(used) = used else { return };
-        let expires_at = now.plus(self.limits.idempotency_retention);
         let record = IdempotencyRecord {
             made,
             fingerprint: used.fingerprint,
-            expires_at,
+            expires_at: now.plus(self.limits.idempotency_retention),
         };
-        let account = self.book.account.id;
         let key = IdempotencyKey {
-            account,
+            account: self.account_id(),
             call,
-            name: used.name,
-            expires_at,
+            name: used.name.clone(),
+            expires_at: record.expires_at,
         };
         self.put(IDEMPOTENCY.put(&key, &record));
         self.used.insert((call, key.name), record);

@@ -1,24 +1,17 @@
-//! What a batch knows of the keys that ask for jobs. A key is changed only by a decision of its account, so what was read once
-//! holds until such a decision replaces it.
+//! The API keys that ask a batch for jobs. Only a decision of its account changes a key, so what was read once holds until such
+//! a decision replaces it.
 
 use super::Batch;
+use super::state::KeyTerms;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::caller::{CallerRefusal, is_stricter, judge};
 use crate::domain::ids::KeyId;
 use crate::domain::spending::SpendLimits;
 use crate::domain::time::Timestamp;
 use crate::store::commands::{AcceptError, NewJob};
+use crate::store::tables::{API_KEYS, API_KEYS_BY_ID};
 use crate::store::{StoreError, Writes};
-
-/// What is known of a key.
-#[derive(Clone, Debug, Default)]
-pub(super) enum Known {
-    #[default]
-    Unread,
-    /// The key with the hash of its text.
-    Is(Box<(KeyHash, ApiKey)>),
-    Removed,
-}
+use std::sync::Arc;
 
 impl Batch<'_> {
     /// Judges the key of a job as it is now, and returns the limits of what it may spend.
@@ -27,8 +20,9 @@ impl Batch<'_> {
         new: &NewJob,
         now: Timestamp,
     ) -> Result<SpendLimits, AcceptError> {
-        let is_active = self.book.account.active;
-        let (hash, key) = self.terms(new.key)?.ok_or(CallerRefusal::Unknown)?;
+        let is_active = self.account.active;
+        let terms = self.terms(new.key)?.ok_or(CallerRefusal::Unknown)?;
+        let (hash, key) = &*terms;
         judge(hash, key, new.shown.as_ref(), new.tier, is_active, now)?;
         Ok(key.spend_limits())
     }
@@ -38,7 +32,7 @@ impl Batch<'_> {
         let Some(shown) = &new.shown else {
             return Ok(());
         };
-        let now = self.terms(new.key)?.and_then(|(_, key)| key.rate_limit);
+        let now = self.terms(new.key)?.and_then(|terms| terms.1.rate_limit);
         if is_stricter(now, shown.rate_limit) {
             return Err(AcceptError::RateLowered);
         }
@@ -47,28 +41,25 @@ impl Batch<'_> {
 
     /// Changes a key: `after` is the key as it will be with the hash of its text, `None` for one that is removed; `writes` make it so.
     pub fn change_key(&mut self, id: KeyId, after: Option<(KeyHash, ApiKey)>, writes: Writes) {
-        self.book.keys.entry(id).or_default().terms = match after {
-            Some(after) => Known::Is(Box::new(after)),
-            None => Known::Removed,
-        };
+        self.key(id).terms = Some(after.map(Arc::new));
         writes.into_iter().for_each(|write| self.put(write));
     }
 
-    fn terms(&mut self, id: KeyId) -> Result<Option<&(KeyHash, ApiKey)>, StoreError> {
-        let terms = &mut self.book.keys.entry(id).or_default().terms;
-        if matches!(terms, Known::Unread) {
-            let account = self.book.account.id;
-            let read = self
-                .store
-                .key(id)?
-                .filter(|(_, key)| key.account == account);
-            if let Some(read) = read {
-                *terms = Known::Is(Box::new(read));
-            }
+    fn terms(&mut self, id: KeyId) -> Result<KeyTerms, StoreError> {
+        if let Some(terms) = &self.key(id).terms {
+            return Ok(terms.clone());
         }
-        Ok(match terms {
-            Known::Is(known) => Some(known),
-            Known::Unread | Known::Removed => None,
-        })
+        let hash = self.read(&API_KEYS_BY_ID, &id)?;
+        let key = match hash {
+            Some(hash) => self.read(&API_KEYS, &hash)?.map(|key| (hash, key)),
+            None => None,
+        };
+        let account = self.account_id();
+        let terms = key.filter(|(_, key)| key.account == account).map(Arc::new);
+        // A key that is not there may be made later, by a commit that is no decision of the account.
+        if terms.is_some() {
+            self.key(id).terms = Some(terms.clone());
+        }
+        Ok(terms)
     }
 }

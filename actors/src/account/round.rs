@@ -1,0 +1,278 @@
+//! One round of an account: decides a batch of commands, and announces the decisions once they are durable.
+
+use super::command::{AccountCommand, KeyChange, Reply};
+use super::context::AccountContext;
+use super::shared::AccountShared;
+use crate::delivery::DeliveryCommand;
+use crate::queue::QueuedJob;
+use crate::stats::BatchCounts;
+use actix::Addr;
+use std::sync::Arc;
+use tintype_storage::domain::delivery::Delivery;
+use tintype_storage::domain::ids::{JobId, TransactionId};
+use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
+use tintype_storage::store::{
+    Accepted, AccountState, Batch, Decided, EventError, StateChange, StoreError, Writes,
+};
+
+/// A batch of commands of one account.
+pub struct AccountRound {
+    pub shared: Arc<AccountShared>,
+    pub address: Addr<super::AccountActor>,
+    /// The paused models, as they were when the round began.
+    pub pause: Pause,
+    pub commands: Vec<AccountCommand>,
+    /// What the last call of `decide` came to.
+    pub decision: Decision,
+}
+
+/// What the commands have come to, beside their writes and replies.
+#[derive(Default)]
+pub struct Decision {
+    /// Commands that were decided, from the first one on. The others go to the next round.
+    decided: usize,
+    change: Option<StateChange>,
+    /// The store cannot be decided on.
+    error: Option<StoreError>,
+    queued: Vec<QueuedJob>,
+    changed: Vec<JobId>,
+    /// For the observer; empty where there is none.
+    ended: Vec<Job>,
+    deliveries: Vec<Delivery>,
+    counts: BatchCounts,
+}
+
+impl Round for AccountRound {
+    fn holds(&self) -> Vec<Key> {
+        vec![self.shared.state.lock().hold()]
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        needs(&self.shared.state.lock(), &self.commands)
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        let context = &self.shared.context;
+        let state = self.shared.state.lock();
+        let batch = state.batch(seen, context.limits).under(&self.pause);
+        self.decision = Decision::default();
+        match self.decision.decide(&mut self.commands, batch, context) {
+            Ok(verdict) => verdict,
+            Err(error) => {
+                self.decision.error = Some(error);
+                Verdict::Write(Writes::new())
+            }
+        }
+    }
+
+    /// Runs on the engine's thread, because another thread would add to the callers' latency.
+    fn done(mut self: Box<Self>, outcome: Result<(), EngineError>) {
+        let context = &self.shared.context;
+        let undecided = self.commands.split_off(self.decision.decided);
+        match (outcome, self.decision.error.take()) {
+            (Ok(()), None) => {
+                if let Some(change) = self.decision.change.take() {
+                    self.shared.apply(change);
+                }
+                self.decision.announce(self.commands, context);
+            }
+            (Ok(()), Some(error)) => context.fail_stop.trip(error.to_string()),
+            (Err(error), _) => {
+                context.fail_stop.trip(error.to_string());
+                let error = StoreError::from(error);
+                self.commands.into_iter().for_each(|it| it.fail(&error));
+            }
+        }
+        // After a failure too: the commands that have arrived meanwhile are then refused at once.
+        if self.shared.inbox.commit_ended(undecided) {
+            self.address.do_send(super::actor::Wake);
+        }
+    }
+}
+
+/// What the decisions about these commands surely build on.
+fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<Ask> {
+    let mut needs = Vec::new();
+    for command in commands {
+        match command {
+            AccountCommand::Accept { job, .. } => state.needs_to_accept(job, &mut needs),
+            AccountCommand::Begin { job, .. } => {
+                let event = JobEvent::Begin { max_runs: 0 };
+                state.needs_to_apply(*job, &event, &mut needs);
+            }
+            AccountCommand::Apply { job, event, .. } => {
+                state.needs_to_apply(*job, event, &mut needs);
+            }
+            AccountCommand::Deposit { deposit, .. } => state.needs_to_deposit(deposit, &mut needs),
+            AccountCommand::Change { .. } | AccountCommand::ChangeKey(_) => {}
+        }
+    }
+    needs
+}
+
+impl Decision {
+    /// Decides commands until the batch is full. An error is one of the store, and ends the process.
+    fn decide(
+        &mut self,
+        commands: &mut [AccountCommand],
+        mut batch: Batch<'_>,
+        context: &AccountContext,
+    ) -> Result<Verdict, StoreError> {
+        let now = (context.clock)();
+        let mut unread = Vec::new();
+        for command in commands {
+            if batch.is_full() {
+                break;
+            }
+            let outcome = self.command(command, &mut batch, context, now);
+            // The other commands are looked at nevertheless, so that all that is unread is asked for at once.
+            unread.extend(batch.unread());
+            if unread.is_empty() {
+                outcome?;
+            }
+            self.decided += 1;
+        }
+        if !unread.is_empty() {
+            return Ok(Verdict::Ask(unread));
+        }
+        let Decided {
+            writes,
+            deliveries,
+            change,
+        } = batch.finish()?;
+        self.deliveries = deliveries;
+        self.change = Some(change);
+        Ok(Verdict::Write(writes))
+    }
+
+    fn command(
+        &mut self,
+        command: &mut AccountCommand,
+        batch: &mut Batch<'_>,
+        context: &AccountContext,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        match command {
+            AccountCommand::Accept { job, note, reply } => {
+                let id = JobId(context.ids.next(now));
+                let outcome = reply.decide(batch.accept(id, job, now))?;
+                match outcome {
+                    Ok(Accepted { replayed: true, .. }) => self.counts.replayed(),
+                    Ok(_) => {
+                        self.counts.accepted(job.tier, job.mode);
+                        self.queued.push(QueuedJob {
+                            job: id,
+                            account: batch.account().id,
+                            tier: job.tier,
+                        });
+                        if let Some(note) = note {
+                            batch.record(&note(&id));
+                        }
+                    }
+                    Err(_) => {}
+                }
+            }
+            AccountCommand::Begin { job, reply } => {
+                let max_runs = context.max_runs;
+                self.apply(
+                    *job,
+                    JobEvent::Begin { max_runs },
+                    reply,
+                    batch,
+                    context,
+                    now,
+                )?;
+            }
+            AccountCommand::Apply {
+                job,
+                event,
+                note,
+                reply,
+            } => {
+                self.apply(*job, event.clone(), reply, batch, context, now)?;
+                if let (Some(Ok(job)), Some(note)) = (&reply.outcome, note) {
+                    batch.record(&note(job));
+                }
+            }
+            AccountCommand::Deposit {
+                deposit,
+                note,
+                reply,
+            } => {
+                let id = TransactionId(context.ids.next(now));
+                let outcome = reply.decide(batch.deposit(id, deposit, now))?;
+                if let (Ok(entry), Some(note)) = (outcome, note)
+                    && entry.id == id
+                {
+                    batch.record(&note(entry));
+                }
+            }
+            AccountCommand::Change {
+                change,
+                note,
+                reply,
+            } => {
+                if let (Some(changed), Some(note)) = (batch.change(change.clone()), note) {
+                    batch.record(&note(&changed));
+                }
+                reply.decide(Ok(batch.account().clone()))?;
+            }
+            AccountCommand::ChangeKey(change) => {
+                let KeyChange {
+                    key,
+                    after,
+                    writes,
+                    reply,
+                    ..
+                } = &mut **change;
+                batch.change_key(*key, after.clone(), writes.clone());
+                reply.decide(Ok(()))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn apply(
+        &mut self,
+        id: JobId,
+        event: JobEvent,
+        reply: &mut Reply<Job, EventError>,
+        batch: &mut Batch<'_>,
+        context: &AccountContext,
+        now: Timestamp,
+    ) -> Result<(), StoreError> {
+        let begins = matches!(event, JobEvent::Begin { .. });
+        let entry = TransactionId(context.ids.next(now));
+        if let Ok(job) = reply.decide(batch.apply(id, event, entry, now))? {
+            self.changed.push(id);
+            self.counts.changed(job, begins, now);
+            let is_observed = context.observer.is_some() && job.state.is_terminal();
+            self.ended.extend(is_observed.then(|| job.clone()));
+        }
+        Ok(())
+    }
+
+    /// Says what is durable now.
+    fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
+        // Queues and counts first: a caller who looks as soon as it has its answer finds its job there.
+        let was_empty = context.queues.push_all(self.queued);
+        context.stats.jobs.add(&self.counts);
+        commands.into_iter().for_each(AccountCommand::answer);
+        if let Some(observer) = &context.observer {
+            self.ended.iter().for_each(|job| observer.job_ended(job));
+        }
+        for job in self.changed {
+            context.job_changes.notify(job);
+        }
+        if was_empty {
+            context.queues.wake();
+        }
+        if !self.deliveries.is_empty() {
+            let queued = DeliveryCommand::Queued(self.deliveries);
+            context.deliveries.do_send(queued);
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! What the actor of an account, its rounds and its callers share.
+
+use super::command::AccountCommand;
+use super::context::AccountContext;
+use super::inbox::Inbox;
+use parking_lot::Mutex;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tintype_storage::store::{AccountState, StateChange};
+
+pub struct AccountShared {
+    pub context: Arc<AccountContext>,
+    pub inbox: Inbox<AccountCommand>,
+    /// As it is durable. Rounds read and change it; they run one at a time.
+    pub state: Mutex<AccountState>,
+    /// This account's jobs that are not terminal, readable without the lock of the state.
+    live: AtomicUsize,
+}
+
+impl AccountShared {
+    pub fn new(
+        context: Arc<AccountContext>,
+        inbox: Inbox<AccountCommand>,
+        state: AccountState,
+    ) -> Self {
+        Self {
+            live: AtomicUsize::new(state.live_jobs()),
+            context,
+            inbox,
+            state: Mutex::new(state),
+        }
+    }
+
+    /// Jobs of the account that are not terminal.
+    pub fn live_jobs(&self) -> usize {
+        self.live.load(Ordering::Relaxed)
+    }
+
+    /// Applies what a round has decided, once it is durable.
+    pub fn apply(&self, change: StateChange) {
+        let mut state = self.state.lock();
+        let before = state.live_jobs();
+        state.apply(change);
+        let now = state.live_jobs();
+        drop(state);
+        self.live.store(now, Ordering::Relaxed);
+        let all = &self.context.live_jobs;
+        if now >= before {
+            all.fetch_add(now - before, Ordering::Relaxed);
+        } else {
+            all.fetch_sub(before - now, Ordering::Relaxed);
+        }
+    }
+}
