@@ -166,6 +166,11 @@ async fn embedded(arguments: &Arguments) -> anyhow::Result<Bytes> {
     };
     let config = embedded_config(arguments, scratch.as_ref().map(TempDir::path))?;
     log::start(&config.log);
+    if config.demo_models().contains(&arguments.model.word()) {
+        eprintln!(
+            "demo picture: no AI model is connected, the built-in generator draws it. docs/backends.md shows how to connect one."
+        );
+    }
     let listener = server::bind("127.0.0.1", 0)?;
     let public_url = format!("http://{}", listener.local_addr()?);
     let started = server::start(Setup::new(config, public_url)).await;

@@ -156,6 +156,17 @@ impl Config {
         faults.into_result().map(|()| config)
     }
 
+    /// The models whose every back end is the built-in generator, which is no AI model.
+    pub fn demo_models(&self) -> Vec<&'static str> {
+        let is_drawn = |backend: &TierBackend| {
+            let backend = self.backends.get(&backend.name);
+            backend.is_none_or(|it| it.kind == BackendKind::Procedural)
+        };
+        let models = self.tiers.iter().into_iter();
+        let models = models.filter(|(_, tier)| tier.backends.iter().all(is_drawn));
+        models.map(|(name, _)| name).collect()
+    }
+
     /// What callers reach the service under, without a slash at the end: `[server] public_url`, or else the address
     /// that it listens on, with the loopback address for "any".
     pub fn public_url(&self) -> String {

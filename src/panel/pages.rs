@@ -39,6 +39,7 @@ assets!(
     "idempotent_submit.js",
     "progress.js",
     "drafts.js",
+    "demo.js",
     "icons.js",
     "snippets.js",
     "verifiers.js",

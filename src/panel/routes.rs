@@ -7,12 +7,19 @@ use super::{
 };
 use crate::web::catch_panic::Walled;
 use crate::web::problem::{Code, Problem};
+use actix_web::http::header;
 use actix_web::middleware::from_fn;
 use actix_web::{HttpResponse, Resource, web};
 
 /// Adds the panel's routes.
 pub fn configure(service: &mut web::ServiceConfig) {
     service
+        .service(
+            web::resource("/")
+                .route(web::get().to(to_panel))
+                .route(web::head().to(to_panel))
+                .default_service(web::to(unknown)),
+        )
         .service(web::resource(["/panel", "/panel/"]).route(web::get().to(Walled(pages::page))))
         .service(web::resource("/panel/assets/{name}").route(web::get().to(Walled(pages::asset))))
         .service(
@@ -27,6 +34,13 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 )
                 .default_service(web::to(unknown)),
         );
+}
+
+/// A visitor who opens the bare address wants the panel.
+async fn to_panel() -> HttpResponse {
+    HttpResponse::SeeOther()
+        .insert_header((header::LOCATION, "/panel"))
+        .finish()
 }
 
 fn at(path: &str) -> Resource {

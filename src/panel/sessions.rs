@@ -144,6 +144,7 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
     let common = json!({
         "currency": state.config.billing.currency,
         "public_url": state.public_url,
+        "demo_models": state.config.demo_models(),
         "version": env!("CARGO_PKG_VERSION"),
     });
     let own = match who {

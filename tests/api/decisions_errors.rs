@@ -138,7 +138,6 @@ fn a_slow_body_is_408() {
 fn an_unknown_path_is_404() {
     let server = Server::start();
     for path in [
-        "/",
         "/nothing",
         "/api",
         "/api/v10/balance",
@@ -149,6 +148,17 @@ fn an_unknown_path_is_404() {
         server.get(path).refused(404, "not_found");
         server.post(path).json(&fox()).refused(404, "not_found");
     }
+}
+
+#[test]
+fn the_bare_address_leads_to_the_panel() {
+    let server = Server::start();
+    for method in ["GET", "HEAD"] {
+        let answer = server.call(method, "/").expect(303);
+        assert_eq!(answer.header("location"), Some("/panel"));
+    }
+    server.get("/panel").expect(200);
+    server.post("/").json(&fox()).refused(404, "not_found");
 }
 
 #[test]

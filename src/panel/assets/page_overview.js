@@ -6,6 +6,7 @@ import { finished, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
 import { empty } from "./lists.js";
+import { demoNotice } from "./demo.js";
 import { tile } from "./page_jobs.js";
 
 const figure = (label, value, note) => h("div", { class: "card figure" },
@@ -53,7 +54,7 @@ export async function overview(main, context) {
     const todays = days[days.length - 1];
     fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
-    h("div", { class: "stack" }, notices(view),
+    h("div", { class: "stack" }, notices(view), demoNotice(context),
       h("div", { class: "cards" },
         figure("Available", [funds.available, h("small", {}, ` ${unit()}`)], `${funds.balance} balance, ${funds.reserved} reserved`),
         figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),

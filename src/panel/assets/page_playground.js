@@ -11,6 +11,7 @@ import { languages, snippet } from "./snippets.js";
 import { idempotentSubmit } from "./idempotent_submit.js";
 import { develop } from "./progress.js";
 import { tabs } from "./tabs.js";
+import { demoNotice } from "./demo.js";
 
 /** A small drawing of a ratio. */
 function shape(ratio) {
@@ -105,7 +106,7 @@ export async function playground(main, context) {
 
   function showEarlier() {
     const count = asked?.inputs.length;
-    fill(notes,
+    fill(notes, demoNotice(context, [state.tier]),
       wanted && !asked ? notice("warn", "The job to run again does not exist.") : null,
       asked && asked.prompt === null ? notice("warn", "The prompt of the job was too long to store and is no longer available.") : null,
       asked && !models.data.some((it) => it.id === asked.tier) ? notice("warn", `The model ${asked.tier} of the job is not available.`) : null,

@@ -76,6 +76,7 @@ export function frame(app, session, account, current, line) {
         account ? OWN.map((it) => link(it, current)) : null,
         operator ? [h("div", { class: "nav-title" }, "Operator"), OPERATOR.map((it) => link(it, current))] : null),
       h("div", { class: "foot" },
+        h("a", { class: "who small", href: "/docs" }, "API reference"),
         h("div", { class: "row" },
           h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
           h("span", { class: "row" }, themeSwitch(),

@@ -69,7 +69,7 @@ function frame(name, side, content) {
   const box = h("div", { class: "frame", onkeydown: (event) => { if (event.key === "Escape") box.classList.remove("open"); } },
     h("header", { class: "bar" }, menu, brand(), themeSwitch()),
     h("button", { class: "scrim", type: "button", tabindex: "-1", "aria-label": "Close the menu", onclick: () => box.classList.remove("open") }),
-    h("aside", { class: "side" }, h("div", { class: "side-head" }, brand(), themeSwitch()), choice, side),
+    h("aside", { class: "side" }, h("div", { class: "side-head" }, brand(), themeSwitch()), choice, side, h("p", { class: "small" }, h("a", { href: "/panel" }, "Open the panel"))),
     h("main", { id: "main", tabindex: "-1" }, content));
   fill(app, box);
 }
