@@ -5,8 +5,9 @@
 use super::colour::Rgb;
 use super::exact::{cos, sin};
 use super::ink::Ink;
-use super::shape::{Point, Shape, curve, knots, stroke};
+use super::shape::{Knot, Point, Shape, curve, knots, stroke};
 use super::studio::Studio;
+use super::swatches::Swatches;
 
 /// Where and how a figure stands.
 #[derive(Debug, Clone, Copy)]
@@ -54,14 +55,28 @@ impl Stand {
     }
 }
 
+/// The drawing of a name, from the folder of drawings.
+macro_rules! drawing {
+    ($name:literal) => {
+        include_str!(concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/figures/",
+            $name,
+            ".txt"
+        ))
+    };
+}
+pub(crate) use drawing;
+
+/// How far edges are lit and shaded, in units, and how strongly.
+type Relief = (f32, f32);
+
 /// A figure that is being drawn.
 #[derive(Debug)]
 pub struct Figure<'s, 'p> {
     studio: &'s mut Studio<'p>,
     stand: Stand,
     turn: (f32, f32),
-    /// How strongly edges are lit and shaded.
-    pub relief: f32,
 }
 
 impl<'s, 'p> Figure<'s, 'p> {
@@ -71,13 +86,7 @@ impl<'s, 'p> Figure<'s, 'p> {
             studio,
             stand,
             turn: (sin(stand.lean), cos(stand.lean)),
-            relief: 1.0 - 0.6 * stand.distance,
         }
-    }
-
-    /// Pixels per unit.
-    pub fn unit(&self) -> f32 {
-        self.stand.height / 100.0
     }
 
     /// The point of the picture for a point of the figure.
@@ -91,109 +100,83 @@ impl<'s, 'p> Figure<'s, 'p> {
         )
     }
 
-    /// The colour as it is seen in the picture's light.
-    pub fn seen(&self, own: Rgb) -> Rgb {
-        self.studio.palette.seen(own, self.stand.distance)
-    }
-
-    fn outline(&self, text: &str, closed: bool, change: impl Fn(Point) -> Point) -> Vec<Point> {
-        let steps = (self.unit() * 2.0) as usize + 4;
-        curve(&knots(text), closed, steps)
-            .into_iter()
-            .map(|p| self.point(change(p)))
-            .collect()
-    }
-
-    fn put(&mut self, shape: &Shape, colour: Rgb, reach: f32, strength: f32) {
-        let colour = self.seen(colour);
-        let reach = reach * self.unit();
-        let strength = strength * self.relief;
-        if reach < 0.8 {
-            self.studio.canvas.fill(shape, &Ink::flat(colour));
-        } else {
-            self.studio.solid(shape, colour, reach, strength);
+    /// Draws a drawing, line by line from the back to the front.
+    ///
+    /// `#` begins a comment, `name = colour` defines a colour, and all else is a layer: its kind, its colour, its sizes
+    /// and its points, as in `line own.lift(-0.1) 2 0.5 0,0 10,-5! 20,0`. A bar separates layers that are alike but for
+    /// the points; `night: ` before a line limits it to pictures for which that condition holds. The drawings are
+    /// constants of this program, and the tests draw each of them; a line that cannot be read is left out.
+    pub fn draw(&mut self, drawing: &str, swatches: &Swatches<'_>) {
+        let mut swatches = swatches.clone();
+        for line in drawing.lines().filter(|line| !line.starts_with('#')) {
+            let line = match line.split_once(": ") {
+                Some((condition, _)) if !swatches.holds(condition) => continue,
+                Some((_, layer)) => layer,
+                None => line,
+            };
+            let drawn = if let Some((name, expression)) = line.split_once(" = ") {
+                let colour = swatches.colour(expression);
+                colour.map(|colour| swatches = swatches.clone().with(name, colour))
+            } else {
+                self.layers(line, &swatches)
+            };
+            debug_assert!(drawn.is_some(), "a drawing has the line `{line}`");
         }
     }
 
-    /// A solid part with full light and shade.
-    pub fn part(&mut self, text: &str, colour: Rgb) {
-        let shape = Shape::polygon(self.outline(text, true, |p| p));
-        self.put(&shape, colour, 5.0, 1.0);
+    fn layers(&mut self, line: &str, swatches: &Swatches<'_>) -> Option<()> {
+        let (kind, rest) = line.split_once(' ')?;
+        let (expression, rest) = rest.split_once(' ')?;
+        let colour = swatches.colour(expression)?;
+        let numbers = rest.split(' ').map_while(|word| word.parse().ok());
+        let sizes: Vec<f32> = numbers.collect();
+        rest.split(" | ")
+            .try_for_each(|points| self.layer(kind, colour, &sizes, &knots(points)))
     }
 
-    /// A flat patch with little light of its own.
-    pub fn patch(&mut self, text: &str, colour: Rgb) {
-        let shape = Shape::polygon(self.outline(text, true, |p| p));
-        self.put(&shape, colour, 2.5, 0.45);
-    }
-
-    /// A patch and its mirror image about the line `x = axis`.
-    pub fn pair(&mut self, text: &str, axis: f32, colour: Rgb) {
-        for side in [false, true] {
-            let mirror = |p: Point| if side { (2.0 * axis - p.0, p.1) } else { p };
-            let shape = Shape::polygon(self.outline(text, true, mirror));
-            self.put(&shape, colour, 2.5, 0.45);
+    fn layer(&mut self, kind: &str, colour: Rgb, sizes: &[f32], knots: &[Knot]) -> Option<()> {
+        match (kind, sizes) {
+            // Solid parts with full light and shade, and flat patches with little light of their own.
+            ("part", []) => self.area(knots, None, colour, (5.0, 1.0)),
+            ("patch", []) => self.area(knots, None, colour, (2.5, 0.45)),
+            // The same and their mirror images, about the middle or another axis.
+            ("parts", []) => self.mirrored(knots, 0.0, colour, (4.0, 0.9)),
+            ("parts", [axis]) => self.mirrored(knots, *axis, colour, (4.0, 0.9)),
+            ("pair", []) => self.mirrored(knots, 0.0, colour, (2.5, 0.45)),
+            ("pair", [axis]) => self.mirrored(knots, *axis, colour, (2.5, 0.45)),
+            // Open lines from one width to another.
+            ("line", [from, to]) => self.line(knots, None, (*from, *to), colour),
+            ("lines", [from, to]) => {
+                self.line(knots, None, (*from, *to), colour);
+                self.line(knots, Some(0.0), (*from, *to), colour);
+            }
+            // Translucent areas and lines, for shadows, blushes, steam and smoke.
+            ("veil", [opacity]) => {
+                let area = Shape::polygon(self.outline(knots, true, None));
+                self.glaze(&area, colour, *opacity);
+            }
+            ("wisp", [from, to, opacity]) => {
+                let line = self.stroke(knots, None, (*from, *to));
+                self.glaze(&line, colour, *opacity);
+            }
+            ("oval", [rx, ry]) => knots.iter().for_each(|k| self.oval(k.0, *rx, *ry, colour)),
+            // Small dots that are not shaded, such as the light in an eye.
+            ("spark", [radius]) => {
+                for (centre, _) in knots {
+                    let (at, r) = (self.point(*centre), radius * self.unit());
+                    self.studio.canvas.dot(at, r.max(0.5), colour, 1.0);
+                }
+            }
+            ("glow", [radius, strength]) => {
+                for (centre, _) in knots {
+                    let (at, r) = (self.point(*centre), radius * self.unit());
+                    self.studio.canvas.glow(at, r, colour, *strength);
+                }
+            }
+            ("shadow", [half]) => self.shadow(*half, colour),
+            _ => return None,
         }
-    }
-
-    /// Two solid parts, mirrored about the line `x = axis`.
-    pub fn parts(&mut self, text: &str, axis: f32, colour: Rgb) {
-        for side in [false, true] {
-            let mirror = |p: Point| if side { (2.0 * axis - p.0, p.1) } else { p };
-            let shape = Shape::polygon(self.outline(text, true, mirror));
-            self.put(&shape, colour, 4.0, 0.9);
-        }
-    }
-
-    /// A translucent flat patch, for shadows and blushes.
-    pub fn veil(&mut self, text: &str, colour: Rgb, opacity: f32) {
-        let shape = Shape::polygon(self.outline(text, true, |p| p));
-        let colour = self.seen(colour);
-        self.studio
-            .canvas
-            .fill(&shape, &Ink::flat(colour).faint(opacity));
-    }
-
-    /// A filled ellipse.
-    pub fn oval(&mut self, centre: Point, rx: f32, ry: f32, colour: Rgb) {
-        let shape = Shape::ellipse(0.0, 0.0, rx * self.unit(), ry * self.unit());
-        let k = self.unit();
-        let shape = shape.map(|p| self.point((centre.0 + p.0 / k, centre.1 + p.1 / k)));
-        self.put(
-            &shape,
-            colour,
-            2.0 + rx.min(ry) * 0.15,
-            if rx.min(ry) > 6.0 { 0.9 } else { 0.25 },
-        );
-    }
-
-    /// An open line from one width to another, in units.
-    pub fn line(&mut self, text: &str, from: f32, to: f32, colour: Rgb) {
-        let line = self.outline(text, false, |p| p);
-        let shape = stroke(&line, from * self.unit(), to * self.unit());
-        self.put(&shape, colour, 1.2, 0.5);
-    }
-
-    /// A translucent line, for steam and smoke.
-    pub fn wisp(&mut self, text: &str, from: f32, to: f32, colour: Rgb, opacity: f32) {
-        let line = self.outline(text, false, |p| p);
-        let shape = stroke(&line, from * self.unit(), to * self.unit());
-        let colour = self.seen(colour);
-        self.studio
-            .canvas
-            .fill(&shape, &Ink::flat(colour).faint(opacity));
-    }
-
-    /// A small dot that is not shaded, such as the light in an eye.
-    pub fn spark(&mut self, centre: Point, radius: f32, colour: Rgb) {
-        let (at, r) = (self.point(centre), radius * self.unit());
-        self.studio.canvas.dot(at, r.max(0.5), colour, 1.0);
-    }
-
-    /// Light around a point of the figure.
-    pub fn glow(&mut self, centre: Point, radius: f32, colour: Rgb, strength: f32) {
-        let (at, r) = (self.point(centre), radius * self.unit());
-        self.studio.canvas.glow(at, r, colour, strength);
+        Some(())
     }
 
     /// The soft shadow on the ground, away from the light.
@@ -203,8 +186,69 @@ impl<'s, 'p> Figure<'s, 'p> {
         let (x, y) = self.stand.at;
         let centre = (x + away * half * 0.7 * k, y);
         let opacity = 0.62 * (1.0 - self.stand.distance);
-        self.studio
-            .canvas
-            .pool(centre, half * 1.4 * k, half * 0.22 * k, colour, opacity);
+        let canvas = &mut self.studio.canvas;
+        canvas.pool(centre, half * 1.4 * k, half * 0.22 * k, colour, opacity);
+    }
+
+    /// Pixels per unit.
+    fn unit(&self) -> f32 {
+        self.stand.height / 100.0
+    }
+
+    /// The colour as it is seen in the picture's light.
+    fn seen(&self, own: Rgb) -> Rgb {
+        self.studio.palette.seen(own, self.stand.distance)
+    }
+
+    /// The curve through the knots in the picture, mirrored about the line `x = axis` if there is one.
+    fn outline(&self, knots: &[Knot], closed: bool, axis: Option<f32>) -> Vec<Point> {
+        let steps = (self.unit() * 2.0) as usize + 4;
+        let mirror = |p: Point| axis.map_or(p, |axis| (2.0 * axis - p.0, p.1));
+        let curve = curve(knots, closed, steps).into_iter();
+        curve.map(|p| self.point(mirror(p))).collect()
+    }
+
+    fn stroke(&self, knots: &[Knot], axis: Option<f32>, (from, to): (f32, f32)) -> Shape {
+        let line = self.outline(knots, false, axis);
+        stroke(&line, from * self.unit(), to * self.unit())
+    }
+
+    fn area(&mut self, knots: &[Knot], axis: Option<f32>, colour: Rgb, relief: Relief) {
+        let shape = Shape::polygon(self.outline(knots, true, axis));
+        self.fill(&shape, colour, relief);
+    }
+
+    fn mirrored(&mut self, knots: &[Knot], axis: f32, colour: Rgb, relief: Relief) {
+        self.area(knots, None, colour, relief);
+        self.area(knots, Some(axis), colour, relief);
+    }
+
+    fn line(&mut self, knots: &[Knot], axis: Option<f32>, widths: (f32, f32), colour: Rgb) {
+        let shape = self.stroke(knots, axis, widths);
+        self.fill(&shape, colour, (1.2, 0.5));
+    }
+
+    fn oval(&mut self, centre: Point, rx: f32, ry: f32, colour: Rgb) {
+        let (k, r) = (self.unit(), rx.min(ry));
+        let shape = Shape::ellipse(0.0, 0.0, rx * k, ry * k)
+            .map(|p| self.point((centre.0 + p.0 / k, centre.1 + p.1 / k)));
+        let strength = if r > 6.0 { 0.9 } else { 0.25 };
+        self.fill(&shape, colour, (2.0 + r * 0.15, strength));
+    }
+
+    fn fill(&mut self, shape: &Shape, colour: Rgb, (reach, strength): Relief) {
+        let colour = self.seen(colour);
+        let reach = reach * self.unit();
+        let strength = strength * (1.0 - 0.6 * self.stand.distance);
+        if reach < 0.8 {
+            self.studio.canvas.fill(shape, &Ink::flat(colour));
+        } else {
+            self.studio.solid(shape, colour, reach, strength);
+        }
+    }
+
+    fn glaze(&mut self, shape: &Shape, colour: Rgb, opacity: f32) {
+        let ink = Ink::flat(self.seen(colour)).faint(opacity);
+        self.studio.canvas.fill(shape, &ink);
     }
 }

@@ -22,6 +22,7 @@ mod scene;
 mod seed;
 mod shape;
 mod studio;
+mod swatches;
 
 #[cfg(test)]
 mod tests;

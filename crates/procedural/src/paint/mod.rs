@@ -1,21 +1,15 @@
 //! The painters, one file per kind of thing, and the choice between them.
 
 mod bank;
-mod birds;
-mod buildings;
 mod cast;
 mod city;
-mod craft;
 mod deep;
 mod flora;
-mod fox;
 mod geometric;
 mod ground;
 mod land;
 mod mirror;
 mod objects;
-mod people;
-mod pets;
 mod photo;
 mod places;
 mod planet;
@@ -26,11 +20,9 @@ mod shore;
 mod sky;
 mod space;
 mod still;
-mod swimmers;
 mod water;
 mod waves;
 mod weather;
-mod wild;
 
 use image::RgbImage;
 

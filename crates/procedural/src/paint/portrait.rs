@@ -2,11 +2,12 @@
 
 use crate::colour::{Rgb, hex};
 use crate::exact::{TURN, cos, sin};
-use crate::figure::{Figure, Stand};
+use crate::figure::{Figure, Stand, drawing};
 use crate::ink::Ink;
 use crate::seed::Seed;
 use crate::shape::{Shape, curve, stroke};
 use crate::studio::{Studio, noise};
+use crate::swatches::Swatches;
 
 use super::{cast, sky};
 
@@ -48,14 +49,12 @@ pub fn paint(studio: &mut Studio<'_>) {
     let hairs = [0x2A1E20, 0x5A3424, 0x8A4A26, 0xC98A44, 0xA83A22, 0x3A3440];
     let (skin, hair) = (hex(skins[seed.below(5)]), hex(hairs[seed.below(6)]));
     let long = seed.chance(0.6);
-    bust(
-        studio,
-        Stand::at(x, foot + s * 0.02, s * 0.88).flipped(studio.right),
-        coat,
-        skin,
-        hair,
-        long,
-    );
+    let swatches = Swatches::of(studio, coat)
+        .with("skin", skin)
+        .with("hair", hair)
+        .when(if long { "long" } else { "short" });
+    let stand = Stand::at(x, foot + s * 0.02, s * 0.88).flipped(studio.right);
+    Figure::new(studio, stand).draw(drawing!("bust"), &swatches);
     leaves_front(studio, x, foot, &mut seed);
     garland(studio, x, foot - s * 1.05, &mut seed);
 }
@@ -99,86 +98,6 @@ fn garland(studio: &mut Studio<'_>, x: f32, top: f32, seed: &mut Seed) {
         let far = seed.unit();
         let tone = studio.palette.range[2].to(studio.palette.range[1], far);
         leaf(studio, at, angle, s * seed.range(0.16, 0.34), tone);
-    }
-}
-
-fn bust(studio: &mut Studio<'_>, stand: Stand, coat: Rgb, skin: Rgb, hair: Rgb, long: bool) {
-    let accent = studio.palette.accent.turn(1.0);
-    let dark = hex(0x2A1E22);
-    let mut f = Figure::new(studio, stand);
-    let shade = skin.lift(-0.12).tint(hex(0xB0503A), 0.35);
-    let lips = hex(0xB8443E).to(skin, 0.25);
-    if long {
-        f.part("0,-97 16,-95 26,-84 29,-68 28,-52 33,-36 34,-20 24,-14 -24,-14 -34,-20 -33,-36 -28,-52 -29,-68 -26,-84 -16,-95", hair.lift(-0.04));
-    } else {
-        f.part(
-            "0,-97 15,-95 24,-86 27,-72 24,-58 0,-52 -24,-58 -27,-72 -24,-86 -15,-95",
-            hair.lift(-0.04),
-        );
-    }
-    f.part(
-        "-9,-44 -9.6,-32 -16,-25 -10,-14 10,-14 16,-25 9.6,-32 9,-44",
-        skin,
-    );
-    f.veil(
-        "-9,-46! 9,-46! 9.4,-38! 5,-33 0,-31.6 -5,-33 -9.4,-38!",
-        shade,
-        0.75,
-    );
-    f.part(
-        "-16,-26 -34,-21 -45,-10 -48,4! 48,4! 45,-10 34,-21 16,-26 9,-18 0,-15.5 -9,-18",
-        coat,
-    );
-    f.patch(
-        "-16,-26.4 -9,-18.6 0,-16 9,-18.6 16,-26.4 19,-24 11,-14.6 0,-11.4 -11,-14.6 -19,-24",
-        coat.lift(0.09),
-    );
-    f.line("-24,-10 -27,0 -28,6", 0.9, 1.6, coat.lift(-0.12));
-    f.line("24,-10 27,0 28,6", 0.9, 1.6, coat.lift(-0.12));
-    f.pair("-20.5,-66 -24,-66 -24,-58 -20.5,-55", 0.0, skin.lift(-0.05));
-    f.part("0,-91 12,-89 19,-80 20.6,-68 19,-56 13,-45.5 6,-39.6 0,-38 -6,-39.6 -13,-45.5 -19,-56 -20.6,-68 -19,-80 -12,-89", skin);
-    f.veil("3,-88 14,-86 20,-76 20.4,-64 18.6,-55 12,-45 6,-40 1,-38.4 5,-46 4,-54 6.4,-60 3,-66 2.6,-74", shade, 0.32);
-    f.pair(
-        "-16.4,-54 -12,-56.4 -7.4,-54 -10,-50.4 -14,-50.4",
-        0.0,
-        skin.to(hex(0xE0604A), 0.24),
-    );
-    f.pair(
-        "-15.6,-73 -10,-76.4 -4.2,-74! -10,-74.6",
-        0.0,
-        hair.lift(-0.03),
-    );
-    f.pair(
-        "-15,-65.6! -10.6,-68.8 -5,-65.4! -10,-63.2",
-        0.0,
-        hex(0xFBF6EE),
-    );
-    for x in [-10.0, 10.0] {
-        f.oval((x, -66.2), 2.5, 2.6, hex(0x4A6A5A));
-        f.oval((x, -66.2), 1.3, 1.4, dark);
-        f.spark((x - 0.8, -67.2), 0.6, hex(0xFFFFFF));
-    }
-    f.pair(
-        "-15.8,-65.4! -10.6,-69.8 -4.6,-65.6! -10.6,-68.2",
-        0.0,
-        dark,
-    );
-    f.line("1.6,-66 3.2,-58 3.8,-54.6 0.6,-53.4", 0.7, 1.1, shade);
-    f.patch(
-        "-6,-47! -2,-49.2 0,-48.4 2,-49.2 6,-47! 2.4,-44.4 -2.4,-44.4",
-        lips,
-    );
-    f.line("-5.6,-47 0,-46.6 5.6,-47", 0.6, 0.6, lips.lift(-0.16));
-    if long {
-        f.part("0,-96 -14,-94 -25,-84 -27,-68 -26,-54 -30,-38 -30,-24! -23,-30 -21,-46 -20.6,-62 -17,-72 -8,-80 4,-86!", hair);
-        f.part("-2,-95 12,-95 24,-85 27,-70 26,-54 30,-38 31,-24! 24,-32 21.4,-46 21,-60 19,-70 14,-78 6,-86 -2,-90!", hair);
-    } else {
-        f.part("-20.4,-66 -24,-72 -24,-84 -16,-94 -2,-98 14,-96 24,-88 25,-74 20.6,-66! 19,-74 14,-80 4,-79 -8,-83 -15,-79 -18.6,-73", hair);
-    }
-    f.line("-12,-91 -20,-82 -23,-66", 0.7, 0.3, hair.lift(0.14));
-    f.line("6,-94 16,-89 22,-78", 0.7, 0.3, hair.lift(0.14));
-    for x in [-22.2, 22.2] {
-        f.oval((x, -53.6), 1.7, 2.2, accent);
     }
 }
 
