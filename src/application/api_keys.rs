@@ -14,6 +14,8 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::Writes;
 
+/// Keys of one account.
+const MAX_KEYS: usize = 100;
 /// Earlier texts of one key that may be valid at once.
 const MAX_RETIRED: usize = 8;
 
@@ -42,6 +44,11 @@ pub async fn issue(
     shape: impl FnOnce(ApiKey) -> ApiKey,
     also: impl FnOnce(&ApiKey) -> Writes,
 ) -> Result<(String, ApiKey), Error> {
+    if state.store.keys_of(account, MAX_KEYS, None)?.items.len() >= MAX_KEYS {
+        let fault =
+            format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
+        return Err(Error::field("body", fault));
+    }
     let now = state.now();
     let text = api_key::text(&rand::random());
     let id = KeyId(state.system.accounts().context().ids.next(now));

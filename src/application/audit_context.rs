@@ -1,8 +1,8 @@
 //! Who asks for a change, and the line of the audit log that says so.
 
+use super::call_origin::CallOrigin;
 use super::state::AppState;
 use serde_json::Value;
-use std::net::IpAddr;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use uuid::Uuid;
@@ -37,12 +37,12 @@ impl AuditContext {
         }
     }
 
-    /// The operator, or a person, behind the request with this id.
-    pub fn new(actor: Actor, request: Option<String>, address: Option<IpAddr>) -> Self {
+    /// The operator, or a person, behind a call.
+    pub fn new(actor: Actor, origin: &CallOrigin) -> Self {
         Self {
             actor,
-            request,
-            address: address.map(|it| it.to_string()),
+            request: origin.request.clone(),
+            address: origin.address.map(|it| it.to_string()),
         }
     }
 

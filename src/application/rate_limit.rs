@@ -1,4 +1,5 @@
-//! How often an API key may call: `governor` decides, one small limiter for each limited key that has called lately.
+//! How often an API key may call, and a person may change something: `governor` decides, one small limiter for each that has been
+//! counted lately.
 
 use super::error::{Error, ErrorKind};
 use governor::clock::Clock;
@@ -7,6 +8,7 @@ use governor::state::{InMemoryState, NotKeyed};
 use governor::{Quota, RateLimiter};
 use parking_lot::RwLock;
 use std::collections::HashMap;
+use std::hash::Hash;
 use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -26,15 +28,20 @@ pub fn elapsed() -> Elapsed {
 /// Limiters up to which nobody looks for quiet ones.
 const FEW: usize = 1_024;
 
-/// The limiters of the keys that have called lately.
-pub struct Rates {
-    default: Option<RateLimit>,
+/// The limiters of whatever has been counted lately.
+pub struct Limiters<K> {
     elapsed: Elapsed,
-    table: RwLock<Table>,
+    table: RwLock<Table<K>>,
 }
 
-struct Table {
-    limiters: HashMap<KeyId, Arc<Limiter>>,
+/// The limits of API keys.
+pub struct Rates {
+    default: Option<RateLimit>,
+    limiters: Limiters<KeyId>,
+}
+
+struct Table<K> {
+    limiters: HashMap<K, Arc<Limiter>>,
     /// At this size the quiet ones are dropped.
     sweep_at: usize,
 }
@@ -57,7 +64,7 @@ impl Clock for Ticks {
     }
 }
 
-/// How a limited key stands after the call in hand has been counted.
+/// How a limited key, or person, stands after the call in hand has been counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Standing {
     rate: RateLimit,
@@ -77,11 +84,7 @@ impl Rates {
     pub fn new(default: Option<RateLimit>, elapsed: Elapsed) -> Self {
         Self {
             default,
-            elapsed,
-            table: RwLock::new(Table {
-                limiters: HashMap::new(),
-                sweep_at: FEW,
-            }),
+            limiters: Limiters::new(elapsed),
         }
     }
 
@@ -93,10 +96,27 @@ impl Rates {
     /// Counts a call of a key. `None` when the key is not limited.
     pub fn count(&self, key: &ApiKey) -> Option<Standing> {
         let rate = self.of(key)?;
-        let limiter = self.limiter(key.id, rate);
+        Some(self.limiters.count(key.id, rate))
+    }
+}
+
+impl<K: Copy + Eq + Hash> Limiters<K> {
+    pub fn new(elapsed: Elapsed) -> Self {
+        Self {
+            elapsed,
+            table: RwLock::new(Table {
+                limiters: HashMap::new(),
+                sweep_at: FEW,
+            }),
+        }
+    }
+
+    /// Counts one against this limit.
+    pub fn count(&self, key: K, rate: RateLimit) -> Standing {
+        let limiter = self.limiter(key, rate);
         let now = (self.elapsed)();
         limiter.asked.store(millis(now), Ordering::Relaxed);
-        Some(match limiter.bucket.check() {
+        match limiter.bucket.check() {
             Ok(state) => Standing {
                 rate,
                 remaining: state.remaining_burst_capacity(),
@@ -107,11 +127,11 @@ impl Rates {
                 remaining: 0,
                 refused: Some(whole_seconds(until.wait_time_from(now)).max(1)),
             },
-        })
+        }
     }
 
     /// The limiter of a key; a fresh one when its limit has been changed.
-    fn limiter(&self, key: KeyId, rate: RateLimit) -> Arc<Limiter> {
+    fn limiter(&self, key: K, rate: RateLimit) -> Arc<Limiter> {
         let fits = |it: &&Arc<Limiter>| it.rate == rate;
         if let Some(known) = self.table.read().limiters.get(&key).filter(fits) {
             return Arc::clone(known);
@@ -150,14 +170,19 @@ impl Limiter {
 }
 
 impl Standing {
-    /// Was this call one too many?
+    /// Refuses a call that was one too many.
     pub fn admit(&self) -> Result<(), Error> {
+        self.check("this API key", "requests")
+    }
+
+    /// The same for what somebody else than a key may do.
+    pub fn check(&self, who: &str, what: &str) -> Result<(), Error> {
         let Some(seconds) = self.refused else {
             return Ok(());
         };
         let RateLimit { per_second, burst } = self.rate;
         let detail = format!(
-            "this API key may make {per_second} requests per second, and {burst} at once after a quiet time"
+            "{who} may make {per_second} {what} per second, and {burst} at once after a quiet time"
         );
         Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds))
     }

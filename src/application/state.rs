@@ -1,9 +1,13 @@
 //! What every handler may use.
 
 use super::api_key_cache::KeyRing;
+use super::auth_throttle::AuthThrottle;
 use super::commit::{Change, Turns};
+use super::cooldown::Cooldown;
 use super::error::Error;
-use super::rate_limit::{self, Rates};
+use super::passwords::Passwords;
+use super::rate_limit::{self, Limiters, Rates};
+use super::untrusted_proxies::UntrustedProxies;
 use crate::config::Config;
 use crate::images::Images;
 use crate::inputs::{InputLimits, MemoryBudget};
@@ -17,14 +21,22 @@ use tintype_actors::clock::Clock;
 use tintype_actors::fail_stop::FailStop;
 use tintype_actors::system::System;
 use tintype_egress::Client;
-use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit};
 use tintype_storage::domain::catalog::Catalog;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Commit, EngineError};
 use tintype_storage::store::{Store, StoreError};
 use tokio::sync::{Semaphore, oneshot, watch};
+
+/// How often one person may change something.
+const CHANGES: RateLimit = RateLimit {
+    per_second: 10,
+    burst: 50,
+};
 
 /// Shared by all workers.
 pub struct AppState {
@@ -60,6 +72,16 @@ pub struct AppState {
     pub rates: Rates,
     /// How often keys that have no rate may make the service fetch.
     pub fetch_rates: Rates,
+    /// How often people of accounts may change something.
+    pub change_rates: Limiters<PersonId>,
+    /// Test deliveries of each webhook.
+    pub test_deliveries: Cooldown<WebhookId>,
+    /// Failed sign-ins and tokens.
+    pub auth_throttle: AuthThrottle,
+    /// Hashes and checks passwords.
+    pub passwords: Passwords,
+    /// Proxies that are not listed.
+    pub untrusted_proxies: UntrustedProxies,
     /// The operator's switches, as they are on the disk.
     pub pause: Arc<RwLock<Pause>>,
     /// SHA-256 of the operator's token.
@@ -90,6 +112,16 @@ impl AppState {
                 ..error
             }),
         }
+    }
+
+    /// Counts a change that a person makes.
+    ///
+    /// # Errors
+    /// It was one too many.
+    pub fn admit_change(&self, person: PersonId) -> Result<(), Error> {
+        self.change_rates
+            .count(person, CHANGES)
+            .check("you", "changes")
     }
 
     /// How long a download URL is valid.

@@ -6,6 +6,7 @@ use super::deliveries;
 use super::error::{self, Error, ErrorKind, FieldFault};
 use super::state::AppState;
 use serde_json::{Value, json};
+use std::time::Duration;
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
@@ -23,6 +24,9 @@ pub use super::error::no_webhook;
 /// One text for every host that is not taken: it does not tell callers which names exist inside the operator's network.
 const NOT_PUBLIC: &str =
     "must be at a host that resolves to a public address; [egress] allow opens ranges of your own";
+
+/// Test deliveries of one webhook are so far apart.
+pub const TEST_EVERY: Duration = Duration::from_secs(60);
 
 /// A URL that deliveries may be sent to, as far as can be said without a look-up.
 pub struct Target {
@@ -157,6 +161,10 @@ pub async fn test(
     id: WebhookId,
 ) -> Result<Delivery, Error> {
     let webhook = find(state, id)?;
+    state.test_deliveries.begin(id).map_err(|seconds| {
+        let detail = "a webhook gets one test delivery a minute; repeat it later";
+        Error::new(ErrorKind::RateLimited, detail).retry_after(seconds)
+    })?;
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);
     // One id for both, as for a job's event: so a delivery is found by the job that it names.

@@ -4,6 +4,7 @@ use super::refusal::{Kind, Refusal};
 use crate::application::caller::Caller;
 use crate::application::state::AppState;
 use crate::web::admission::{self, NotAdmitted};
+use crate::web::bearer::{self, NoBearer};
 use actix_web::HttpRequest;
 use actix_web::http::header;
 
@@ -57,22 +58,14 @@ fn shown(request: &HttpRequest) -> Result<Option<String>, Refusal> {
     if let Some(key) = parameter(request) {
         return Ok(Some(key).filter(|key| !key.is_empty()));
     }
-    let mut authorizations = headers.get_all(header::AUTHORIZATION);
-    let Some(value) = authorizations.next() else {
-        return Ok(None);
-    };
-    if authorizations.next().is_some() {
-        return Err(twice());
+    match bearer::read(headers) {
+        Ok(token) => Ok(Some(token.to_owned())),
+        Err(NoBearer::Missing) => Ok(None),
+        Err(NoBearer::Repeated) => Err(twice()),
+        Err(NoBearer::Malformed) => Err(invalid(
+            "API key not valid: the Authorization header must be `Bearer <API_KEY>`",
+        )),
     }
-    let bearer = value
-        .to_str()
-        .ok()
-        .and_then(|text| text.split_once(' '))
-        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-        .map(|(_, token)| token.trim_start_matches(' ').to_owned());
-    bearer.map(Some).ok_or_else(|| {
-        invalid("API key not valid: the Authorization header must be `Bearer <API_KEY>`")
-    })
 }
 
 fn parameter(request: &HttpRequest) -> Option<String> {

@@ -31,6 +31,12 @@ impl Listen {
         format!("{host}:{}", self.port)
     }
 
+    /// Is it an address that only this machine reaches? A name other than `localhost` is not looked up, and counts as none.
+    pub(crate) fn is_loopback(&self) -> bool {
+        let address = self.host.trim_matches(['[', ']']).parse::<IpAddr>();
+        address.map_or(self.host == "localhost", |it| it.is_loopback())
+    }
+
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let expected = || "host:port such as \"127.0.0.1:8080\"".to_owned();
         let (host, port) = text.rsplit_once(':').ok_or_else(expected)?;

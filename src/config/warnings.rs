@@ -24,9 +24,21 @@ impl Config {
     /// Sentences for the operator, one for each thing that will not do what it looks like.
     pub fn warnings(&self) -> Vec<String> {
         let tiers = self.tiers.iter().into_iter();
-        tiers
-            .filter_map(|(name, tier)| self.unreached(name, tier))
-            .collect()
+        let unreached = tiers.filter_map(|(name, tier)| self.unreached(name, tier));
+        self.in_the_clear().into_iter().chain(unreached).collect()
+    }
+
+    /// A listener that other machines reach, without a word of https.
+    fn in_the_clear(&self) -> Option<String> {
+        let listen = &self.server.listen;
+        let url = self.server.public_url.as_deref();
+        let is_https = url.is_some_and(|it| it.starts_with("https://"));
+        (!listen.is_loopback() && !is_https).then(|| {
+            format!(
+                "other machines reach `{listen}`, and `[server] public_url` does not begin with https://: keys and passwords cross \
+                 the network unencrypted, and the panel's cookies lack `Secure`. Put a proxy with TLS in front, and set public_url"
+            )
+        })
     }
 
     /// A tier whose last back end is never reached when those before it hang.

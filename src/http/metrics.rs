@@ -1,11 +1,15 @@
-//! `GET /metrics`, without a token: beside everything else, or on an address of its own.
+//! `GET /metrics`: beside everything else, or on an address of its own.
+//!
+//! The figures show the sum of all balances. Beside everything else they are told without a token only to who calls from this
+//! machine and through no proxy.
 
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::observability::metrics::{CONTENT_TYPE, Metrics, Sources};
+use crate::web::auth::Operator;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
-use actix_web::{HttpResponse, web};
+use actix_web::{FromRequest as _, HttpRequest, HttpResponse, web};
 
 /// The path on an address of its own, and no other.
 pub fn configure(service: &mut web::ServiceConfig) {
@@ -21,13 +25,25 @@ pub fn configure(service: &mut web::ServiceConfig) {
 
 /// The path on the service's own address, where the figures have no other.
 pub async fn show(
+    request: HttpRequest,
     state: web::Data<AppState>,
     metrics: web::Data<Metrics>,
 ) -> Result<HttpResponse, Problem> {
     if state.config.server.metrics_listen.is_some() {
         return unknown().await;
     }
+    if !is_direct(&request) {
+        Operator::extract(&request).await?;
+    }
     answer(state, metrics).await
+}
+
+/// Does the call come from this machine, and through no proxy?
+fn is_direct(request: &HttpRequest) -> bool {
+    let is_of_proxy = |name: &str| name == "forwarded" || name.starts_with("x-forwarded-");
+    let mut names = request.headers().keys();
+    request.app_config().local_addr().ip().is_loopback()
+        && !names.any(|it| is_of_proxy(it.as_str()))
 }
 
 async fn answer(

@@ -1,20 +1,27 @@
 //! The log.
 
+use super::malformed_requests::CountMalformed;
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal as _;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Registry, fmt};
 
 /// Begins to log to standard error. Only the first call counts.
 pub fn start(log: &Log) {
     let filter = EnvFilter::new(&log.filter);
-    let builder = tracing_subscriber::fmt()
-        .with_env_filter(filter)
+    let lines = fmt::layer()
         // A file or a journal has no colours.
         .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr);
-    // A second start, as in tests that share a process, is refused by the library and changes nothing.
-    let _ = match log.format {
-        LogFormat::Text => builder.try_init(),
-        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    let lines = match log.format {
+        LogFormat::Text => lines.boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
+    let log = Registry::default()
+        .with(lines)
+        .with(filter)
+        .with(CountMalformed);
+    // A second start, as in tests that share a process, is refused by the library and changes nothing.
+    let _ = log.try_init();
 }

@@ -3,7 +3,8 @@
 //! A hint carries nothing, so there is nothing to get out of step: a lost one costs a second. The stream looks at a few small
 //! records each second, about as much as one page load, and ends with its session.
 
-use super::guard::{OfAccount, OperatorHere, SignedIn, resolve};
+use super::guard::{OfAccount, OperatorHere, SignedIn};
+use crate::application::sessions;
 use crate::application::state::AppState;
 use crate::web::problem::Problem;
 use actix_web::http::header;
@@ -90,7 +91,8 @@ impl Watch {
                 _ = self.pulse.tick() => {}
                 _ = stopping.wait_for(|stops| *stops) => return None,
             }
-            let alive = resolve(&self.state, self.session).ok().flatten().is_some();
+            let session = sessions::resolve(&self.state, self.session);
+            let alive = session.ok().flatten().is_some();
             if !alive || self.state.fail_stop.has_tripped() {
                 return None;
             }

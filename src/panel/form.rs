@@ -6,6 +6,9 @@ use crate::web::problem::Problem;
 use actix_web::{HttpRequest, web};
 use tintype_api::Fields;
 
+/// Has room for the longest e-mail address and two of the longest passwords, each character written as an escape.
+const MAX_BYTES: usize = 8 << 10;
+
 /// Reads a body whose fields are all strings, each of which must be there.
 pub async fn strings<const N: usize>(
     names: [&'static str; N],
@@ -13,7 +16,7 @@ pub async fn strings<const N: usize>(
     payload: web::Payload,
     state: &AppState,
 ) -> Result<[String; N], Problem> {
-    let body = body::read_json(request, payload, state).await?;
+    let body = body::read_json_within(MAX_BYTES, request, payload, state).await?;
     let mut fields = Fields::parse(&body).map_err(Problem::validation)?;
     let values = names.map(|name| fields.required_string(name));
     fields.finish(&names).map_err(Problem::validation)?;

@@ -6,45 +6,29 @@
 use super::cookie;
 use crate::application::audit_context::AuditContext;
 use crate::application::state::AppState;
-use crate::application::tokens;
-use crate::application::{api_keys, deliveries, sessions, webhooks};
+use crate::application::{api_keys, deliveries, sessions, tokens, webhooks};
 use crate::web::audit_context;
+use crate::web::auth::state_of;
 use crate::web::problem::{Code, Problem};
 use actix_web::body::MessageBody;
 use actix_web::dev::{Payload, ServiceRequest, ServiceResponse};
 use actix_web::http::header::{self, HeaderValue};
 use actix_web::http::{Method, Uri};
 use actix_web::middleware::Next;
-use actix_web::{Error, FromRequest, HttpRequest, web};
+use actix_web::{Error, FromRequest, HttpRequest};
 use std::future::{Ready, ready};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Actor;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, KeyId};
-use tintype_storage::domain::person::{Digest32, Person, Role, Session, Visitor};
+use tintype_storage::domain::person::Role;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
+
+pub use crate::application::sessions::{SignedIn, Who};
 
 /// The header that pages send with each change. Another site's page cannot, without asking first.
 pub const HEADER: &str = "X-Tintype-Panel";
-
-/// Someone who has signed in.
-pub struct SignedIn {
-    /// Under which the session is kept.
-    pub id: Digest32,
-    /// The session.
-    pub session: Session,
-    /// Who it is.
-    pub who: Who,
-}
-
-/// Who has signed in.
-pub enum Who {
-    /// The operator.
-    Operator,
-    /// A person of an account, as they are now.
-    Person(Person),
-}
 
 /// The operator, signed in to the panel.
 pub struct OperatorHere {
@@ -81,44 +65,18 @@ fn no_account() -> Problem {
     Problem::new(Code::NotFound, "there is no such account")
 }
 
-fn state_of(request: &HttpRequest) -> Result<&web::Data<AppState>, Problem> {
-    let state = request.app_data();
-    state.ok_or_else(|| Problem::new(Code::Internal, "the service is not set up"))
-}
-
-/// Whose session this is, as of now; `None` where it is over.
-pub fn resolve(
-    state: &AppState,
-    id: Digest32,
-) -> Result<Option<SignedIn>, tintype_storage::store::StoreError> {
-    let Some(session) = state.store.session(&id)? else {
-        return Ok(None);
-    };
-    if !session.is_alive(state.now()) {
-        return Ok(None);
-    }
-    let (who, generation) = match session.visitor {
-        Visitor::Operator(token) if token.0 == state.admin_token => {
-            (Who::Operator, state.store.operator_generation()?.0)
-        }
-        Visitor::Operator(_) => return Ok(None),
-        Visitor::Person(account, person) => match state.store.person(account, person)? {
-            Some(person) => {
-                let generation = person.generation;
-                (Who::Person(person), generation)
-            }
-            None => return Ok(None),
-        },
-    };
-    let current = generation == session.generation;
-    Ok(current.then_some(SignedIn { id, session, who }))
+fn is_change(request: &HttpRequest) -> bool {
+    !matches!(*request.method(), Method::GET | Method::HEAD)
 }
 
 fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
     let state = state_of(request)?;
     let cookie = cookie::read(request, &state.public_url).ok_or_else(unauthorized)?;
     let id = tokens::digest(cookie.as_bytes());
-    let visitor = resolve(state, id)?.ok_or_else(unauthorized)?;
+    let visitor = sessions::resolve(state, id)?.ok_or_else(unauthorized)?;
+    if let (Who::Person(person), true) = (&visitor.who, is_change(request)) {
+        state.admit_change(person.id)?;
+    }
     if visitor.session.is_stale(state.now()) {
         actix_web::rt::spawn(sessions::record_use(state.clone().into_inner(), id));
     }
@@ -145,8 +103,7 @@ fn of_account(request: &HttpRequest) -> Result<OfAccount, Problem> {
         return Err(no_account());
     }
     let account = state.store.account(named)?.ok_or_else(no_account)?;
-    let looks = matches!(*request.method(), Method::GET | Method::HEAD);
-    if let (Who::Person(person), false) = (&visitor.who, looks) {
+    if let (Who::Person(person), true) = (&visitor.who, is_change(request)) {
         if person.role != Role::Owner {
             let detail = "you may look at this account but not change it; ask one of its owners";
             return Err(forbidden(detail));
@@ -155,14 +112,11 @@ fn of_account(request: &HttpRequest) -> Result<OfAccount, Problem> {
             return Err(switched_off());
         }
     }
-    let actor = match &visitor.who {
-        Who::Operator => Actor::Operator,
-        Who::Person(person) => Actor::Person(person.id.0),
-    };
+    let context = audit_context::of(visitor.who.actor(), request, state);
     Ok(OfAccount {
         account,
         visitor,
-        context: audit_context::of(actor, request, state),
+        context,
     })
 }
 
@@ -234,10 +188,9 @@ pub async fn same_site<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<impl MessageBody>, Error> {
-    let looks = matches!(*request.method(), Method::GET | Method::HEAD);
-    let checked = match looks {
-        true => Ok(()),
-        false => check_origin(request.request()),
+    let checked = match is_change(request.request()) {
+        true => check_origin(request.request()),
+        false => Ok(()),
     };
     let mut response = match checked {
         Ok(()) => next.call(request).await?.map_into_left_body(),

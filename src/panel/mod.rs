@@ -14,7 +14,6 @@ mod keys;
 mod ledger;
 mod overview;
 mod pages;
-mod passwords;
 mod people;
 mod pictures;
 mod playground;
@@ -22,14 +21,11 @@ mod routes;
 mod sent;
 mod service;
 mod sessions;
-mod sign_in;
 mod webhooks;
 
 pub use routes::configure;
 
-use passwords::Passwords;
 use service::Figures;
-use sign_in::Attempts;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
 
@@ -38,8 +34,6 @@ const THUMBNAILS_AT_A_TIME: usize = 2;
 
 /// What the panel keeps in memory.
 pub struct Panel {
-    passwords: Passwords,
-    attempts: Attempts,
     thumbnails: Arc<Semaphore>,
     /// Of the whole service.
     figures: Figures,
@@ -48,8 +42,6 @@ pub struct Panel {
 impl Default for Panel {
     fn default() -> Self {
         Self {
-            passwords: Passwords::default(),
-            attempts: Attempts::default(),
             thumbnails: Arc::new(Semaphore::new(THUMBNAILS_AT_A_TIME)),
             figures: Figures::default(),
         }

@@ -5,10 +5,15 @@ use super::engine::{open_engine, store_dir};
 use super::object_store::open_images;
 use super::start_error::StartError;
 use super::{fd_limits, maintenance};
+use crate::application::auth_throttle::AuthThrottle;
 use crate::application::commit::Turns;
+use crate::application::cooldown::Cooldown;
 use crate::application::load_shedding;
-use crate::application::rate_limit::{Elapsed, Rates, elapsed};
+use crate::application::passwords::Passwords;
+use crate::application::rate_limit::{Elapsed, Limiters, Rates, elapsed};
 use crate::application::state::AppState;
+use crate::application::untrusted_proxies::UntrustedProxies;
+use crate::application::webhooks::TEST_EVERY;
 use crate::catalog::catalog;
 use crate::compat::{self, CompatState, DisconnectSender};
 use crate::config::Config;
@@ -185,7 +190,12 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         catalog: catalog(&config.tiers),
         key_ring: Arc::default(),
         rates: Rates::new(config.limits.of_keys(), Arc::clone(&elapsed)),
-        fetch_rates: Rates::new(config.limits.of_fetches(), elapsed),
+        fetch_rates: Rates::new(config.limits.of_fetches(), Arc::clone(&elapsed)),
+        change_rates: Limiters::new(Arc::clone(&elapsed)),
+        test_deliveries: Cooldown::new(TEST_EVERY, Arc::clone(&elapsed)),
+        auth_throttle: AuthThrottle::new(elapsed),
+        passwords: Passwords::default(),
+        untrusted_proxies: UntrustedProxies::default(),
         memory: MemoryBudget::new(config.limits.ingest_bytes),
         pause: Arc::new(RwLock::new(store.pause()?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),

@@ -34,7 +34,7 @@ pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Call
     let found = state.key_ring.find(&state.store, text, now)?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
     found.admit(now)?;
-    let address = client_address(request, &state.config.server.trusted_proxies);
+    let address = client_address(request, state);
     if !found.key.allowed_ips.is_empty()
         && !address.is_some_and(|it| found.key.admits_from(it.into()))
     {

@@ -2,14 +2,15 @@
 
 use super::admission::{self, NotAdmitted};
 use super::audit_context;
+use super::bearer::{self, NoBearer};
 use super::problem::{Code, Problem};
 use crate::application::audit_context::AuditContext;
 use crate::application::caller::Caller;
+use crate::application::sign_in;
 use crate::application::state::AppState;
 use actix_web::dev::Payload;
-use actix_web::http::header::{self, HeaderMap};
 use actix_web::{FromRequest, HttpRequest, web};
-use sha2::{Digest, Sha256};
+use futures_util::future::LocalBoxFuture;
 use std::future::{Ready, ready};
 use tintype_storage::domain::audit_log::Actor;
 
@@ -43,10 +44,10 @@ impl FromRequest for Principal {
 
 impl FromRequest for Operator {
     type Error = Problem;
-    type Future = Ready<Result<Self, Problem>>;
+    type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        ready(authenticate_operator(request))
+        Box::pin(authenticate_operator(request.clone()))
     }
 }
 
@@ -56,7 +57,7 @@ fn unauthorized(detail: impl Into<String>) -> Problem {
 
 fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
     let state = state_of(request)?;
-    let token = bearer(request.headers(), "<API_KEY>")?;
+    let token = bearer(request, "<API_KEY>")?;
     let caller = admission::admit(request, state, token).map_err(|refused| match refused {
         NotAdmitted::Unknown | NotAdmitted::Key(_) => unauthorized(refused.to_string()),
         // Not 401: the key is a good one, and another would be refused there as well.
@@ -66,50 +67,32 @@ fn authenticate(request: &HttpRequest) -> Result<Principal, Problem> {
     Ok(Principal { caller })
 }
 
-fn authenticate_operator(request: &HttpRequest) -> Result<Operator, Problem> {
-    let state = state_of(request)?;
-    let token = bearer(request.headers(), "<ADMIN_TOKEN>")?;
-    // Hashes are compared: how long that takes says nothing about the token.
-    let shown: [u8; 32] = Sha256::digest(token.as_bytes()).into();
-    if shown == state.admin_token {
-        Ok(Operator {
-            author: audit_context::of(Actor::Operator, request, state),
-        })
-    } else {
-        Err(unauthorized("the admin token is not valid"))
-    }
+async fn authenticate_operator(request: HttpRequest) -> Result<Operator, Problem> {
+    let state = state_of(&request)?;
+    let token = bearer(&request, "<ADMIN_TOKEN>")?;
+    let origin = audit_context::origin(&request, state);
+    let wrong = "the admin token is not valid";
+    sign_in::check_admin_token(state, &origin, token, wrong).await?;
+    Ok(Operator {
+        author: AuditContext::new(Actor::Operator, &origin),
+    })
 }
 
-fn state_of(request: &HttpRequest) -> Result<&web::Data<AppState>, Problem> {
+/// What every handler may use.
+pub fn state_of(request: &HttpRequest) -> Result<&web::Data<AppState>, Problem> {
     request
         .app_data()
         .ok_or_else(|| Problem::new(Code::Internal, "the service is not set up"))
 }
 
-/// The credentials of `Authorization: Bearer`. What was sent is never repeated in the answer.
-fn bearer<'a>(headers: &'a HeaderMap, placeholder: &str) -> Result<&'a str, Problem> {
-    let mut values = headers.get_all(header::AUTHORIZATION);
-    let Some(value) = values.next() else {
-        return Err(unauthorized(format!(
+fn bearer<'a>(request: &'a HttpRequest, placeholder: &str) -> Result<&'a str, Problem> {
+    bearer::read(request.headers()).map_err(|fault| match fault {
+        NoBearer::Missing => unauthorized(format!(
             "send the header `Authorization: Bearer {placeholder}`"
-        )));
-    };
-    if values.next().is_some() {
-        return Err(unauthorized("there is more than one Authorization header"));
-    }
-    let malformed = || {
-        unauthorized(format!(
+        )),
+        NoBearer::Repeated => unauthorized("there is more than one Authorization header"),
+        NoBearer::Malformed => unauthorized(format!(
             "the Authorization header must be `Bearer {placeholder}`"
-        ))
-    };
-    let (scheme, token) = value
-        .to_str()
-        .map_err(|_| malformed())?
-        .split_once(' ')
-        .ok_or_else(malformed)?;
-    // The scheme's case does not matter (RFC 9110, section 11.1).
-    if !scheme.eq_ignore_ascii_case("bearer") || token.is_empty() {
-        return Err(malformed());
-    }
-    Ok(token.trim_start_matches(' '))
+        )),
+    })
 }

@@ -17,9 +17,19 @@ pub async fn read_json(
     payload: web::Payload,
     state: &AppState,
 ) -> Result<Bytes, Problem> {
+    let limit = state.config.server.max_body_bytes;
+    read_json_within(limit, request, payload, state).await
+}
+
+/// The same with a limit of its own, where a call needs few bytes.
+pub async fn read_json_within(
+    limit: usize,
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<Bytes, Problem> {
     check_type(request)?;
     let server = &state.config.server;
-    let limit = server.max_body_bytes;
     let time = Duration::from_secs(server.body_timeout_seconds);
     let too_large = || {
         Problem::new(

@@ -3,6 +3,7 @@
 //! Anyone can write an `X-Forwarded-For`, so it counts only as far as proxies wrote it that the operator named: the list is
 //! read from its end, where each of them adds whom it heard from, up to the first address that is none of them.
 
+use crate::application::state::AppState;
 use actix_web::HttpRequest;
 use actix_web::http::header::HeaderMap;
 use ipnet::IpNet;
@@ -11,13 +12,21 @@ use std::net::{IpAddr, SocketAddr};
 const FORWARDED: &str = "x-forwarded-for";
 
 /// Where a call comes from. `None` where a trusted proxy says something that is no address: then nobody knows.
-pub fn client_address(request: &HttpRequest, trusted: &[IpNet]) -> Option<IpAddr> {
+pub fn client_address(request: &HttpRequest, state: &AppState) -> Option<IpAddr> {
     let peer = request.peer_addr()?.ip().to_canonical();
+    let trusted = &state.config.server.trusted_proxies;
+    if request.headers().contains_key(FORWARDED) && !is_in(trusted, peer) {
+        state.untrusted_proxies.note(peer);
+    }
     behind(peer, request.headers(), trusted)
 }
 
+fn is_in(ranges: &[IpNet], address: IpAddr) -> bool {
+    ranges.iter().any(|net| net.contains(&address))
+}
+
 fn behind(peer: IpAddr, headers: &HeaderMap, trusted: &[IpNet]) -> Option<IpAddr> {
-    let is_proxy = |address: IpAddr| trusted.iter().any(|net| net.contains(&address));
+    let is_proxy = |address: IpAddr| is_in(trusted, address);
     let mut address = peer;
     if !is_proxy(address) {
         return Some(address);

@@ -5,6 +5,7 @@ pub(crate) mod assets;
 pub(crate) mod audit_context;
 pub(crate) mod audit_list;
 pub(crate) mod auth;
+pub(crate) mod bearer;
 pub(crate) mod body;
 pub(crate) mod catch_panic;
 pub(crate) mod client_address;

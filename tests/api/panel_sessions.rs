@@ -64,7 +64,7 @@ fn an_invitation_is_good_once_and_for_a_week() {
 }
 
 #[test]
-fn a_wrong_password_and_an_unknown_person_are_told_alike_and_counted() {
+fn a_wrong_password_and_an_unknown_person_are_told_alike() {
     let server = Server::start();
     let account = server.customer("1").account;
     server.person(&account, "ada@example.com", "owner");
@@ -73,14 +73,6 @@ fn a_wrong_password_and_an_unknown_person_are_told_alike_and_counted() {
     wrong.assert_problem(401, "unauthorized");
     let unknown = server.sign_in("nobody@example.com", "wrong");
     assert_eq!(wrong.json()["detail"], unknown.json()["detail"]);
-    for _ in 1..10 {
-        assert_eq!(server.sign_in("ada@example.com", "wrong").status, 401);
-    }
-    let refused = server.sign_in("ada@example.com", PASSWORD);
-    refused.assert_problem(429, "rate_limited");
-    assert_eq!(refused.header("retry-after"), Some("901"));
-    server.clock.advance(HOUR);
-    assert_eq!(server.sign_in("ada@example.com", PASSWORD).status, 201);
 }
 
 #[test]

@@ -347,6 +347,7 @@ fn a_test_delivery_has_the_shape_of_the_payload() {
             .native(&customer, "GET", &format!("/jobs/{job}"))
             .refused(404, "not_found");
         jobs.push(job);
+        server.clock.advance(Duration::from_secs(60));
     }
     assert_ne!(jobs[0], jobs[1], "a fresh one each time");
     server.assert_settled();

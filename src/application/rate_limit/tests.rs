@@ -48,7 +48,7 @@ impl Bench {
     }
 
     fn kept(&self) -> usize {
-        self.rates.table.read().limiters.len()
+        self.rates.limiters.table.read().limiters.len()
     }
 }
 

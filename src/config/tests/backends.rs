@@ -232,6 +232,27 @@ fn a_key_from_the_environment_is_needed_once_a_tier_uses_the_back_end() {
 }
 
 #[test]
+fn a_listener_that_others_reach_without_https_is_warned_of() {
+    let listening = |listen: &str, public_url: &str| {
+        let file = format!("[server]\nlisten = '{listen}'\npublic_url = '{public_url}'\n");
+        Given::file(&file).config().warnings().join(" ")
+    };
+    for quiet in ["127.0.0.9:80", "[::1]:80", "localhost:80"] {
+        assert_eq!(listening(quiet, ""), "");
+    }
+    assert_eq!(listening("0.0.0.0:80", "https://pictures.example"), "");
+    for open in ["0.0.0.0:80", "[::]:80", "192.0.2.1:80", "pictures:80"] {
+        for url in ["", "http://pictures.example"] {
+            let warning = listening(open, url);
+            assert!(
+                warning.starts_with(&format!("other machines reach `{open}`")),
+                "{warning}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_tier_that_may_try_for_longer_than_a_run_lasts_is_warned_of() {
     assert_eq!(Given::file("").config().warnings(), [""; 0]);
     let two = "[backends.a]\nkind = 'openai'\nbase_url = 'http://127.0.0.1:1'\n[backends.b]\nkind = 'sdapi'\n\

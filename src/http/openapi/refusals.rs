@@ -154,7 +154,7 @@ fn meaning(code: Code) -> &'static str {
         }
         Code::IdempotencyKeyReused => "the idempotency key belongs to another request.",
         Code::RateLimited => {
-            "too many calls with this key, or too many jobs of the account that are not over. Wait for `Retry-After` seconds."
+            "too many calls with this key, too many jobs of the account that are not over, or a second test delivery within a minute. Wait for `Retry-After` seconds."
         }
         Code::Internal => "a fault of the service. Tell its operator the `request_id`.",
         Code::StorageUnavailable => {

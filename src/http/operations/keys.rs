@@ -66,7 +66,7 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
         "allowed_ips": ["192.0.2.0/24"],
     });
     Operation::new("createKey", "Keys", "Create a key")
-        .text("`api_key` is told this once; only its hash is kept. Every restriction is optional.")
+        .text("`api_key` is told this once; only its hash is kept. Every restriction is optional. An account has at most 100 keys.")
         .path_id("account_id", accounts::ID)
         .body(
             KeyChange::schema(&["name"]),

@@ -48,8 +48,9 @@ pub fn metrics(sketch: &mut Sketch<'_>) -> Operation {
     let content = json!({"schema": {"type": "string"}, "example": example});
     let figures = Answer::new(200, "The figures.").content("text/plain", content);
     operation
-        .text("In the text form of Prometheus.")
+        .text("In the text form of Prometheus. Calls from outside of the machine, and those through a proxy, need the operator's token.")
         .answer(figures.not_stored())
+        .refuses([Code::Unauthorized])
 }
 
 /// `GET /api/v1/openapi.json`

@@ -119,7 +119,7 @@ pub fn remove(_: &mut Sketch<'_>) -> Operation {
 /// `POST /webhooks/{webhook_id}/test`
 pub fn test(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new("testWebhook", "Webhooks", "Send a test delivery")
-        .text("About a job that never was, with `metadata` `{\"test\": true}`.")
+        .text("About a job that never was, with `metadata` `{\"test\": true}`. One a minute for each webhook.")
         .path_id("webhook_id", ID)
         .answer(
             Answer::json(
@@ -135,7 +135,7 @@ pub fn test(sketch: &mut Sketch<'_>) -> Operation {
                 "$response.body#/delivery_id",
             ),
         )
-        .refuses([Code::NotFound])
+        .refuses([Code::NotFound, Code::RateLimited])
 }
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`

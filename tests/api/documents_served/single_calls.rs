@@ -215,6 +215,10 @@ pub fn operations(tour: &mut Tour<'_>) {
         )
         .json();
     let delivery = delivery["delivery_id"].as_str().unwrap().to_owned();
+    let again = server.admin("POST", &format!("/webhooks/{first}/test"));
+    tour.gives(again, "rate_limited");
+    let through_a_proxy = server.get("/metrics").header("Forwarded", "for=192.0.2.1");
+    tour.gives(through_a_proxy, "unauthorized");
     tour.gives(
         server.admin("POST", &format!("/deliveries/{delivery}/redeliver")),
         "202",

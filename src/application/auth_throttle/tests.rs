@@ -1,0 +1,117 @@
+//! Who is slowed down, in which order, and who is forgotten.
+
+use super::*;
+use futures_util::FutureExt as _;
+use tokio::time::Instant;
+
+fn from(address: impl Into<IpAddr>) -> CallOrigin {
+    CallOrigin {
+        address: Some(address.into()),
+        ..CallOrigin::default()
+    }
+}
+
+/// A throttle on tokio's clock, which stands still but for what is waited for.
+fn throttle() -> (AuthThrottle, watch::Sender<bool>) {
+    let start = Instant::now();
+    let elapsed: Elapsed = Arc::new(move || start.elapsed());
+    (AuthThrottle::new(elapsed), watch::Sender::new(false))
+}
+
+async fn fail(throttle: &AuthThrottle, from: &CallOrigin, email: Option<&Email>) {
+    let stopping = watch::Sender::new(false);
+    throttle
+        .record_failure("sign-in", from, email, &stopping)
+        .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn refusals_of_one_network_wait_one_after_the_other_once_there_were_ten() {
+    let (throttle, _) = throttle();
+    let host = |last: u16| from([0x2001, 0xdb8, 0, 1, 0, 0, 0, last]);
+    let began = Instant::now();
+    for last in 0..10 {
+        fail(&throttle, &host(last), None).await;
+    }
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    let (first, second) = (host(10), host(11));
+    tokio::join!(
+        fail(&throttle, &first, None),
+        fail(&throttle, &second, None)
+    );
+    assert_eq!(began.elapsed(), DELAY * 2);
+    let elsewhere = from([0x2001, 0xdb8, 0, 2, 0, 0, 0, 1]);
+    fail(&throttle, &elsewhere, None).await;
+    assert_eq!(began.elapsed(), DELAY * 2);
+    tokio::time::advance(WINDOW).await;
+    let began = Instant::now();
+    fail(&throttle, &host(1), None).await;
+    assert_eq!(began.elapsed(), Duration::ZERO, "the window is over");
+}
+
+#[tokio::test(start_paused = true)]
+async fn guesses_at_one_password_wait_wherever_they_come_from() {
+    let (throttle, _) = throttle();
+    let ada: Email = "ada@example.com".parse().unwrap();
+    let began = Instant::now();
+    for host in 0..10 {
+        fail(&throttle, &from([192, 0, 2, host]), Some(&ada)).await;
+    }
+    assert_eq!(began.elapsed(), Duration::ZERO);
+    fail(&throttle, &from([192, 0, 2, 99]), Some(&ada)).await;
+    assert_eq!(began.elapsed(), DELAY);
+    let bob: Email = "bob@example.com".parse().unwrap();
+    fail(&throttle, &from([192, 0, 2, 99]), Some(&bob)).await;
+    assert_eq!(began.elapsed(), DELAY);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_who_leaves_gives_the_turn_on_and_a_stop_ends_all_waiting() {
+    let (throttle, stopping) = throttle();
+    let origin = from([192, 0, 2, 1]);
+    for _ in 0..10 {
+        fail(&throttle, &origin, None).await;
+    }
+    let wait = || {
+        let failed = throttle.record_failure("sign-in", &origin, None, &stopping);
+        Box::pin(failed)
+    };
+    let (mut left, mut stays) = (wait(), wait());
+    assert!(left.as_mut().now_or_never().is_none());
+    assert!(stays.as_mut().now_or_never().is_none());
+    drop(left);
+    let began = Instant::now();
+    stays.await;
+    assert_eq!(began.elapsed(), DELAY);
+    let mut last = wait();
+    assert!(last.as_mut().now_or_never().is_none());
+    stopping.send_replace(true);
+    last.await;
+    assert_eq!(began.elapsed(), DELAY);
+}
+
+#[test]
+fn a_full_table_forgets_who_has_been_quiet_longest() {
+    let mut table = Table::default();
+    let host = |number: u32| Guesser::Network(network(IpAddr::from(number.to_be_bytes())));
+    let now = Duration::ZERO;
+    for number in 0..CAPACITY as u32 {
+        assert_eq!(table.count(host(number), now).count, 1);
+    }
+    assert_eq!(table.count(host(0), now).count, 2);
+    assert_eq!(table.count(host(u32::MAX), now).count, 1);
+    assert_eq!(table.guessers.len(), CAPACITY);
+    assert_eq!(table.by_age.len(), CAPACITY);
+    assert_eq!(table.count(host(0), now).count, 3, "it was not the oldest");
+    assert_eq!(table.count(host(1), now).count, 1, "it was");
+}
+
+#[test]
+fn a_guesser_has_one_line_a_second() {
+    let mut table = Table::default();
+    let lines = (0..2_500).filter(|milli| {
+        let counted = table.count(Guesser::Unknown, Duration::from_millis(*milli));
+        counted.is_logged
+    });
+    assert_eq!(lines.collect::<Vec<_>>(), [0, 1_000, 2_000]);
+}

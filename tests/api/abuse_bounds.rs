@@ -1,0 +1,123 @@
+//! Bounds of what one person, one account and one webhook may have done, and of who may read the figures.
+
+use crate::support::options::ADMIN_TOKEN;
+use crate::support::process::Process;
+use crate::support::{Customer, Options, Server};
+use serde_json::{Value, json};
+use std::net::SocketAddr;
+use std::time::Duration;
+
+fn webhook(server: &Server, customer: &Customer, url: &str) -> String {
+    let path = format!("/accounts/{}/webhooks", customer.account);
+    let made = server.admin("POST", &path).json(&json!({"url": url}));
+    let made: Value = made.expect(201).json();
+    made["webhook_id"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn an_account_has_at_most_a_hundred_keys() {
+    let server = Server::start();
+    let customer = server.customer("1");
+    let path = format!("/accounts/{}/keys", customer.account);
+    let create = || {
+        server
+            .admin("POST", &path)
+            .json(&json!({"name": "another"}))
+    };
+    for _ in 1..100 {
+        create().expect(201);
+    }
+    let refused = create().invalid(&["body"]);
+    assert!(refused.text().contains("100 keys"), "{}", refused.text());
+    let browser = server.operators_browser();
+    let in_panel = browser.call(&server, "POST", &path);
+    in_panel
+        .json(&json!({"name": "another"}))
+        .invalid(&["body"]);
+    server
+        .admin("DELETE", &format!("/keys/{}", customer.key_id))
+        .expect(204);
+    create().expect(201);
+    server.customer("1");
+}
+
+#[test]
+fn a_webhook_gets_one_test_delivery_a_minute_whoever_asks() {
+    let server = Server::with(Options::new().allow_loopback());
+    let customer = server.customer("1");
+    let owner = server.person(&customer.account, "ada@example.com", "owner");
+    let hook = webhook(&server, &customer, "https://example.com/");
+    let other = webhook(&server, &customer, "https://shop.example/");
+    let test = |hook: &str| server.admin("POST", &format!("/webhooks/{hook}/test"));
+    test(&hook).expect(202);
+    let refused = test(&hook).refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("60"));
+    let path = format!("/accounts/{}/webhooks/{hook}/test", customer.account);
+    let by_owner = owner.call(&server, "POST", &path);
+    by_owner.refused(429, "rate_limited");
+    test(&other).expect(202);
+    server.clock.advance(Duration::from_millis(59_500));
+    let refused = by_owner.refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    server.clock.advance(Duration::from_millis(500));
+    by_owner.expect(202);
+}
+
+#[test]
+fn a_person_makes_ten_changes_a_second_and_fifty_at_once() {
+    let server = Server::start();
+    let customer = server.customer("1");
+    let path = format!("/accounts/{}/keys/{}", customer.account, customer.key_id);
+    let ada = server.person(&customer.account, "ada@example.com", "owner");
+    let bob = server.person(&customer.account, "bob@example.com", "owner");
+    let change = json!({"name": "renamed"});
+    let rename = || ada.call(&server, "PATCH", &path).json(&change);
+    for _ in 0..50 {
+        rename().expect(200);
+    }
+    let refused = rename().refused(429, "rate_limited");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    // Looking is free, and each person has a rate of their own.
+    ada.call(&server, "GET", &path).expect(200);
+    bob.call(&server, "PATCH", &path).json(&change).expect(200);
+    server.clock.advance(Duration::from_secs(1));
+    for _ in 0..10 {
+        rename().expect(200);
+    }
+    rename().refused(429, "rate_limited");
+    let path = format!("/keys/{}", customer.key_id);
+    for _ in 0..100 {
+        server.admin("PATCH", &path).json(&change).expect(200);
+    }
+}
+
+#[test]
+fn figures_are_told_without_a_token_only_to_direct_calls_of_this_machine() {
+    let server = Server::start();
+    server.get("/metrics").expect(200);
+    for name in ["Forwarded", "X-Forwarded-For", "X-Forwarded-Proto"] {
+        let call = server.get("/metrics").header(name, "for=192.0.2.1");
+        call.refused(401, "unauthorized");
+        call.clone()
+            .bearer("not the token")
+            .refused(401, "unauthorized");
+        call.bearer(ADMIN_TOKEN).expect(200);
+    }
+}
+
+#[test]
+fn a_listener_that_others_reach_wants_the_token_for_its_figures_and_warns() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = [
+        ("SERVER__LISTEN", "0.0.0.0:0"),
+        ("ADMIN__TOKEN", ADMIN_TOKEN),
+    ];
+    let mut process = Process::start(dir.path(), &settings);
+    process.address = SocketAddr::from(([127, 0, 0, 1], process.address.port()));
+    process.call("GET", "/healthz").expect(200);
+    let figures = process.call("GET", "/metrics");
+    figures.refused(401, "unauthorized");
+    figures.bearer(ADMIN_TOKEN).expect(200);
+    let log = process.terminate().log;
+    assert!(log.contains("other machines reach `0.0.0.0:0`"), "{log}");
+}

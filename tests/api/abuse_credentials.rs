@@ -1,0 +1,166 @@
+//! Guesses at tokens and passwords: slowed down and logged, and nobody is locked out.
+
+use crate::support::options::ADMIN_TOKEN;
+use crate::support::panel::PASSWORD;
+use crate::support::process::Process;
+use crate::support::{Answer, Options, Server};
+use serde_json::json;
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::Duration;
+
+/// Failures that are answered at once.
+const FREE: usize = 10;
+const SECOND: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Sends each of these calls from a thread of its own, and hears of the answers as they come.
+fn beside(calls: impl IntoIterator<Item = crate::support::http::Request>) -> Receiver<Answer> {
+    let (tell, told) = mpsc::channel();
+    for call in calls {
+        let tell = tell.clone();
+        thread::spawn(move || drop(tell.send(call.send())));
+    }
+    told
+}
+
+/// The answers come one by one, each when another second has passed. The server's clock moves only here.
+fn come_one_a_second(server: &Server, answers: &Receiver<Answer>, count: usize) {
+    for _ in 0..count {
+        assert!(answers.try_recv().is_err(), "it waits");
+        // The next one may take its turn a moment after the clock has moved on.
+        let answer = (0..).find_map(|_| {
+            server.clock.advance(SECOND);
+            answers.recv_timeout(Duration::from_millis(300)).ok()
+        });
+        answer.unwrap().assert_problem(401, "unauthorized");
+    }
+}
+
+#[test]
+fn wrong_admin_tokens_are_slowed_and_the_right_one_never_waits() {
+    let server = Server::start();
+    let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
+    for _ in 0..FREE {
+        wrong().refused(401, "unauthorized");
+    }
+    let in_panel = json!({"token": "not the token"});
+    let in_panel = server.panel("POST", "/session/operator").json(&in_panel);
+    let slowed = beside([wrong(), wrong(), in_panel]);
+    server.admin("GET", "/accounts").expect(200);
+    let token = json!({"token": ADMIN_TOKEN});
+    let sign_in = server.panel("POST", "/session/operator").json(&token);
+    sign_in.expect(201);
+    // What shows no token is no guess.
+    server
+        .get("/admin/v1/accounts")
+        .refused(401, "unauthorized");
+    come_one_a_second(&server, &slowed, 3);
+    server.clock.advance(Duration::from_secs(900));
+    wrong().refused(401, "unauthorized");
+    server.assert_well();
+}
+
+#[test]
+fn wrong_passwords_are_slowed_and_the_right_one_never_waits() {
+    let server = Server::start();
+    let account = server.customer("1").account;
+    server.person(&account, "ada@example.com", "owner");
+    let guess = |password: &str| {
+        let body = json!({"email": "ada@example.com", "password": password});
+        server.panel("POST", "/session").json(&body)
+    };
+    for _ in 0..FREE {
+        guess("wrong").refused(401, "unauthorized");
+    }
+    let slowed = beside([guess("wrong"), guess("wrong too")]);
+    guess(PASSWORD).expect(201);
+    come_one_a_second(&server, &slowed, 2);
+    guess(PASSWORD).expect(201);
+}
+
+#[test]
+fn behind_a_listed_proxy_clients_are_told_apart_and_elsewhere_the_header_is_not_believed() {
+    let listed = Options::new().set("server.trusted_proxies", vec!["127.0.0.1"]);
+    let server = Server::with(listed);
+    let guess = |server: &Server, from: u8| {
+        let call = server.panel("POST", "/session/operator");
+        let call = call.header("X-Forwarded-For", &format!("192.0.2.{from}"));
+        call.json(&json!({"token": "a guess"}))
+    };
+    for _ in 0..FREE {
+        guess(&server, 7).refused(401, "unauthorized");
+    }
+    let slowed = beside([guess(&server, 7)]);
+    for other in 8..100 {
+        guess(&server, other).refused(401, "unauthorized");
+    }
+    come_one_a_second(&server, &slowed, 1);
+    let server = Server::start();
+    for other in 0..FREE {
+        guess(&server, other as u8).refused(401, "unauthorized");
+    }
+    let slowed = beside([guess(&server, 99)]);
+    server.admin("GET", "/accounts").expect(200);
+    come_one_a_second(&server, &slowed, 1);
+}
+
+#[test]
+fn an_orderly_stop_does_not_wait_for_who_is_slowed() {
+    let server = Server::start();
+    let wrong = || server.get("/admin/v1/accounts").bearer("not the token");
+    for _ in 0..FREE {
+        wrong().send();
+    }
+    let slowed = beside([wrong(), wrong()]);
+    server.stop();
+    for _ in 0..2 {
+        // Answered, or refused with the closed listener: over in any case.
+        let _ = slowed.recv_timeout(PATIENCE);
+    }
+}
+
+#[test]
+fn bodies_of_sign_ins_are_small() {
+    let server = Server::start();
+    let long = "x".repeat(9_000);
+    for (path, field) in [("/session", "password"), ("/session/operator", "token")] {
+        let call = server.panel("POST", path).json(&json!({field: long}));
+        call.refused(413, "payload_too_large");
+    }
+}
+
+#[test]
+fn failures_and_unlisted_proxies_are_logged_with_bounds() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start(dir.path(), &[]);
+    for _ in 0..FREE {
+        let guess = process
+            .call("GET", "/admin/v1/accounts")
+            .bearer("guessed-token");
+        guess
+            .header("X-Forwarded-For", "203.0.113.9")
+            .refused(401, "unauthorized");
+    }
+    for _ in 0..50 {
+        let mut wire = crate::support::Wire::open(process.address);
+        wire.send(b"not http at all\r\n\r\n");
+        wire.answers();
+    }
+    let log = process.terminate().log;
+    let lines = |words: &str| log.lines().filter(|line| line.contains(words)).count();
+    let failed = lines("failed admin token");
+    assert!(
+        (1..FREE).contains(&failed),
+        "{failed} lines, at most one a second: {log}"
+    );
+    let first = log.lines().find(|line| line.contains("failed admin token"));
+    let first = first.unwrap();
+    assert!(
+        first.contains("WARN") && first.contains("127.0.0.1"),
+        "{first}"
+    );
+    assert!(!log.contains("guessed-token"), "{log}");
+    assert_eq!(lines("X-Forwarded-For"), 1, "{log}");
+    assert_eq!(lines("ERROR") + lines("stream error"), 0, "{log}");
+}
