@@ -102,10 +102,8 @@ impl Canvas {
             .fold(0.0f32, |r, e| r.max(e.reach));
         let pad = reach.ceil() as i32 + 1;
         let (ox, oy) = (area.0 - pad, area.1 - pad);
-        let (mask_w, mask_h) = (
-            (area.2 - area.0 + 2 * pad) as u32,
-            (area.3 - area.1 + 2 * pad) as u32,
-        );
+        let mask_w = (area.2 - area.0 + 2 * pad) as u32;
+        let mask_h = (area.3 - area.1 + 2 * pad) as u32;
         let mut path = PathBuilder::new();
         for contour in &shape.contours {
             let mut points = contour.iter().map(|p| (p.0 - ox as f32, p.1 - oy as f32));
@@ -200,10 +198,8 @@ impl Canvas {
         }
         let colour = colour.array().map(|v| v as u32);
         let bound = |v: f32, end: usize| (v.max(0.0) as usize).min(end);
-        let (left, right) = (
-            bound(at.0 - rx, self.width),
-            bound(at.0 + rx + 1.0, self.width),
-        );
+        let left = bound(at.0 - rx, self.width);
+        let right = bound(at.0 + rx + 1.0, self.width);
         let columns = self.grain.mask();
         for y in bound(at.1 - ry, self.height)..bound(at.1 + ry + 1.0, self.height) {
             let dy = (y as f32 + 0.5 - at.1) / ry;

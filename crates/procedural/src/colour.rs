@@ -34,11 +34,9 @@ struct Lab {
 
 impl Rgb {
     fn lab(self) -> Lab {
-        let (r, g, b) = (
-            to_linear(self.r / 255.0),
-            to_linear(self.g / 255.0),
-            to_linear(self.b / 255.0),
-        );
+        let r = to_linear(self.r / 255.0);
+        let g = to_linear(self.g / 255.0);
+        let b = to_linear(self.b / 255.0);
         let l = cbrt(0.412_221_46 * r + 0.536_332_55 * g + 0.051_445_995 * b);
         let m = cbrt(0.211_903_5 * r + 0.680_699_5 * g + 0.107_396_96 * b);
         let s = cbrt(0.088_302_46 * r + 0.281_718_85 * g + 0.629_978_7 * b);

@@ -164,13 +164,13 @@ impl<'s, 'p> Figure<'s, 'p> {
             ("spark", [radius]) => {
                 for (centre, _) in knots {
                     let (at, r) = (self.point(*centre), radius * self.unit());
-                    self.studio.canvas.dot(at, r.max(0.5), colour, 1.0);
+                    self.studio.dot(at, r.max(0.5), colour, 1.0);
                 }
             }
             ("glow", [radius, strength]) => {
                 for (centre, _) in knots {
                     let (at, r) = (self.point(*centre), radius * self.unit());
-                    self.studio.canvas.glow(at, r, colour, *strength);
+                    self.studio.glow(at, r, colour, *strength);
                 }
             }
             ("shadow", [half]) => self.shadow(*half, colour),
@@ -241,7 +241,7 @@ impl<'s, 'p> Figure<'s, 'p> {
         let reach = reach * self.unit();
         let strength = strength * (1.0 - 0.6 * self.stand.distance);
         if reach < 0.8 {
-            self.studio.canvas.fill(shape, &Ink::flat(colour));
+            self.studio.fill(shape, &Ink::flat(colour));
         } else {
             self.studio.solid(shape, colour, reach, strength);
         }
@@ -249,6 +249,6 @@ impl<'s, 'p> Figure<'s, 'p> {
 
     fn glaze(&mut self, shape: &Shape, colour: Rgb, opacity: f32) {
         let ink = Ink::flat(self.seen(colour)).faint(opacity);
-        self.studio.canvas.fill(shape, &ink);
+        self.studio.fill(shape, &ink);
     }
 }

@@ -69,16 +69,12 @@ struct Field {
 impl Field {
     fn new(canvas: &Canvas, key: u32, grain: f32) -> Self {
         let pitch = (canvas.short() / 256.0).max(1.0);
-        let (columns, rows) = (
-            (canvas.w() / pitch) as usize + 3,
-            (canvas.h() / pitch) as usize + 3,
-        );
+        let columns = (canvas.w() / pitch) as usize + 3;
+        let rows = (canvas.h() / pitch) as usize + 3;
         let values = (0..columns * rows)
             .map(|i| {
-                let (x, y) = (
-                    (i % columns) as f32 * pitch / grain,
-                    (i / columns) as f32 * pitch / grain,
-                );
+                let x = (i % columns) as f32 * pitch / grain;
+                let y = (i / columns) as f32 * pitch / grain;
                 0.55 * cloud(key, x, y)
                     + 0.3 * cloud(key ^ 1, x * 2.3, y * 2.3)
                     + 0.15 * cloud(key ^ 2, x * 5.1, y * 5.1)
@@ -103,10 +99,8 @@ impl Field {
 /// Wandering edges, pools of pigment and a margin of bare paper.
 fn watercolour(canvas: &mut Canvas, key: u32) {
     let (w, h, s) = (canvas.width, canvas.height, canvas.short());
-    let (dx, dy) = (
-        Field::new(canvas, key, s * 0.035),
-        Field::new(canvas, key ^ 77, s * 0.035),
-    );
+    let dx = Field::new(canvas, key, s * 0.035);
+    let dy = Field::new(canvas, key ^ 77, s * 0.035);
     let pool = Field::new(canvas, key ^ 31, s * 0.12);
     let source = canvas.pixels.clone();
     let paper = hex(0xFBF7EE).array();

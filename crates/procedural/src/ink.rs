@@ -59,6 +59,12 @@ impl Ramp {
         Self { steps }
     }
 
+    /// One colour with opacities (0 to 1) at equal distances.
+    pub fn fade(colour: Rgb, opacities: &[f32]) -> Self {
+        let stops: Vec<(Rgb, f32)> = opacities.iter().map(|&o| (colour, o)).collect();
+        Self::with_opacity(&stops)
+    }
+
     /// The colour (red, green, blue, opacity) at step 0 to 255.
     pub fn at(&self, step: i32) -> [u8; 4] {
         self.steps[step.clamp(0, 255) as usize]
@@ -89,6 +95,18 @@ pub struct Edge {
     pub colour: Rgb,
     /// Opacity at the very edge, 0 to 1.
     pub strength: f32,
+}
+
+impl Edge {
+    /// A band on the side of the unit vector `toward`.
+    pub fn new(toward: Point, reach: f32, colour: Rgb, strength: f32) -> Self {
+        Self {
+            toward,
+            reach,
+            colour,
+            strength,
+        }
+    }
 }
 
 /// How a shape is filled.

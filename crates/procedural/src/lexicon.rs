@@ -1,5 +1,8 @@
 //! The words that the generator understands, and what each of them means to it.
 
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
 use super::colour::{Rgb, hex};
 
 /// Something that can be drawn.
@@ -23,19 +26,19 @@ pub enum Place {
 }
 
 /// Time of day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
-pub enum Time { Any, Dawn, Day, Sunset, Night }
+pub enum Time { #[default] Any, Dawn, Day, Sunset, Night }
 
 /// Weather.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
-pub enum Weather { Clear, Snow, Rain, Fog, Storm }
+pub enum Weather { #[default] Clear, Snow, Rain, Fog, Storm }
 
 /// Time of year.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
-pub enum Season { Any, Spring, Summer, Autumn, Winter }
+pub enum Season { #[default] Any, Spring, Summer, Autumn, Winter }
 
 /// Things in the sky.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,9 +46,9 @@ pub enum Season { Any, Spring, Summer, Autumn, Winter }
 pub enum Light { Sun, Moon, Stars, Aurora, Rainbow, Clouds }
 
 /// Technique.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
-pub enum Style { Print, Watercolour, Woodcut, Neon, Retro, Minimal }
+pub enum Style { #[default] Print, Watercolour, Woodcut, Neon, Retro, Minimal }
 
 /// What bends the colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -100,231 +103,157 @@ pub fn meaning(word: &str) -> Option<(Meaning, bool)> {
     if let Some(found) = exact(word) {
         return Some((found, false));
     }
-    let endings: [(&str, &str); 9] = [
-        ("ies", "y"),
-        ("ves", "f"),
-        ("es", ""),
-        ("s", ""),
-        ("en", ""),
-        ("y", ""),
-        ("ing", ""),
-        ("ish", ""),
-        ("ed", ""),
-    ];
-    endings
-        .iter()
-        .enumerate()
-        .find_map(|(i, (ending, instead))| {
-            let stem = word.strip_suffix(ending).filter(|stem| stem.len() > 2)?;
-            let found = if instead.is_empty() {
-                exact(stem)
-            } else {
-                exact(&format!("{stem}{instead}"))
-            };
-            found.map(|m| (m, i < 4))
-        })
-}
-
-#[rustfmt::skip]
-fn exact(word: &str) -> Option<Meaning> {
-    use Meaning as M;
-    let found = match word {
-        "fox" | "vixen" | "fuchs" | "renard" | "zorro" | "volpe" | "kitsune" => M::Subject(Subject::Fox),
-        "wolf" | "coyote" | "loup" | "lobo" | "husky" => M::Subject(Subject::Wolf),
-        "cat" | "kitten" | "kitty" | "katze" | "chat" | "gato" | "gatto" | "tiger" | "lynx" | "panther" => M::Subject(Subject::Cat),
-        "dog" | "puppy" | "hound" | "hund" | "chien" | "perro" | "cane" | "corgi" | "retriever" => M::Subject(Subject::Dog),
-        "rabbit" | "bunny" | "hare" | "hase" | "lapin" | "conejo" => M::Subject(Subject::Rabbit),
-        "bear" | "cub" | "grizzly" | "panda" | "ours" | "oso" => M::Subject(Subject::Bear),
-        "owl" | "eule" | "hibou" | "buho" => M::Subject(Subject::Owl),
-        "bird" | "robin" | "sparrow" | "raven" | "crow" | "eagle" | "hawk" | "parrot" | "dove" | "vogel" | "oiseau" | "swallow" | "hummingbird" => M::Subject(Subject::Bird),
-        "deer" | "stag" | "elk" | "moose" | "reindeer" | "fawn" | "doe" | "hirsch" | "reh" | "cerf" => M::Subject(Subject::Deer),
-        "horse" | "pony" | "stallion" | "mare" | "unicorn" | "pferd" | "cheval" | "caballo" => M::Subject(Subject::Horse),
-        "penguin" | "pinguin" => M::Subject(Subject::Penguin),
-        "butterfly" | "moth" | "schmetterling" | "papillon" => M::Subject(Subject::Butterfly),
-        "fish" | "goldfish" | "koi" | "shark" | "salmon" | "fisch" | "poisson" => M::Subject(Subject::Fish),
-        "whale" | "dolphin" | "orca" | "wal" | "baleine" | "ballena" => M::Subject(Subject::Whale),
-        "jellyfish" | "octopus" | "squid" => M::Subject(Subject::Jellyfish),
-        "turtle" | "tortoise" => M::Subject(Subject::Turtle),
-        "person" | "man" | "woman" | "boy" | "girl" | "child" | "people" | "figure" | "wanderer" | "traveler" | "traveller" | "hiker" | "monk"
-        | "wizard" | "witch" | "knight" | "samurai" | "king" | "queen" | "princess" | "someone" | "mann" | "frau" | "homme" | "femme" | "dancer"
-        | "warrior" | "fisherman" | "farmer" | "kid" | "lady" => M::Subject(Subject::Person),
-        "portrait" | "face" | "headshot" | "selfie" | "bust" | "hair" | "eyes" | "smile" => M::Subject(Subject::Portrait),
-        "robot" | "android" | "cyborg" | "droid" | "mech" | "automaton" => M::Subject(Subject::Robot),
-        "astronaut" | "cosmonaut" | "spaceman" => M::Subject(Subject::Astronaut),
-        "house" | "cabin" | "cottage" | "hut" | "home" | "barn" | "farm" | "haus" | "maison" | "casa" | "chalet" | "village" | "church" => M::Subject(Subject::House),
-        "castle" | "palace" | "fortress" | "tower" | "schloss" | "burg" | "chateau" | "castillo" | "kingdom" => M::Subject(Subject::Castle),
-        "lighthouse" | "leuchtturm" | "phare" | "faro" | "beacon" => M::Subject(Subject::Lighthouse),
-        "windmill" | "mill" => M::Subject(Subject::Windmill),
-        "bridge" | "aqueduct" => M::Subject(Subject::Bridge),
-        "tent" | "camp" | "campfire" | "camping" => M::Subject(Subject::Tent),
-        "boat" | "ship" | "sailboat" | "sail" | "yacht" | "canoe" | "vessel" | "boot" | "schiff" | "bateau" | "barco" | "galleon" => M::Subject(Subject::Boat),
-        "balloon" | "airship" | "zeppelin" | "ballon" => M::Subject(Subject::Balloon),
-        "rocket" | "spaceship" | "spacecraft" | "shuttle" | "rakete" | "fusee" | "starship" => M::Subject(Subject::Rocket),
-        "planet" | "saturn" | "jupiter" | "mars" | "earth" => M::Subject(Subject::Planet),
-        "flower" | "tulip" | "rose" | "sunflower" | "daisy" | "poppy" | "lavender" | "blossom" | "bloom" | "bouquet" | "blume" | "fleur" | "flor"
-        | "lily" | "lotus" | "orchid" | "garden" => M::Subject(Subject::Flower),
-        "tree" | "oak" | "birch" | "willow" | "bonsai" | "baum" | "arbre" | "arbol" | "maple" | "palm" => M::Subject(Subject::Tree),
-        "mushroom" | "toadstool" | "fungi" | "fungus" => M::Subject(Subject::Mushroom),
-        "apple" | "fruit" | "cherry" | "peach" | "berry" | "plum" => M::Subject(Subject::Apple),
-        "oranges" | "tangerine" | "mandarin" => M::Subject(Subject::Orange),
-        "lemon" | "citrus" | "lime" => M::Subject(Subject::Lemon),
-        "pear" | "avocado" => M::Subject(Subject::Pear),
-        "cup" | "mug" | "coffee" | "tea" | "teacup" | "espresso" | "cappuccino" => M::Subject(Subject::Cup),
-        "vase" | "jug" | "pitcher" | "bottle" | "pot" => M::Subject(Subject::Vase),
-        "candle" | "lantern" | "lamp" => M::Subject(Subject::Candle),
-        "book" | "novel" | "library" => M::Subject(Subject::Book),
-
-        "forest" | "wood" | "woodland" | "jungle" | "wald" | "foret" | "bosque" | "pine" | "fir" | "spruce" | "taiga" | "grove" => M::Place(Place::Forest),
-        "mountain" | "peak" | "alp" | "summit" | "volcano" | "berg" | "montagne" | "montana" | "cliff" | "canyon" | "valley" | "fjord" | "glacier" | "everest" | "fuji" => M::Place(Place::Mountain),
-        "hill" | "countryside" | "landscape" | "vineyard" | "scenery" => M::Place(Place::Hill),
-        "sea" | "ocean" | "wave" | "meer" | "mer" | "mar" | "coast" | "harbor" | "harbour" | "bay" | "tide" | "seascape" | "pier" => M::Place(Place::Sea),
-        "lake" | "pond" | "reflection" | "reflecting" | "lac" | "lago" => M::Place(Place::Lake),
-        "river" | "stream" | "waterfall" | "creek" | "fluss" | "riviere" | "rio" | "canal" => M::Place(Place::River),
-        "city" | "town" | "skyline" | "skyscraper" | "street" | "urban" | "downtown" | "metropolis" | "stadt" | "ville" | "ciudad" | "tokyo" | "paris"
-        | "london" | "york" | "manhattan" | "cityscape" | "building" | "cyberpunk" => M::Place(Place::City),
-        "field" | "wheat" | "corn" | "barley" | "harvest" | "feld" | "champ" | "campo" | "steppe" => M::Place(Place::Field),
-        "meadow" | "grass" | "grassland" | "pasture" | "prairie" | "wiese" | "pre" | "clearing" => M::Place(Place::Meadow),
-        "desert" | "dune" | "sahara" | "sand" | "wuste" | "cactus" | "oasis" => M::Place(Place::Desert),
-        "island" | "atoll" | "insel" => M::Place(Place::Island),
-        "beach" | "shore" | "tropical" | "strand" | "plage" | "playa" => M::Place(Place::Beach),
-        "underwater" | "reef" | "coral" | "aquarium" | "seabed" | "deep" | "submarine" => M::Place(Place::Underwater),
-        "space" | "galaxy" | "nebula" | "cosmos" | "cosmic" | "universe" | "orbit" | "outer" | "alien" | "weltraum" => M::Place(Place::Space),
-        "sky" | "himmel" | "ciel" | "cielo" | "air" | "flying" => M::Place(Place::Sky),
-        "room" | "table" | "kitchen" | "interior" | "desk" | "indoors" | "still" | "window" | "shelf" => M::Place(Place::Indoors),
-        "abstract" | "geometric" | "geometry" | "bauhaus" | "kandinsky" | "pattern" | "cubist" | "shapes" | "composition" => M::Place(Place::Abstract),
-
-        "dawn" | "sunrise" | "morning" | "daybreak" | "morgen" => M::Time(Time::Dawn),
-        "day" | "noon" | "midday" | "afternoon" | "sunny" | "daylight" | "bright" => M::Time(Time::Day),
-        "sunset" | "dusk" | "evening" | "twilight" | "sundown" | "abend" | "sonnenuntergang" => M::Time(Time::Sunset),
-        "night" | "midnight" | "nighttime" | "nacht" | "nuit" | "noche" | "nocturnal" | "moonlit" | "moonlight" => M::Time(Time::Night),
-        "snow" | "snowy" | "snowfall" | "blizzard" | "schnee" | "neige" | "nieve" | "snowing" | "snowflake" | "ice" | "icy" | "frost" | "frozen" | "arctic" | "antarctic" => M::Weather(Weather::Snow),
-        "rain" | "rainy" | "drizzle" | "regen" | "pluie" | "lluvia" | "wet" | "raining" | "umbrella" => M::Weather(Weather::Rain),
-        "fog" | "foggy" | "mist" | "misty" | "haze" | "hazy" | "nebel" | "smoke" => M::Weather(Weather::Fog),
-        "storm" | "stormy" | "thunder" | "lightning" | "thunderstorm" | "tempest" | "sturm" | "hurricane" | "tornado" => M::Weather(Weather::Storm),
-        "spring" | "springtime" | "fruhling" | "printemps" | "sakura" => M::Season(Season::Spring),
-        "summer" | "sommer" | "ete" | "verano" => M::Season(Season::Summer),
-        "autumn" | "fall" | "autumnal" | "herbst" | "automne" | "otono" | "october" => M::Season(Season::Autumn),
-        "winter" | "wintry" | "hiver" | "invierno" | "christmas" | "december" => M::Season(Season::Winter),
-        "sun" | "sonne" | "soleil" | "sol" => M::Light(Light::Sun),
-        "moon" | "crescent" | "mond" | "lune" | "luna" => M::Light(Light::Moon),
-        "star" | "starry" | "starlight" | "stern" | "etoile" | "milky" | "constellation" => M::Light(Light::Stars),
-        "aurora" | "borealis" => M::Light(Light::Aurora),
-        "rainbow" | "regenbogen" => M::Light(Light::Rainbow),
-        "cloud" | "cloudy" | "wolke" | "nuage" | "overcast" => M::Light(Light::Clouds),
-        "watercolor" | "watercolour" | "aquarelle" | "aquarell" | "gouache" | "painting" => M::Style(Style::Watercolour),
-        "woodcut" | "ink" | "engraving" | "linocut" | "etching" | "sketch" | "drawing" | "woodblock" | "pencil" | "charcoal" => M::Style(Style::Woodcut),
-        "neon" | "synthwave" | "vaporwave" | "glowing" => M::Style(Style::Neon),
-        "retro" | "poster" | "vintage" | "screenprint" | "deco" => M::Style(Style::Retro),
-        "minimal" | "minimalist" | "minimalistic" | "simple" => M::Style(Style::Minimal),
-        "calm" | "peaceful" | "serene" | "quiet" | "gentle" | "tranquil" | "cozy" | "cosy" | "silent" => M::Mood(Mood::Calm),
-        "dramatic" | "epic" | "intense" | "powerful" | "majestic" => M::Mood(Mood::Dramatic),
-        "dreamy" | "surreal" | "magical" | "fantasy" | "ethereal" | "whimsical" | "enchanted" | "mystical" | "dream" | "fairytale" => M::Mood(Mood::Dreamy),
-        "pastel" | "soft" | "delicate" => M::Mood(Mood::Pastel),
-        "dark" | "gloomy" | "moody" | "noir" | "gothic" | "haunted" => M::Mood(Mood::Dark),
-        "warm" | "hot" => M::Mood(Mood::Warm),
-        "cold" | "cool" | "chilly" => M::Mood(Mood::Cold),
-        "vivid" | "vibrant" | "colorful" | "colourful" | "saturated" => M::Mood(Mood::Vivid),
-        "monochrome" | "grayscale" | "greyscale" => M::Mood(Mood::Mono),
-        "two" | "pair" | "couple" | "zwei" => M::Count(2),
-        "three" | "several" | "some" | "drei" => M::Count(3),
-        "four" | "five" | "many" | "flock" | "herd" | "school" | "swarm" => M::Count(5),
-        "no" | "without" | "ohne" | "sans" | "sin" => M::Not,
-        "tiny" | "small" | "little" | "distant" => M::Size(0.7),
-        "big" | "large" | "huge" | "giant" | "tall" | "great" => M::Size(1.3),
-        other => return colour(other).map(M::Colour),
+    let plural = [("ies", "y"), ("ves", "f"), ("es", ""), ("s", "")];
+    let other = ["en", "y", "ing", "ish", "ed"].map(|ending| (ending, ""));
+    let stem = |(ending, instead): &(&str, &str)| {
+        let stem = word.strip_suffix(ending).filter(|stem| stem.len() > 2)?;
+        exact(&format!("{stem}{instead}"))
     };
-    Some(found)
+    let many = plural.iter().find_map(stem).map(|found| (found, true));
+    many.or_else(|| other.iter().find_map(stem).map(|found| (found, false)))
 }
 
+/// Each meaning with its words: lower-case Latin letters without accents, and then single signs of other scripts.
 #[rustfmt::skip]
-fn colour(word: &str) -> Option<Rgb> {
-    Some(hex(match word {
-        "red" | "rot" | "rouge" | "rojo" | "rosso" => 0xC8321F,
-        "crimson" | "scarlet" | "ruby" => 0xB01E34,
-        "orange" => 0xE8772A,
-        "ginger" | "copper" | "rust" => 0xC65F24,
-        "yellow" | "gelb" | "jaune" | "amarillo" => 0xF2C32E,
-        "gold" | "golden" | "amber" => 0xE0A030,
-        "green" | "grun" | "vert" | "verde" => 0x4C9A4A,
-        "emerald" | "jade" => 0x1F8A62,
-        "olive" => 0x7D8A3A,
-        "teal" | "turquoise" | "cyan" | "aqua" => 0x2A9D9A,
-        "blue" | "blau" | "bleu" | "azul" | "blu" | "cobalt" | "sapphire" => 0x2F6DB5,
-        "navy" | "indigo" => 0x2A3476,
-        "purple" | "violet" | "lila" | "magenta" => 0x7B3FA0,
-        "lilac" | "mauve" => 0xB79AD2,
-        "pink" | "rosa" | "salmon-pink" | "fuchsia" => 0xEE7FA6,
-        "brown" | "braun" | "chestnut" | "chocolate" | "wooden" => 0x7E4A2A,
-        "beige" | "tan" | "cream" | "ivory" | "blond" | "blonde" => 0xE4C89A,
-        "white" | "weiss" | "blanc" | "blanco" | "bianco" => 0xF3F1EC,
-        "black" | "schwarz" | "noire" | "negro" | "nero" => 0x24222A,
-        "grey" | "gray" | "grau" | "gris" => 0x8B9097,
-        "silver" => 0xB4BCC6,
-        _ => return None,
-    }))
+mod words {
+    use super::{Light, Meaning as M, Mood, Place, Season, Style, Subject, Time, Weather, hex};
+
+    pub const ALL: [(M, &str); 117] = [
+        (M::Subject(Subject::Fox), "fox vixen fuchs renard zorro volpe kitsune 🦊 狐"),
+        (M::Subject(Subject::Wolf), "wolf coyote loup lobo husky 🐺 狼"),
+        (M::Subject(Subject::Cat), "cat kitten kitty katze chat gato gatto tiger lynx panther 🐱 🐈 猫 貓"),
+        (M::Subject(Subject::Dog), "dog puppy hound hund chien perro cane corgi retriever 🐶 🐕 犬 狗"),
+        (M::Subject(Subject::Rabbit), "rabbit bunny hare hase lapin conejo 🐰 🐇 兔"),
+        (M::Subject(Subject::Bear), "bear cub grizzly panda ours oso 🐻 🐼 熊"),
+        (M::Subject(Subject::Owl), "owl eule hibou buho 🦉"),
+        (M::Subject(Subject::Bird), "bird robin sparrow raven crow eagle hawk parrot dove vogel oiseau swallow hummingbird 🐦 鳥 鸟"),
+        (M::Subject(Subject::Deer), "deer stag elk moose reindeer fawn doe hirsch reh cerf 🦌 鹿"),
+        (M::Subject(Subject::Horse), "horse pony stallion mare unicorn pferd cheval caballo 🐴 🐎 馬 马"),
+        (M::Subject(Subject::Penguin), "penguin pinguin 🐧"),
+        (M::Subject(Subject::Butterfly), "butterfly moth schmetterling papillon 🦋 蝶"),
+        (M::Subject(Subject::Fish), "fish goldfish koi shark salmon fisch poisson 🐟 🐠 魚 鱼"),
+        (M::Subject(Subject::Whale), "whale dolphin orca wal baleine ballena 🐳 🐋 鯨 鲸"),
+        (M::Subject(Subject::Jellyfish), "jellyfish octopus squid"),
+        (M::Subject(Subject::Turtle), "turtle tortoise"),
+        (M::Subject(Subject::Person), "person man woman boy girl child people figure wanderer traveler traveller hiker monk wizard witch knight samurai king queen princess someone mann frau homme femme dancer warrior fisherman farmer kid lady 人 👩 👨 🧑"),
+        (M::Subject(Subject::Portrait), "portrait face headshot selfie bust hair eyes smile"),
+        (M::Subject(Subject::Robot), "robot android cyborg droid mech automaton 🤖"),
+        (M::Subject(Subject::Astronaut), "astronaut cosmonaut spaceman"),
+        (M::Subject(Subject::House), "house cabin cottage hut home barn farm haus maison casa chalet village church 🏠 🏡 家"),
+        (M::Subject(Subject::Castle), "castle palace fortress tower schloss burg chateau castillo kingdom 🏰 🏯"),
+        (M::Subject(Subject::Lighthouse), "lighthouse leuchtturm phare faro beacon"),
+        (M::Subject(Subject::Windmill), "windmill mill"),
+        (M::Subject(Subject::Bridge), "bridge aqueduct"),
+        (M::Subject(Subject::Tent), "tent camp campfire camping"),
+        (M::Subject(Subject::Boat), "boat ship sailboat sail yacht canoe vessel boot schiff bateau barco galleon ⛵ 🚢 船"),
+        (M::Subject(Subject::Balloon), "balloon airship zeppelin ballon 🎈"),
+        (M::Subject(Subject::Rocket), "rocket spaceship spacecraft shuttle rakete fusee starship 🚀"),
+        (M::Subject(Subject::Planet), "planet saturn jupiter mars earth"),
+        (M::Subject(Subject::Flower), "flower tulip rose sunflower daisy poppy lavender blossom bloom bouquet blume fleur flor lily lotus orchid garden 🌷 🌹 🌻 🌸 💐 花"),
+        (M::Subject(Subject::Tree), "tree oak birch willow bonsai baum arbre arbol maple palm 🌳 木 树 樹"),
+        (M::Subject(Subject::Mushroom), "mushroom toadstool fungi fungus 🍄"),
+        (M::Subject(Subject::Apple), "apple fruit cherry peach berry plum 🍎 🍏"),
+        (M::Subject(Subject::Orange), "oranges tangerine mandarin"),
+        (M::Subject(Subject::Lemon), "lemon citrus lime"),
+        (M::Subject(Subject::Pear), "pear avocado"),
+        (M::Subject(Subject::Cup), "cup mug coffee tea teacup espresso cappuccino ☕ 🍵 茶"),
+        (M::Subject(Subject::Vase), "vase jug pitcher bottle pot"),
+        (M::Subject(Subject::Candle), "candle lantern lamp"),
+        (M::Subject(Subject::Book), "book novel library"),
+        (M::Place(Place::Forest), "forest wood woodland jungle wald foret bosque pine fir spruce taiga grove 🌲 林 森"),
+        (M::Place(Place::Mountain), "mountain peak alp summit volcano berg montagne montana cliff canyon valley fjord glacier everest fuji 🏔 ⛰ 🗻 山"),
+        (M::Place(Place::Hill), "hill countryside landscape vineyard scenery"),
+        (M::Place(Place::Sea), "sea ocean wave meer mer mar coast harbor harbour bay tide seascape pier 🌊 海"),
+        (M::Place(Place::Lake), "lake pond reflection reflecting lac lago 湖"),
+        (M::Place(Place::River), "river stream waterfall creek fluss riviere rio canal 川 河"),
+        (M::Place(Place::City), "city town skyline skyscraper street urban downtown metropolis stadt ville ciudad tokyo paris london york manhattan cityscape building cyberpunk 🏙 🌆 🌃 街 市"),
+        (M::Place(Place::Field), "field wheat corn barley harvest feld champ campo steppe"),
+        (M::Place(Place::Meadow), "meadow grass grassland pasture prairie wiese pre clearing"),
+        (M::Place(Place::Desert), "desert dune sahara sand wuste cactus oasis 🏜 🌵 沙"),
+        (M::Place(Place::Island), "island atoll insel 🏝 🌴 島 岛"),
+        (M::Place(Place::Beach), "beach shore tropical strand plage playa"),
+        (M::Place(Place::Underwater), "underwater reef coral aquarium seabed deep submarine"),
+        (M::Place(Place::Space), "space galaxy nebula cosmos cosmic universe orbit outer alien weltraum"),
+        (M::Place(Place::Sky), "sky himmel ciel cielo air flying"),
+        (M::Place(Place::Indoors), "room table kitchen interior desk indoors still window shelf"),
+        (M::Place(Place::Abstract), "abstract geometric geometry bauhaus kandinsky pattern cubist shapes composition"),
+        (M::Time(Time::Dawn), "dawn sunrise morning daybreak morgen 🌅 🌄 朝"),
+        (M::Time(Time::Day), "day noon midday afternoon sunny daylight bright"),
+        (M::Time(Time::Sunset), "sunset dusk evening twilight sundown abend sonnenuntergang 🌇 夕"),
+        (M::Time(Time::Night), "night midnight nighttime nacht nuit noche nocturnal moonlit moonlight 夜"),
+        (M::Weather(Weather::Snow), "snow snowy snowfall blizzard schnee neige nieve snowing snowflake ice icy frost frozen arctic antarctic ❄ ☃ ⛄ 雪 🌨"),
+        (M::Weather(Weather::Rain), "rain rainy drizzle regen pluie lluvia wet raining umbrella 🌧 ☔ 雨"),
+        (M::Weather(Weather::Fog), "fog foggy mist misty haze hazy nebel smoke 🌫 霧 雾"),
+        (M::Weather(Weather::Storm), "storm stormy thunder lightning thunderstorm tempest sturm hurricane tornado ⛈ ⚡ 嵐"),
+        (M::Season(Season::Spring), "spring springtime fruhling printemps sakura 春"),
+        (M::Season(Season::Summer), "summer sommer ete verano"),
+        (M::Season(Season::Autumn), "autumn fall autumnal herbst automne otono october 🍁 🍂 秋"),
+        (M::Season(Season::Winter), "winter wintry hiver invierno christmas december 冬"),
+        (M::Light(Light::Sun), "sun sonne soleil sol ☀ 🌞 日"),
+        (M::Light(Light::Moon), "moon crescent mond lune luna 🌙 🌕 🌝 月"),
+        (M::Light(Light::Stars), "star starry starlight stern etoile milky constellation ⭐ 🌟 ✨ 星"),
+        (M::Light(Light::Aurora), "aurora borealis"),
+        (M::Light(Light::Rainbow), "rainbow regenbogen 🌈 虹"),
+        (M::Light(Light::Clouds), "cloud cloudy wolke nuage overcast ☁ 雲 云"),
+        (M::Style(Style::Watercolour), "watercolor watercolour aquarelle aquarell gouache painting"),
+        (M::Style(Style::Woodcut), "woodcut ink engraving linocut etching sketch drawing woodblock pencil charcoal"),
+        (M::Style(Style::Neon), "neon synthwave vaporwave glowing"),
+        (M::Style(Style::Retro), "retro poster vintage screenprint deco"),
+        (M::Style(Style::Minimal), "minimal minimalist minimalistic simple"),
+        (M::Mood(Mood::Calm), "calm peaceful serene quiet gentle tranquil cozy cosy silent"),
+        (M::Mood(Mood::Dramatic), "dramatic epic intense powerful majestic"),
+        (M::Mood(Mood::Dreamy), "dreamy surreal magical fantasy ethereal whimsical enchanted mystical dream fairytale"),
+        (M::Mood(Mood::Pastel), "pastel soft delicate"),
+        (M::Mood(Mood::Dark), "dark gloomy moody noir gothic haunted"),
+        (M::Mood(Mood::Warm), "warm hot"),
+        (M::Mood(Mood::Cold), "cold cool chilly"),
+        (M::Mood(Mood::Vivid), "vivid vibrant colorful colourful saturated"),
+        (M::Mood(Mood::Mono), "monochrome grayscale greyscale"),
+        (M::Count(2), "two pair couple zwei"),
+        (M::Count(3), "three several some drei"),
+        (M::Count(5), "four five many flock herd school swarm"),
+        (M::Not, "no without ohne sans sin"),
+        (M::Size(0.7), "tiny small little distant"),
+        (M::Size(1.3), "big large huge giant tall great"),
+        (M::Colour(hex(0xC8321F)), "red rot rouge rojo rosso 赤 红 紅"),
+        (M::Colour(hex(0xB01E34)), "crimson scarlet ruby"),
+        (M::Colour(hex(0xE8772A)), "orange"),
+        (M::Colour(hex(0xC65F24)), "ginger copper rust"),
+        (M::Colour(hex(0xF2C32E)), "yellow gelb jaune amarillo"),
+        (M::Colour(hex(0xE0A030)), "gold golden amber"),
+        (M::Colour(hex(0x4C9A4A)), "green grun vert verde 緑 绿"),
+        (M::Colour(hex(0x1F8A62)), "emerald jade"),
+        (M::Colour(hex(0x7D8A3A)), "olive"),
+        (M::Colour(hex(0x2A9D9A)), "teal turquoise cyan aqua"),
+        (M::Colour(hex(0x2F6DB5)), "blue blau bleu azul blu cobalt sapphire 青 蓝"),
+        (M::Colour(hex(0x2A3476)), "navy indigo"),
+        (M::Colour(hex(0x7B3FA0)), "purple violet lila magenta"),
+        (M::Colour(hex(0xB79AD2)), "lilac mauve"),
+        (M::Colour(hex(0xEE7FA6)), "pink rosa salmon-pink fuchsia"),
+        (M::Colour(hex(0x7E4A2A)), "brown braun chestnut chocolate wooden"),
+        (M::Colour(hex(0xE4C89A)), "beige tan cream ivory blond blonde"),
+        (M::Colour(hex(0xF3F1EC)), "white weiss blanc blanco bianco 白"),
+        (M::Colour(hex(0x24222A)), "black schwarz noire negro nero 黒 黑"),
+        (M::Colour(hex(0x8B9097)), "grey gray grau gris"),
+        (M::Colour(hex(0xB4BCC6)), "silver"),
+    ];
+}
+
+static MEANINGS: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {
+    let words =
+        |(meaning, words): &'static (Meaning, &str)| words.split(' ').map(|word| (word, *meaning));
+    words::ALL.iter().flat_map(words).collect()
+});
+
+fn exact(word: &str) -> Option<Meaning> {
+    // A sign counts where it stands, by `sign`, and not once more as a word.
+    MEANINGS.get(word).filter(|_| word.is_ascii()).copied()
 }
 
 /// The meaning of a single sign: emoji and the commonest Chinese and Japanese characters.
-#[rustfmt::skip]
 pub fn sign(sign: char) -> Option<Meaning> {
-    use Meaning as M;
-    Some(match sign {
-        '🦊' | '狐' => M::Subject(Subject::Fox),
-        '🐺' | '狼' => M::Subject(Subject::Wolf),
-        '🐱' | '🐈' | '猫' | '貓' => M::Subject(Subject::Cat),
-        '🐶' | '🐕' | '犬' | '狗' => M::Subject(Subject::Dog),
-        '🐰' | '🐇' | '兔' => M::Subject(Subject::Rabbit),
-        '🐻' | '🐼' | '熊' => M::Subject(Subject::Bear),
-        '🦉' => M::Subject(Subject::Owl),
-        '🐦' | '鳥' | '鸟' => M::Subject(Subject::Bird),
-        '🦌' | '鹿' => M::Subject(Subject::Deer),
-        '🐴' | '🐎' | '馬' | '马' => M::Subject(Subject::Horse),
-        '🐧' => M::Subject(Subject::Penguin),
-        '🦋' | '蝶' => M::Subject(Subject::Butterfly),
-        '🐟' | '🐠' | '魚' | '鱼' => M::Subject(Subject::Fish),
-        '🐳' | '🐋' | '鯨' | '鲸' => M::Subject(Subject::Whale),
-        '🤖' => M::Subject(Subject::Robot),
-        '🏠' | '🏡' | '家' => M::Subject(Subject::House),
-        '🏰' | '🏯' => M::Subject(Subject::Castle),
-        '⛵' | '🚢' | '船' => M::Subject(Subject::Boat),
-        '🎈' => M::Subject(Subject::Balloon),
-        '🚀' => M::Subject(Subject::Rocket),
-        '🌷' | '🌹' | '🌻' | '🌸' | '💐' | '花' => M::Subject(Subject::Flower),
-        '🌳' | '木' | '树' | '樹' => M::Subject(Subject::Tree),
-        '🍄' => M::Subject(Subject::Mushroom),
-        '🍎' | '🍏' => M::Subject(Subject::Apple),
-        '☕' | '🍵' | '茶' => M::Subject(Subject::Cup),
-        '人' | '👩' | '👨' | '🧑' => M::Subject(Subject::Person),
-        '🌲' | '林' | '森' => M::Place(Place::Forest),
-        '🏔' | '⛰' | '🗻' | '山' => M::Place(Place::Mountain),
-        '🌊' | '海' => M::Place(Place::Sea),
-        '湖' => M::Place(Place::Lake),
-        '川' | '河' => M::Place(Place::River),
-        '🏙' | '🌆' | '🌃' | '街' | '市' => M::Place(Place::City),
-        '🏜' | '🌵' | '沙' => M::Place(Place::Desert),
-        '🏝' | '🌴' | '島' | '岛' => M::Place(Place::Island),
-        '🌅' | '🌄' | '朝' => M::Time(Time::Dawn),
-        '🌇' | '夕' => M::Time(Time::Sunset),
-        '夜' => M::Time(Time::Night),
-        '❄' | '☃' | '⛄' | '雪' | '🌨' => M::Weather(Weather::Snow),
-        '🌧' | '☔' | '雨' => M::Weather(Weather::Rain),
-        '🌫' | '霧' | '雾' => M::Weather(Weather::Fog),
-        '⛈' | '⚡' | '嵐' => M::Weather(Weather::Storm),
-        '🍁' | '🍂' | '秋' => M::Season(Season::Autumn),
-        '春' => M::Season(Season::Spring),
-        '冬' => M::Season(Season::Winter),
-        '☀' | '🌞' | '日' => M::Light(Light::Sun),
-        '🌙' | '🌕' | '🌝' | '月' => M::Light(Light::Moon),
-        '⭐' | '🌟' | '✨' | '星' => M::Light(Light::Stars),
-        '🌈' | '虹' => M::Light(Light::Rainbow),
-        '☁' | '雲' | '云' => M::Light(Light::Clouds),
-        '赤' | '红' | '紅' => M::Colour(hex(0xC8321F)),
-        '青' | '蓝' => M::Colour(hex(0x2F6DB5)),
-        '緑' | '绿' => M::Colour(hex(0x4C9A4A)),
-        '白' => M::Colour(hex(0xF3F1EC)),
-        '黒' | '黑' => M::Colour(hex(0x24222A)),
-        _ => return None,
-    })
+    let mut bytes = [0; 4];
+    MEANINGS.get(&*sign.encode_utf8(&mut bytes)).copied()
 }
 
 #[cfg(test)]

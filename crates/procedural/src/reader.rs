@@ -14,7 +14,7 @@ const COLOUR_REACH: usize = 3;
 
 /// Reads a prompt into a plan. What the prompt leaves open comes from the seed.
 pub fn read(prompt: &str, seed: &mut Seed) -> Plan {
-    let mut plan = Plan::empty();
+    let mut plan = Plan::default();
     let mut reader = Reader::default();
     for (meaning, many) in meanings(prompt) {
         reader.take(&mut plan, meaning, many);

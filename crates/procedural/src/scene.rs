@@ -18,12 +18,12 @@ pub struct Actor {
 }
 
 /// The kind of picture.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[rustfmt::skip]
-pub enum Stage { Land, Water, City, Underwater, Space, StillLife, Portrait, Abstract }
+pub enum Stage { #[default] Land, Water, City, Underwater, Space, StillLife, Portrait, Abstract }
 
-/// All that the prompt decides.
-#[derive(Debug, Clone)]
+/// All that the prompt decides; at first, nothing.
+#[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Things to draw, in the order of the prompt.
     pub actors: Vec<Actor>,
@@ -52,24 +52,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// A plan that names nothing yet.
-    pub fn empty() -> Self {
-        Self {
-            actors: Vec::new(),
-            places: Vec::new(),
-            lights: Vec::new(),
-            time: Time::Any,
-            weather: Weather::Clear,
-            season: Season::Any,
-            style: Style::Print,
-            moods: Vec::new(),
-            tint: None,
-            sky_colour: None,
-            ground_colour: None,
-            stage: Stage::Land,
-        }
-    }
-
     /// Adds what the prompt left open, and finds the stage for all of it.
     pub fn complete(&mut self, seed: &mut Seed) {
         self.invent(seed);
@@ -113,26 +95,16 @@ impl Plan {
 
     /// A prompt that names nothing the generator knows still gets a place, a time and something to look at.
     fn invent(&mut self, seed: &mut Seed) {
-        let nothing = self.actors.is_empty() && self.places.is_empty();
-        let nightly = [Light::Stars, Light::Moon, Light::Aurora]
-            .iter()
-            .any(|l| self.has(*l));
-        if nightly && self.time == Time::Any {
+        let nightly = [Light::Stars, Light::Moon, Light::Aurora];
+        let dark = self.moods.contains(&Mood::Dark) || nightly.iter().any(|l| self.has(*l));
+        if dark && self.time == Time::Any {
             self.time = Time::Night;
         }
-        if self.moods.contains(&Mood::Dark) && self.time == Time::Any {
-            self.time = Time::Night;
-        }
-        if !nothing {
+        if !self.actors.is_empty() || !self.places.is_empty() {
             return;
         }
-        let quiet =
-            self.lights.is_empty() && self.weather == Weather::Clear && self.season == Season::Any;
-        let choice = if quiet && self.time == Time::Any {
-            seed.below(8)
-        } else {
-            seed.below(6)
-        };
+        let open = self.is_quiet() && self.time == Time::Any;
+        let choice = seed.below(if open { 8 } else { 6 });
         let places: &[Place] = match choice {
             0 => &[Place::Mountain, Place::Lake],
             1 => &[Place::Hill],
@@ -148,85 +120,67 @@ impl Plan {
             places
         };
         self.places.extend_from_slice(places);
-        if quiet && self.time == Time::Any {
+        if open {
             self.time = [Time::Any, Time::Sunset, Time::Dawn, Time::Night][seed.below(4)];
         }
     }
 
     fn find_stage(&self) -> Stage {
+        use Place as P;
+        use Subject as S;
         let shows = |list: &[Subject]| list.iter().any(|s| self.shows(*s));
-        let outdoors = self
-            .places
-            .iter()
-            .any(|p| !matches!(p, Place::Indoors | Place::Abstract | Place::Sky));
-        let wet = [
-            Place::Sea,
-            Place::Lake,
-            Place::River,
-            Place::Island,
-            Place::Beach,
-        ]
-        .iter()
-        .any(|p| self.at(*p));
-        let afloat = shows(&[Subject::Boat, Subject::Lighthouse]);
-        if self.at(Place::Underwater) {
-            return Stage::Underwater;
-        }
-        if self.at(Place::Space) && !self.at(Place::City) {
-            return Stage::Space;
-        }
-        if shows(&[
-            Subject::Fish,
-            Subject::Whale,
-            Subject::Jellyfish,
-            Subject::Turtle,
-        ]) && !afloat
-        {
-            return Stage::Underwater;
-        }
-        if self.at(Place::City) {
-            return Stage::City;
-        }
-        if shows(&[Subject::Rocket, Subject::Planet, Subject::Astronaut]) && !outdoors {
-            return Stage::Space;
-        }
-        if self.shows(Subject::Portrait) {
-            return Stage::Portrait;
-        }
-        if self.at(Place::Abstract) && self.actors.is_empty() && !outdoors {
-            return Stage::Abstract;
-        }
-        let table = [
-            Subject::Apple,
-            Subject::Orange,
-            Subject::Lemon,
-            Subject::Pear,
-            Subject::Cup,
-            Subject::Vase,
-            Subject::Candle,
-            Subject::Book,
+        let wet = [P::Sea, P::Lake, P::River, P::Island, P::Beach];
+        let wet = wet.iter().any(|p| self.at(*p));
+        let anywhere = [P::Indoors, P::Abstract, P::Sky];
+        let outdoors = self.places.iter().any(|p| !anywhere.contains(p));
+        let afloat = shows(&[S::Boat, S::Lighthouse]);
+        let swims = shows(&[S::Fish, S::Whale, S::Jellyfish, S::Turtle]);
+        let flies = shows(&[S::Rocket, S::Planet, S::Astronaut]);
+        let abstracted = self.at(P::Abstract) && self.actors.is_empty();
+        let rules = [
+            (self.at(P::Underwater), Stage::Underwater),
+            (self.at(P::Space) && !self.at(P::City), Stage::Space),
+            (swims && !afloat, Stage::Underwater),
+            (self.at(P::City), Stage::City),
+            (flies && !outdoors, Stage::Space),
+            (self.shows(S::Portrait), Stage::Portrait),
+            (abstracted && !outdoors, Stage::Abstract),
+            (self.is_on_a_table(outdoors), Stage::StillLife),
+            (self.is_of_one_person(outdoors), Stage::Portrait),
+            (wet || afloat, Stage::Water),
         ];
-        let leading = self
-            .actors
-            .first()
-            .is_some_and(|a| table.contains(&a.subject));
-        if !outdoors && (leading || (self.at(Place::Indoors) && shows(&table))) {
-            return Stage::StillLife;
-        }
-        if self.at(Place::Indoors) && self.actors.iter().all(|a| a.subject == Subject::Flower) {
-            return Stage::StillLife;
-        }
-        let bare = !outdoors
-            && self.weather == Weather::Clear
-            && self.season == Season::Any
-            && self.lights.is_empty();
-        if bare && self.actors.len() == 1 && self.shows(Subject::Person) && self.time == Time::Any {
-            return Stage::Portrait;
-        }
-        if wet || afloat {
-            Stage::Water
-        } else {
-            Stage::Land
-        }
+        let first = rules.into_iter().find(|(holds, _)| *holds);
+        first.map_or(Stage::Land, |(_, stage)| stage)
+    }
+
+    fn is_on_a_table(&self, outdoors: bool) -> bool {
+        use Subject as S;
+        let things = [
+            S::Apple,
+            S::Orange,
+            S::Lemon,
+            S::Pear,
+            S::Cup,
+            S::Vase,
+            S::Candle,
+            S::Book,
+        ];
+        let fits = |a: &Actor| things.contains(&a.subject);
+        let indoors = self.at(Place::Indoors);
+        let first = self.actors.first().is_some_and(fits);
+        let flowers = self.actors.iter().all(|a| a.subject == S::Flower);
+        (!outdoors && (first || (indoors && self.actors.iter().any(fits)))) || (indoors && flowers)
+    }
+
+    /// A person without a place, a light or a time.
+    fn is_of_one_person(&self, outdoors: bool) -> bool {
+        let alone = self.actors.len() == 1 && self.shows(Subject::Person);
+        alone && !outdoors && self.is_quiet() && self.time == Time::Any
+    }
+
+    /// Whether neither weather nor season nor light is named.
+    fn is_quiet(&self) -> bool {
+        let fair = self.weather == Weather::Clear && self.season == Season::Any;
+        fair && self.lights.is_empty()
     }
 }

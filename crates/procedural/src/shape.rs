@@ -40,6 +40,11 @@ impl Shape {
         Self::polygon(points)
     }
 
+    /// A circle.
+    pub fn circle(centre: Point, r: f32) -> Self {
+        Self::ellipse(centre.0, centre.1, r, r)
+    }
+
     /// Adds the polygons of another shape.
     pub fn add(&mut self, other: Shape) {
         self.contours.extend(other.contours);
@@ -123,6 +128,18 @@ pub fn curve(knots: &[Knot], closed: bool, steps: usize) -> Vec<Point> {
         points.push(knots[n - 1].0);
     }
     points
+}
+
+/// `n + 1` points, for a parameter that runs from 0 to 1.
+pub fn trace(n: usize, point: impl Fn(f32) -> Point) -> Vec<Point> {
+    (0..=n).map(|k| point(k as f32 / n as f32)).collect()
+}
+
+/// A part of an ellipse in `n` steps, from an angle on.
+pub fn arc(centre: Point, (rx, ry): Point, start: f32, sweep: f32, n: usize) -> Vec<Point> {
+    let angles = (0..=n).map(|k| start + sweep * k as f32 / n as f32);
+    let point = |a| (centre.0 + rx * cos(a), centre.1 + ry * sin(a));
+    angles.map(point).collect()
 }
 
 /// A brush stroke along a line, from one width to another.

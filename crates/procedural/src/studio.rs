@@ -78,6 +78,62 @@ impl<'p> Studio<'p> {
         }
     }
 
+    /// Width, height and short side of the picture.
+    pub fn size(&self) -> (f32, f32, f32) {
+        (self.w(), self.h(), self.short())
+    }
+
+    /// Width of the picture.
+    pub fn w(&self) -> f32 {
+        self.canvas.width as f32
+    }
+
+    /// Height of the picture.
+    pub fn h(&self) -> f32 {
+        self.canvas.height as f32
+    }
+
+    /// The short side of the picture: the unit in which subjects are measured.
+    pub fn short(&self) -> f32 {
+        self.canvas.short()
+    }
+
+    /// Fills a shape.
+    pub fn fill(&mut self, shape: &Shape, ink: &Ink) {
+        self.canvas.fill(shape, ink);
+    }
+
+    /// Fills a shape with one colour at an opacity.
+    pub fn wash(&mut self, shape: Shape, colour: Rgb, opacity: f32) {
+        self.canvas.fill(&shape, &Ink::flat(colour).faint(opacity));
+    }
+
+    /// Fills the whole picture.
+    pub fn cover(&mut self, ink: &Ink) {
+        self.canvas
+            .fill(&Shape::rect(0.0, 0.0, self.w(), self.h()), ink);
+    }
+
+    /// A small round dot with a soft edge.
+    pub fn dot(&mut self, centre: Point, radius: f32, colour: Rgb, opacity: f32) {
+        self.canvas.dot(centre, radius, colour, opacity);
+    }
+
+    /// Light around a point that fades outward.
+    pub fn glow(&mut self, centre: Point, radius: f32, colour: Rgb, strength: f32) {
+        self.canvas.glow(centre, radius, colour, strength);
+    }
+
+    /// 1 when the subject stands right of the middle, -1 when left.
+    pub fn side(&self) -> f32 {
+        if self.right { 1.0 } else { -1.0 }
+    }
+
+    /// A band of the picture's light along one side of a shape.
+    pub fn rim(&self, toward: Point, reach: f32, strength: f32) -> Edge {
+        Edge::new(toward, reach, self.palette.light, strength)
+    }
+
     /// The horizontal place of the subject: on the third opposite to the sun.
     pub fn stage_x(&self) -> f32 {
         self.canvas.w() * if self.right { 0.62 } else { 0.38 }
@@ -91,10 +147,8 @@ impl<'p> Studio<'p> {
 
     /// Unit vector from a point to the light, never from quite below.
     pub fn toward_light(&self, from: Point) -> Point {
-        let (dx, dy) = (
-            self.sun.0 - from.0,
-            (self.sun.1 - from.1).min(-self.canvas.short() * 0.12),
-        );
+        let dx = self.sun.0 - from.0;
+        let dy = (self.sun.1 - from.1).min(-self.canvas.short() * 0.12);
         let length = (dx * dx + dy * dy).sqrt().max(1.0);
         (dx / length, dy / length)
     }
@@ -102,18 +156,10 @@ impl<'p> Studio<'p> {
     /// Ink with light on the sunny side and shade on the other, `reach` pixels wide.
     pub fn modelled(&self, ink: Ink, at: Point, reach: f32, strength: f32) -> Ink {
         let toward = self.toward_light(at);
-        ink.lit(Edge {
-            toward,
-            reach,
-            colour: self.palette.light,
-            strength: 0.8 * strength,
-        })
-        .shaded(Edge {
-            toward: (-toward.0, -toward.1),
-            reach: reach * 2.2,
-            colour: self.palette.dark,
-            strength: 0.5 * strength,
-        })
+        let away = (-toward.0, -toward.1);
+        let shade = Edge::new(away, reach * 2.2, self.palette.dark, 0.5 * strength);
+        ink.lit(self.rim(toward, reach, 0.8 * strength))
+            .shaded(shade)
     }
 
     /// Fills a shape with one modelled colour.

@@ -6,7 +6,7 @@ use crate::studio::Studio;
 
 /// Everything below a line, down to `bottom`.
 pub fn fill(studio: &mut Studio<'_>, line: impl Fn(f32) -> f32, bottom: f32, ink: &Ink) {
-    let (w, s) = (studio.canvas.w(), studio.canvas.short());
+    let (w, _, s) = studio.size();
     let step = s / 130.0;
     let margin = s * 0.12;
     let mut points: Vec<Point> = Vec::new();
@@ -17,5 +17,5 @@ pub fn fill(studio: &mut Studio<'_>, line: impl Fn(f32) -> f32, bottom: f32, ink
     }
     points.push((w + margin, bottom));
     points.push((-margin, bottom));
-    studio.canvas.fill(&Shape::polygon(points), ink);
+    studio.fill(&Shape::polygon(points), ink);
 }

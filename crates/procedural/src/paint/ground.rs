@@ -2,7 +2,7 @@
 
 use crate::colour::hex;
 use crate::exact::smooth;
-use crate::ink::{Edge, Ink};
+use crate::ink::Ink;
 use crate::lexicon::{Place, Season, Style, Subject};
 use crate::seed::Seed;
 use crate::studio::{Studio, rough};
@@ -12,7 +12,7 @@ use super::{bank, flora, places, plants, relief};
 
 /// The ground, as three banks, each with a lit brow and trees on the outer ones.
 pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let [bright, shade] = studio.palette.ground;
     let (top, deep) = (studio.horizon + s * 0.045, h - studio.horizon - s * 0.045);
     for (i, start) in [0.0, 0.20, 0.56].into_iter().enumerate() {
@@ -34,12 +34,7 @@ pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) {
             end,
         )
         .stippled(0.55);
-        let light = Edge {
-            toward: (0.15, -0.98),
-            reach: s * 0.022,
-            colour: studio.palette.light,
-            strength: 0.6,
-        };
+        let light = studio.rim((0.15, -0.98), s * 0.022, 0.6);
         bank::fill(studio, line, h + s, &ink.lit(light));
         if i == 1 {
             places::back(studio, &line, seed);
@@ -83,14 +78,10 @@ pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) {
 
 /// What makes snow look deep: a trail of prints that comes from between the trees, dry stalks, glints.
 fn snowfield(studio: &mut Studio<'_>, top: f32, seed: &mut Seed) {
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let shade = studio.palette.ground[1];
-    let (stage, side) = (studio.stage_x(), if studio.right { 1.0 } else { -1.0 });
-    let creature = studio
-        .plan
-        .actors
-        .iter()
-        .any(|a| cast::spot(a.subject) == Spot::Front);
+    let (stage, side) = (studio.stage_x(), studio.side());
+    let creature = cast::fills(studio.plan, cast::Spot::Front);
     if creature {
         for i in 0..26 {
             let t = i as f32 / 26.0;
@@ -127,15 +118,13 @@ fn snowfield(studio: &mut Studio<'_>, top: f32, seed: &mut Seed) {
     }
     for _ in 0..(w / s * 70.0) as usize {
         let at = (seed.unit() * w, top + (h - top) * seed.unit());
-        studio
-            .canvas
-            .dot(at, s * seed.range(0.0006, 0.0014), hex(0xFFFFFF), 0.9);
+        studio.dot(at, s * seed.range(0.0006, 0.0014), hex(0xFFFFFF), 0.9);
     }
 }
 
 /// Trees on a bank; the nearer the bank, the more they keep to the sides.
 fn trees(studio: &mut Studio<'_>, line: &dyn Fn(f32) -> f32, bank: usize, seed: &mut Seed) {
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     if studio.plan.is_desert() {
         return relief::cacti(studio, line, bank, seed);
     }
@@ -165,7 +154,7 @@ fn trees(studio: &mut Studio<'_>, line: &dyn Fn(f32) -> f32, bank: usize, seed: 
 
 /// Grass at the lower edge, dark and near.
 pub fn verge(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let deep = studio.palette.dark.to(studio.palette.ground[1], 0.25);
     let autumn = studio.plan.season == Season::Autumn;
     for _ in 0..(w / s * 60.0) as usize {

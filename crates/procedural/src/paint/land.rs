@@ -5,12 +5,12 @@ use crate::lexicon::{Place, Style, Subject, Weather};
 use crate::seed::Seed;
 use crate::studio::{Studio, rough};
 
-use super::{flora, ground, places, relief, sky, weather};
+use super::{flora, ground, peaks, places, relief, sky, weather};
 
 /// Paints a landscape with its actors.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(30);
-    let s = studio.canvas.short();
+    let s = studio.short();
     sky::paint(studio);
     backdrop(studio, &mut seed);
     ground::paint(studio, &mut seed);
@@ -28,16 +28,16 @@ pub fn paint(studio: &mut Studio<'_>) {
 
 /// What lies beyond the first bank: mountains or hills, then woods.
 pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let s = studio.canvas.short();
+    let s = studio.short();
     let horizon = studio.horizon;
     if studio.plan.is_desert() {
-        relief::mesas(studio, seed);
+        relief::desert(studio, seed);
         return;
     }
     scroll(studio, seed);
     if studio.plan.at(Place::Mountain) || (studio.plan.is_snowy() && !studio.plan.at(Place::Hill)) {
-        relief::range(studio, 0.95, horizon + s * 0.02, s * 0.26, seed);
-        relief::range(studio, 0.70, horizon + s * 0.04, s * 0.38, seed);
+        peaks::range(studio, 0.95, horizon + s * 0.02, s * 0.26, seed);
+        peaks::range(studio, 0.70, horizon + s * 0.04, s * 0.38, seed);
     } else {
         relief::hills(studio, 0.98, horizon - s * 0.05, s * 0.15, seed);
         relief::hills(studio, 0.80, horizon - s * 0.02, s * 0.11, seed);
@@ -59,18 +59,14 @@ pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
         )
         .stippled(0.4);
         let line = |x: f32| base - s * 0.03 * rough(key, x / s * 2.0);
-        if flora::wants_pines(studio) {
-            flora::far_pines(studio, line, tall, &ink, seed);
-        } else {
-            flora::far_broad(studio, line, tall * 0.6, &ink, seed);
-        }
+        flora::far(studio, line, tall, tall * 0.6, &ink, seed);
         weather::mist(studio, base + s * 0.01, s * 0.06, 0.6);
     }
 }
 
 /// On a tall picture, ranges with woods and mist rise one behind the other, as on a hanging scroll.
 fn scroll(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let (h, w, s) = (studio.canvas.h(), studio.canvas.w(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     if h < 1.9 * w {
         return;
     }
@@ -81,7 +77,7 @@ fn scroll(studio: &mut Studio<'_>, seed: &mut Seed) {
         let step = (studio.horizon - top) / count as f32;
         let base = top + step * (i as f32 + 0.75 + seed.range(-0.22, 0.22));
         let distance = 1.02 - 0.34 * t;
-        relief::peaks(
+        peaks::paint(
             studio,
             distance,
             base,
@@ -99,11 +95,8 @@ fn scroll(studio: &mut Studio<'_>, seed: &mut Seed) {
             base + s * 0.08,
         )
         .stippled(0.5);
-        if flora::wants_pines(studio) {
-            flora::far_pines(studio, line, s * (0.07 + 0.05 * t), &ink, seed);
-        } else {
-            flora::far_broad(studio, line, s * (0.05 + 0.03 * t), &ink, seed);
-        }
+        let (pines, crowns) = (s * (0.07 + 0.05 * t), s * (0.05 + 0.03 * t));
+        flora::far(studio, line, pines, crowns, &ink, seed);
         weather::mist(studio, base + s * 0.10, s * 0.13, 0.95);
     }
 }

@@ -18,17 +18,13 @@ pub fn flip(
     ripple: f32,
 ) {
     let key = studio.seed.branch(36).bits() as u32;
-    let s = studio.canvas.short();
+    let s = studio.short();
     let canvas = &mut studio.canvas;
     let (width, height) = (canvas.width as i32, canvas.height as i32);
-    let (x0, x1) = (
-        (left as i32).clamp(0, width),
-        (right as i32).clamp(0, width),
-    );
-    let (y0, y1) = (
-        (line as i32).clamp(1, height),
-        (bottom as i32).clamp(0, height),
-    );
+    let x0 = (left as i32).clamp(0, width);
+    let x1 = (right as i32).clamp(0, width);
+    let y0 = (line as i32).clamp(1, height);
+    let y1 = (bottom as i32).clamp(0, height);
     let [_, middle, low] = studio.palette.sky;
     let deep = studio.palette.range[2]
         .to(studio.palette.dark, 0.35)
@@ -75,10 +71,8 @@ pub fn reflect(studio: &mut Studio<'_>, before: &(usize, Vec<u8>), (x, line): Po
     let key = studio.seed.branch(38).bits() as u32;
     let canvas = &mut studio.canvas;
     let (width, height) = (canvas.width, canvas.height);
-    let (left, right) = (
-        (x - tall * 0.7).max(0.0) as usize,
-        ((x + tall * 0.7).max(0.0) as usize).min(width),
-    );
+    let left = (x - tall * 0.7).max(0.0) as usize;
+    let right = ((x + tall * 0.7).max(0.0) as usize).min(width);
     let (first, rows) = before;
     let line = line.max(1.0) as usize;
     for y in line..(line + (tall * 0.75) as usize).min(height) {
@@ -97,10 +91,8 @@ pub fn reflect(studio: &mut Studio<'_>, before: &(usize, Vec<u8>), (x, line): Po
             let Some(from) = column.checked_add_signed(push).filter(|c| *c < width) else {
                 continue;
             };
-            let (now, old) = (
-                (source * width + from) * 3,
-                ((source - first) * width + from) * 3,
-            );
+            let now = (source * width + from) * 3;
+            let old = ((source - first) * width + from) * 3;
             let Some(was) = rows.get(old..old + 3) else {
                 continue;
             };
@@ -126,11 +118,9 @@ pub fn glitter(studio: &mut Studio<'_>, line: f32, bottom: f32, strength: f32) {
         return;
     }
     let mut seed = studio.seed.branch(37);
-    let s = studio.canvas.short();
+    let s = studio.short();
     let (x, colour) = (studio.sun.0, studio.palette.disc);
-    studio
-        .canvas
-        .glow((x, line + s * 0.02), s * 0.42, colour, 0.34 * strength);
+    studio.glow((x, line + s * 0.02), s * 0.42, colour, 0.34 * strength);
     for i in 0..170 {
         let t = i as f32 / 170.0;
         let y = line + (bottom - line) * t * t.sqrt();

@@ -4,7 +4,7 @@ use image::RgbImage;
 
 use crate::colour::{Rgb, hex};
 use crate::exact::mix;
-use crate::ink::{Edge, Ink};
+use crate::ink::Ink;
 use crate::lexicon::{Light, Style, Time, Weather};
 use crate::seed::Seed;
 use crate::studio::{Studio, rough};
@@ -27,11 +27,9 @@ struct Plate {
 
 /// Prints the photographs over the whole canvas and adds what the prompt names.
 pub fn paint(studio: &mut Studio<'_>, photos: &[RgbImage]) {
-    let scale = (WORKING / studio.canvas.w().max(studio.canvas.h())).min(1.0);
-    let (w, h) = (
-        (studio.canvas.w() * scale).max(1.0) as usize,
-        (studio.canvas.h() * scale).max(1.0) as usize,
-    );
+    let scale = (WORKING / studio.w().max(studio.h())).min(1.0);
+    let w = (studio.w() * scale).max(1.0) as usize;
+    let h = (studio.h() * scale).max(1.0) as usize;
     let mut plate = lay_out(photos, w, h);
     stretch(&mut plate);
     let brushed = brush(&plate);
@@ -167,12 +165,10 @@ fn brush(plate: &Plate) -> Plate {
         }
     }
     let square = |x0: usize, y0: usize, x1: usize, y1: usize| {
-        let (a, b, c, d) = (
-            sums[y0 * stride + x0],
-            sums[y0 * stride + x1],
-            sums[y1 * stride + x0],
-            sums[y1 * stride + x1],
-        );
+        let a = sums[y0 * stride + x0];
+        let b = sums[y0 * stride + x1];
+        let c = sums[y1 * stride + x0];
+        let d = sums[y1 * stride + x1];
         let n = ((x1 - x0) * (y1 - y0)) as f32;
         let mean = |k: usize| (d[k] + a[k] - b[k] - c[k]) as f32 / n;
         let light = mean(3);
@@ -316,7 +312,7 @@ fn print(studio: &mut Studio<'_>, plate: &Plate, ink: &[f32]) {
 
 /// What the prompt names, over the print.
 fn add(studio: &mut Studio<'_>) {
-    let (h, s) = (studio.canvas.h(), studio.canvas.short());
+    let (_, h, s) = studio.size();
     if studio.plan.has(Light::Stars)
         || (studio.plan.time == Time::Night && studio.plan.has(Light::Moon))
     {
@@ -327,18 +323,13 @@ fn add(studio: &mut Studio<'_>) {
     }
     if matches!(studio.plan.time, Time::Sunset | Time::Dawn) {
         let (sun, colour): (_, Rgb) = (studio.sun, studio.palette.disc);
-        studio.canvas.glow(sun, s * 0.9, colour, 0.45);
+        studio.glow(sun, s * 0.9, colour, 0.45);
     }
     if studio.plan.weather == Weather::Fog {
         weather::mist(studio, h * 0.62, s * 0.4, 0.8);
     }
     let mut seed = studio.seed.branch(70);
-    if studio
-        .plan
-        .actors
-        .iter()
-        .any(|a| cast::spot(a.subject) == cast::Spot::Front)
-    {
+    if cast::fills(studio.plan, cast::Spot::Front) {
         drift(studio, &mut seed);
     }
     places::front(studio, h * 0.955, &mut seed);
@@ -346,16 +337,11 @@ fn add(studio: &mut Studio<'_>) {
 
 /// A strip of ground at the lower edge, so that what stands before the photograph stands on something.
 fn drift(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let (h, s) = (studio.canvas.h(), studio.canvas.short());
+    let (_, h, s) = studio.size();
     let key = seed.bits() as u32;
     let [bright, shade] = studio.palette.ground;
     let base = h - s * 0.10;
-    let light = Edge {
-        toward: (0.1, -1.0),
-        reach: s * 0.02,
-        colour: studio.palette.light,
-        strength: 0.6,
-    };
+    let light = studio.rim((0.1, -1.0), s * 0.02, 0.6);
     let ink = Ink::down(&[bright, bright.to(shade, 0.6), shade], base - s * 0.04, h)
         .stippled(0.6)
         .lit(light);

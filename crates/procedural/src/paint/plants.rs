@@ -26,7 +26,7 @@ pub fn carpet(
     density: f32,
     seed: &mut Seed,
 ) {
-    let (w, s) = (studio.canvas.w(), studio.canvas.short());
+    let (w, _, s) = studio.size();
     let kind = seed.below(3);
     let rows = 9;
     let stalk = studio.palette.range[1].tint(hex(0x4E9A4A), 0.4).lift(-0.05);
@@ -52,12 +52,8 @@ pub fn carpet(
                 );
             } else {
                 let colour = studio.palette.seen(tone, 0.45 * (1.0 - t));
-                studio
-                    .canvas
-                    .dot((x, foot - size * 0.3), size * 0.16, stalk, 0.6);
-                studio
-                    .canvas
-                    .dot((x, foot - size * 0.6), size * 0.30, colour, 0.95);
+                studio.dot((x, foot - size * 0.3), size * 0.16, stalk, 0.6);
+                studio.dot((x, foot - size * 0.6), size * 0.30, colour, 0.95);
             }
         }
     }

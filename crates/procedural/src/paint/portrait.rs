@@ -14,9 +14,9 @@ use super::{cast, sky};
 /// Paints a portrait.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(58);
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let [top, middle, low] = studio.palette.sky;
-    studio.canvas.fill(
+    studio.fill(
         &Shape::rect(0.0, 0.0, w, h),
         &Ink::down(&[top, middle, low], 0.0, h).stippled(0.2),
     );
@@ -29,10 +29,8 @@ pub fn paint(studio: &mut Studio<'_>) {
     studio.sun = (x + if studio.right { -s } else { s }, foot - s * 1.25);
     let disc = studio.palette.disc.to(studio.palette.accent, 0.18);
     let centre = (x, foot - s * 0.58);
-    studio
-        .canvas
-        .glow(centre, s * 0.75, studio.palette.disc, 0.4);
-    studio.canvas.fill(
+    studio.glow(centre, s * 0.75, studio.palette.disc, 0.4);
+    studio.fill(
         &Shape::ellipse(centre.0, centre.1, s * 0.385, s * 0.385),
         &Ink::down(
             &[disc, disc.to(low, 0.35)],
@@ -61,7 +59,7 @@ pub fn paint(studio: &mut Studio<'_>) {
 
 /// Leaves along the rest of a long picture: up both sides of a tall one, along the foot of a wide one.
 fn garland(studio: &mut Studio<'_>, x: f32, top: f32, seed: &mut Seed) {
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let mut spots = Vec::new();
     if h > 1.5 * w {
         for (side, key) in [(0.0, 1), (w, 2)] {
@@ -71,9 +69,7 @@ fn garland(studio: &mut Studio<'_>, x: f32, top: f32, seed: &mut Seed) {
                 .map(|y| (side + lean(y), y))
                 .collect();
             let tone = studio.palette.range[2];
-            studio
-                .canvas
-                .fill(&stroke(&vine, s * 0.010, s * 0.022), &Ink::flat(tone));
+            studio.fill(&stroke(&vine, s * 0.010, s * 0.022), &Ink::flat(tone));
         }
         let count = (top / (s * 0.075)) as usize;
         for i in 0..count {
@@ -103,7 +99,7 @@ fn garland(studio: &mut Studio<'_>, x: f32, top: f32, seed: &mut Seed) {
 
 /// A wreath of large leaves behind the shoulders.
 fn leaves(studio: &mut Studio<'_>, centre: (f32, f32), seed: &mut Seed) {
-    let s = studio.canvas.short();
+    let s = studio.short();
     let tones = [
         studio.palette.range[1],
         studio.palette.range[2],
@@ -124,7 +120,7 @@ fn leaves(studio: &mut Studio<'_>, centre: (f32, f32), seed: &mut Seed) {
 }
 
 fn leaves_front(studio: &mut Studio<'_>, x: f32, foot: f32, seed: &mut Seed) {
-    let s = studio.canvas.short();
+    let s = studio.short();
     for side in [-1.0, 1.0] {
         for i in 0..6 {
             let at = (x + side * s * (0.30 + 0.05 * i as f32), foot + s * 0.03);
@@ -162,7 +158,5 @@ fn leaf(studio: &mut Studio<'_>, at: (f32, f32), angle: f32, long: f32, tone: Rg
         long * 0.016,
         long * 0.004,
     );
-    studio
-        .canvas
-        .fill(&rib, &Ink::flat(tone.lift(0.12)).faint(0.8));
+    studio.fill(&rib, &Ink::flat(tone.lift(0.12)).faint(0.8));
 }

@@ -2,7 +2,7 @@
 
 use crate::colour::hex;
 use crate::figure::Stand;
-use crate::ink::{Along, Edge, Ink, Ramp};
+use crate::ink::{Along, Ink, Ramp};
 use crate::lexicon::{Subject, Time};
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, stroke};
@@ -13,7 +13,7 @@ use super::{bank, cast, flora};
 
 /// A cliff with the lighthouse on it.
 pub fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let (w, s, line) = (studio.canvas.w(), studio.canvas.short(), studio.horizon);
+    let (w, s, line) = (studio.w(), studio.short(), studio.horizon);
     let Some(actor) = studio
         .plan
         .actors
@@ -52,7 +52,7 @@ pub fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
     )
     .stippled(0.5);
     let ink = studio.modelled(ink, (x, line), s * 0.012, 0.8);
-    studio.canvas.fill(&Shape::polygon(points), &ink);
+    studio.fill(&Shape::polygon(points), &ink);
     for _ in 0..26 {
         let t = seed.unit();
         lens(
@@ -79,7 +79,7 @@ pub fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
 
 /// The near shore: sand at the sea, grass and reeds inland.
 pub fn bank(studio: &mut Studio<'_>, inland: bool, seed: &mut Seed) {
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let key = seed.bits() as u32;
     let base = h - s * if inland { 0.13 } else { 0.19 };
     let sand = hex(0xE8CFA0).to(studio.palette.ground[0], 0.08).to(
@@ -114,12 +114,7 @@ pub fn bank(studio: &mut Studio<'_>, inland: bool, seed: &mut Seed) {
         h + s * 0.02,
     )
     .stippled(0.55);
-    let ink = ink.lit(Edge {
-        toward: (0.0, -1.0),
-        reach: s * 0.012,
-        colour: studio.palette.light,
-        strength: 0.5,
-    });
+    let ink = ink.lit(studio.rim((0.0, -1.0), s * 0.012, 0.5));
     bank::fill(studio, line, h + s, &ink);
     if !inland {
         return;
@@ -152,11 +147,9 @@ pub fn bank(studio: &mut Studio<'_>, inland: bool, seed: &mut Seed) {
             (foot.0 + lean * tall, foot.1 - tall),
         ];
         let tone = studio.palette.dark.to(shade, 0.25);
-        studio
-            .canvas
-            .fill(&stroke(&reed, s * 0.004, s * 0.002), &Ink::flat(tone));
+        studio.fill(&stroke(&reed, s * 0.004, s * 0.002), &Ink::flat(tone));
         let head = reed[2];
-        studio.canvas.fill(
+        studio.fill(
             &Shape::ellipse(head.0, head.1, s * 0.0055, s * 0.024),
             &Ink::flat(tone.to(hex(0x6A4428), 0.5)),
         );

@@ -12,10 +12,10 @@ use super::{cast, land, mirror, places, shore, sky, waves, weather};
 /// Paints a scene at the water.
 pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(35);
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let inland = (studio.plan.at(Place::Lake) || studio.plan.at(Place::River))
         && !studio.plan.at(Place::Sea);
-    studio.horizon = (h * if inland { 0.60 } else { 0.58 }).max(studio.canvas.h() - 1.5 * s);
+    studio.horizon = (h * if inland { 0.60 } else { 0.58 }).max(studio.h() - 1.5 * s);
     let line = studio.horizon;
     sky::paint(studio);
     if inland || studio.plan.at(Place::Mountain) {
@@ -63,7 +63,7 @@ pub fn paint(studio: &mut Studio<'_>) {
 
 /// Far islands at sea.
 fn islands(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let (w, s, line) = (studio.canvas.w(), studio.canvas.short(), studio.horizon);
+    let (w, s, line) = (studio.w(), studio.short(), studio.horizon);
     let count = if studio.plan.at(Place::Island) { 4 } else { 2 };
     for i in 0..count {
         let distance = 0.92 - 0.12 * i as f32;
@@ -83,7 +83,7 @@ fn islands(studio: &mut Studio<'_>, seed: &mut Seed) {
         points.push((x + half, line + 2.0));
         points.push((x - half, line + 2.0));
         let colour = studio.palette.at_distance(distance);
-        studio.canvas.fill(
+        studio.fill(
             &Shape::polygon(points),
             &Ink::down(
                 &[colour, colour.to(studio.palette.sky[2], 0.4)],
@@ -98,7 +98,7 @@ fn islands(studio: &mut Studio<'_>, seed: &mut Seed) {
 
 /// Boats, each with its own reflection.
 fn fleet(studio: &mut Studio<'_>, seed: &mut Seed) {
-    let (h, s, line) = (studio.canvas.h(), studio.canvas.short(), studio.horizon);
+    let (h, s, line) = (studio.h(), studio.short(), studio.horizon);
     let Some(actor) = studio
         .plan
         .actors
@@ -123,7 +123,7 @@ fn fleet(studio: &mut Studio<'_>, seed: &mut Seed) {
         let x = if alone {
             studio.stage_x()
         } else {
-            studio.canvas.w() - studio.stage_x()
+            studio.w() - studio.stage_x()
         } + dx * s;
         let y = line + (h - line).min(s * 0.6) * dy * if alone { 1.0 } else { 0.6 };
         let tall =

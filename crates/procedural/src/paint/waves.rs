@@ -12,7 +12,7 @@ use super::bank;
 
 /// Crests and troughs as thin lenses, wider toward the viewer.
 pub fn paint(studio: &mut Studio<'_>, line: f32, bottom: f32, calm: bool, seed: &mut Seed) {
-    let (w, s) = (studio.canvas.w(), studio.canvas.short());
+    let (w, _, s) = studio.size();
     let stormy = studio.plan.weather == Weather::Storm;
     let bright = studio.palette.sky[2].to(studio.palette.light, 0.4);
     let dim = studio.palette.range[2].to(studio.palette.dark, 0.3);
@@ -21,10 +21,8 @@ pub fn paint(studio: &mut Studio<'_>, line: f32, bottom: f32, calm: bool, seed: 
         let t = seed.unit();
         let y = line + (bottom - line) * t * t + 1.0;
         let near = ((y - line) / (s * 0.42)).clamp(0.02, 1.0);
-        let (x, half) = (
-            seed.unit() * w,
-            s * (0.012 + 0.10 * near) * seed.range(0.5, 1.3),
-        );
+        let x = seed.unit() * w;
+        let half = s * (0.012 + 0.10 * near) * seed.range(0.5, 1.3);
         let thick = s * (0.0010 + 0.0058 * near) * if stormy { 2.2 } else { 1.0 };
         let (colour, opacity) = if i % 3 == 0 {
             (dim, 0.20 + 0.16 * near)
@@ -52,7 +50,7 @@ fn breakers(
     [dim, bright]: [Rgb; 2],
     seed: &mut Seed,
 ) {
-    let (w, s) = (studio.canvas.w(), studio.canvas.short());
+    let (w, _, s) = studio.size();
     let foam = bright.to(hex(0xFFFFFF), 0.5);
     for row in 0..6 {
         let near = row as f32 / 5.0;
@@ -77,12 +75,7 @@ fn breakers(
             base + high * 1.2,
         )
         .stippled(0.5)
-        .lit(Edge {
-            toward: (0.2, -0.98),
-            reach: s * 0.010,
-            colour: foam,
-            strength: 0.8,
-        });
+        .lit(Edge::new((0.2, -0.98), s * 0.010, foam, 0.8));
         bank::fill(studio, surface, bottom + s, &ink.faint(0.96));
         for _ in 0..(w / s * 620.0) as usize {
             let x = seed.unit() * w;
@@ -92,7 +85,7 @@ fn breakers(
             }
             let drop = high * 0.5 * seed.unit() * seed.unit();
             let r = s * (0.0007 + 0.0017 * near) * seed.range(0.5, 1.4);
-            studio.canvas.dot((x, surface(x) + drop - r), r, foam, 0.75);
+            studio.dot((x, surface(x) + drop - r), r, foam, 0.75);
         }
     }
 }
@@ -107,5 +100,5 @@ pub fn lens(studio: &mut Studio<'_>, (x, y): Point, half: f32, thick: f32, ink: 
         (x + half * 0.4, y + thick * 0.4),
         (x - half * 0.5, y + thick * 0.5),
     ]);
-    studio.canvas.fill(&shape, ink);
+    studio.fill(&shape, ink);
 }

@@ -26,18 +26,18 @@ pub fn paint(studio: &mut Studio<'_>) {
 }
 
 fn area(studio: &Studio<'_>) -> f32 {
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     (w * h / (s * s)).min(8.0)
 }
 
 fn snowfall(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(60);
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let white = hex(0xFFFFFF).to(studio.palette.light, 0.25);
     for _ in 0..(area(studio) * 520.0) as usize {
         let near = seed.unit();
         let r = s * (0.0011 + 0.0030 * near * near);
-        studio.canvas.dot(
+        studio.dot(
             (seed.unit() * w, seed.unit() * h),
             r,
             white,
@@ -47,39 +47,33 @@ fn snowfall(studio: &mut Studio<'_>) {
     for _ in 0..(area(studio) * 26.0) as usize {
         let at = (seed.unit() * w, seed.unit() * h);
         let r = s * seed.range(0.006, 0.012);
-        studio.canvas.glow(at, r * 1.6, white, 0.55);
-        studio.canvas.dot(at, r * 0.6, white, 0.55);
+        studio.glow(at, r * 1.6, white, 0.55);
+        studio.dot(at, r * 0.6, white, 0.55);
     }
 }
 
 fn rain(studio: &mut Studio<'_>, force: f32) {
     let mut seed = studio.seed.branch(61);
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     let colour = studio.palette.light;
-    let slant = seed.range(0.10, 0.24) * if studio.right { 1.0 } else { -1.0 } * force;
+    let slant = seed.range(0.10, 0.24) * studio.side() * force;
     for _ in 0..(area(studio) * 420.0 * force) as usize {
-        let (x, y, long) = (
-            seed.range(-0.1, 1.1) * w,
-            seed.range(-0.05, 1.0) * h,
-            s * seed.range(0.02, 0.07),
-        );
+        let x = seed.range(-0.1, 1.1) * w;
+        let y = seed.range(-0.05, 1.0) * h;
+        let long = s * seed.range(0.02, 0.07);
         let drop = [(x, y), (x - slant * long, y + long)];
         let ink = Ink::flat(colour).faint(seed.range(0.10, 0.38));
-        studio
-            .canvas
-            .fill(&stroke(&drop, s * 0.0008, s * 0.0022), &ink);
+        studio.fill(&stroke(&drop, s * 0.0008, s * 0.0022), &ink);
     }
 }
 
 fn leaves(studio: &mut Studio<'_>, colours: [u32; 3]) {
     let mut seed = studio.seed.branch(62);
-    let (w, h, s) = (studio.canvas.w(), studio.canvas.h(), studio.canvas.short());
+    let (w, h, s) = studio.size();
     for _ in 0..(area(studio) * 60.0) as usize {
-        let (x, y, r) = (
-            seed.unit() * w,
-            seed.range(0.1, 1.0) * h,
-            s * seed.range(0.003, 0.008),
-        );
+        let x = seed.unit() * w;
+        let y = seed.range(0.1, 1.0) * h;
+        let r = s * seed.range(0.003, 0.008);
         let (dx, dy) = (seed.range(-1.0, 1.0), seed.range(-1.0, 1.0));
         let leaf = Shape::polygon(vec![
             (x - dx * r, y - dy * r),
@@ -87,9 +81,7 @@ fn leaves(studio: &mut Studio<'_>, colours: [u32; 3]) {
             (x + dx * r, y + dy * r),
             (x - dy * r * 0.5, y + dx * r * 0.5),
         ]);
-        studio
-            .canvas
-            .fill(&leaf, &Ink::flat(hex(colours[seed.below(3)])).faint(0.9));
+        studio.fill(&leaf, &Ink::flat(hex(colours[seed.below(3)])).faint(0.9));
     }
 }
 
@@ -109,8 +101,6 @@ pub fn mist(studio: &mut Studio<'_>, middle: f32, half: f32, opacity: f32) {
     )
     .stippled(0.18)
     .faint(opacity);
-    let w = studio.canvas.w();
-    studio
-        .canvas
-        .fill(&Shape::rect(0.0, middle - half, w, half * 2.0), &ink);
+    let w = studio.w();
+    studio.fill(&Shape::rect(0.0, middle - half, w, half * 2.0), &ink);
 }
