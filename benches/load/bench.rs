@@ -3,7 +3,7 @@
 use crate::client::{self, Caller, Latencies, Outcome, Same};
 use crate::processor;
 use crate::report::{Sample, Table};
-use crate::server::Peer;
+use crate::server::ChildServer;
 use crate::wire;
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -27,7 +27,7 @@ pub struct Pace {
 /// What rows are measured with.
 pub struct Bench {
     pace: Pace,
-    ceiling: Peer,
+    ceiling: ChildServer,
     /// What the bare handler has just done a second.
     newest: f64,
     /// What has been found.
@@ -42,7 +42,7 @@ impl Bench {
     pub fn begin(pace: Pace) -> anyhow::Result<Self> {
         let mut bench = Self {
             pace,
-            ceiling: Peer::ceiling()?,
+            ceiling: ChildServer::ceiling()?,
             newest: 0.0,
             table: Table::default(),
             left: Vec::new(),
@@ -135,15 +135,15 @@ impl<const KINDS: usize> Measured<KINDS> {
 /// Warms a server up, and then measures what its callers see. `caller` makes the one of a connection, for the warm-up or after
 /// it.
 pub fn measure<const KINDS: usize, C: Caller<KINDS>>(
-    peer: &Peer,
+    server: &ChildServer,
     connections: usize,
     time: Duration,
     caller: impl Fn(bool, usize) -> C,
 ) -> anyhow::Result<Measured<KINDS>> {
-    let warm = client::run(peer.address, connections, time / 3, |at| caller(true, at))?;
-    let before = processor::time_of(peer.id())?;
-    let outcome = client::run(peer.address, connections, time, |at| caller(false, at))?;
-    let used = processor::time_of(peer.id())? - before;
+    let warm = client::run(server.address, connections, time / 3, |at| caller(true, at))?;
+    let before = processor::time_of(server.id())?;
+    let outcome = client::run(server.address, connections, time, |at| caller(false, at))?;
+    let used = processor::time_of(server.id())? - before;
     let count = |kind: usize| warm.kinds[kind].count() + outcome.kinds[kind].count();
     Ok(Measured {
         calls: std::array::from_fn(count),

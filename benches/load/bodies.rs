@@ -1,7 +1,7 @@
 //! What large bodies of the synchronous interface cost: eight at once, each of 150 MB, with one picture or with as many as a
 //! request may have.
 
-use crate::server::Peer;
+use crate::server::ChildServer;
 use anyhow::{Context as _, ensure};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -37,11 +37,11 @@ pub fn run() -> anyhow::Result<()> {
 
 fn measure(pictures: usize) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype(directory.path(), 1)?;
-    let key = peer.key().context("no key")?.to_owned();
-    let before = memory(peer.id(), "VmRSS:")?;
+    let server = ChildServer::tintype(directory.path(), 1)?;
+    let key = server.key().context("no key")?.to_owned();
+    let before = memory(server.id(), "VmRSS:")?;
     let began = Instant::now();
-    let address = peer.address;
+    let address = server.address;
     let senders: Vec<_> = (0..BODIES)
         .map(|_| {
             let key = key.clone();
@@ -52,11 +52,11 @@ fn measure(pictures: usize) -> anyhow::Result<()> {
     for sender in senders {
         let (status, sent) = sender.join().map_err(|_| anyhow::anyhow!("a panic"))??;
         took = took.max(sent - began);
-        // The peer's generator never ends: a call that was read whole waits for as long as it asked to.
+        // The child server's generator never ends: a call that was read whole waits for as long as it asked to.
         ensure!(status.starts_with("HTTP/1.1 504"), "answered {status}");
     }
-    let peak = memory(peer.id(), "VmHWM:")?;
-    peer.end()?;
+    let peak = memory(server.id(), "VmHWM:")?;
+    server.end()?;
     println!(
         "| {BODIES} | {} | {pictures} | {before} | {peak} | {:.1} |",
         BYTES / 1_000_000,

@@ -1,6 +1,6 @@
 //! Whether what a server was answered to have done is on the disk: no figure counts that was not honestly come by.
 
-use crate::server::{Peer, Written};
+use crate::server::{ChildServer, Written};
 use anyhow::ensure;
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +29,12 @@ pub fn delivered(store: &Store) -> anyhow::Result<usize> {
 ///
 /// # Errors
 /// The books do not add up, or jobs are missing, or too many.
-pub fn end(peer: Peer, data_dir: &Path, accepted: usize) -> anyhow::Result<(Written, Report)> {
-    let written = peer.end_tintype()?;
+pub fn end(
+    server: ChildServer,
+    data_dir: &Path,
+    accepted: usize,
+) -> anyhow::Result<(Written, Report)> {
+    let written = server.end_tintype()?;
     let store = open(data_dir)?;
     let report = verify(&store, |_| {})?;
     store.engine().close();

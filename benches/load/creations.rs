@@ -3,7 +3,7 @@
 use crate::bench::{Bench, CONNECTIONS, Measured, measure};
 use crate::client::{self, Caller, Outcome, Same, Schedule};
 use crate::report::Sample;
-use crate::server::Peer;
+use crate::server::ChildServer;
 use crate::wire::{self, Answer, Wire};
 use crate::{check, disk, processor};
 use anyhow::{Context as _, bail, ensure};
@@ -119,12 +119,12 @@ const CROWDED: [(Row, Overload); 2] = [
     ),
 ];
 
-/// What a team would write instead. First, so that the other rows can be told against it.
+/// What a team would write instead. First, so that the other rows can be compared with it.
 pub fn rivals(bench: &mut Bench) -> anyhow::Result<()> {
     for row in &RIVALS {
-        let peer = Peer::rival(row.accounts)?;
-        let mut measured = create(bench, &peer, row)?;
-        let stored: usize = peer.end()?.parse().context("the rival counted nothing")?;
+        let server = ChildServer::rival(row.accounts)?;
+        let mut measured = create(bench, &server, row)?;
+        let stored: usize = server.end()?.parse().context("the rival counted nothing")?;
         let [accepted] = measured.calls;
         ensure!(
             stored == accepted,
@@ -158,10 +158,10 @@ pub fn crowded(bench: &mut Bench) -> anyhow::Result<()> {
 /// Measures a row; returns the bytes of one group of the journal.
 fn ours(bench: &mut Bench, row: &Row) -> anyhow::Result<usize> {
     let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype(directory.path(), row.accounts)?;
-    let mut measured = create(bench, &peer, row)?;
+    let server = ChildServer::tintype(directory.path(), row.accounts)?;
+    let mut measured = create(bench, &server, row)?;
     let [accepted] = measured.calls;
-    let (written, _) = check::end(peer, directory.path(), accepted)?;
+    let (written, _) = check::end(server, directory.path(), accepted)?;
     let sample = measured.sample();
     let rate = sample.rate;
     let mut sample = sample.with("for each fdatasync", accepted as f64 / written.syncs);
@@ -172,9 +172,9 @@ fn ours(bench: &mut Bench, row: &Row) -> anyhow::Result<usize> {
     Ok((written.bytes / written.syncs) as usize)
 }
 
-fn create(bench: &Bench, peer: &Peer, row: &Row) -> anyhow::Result<Measured<1>> {
-    let requests = Requests::new(&peer.keys, row.named);
-    measure(peer, row.connections, bench.time(), |warm, connection| {
+fn create(bench: &Bench, server: &ChildServer, row: &Row) -> anyhow::Result<Measured<1>> {
+    let requests = Requests::new(&server.keys, row.named);
+    measure(server, row.connections, bench.time(), |warm, connection| {
         caller(requests.clone(), warm, connection, row.connections)
     })
 }
@@ -240,24 +240,24 @@ fn of_disk(bench: &mut Bench, block: usize) -> anyhow::Result<()> {
 /// it would take twice as much at twice the rate.
 fn overloaded(bench: &mut Bench, overload: &Overload, row: &Row) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
-    let measured = create(bench, &peer, row)?;
-    check::end(peer, directory.path(), measured.calls[0])?;
+    let server = ChildServer::tintype_on_one_processor(directory.path(), row.accounts)?;
+    let measured = create(bench, &server, row)?;
+    check::end(server, directory.path(), measured.calls[0])?;
     let capacity = measured.outcome.rate(0);
     offered(bench, overload.offered, row, capacity)?;
     hammered(bench, overload.hammered, row, capacity)
 }
 
-/// Callers who do not wait as they are told.
+/// Callers who do not wait as `Retry-After` says.
 fn hammered(bench: &mut Bench, name: &'static str, row: &Row, capacity: f64) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
-    let requests = Requests::new(&peer.keys, false);
-    let mut measured = measure(&peer, CROWD, bench.time(), |_, connection| Impatient {
+    let server = ChildServer::tintype_on_one_processor(directory.path(), row.accounts)?;
+    let requests = Requests::new(&server.keys, false);
+    let mut measured = measure(&server, CROWD, bench.time(), |_, connection| Impatient {
         requests: requests.clone(),
         connection,
     })?;
-    check::end(peer, directory.path(), measured.calls[0])?;
+    check::end(server, directory.path(), measured.calls[0])?;
     let [taken, refused] = [0, 1].map(|kind| measured.outcome.rate(kind));
     let mut sample = Sample::new(taken, &mut measured.outcome.kinds[0])
         .with("of the capacity", taken / capacity)
@@ -282,20 +282,20 @@ impl Caller<2> for Impatient {
 /// Calls at fixed moments, twice as many as can be done.
 fn offered(bench: &mut Bench, name: &'static str, row: &Row, capacity: f64) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype_on_one_processor(directory.path(), row.accounts)?;
-    let requests = Requests::new(&peer.keys, false);
+    let server = ChildServer::tintype_on_one_processor(directory.path(), row.accounts)?;
+    let requests = Requests::new(&server.keys, false);
     let schedule = Schedule {
         connections: CROWD,
         rate: capacity * OVERLOAD,
         time: bench.time(),
     };
     let request = move |connection, number| requests.of(false, connection, CROWD, number);
-    let used = processor::time_of(peer.id())?;
-    let mut outcome: Outcome<2> = client::offer(peer.address, schedule, request, kind)?;
-    let used = processor::time_of(peer.id())? - used;
+    let used = processor::time_of(server.id())?;
+    let mut outcome: Outcome<2> = client::offer(server.address, schedule, request, kind)?;
+    let used = processor::time_of(server.id())? - used;
     let [taken, refused] = [0, 1].map(|kind| outcome.rate(kind));
     let late = outcome.kinds[1].percentile(0.99);
-    check::end(peer, directory.path(), outcome.kinds[0].count())?;
+    check::end(server, directory.path(), outcome.kinds[0].count())?;
     let answers = outcome.calls() as f64;
     let mut sample = Sample::new(taken, &mut outcome.kinds[0])
         .with("of the capacity", taken / capacity)

@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use crate::check;
 use crate::report::Sample;
-use crate::server::Peer;
+use crate::server::ChildServer;
 use anyhow::{Context as _, ensure};
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
@@ -69,17 +69,17 @@ pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
 
 fn one(scenario: &Scenario) -> anyhow::Result<Sample> {
     let directory = tempfile::tempdir()?;
-    let receiver = Peer::start(&["receiver"])?;
+    let receiver = ChildServer::start(&["receiver"])?;
     let first = Timestamp::now().plus(AHEAD);
     let filled = Command::new(std::env::current_exe()?)
-        .args(["--peer", "fill-deliveries"])
+        .args(["--child", "fill-deliveries"])
         .arg(directory.path())
         .arg(receiver.address.to_string())
         .args([scenario.receivers, scenario.hanging, scenario.count].map(|it| it.to_string()))
         .args([first.millis().to_string(), scenario.spacing.to_string()])
         .status()?;
     ensure!(filled.success(), "the directory could not be filled");
-    let service = Peer::tintype(directory.path(), 0)?;
+    let service = ChildServer::tintype(directory.path(), 0)?;
     ensure!(
         Timestamp::now() < first,
         "filling and starting took too long for deliveries to be due afterwards"

@@ -8,15 +8,16 @@
 mod bench;
 mod bodies;
 mod check;
+mod child_server;
 mod client;
 mod creations;
 mod deliveries;
 mod disk;
+mod end_to_end;
 mod fill;
-mod lives;
-mod peer;
 mod plan;
 mod plot;
+mod preload;
 mod probe;
 mod processor;
 mod reads;
@@ -26,7 +27,7 @@ mod report;
 mod scale;
 mod server;
 mod sizes;
-mod stock;
+mod stdin;
 mod waiting;
 mod wire;
 
@@ -36,7 +37,7 @@ fn main() -> anyhow::Result<()> {
         .filter(|word| word != "--bench")
         .collect();
     match arguments.first().map(String::as_str) {
-        Some("--peer") => peer::run(&arguments[1..]),
+        Some("--child") => child_server::run(&arguments[1..]),
         _ => plan::run(&arguments),
     }
 }

@@ -1,8 +1,7 @@
 //! What is measured, in which order.
 
 use crate::bench::{Bench, Pace};
-pub use crate::server::{Peer, create_one};
-use crate::{bodies, creations, deliveries, lives, reads, scale, waiting};
+use crate::{bodies, creations, deliveries, end_to_end, reads, scale, waiting};
 use anyhow::{Context as _, ensure};
 use std::time::Duration;
 
@@ -13,7 +12,7 @@ const ROUNDS: [(&str, Rows); 6] = [
     ("overload", creations::crowded),
     ("read", reads::rows),
     ("mixed", reads::mixed),
-    ("life", whole_lives),
+    ("life", end_to_end_rows),
 ];
 /// Rows that tell how late something is, and not how fast: measured once.
 const ONCE: [(&str, Rows); 1] = [("deliveries", deliveries::rows)];
@@ -27,9 +26,9 @@ const APART: [(&str, Tables); 3] = [
 type Rows = fn(&mut Bench) -> anyhow::Result<()>;
 type Tables = fn() -> anyhow::Result<()>;
 
-fn whole_lives(bench: &mut Bench) -> anyhow::Result<()> {
-    lives::told(bench)?;
-    lives::waited_for(bench)
+fn end_to_end_rows(bench: &mut Bench) -> anyhow::Result<()> {
+    end_to_end::by_webhook(bench)?;
+    end_to_end::by_waiting(bench)
 }
 
 /// Runs what the arguments name, or everything.

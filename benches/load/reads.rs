@@ -4,7 +4,7 @@ use crate::bench::{Bench, CONNECTIONS, measure};
 use crate::check;
 use crate::client::{Caller, Latencies, Same};
 use crate::report::Sample;
-use crate::server::{Peer, create_one};
+use crate::server::{ChildServer, create_one};
 use crate::wire::{self, Wire};
 use anyhow::Context as _;
 use std::rc::Rc;
@@ -15,9 +15,9 @@ const JOBS: usize = 1_000;
 /// Lookups, balances and lists.
 pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype(directory.path(), 1)?;
-    let key = peer.key().context("no key")?.to_owned();
-    let create = |_| create_one(peer.address, &key);
+    let server = ChildServer::tintype(directory.path(), 1)?;
+    let key = server.key().context("no key")?.to_owned();
+    let create = |_| create_one(server.address, &key);
     let jobs = (0..JOBS).map(create).collect::<Result<Vec<_>, _>>()?;
     let lookups = jobs.iter().map(|job| format!("jobs/{job}")).collect();
     for (name, paths) in [
@@ -34,10 +34,10 @@ pub fn rows(bench: &mut Bench) -> anyhow::Result<()> {
                 move |number| Rc::clone(&requests[(connection * 31 + number) % requests.len()])
             },
         };
-        let mut measured = measure::<1, _>(&peer, CONNECTIONS, bench.time(), caller)?;
+        let mut measured = measure::<1, _>(&server, CONNECTIONS, bench.time(), caller)?;
         bench.add(name, measured.sample())?;
     }
-    check::end(peer, directory.path(), JOBS)?;
+    check::end(server, directory.path(), JOBS)?;
     Ok(())
 }
 
@@ -59,18 +59,18 @@ const ACCOUNTS: usize = 100;
 /// A mixed load on many accounts.
 pub fn mixed(bench: &mut Bench) -> anyhow::Result<()> {
     let directory = tempfile::tempdir()?;
-    let peer = Peer::tintype(directory.path(), ACCOUNTS)?;
+    let server = ChildServer::tintype(directory.path(), ACCOUNTS)?;
     let caller = |_: bool, connection: usize| Mixed {
-        key: peer.keys[connection % ACCOUNTS].clone(),
+        key: server.keys[connection % ACCOUNTS].clone(),
         jobs: Vec::new(),
     };
-    let mut measured = measure::<4, _>(&peer, CONNECTIONS, bench.time(), caller)?;
+    let mut measured = measure::<4, _>(&server, CONNECTIONS, bench.time(), caller)?;
     bench.add("mixed load", measured.sample())?;
     let took = measured.outcome.took.as_secs_f64();
     for (name, kind) in MIXED.into_iter().zip(&mut measured.outcome.kinds) {
         bench.table.add(name, of_kind(kind, took));
     }
-    check::end(peer, directory.path(), measured.calls[CREATION])?;
+    check::end(server, directory.path(), measured.calls[CREATION])?;
     Ok(())
 }
 

@@ -1,4 +1,4 @@
-//! A receiver of webhooks in this process, which notes each job that it is told of.
+//! A receiver of webhooks in this process, which notes the job of each delivery.
 
 use crate::wire;
 use actix_web::{App, HttpResponse, HttpServer, web};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-/// What has been told so far.
+/// The deliveries so far.
 pub struct Receipts {
     /// Where webhooks are sent to, at any path.
     pub address: SocketAddr,
@@ -21,7 +21,7 @@ pub struct Receipts {
 #[derive(Default)]
 struct Noted {
     count: AtomicU64,
-    /// How often each job was told.
+    /// Deliveries of each job.
     jobs: Mutex<HashMap<String, u32>>,
 }
 
@@ -29,10 +29,10 @@ impl Receipts {
     /// Starts the receiver on a thread of its own, where it serves until the process ends.
     pub fn start() -> anyhow::Result<Arc<Self>> {
         let noted = Arc::new(Noted::default());
-        let (tell, told) = mpsc::channel();
+        let (send, started) = mpsc::channel();
         let shared = web::Data::from(Arc::clone(&noted));
-        thread::spawn(move || serve(shared, &tell));
-        let address = told.recv().context("the receiver did not start")?;
+        thread::spawn(move || serve(shared, &send));
+        let address = started.recv().context("the receiver did not start")?;
         Ok(Arc::new(Self { address, noted }))
     }
 
@@ -46,13 +46,13 @@ impl Receipts {
         self.noted.jobs.lock().len()
     }
 
-    /// How often each job was told.
+    /// Deliveries of each job.
     pub fn take(&self) -> HashMap<String, u32> {
         std::mem::take(&mut self.noted.jobs.lock())
     }
 }
 
-fn serve(noted: web::Data<Noted>, tell: &mpsc::Sender<SocketAddr>) -> anyhow::Result<()> {
+fn serve(noted: web::Data<Noted>, send: &mpsc::Sender<SocketAddr>) -> anyhow::Result<()> {
     actix_web::rt::System::new().block_on(async {
         let server = HttpServer::new(move || {
             App::new()
@@ -60,7 +60,7 @@ fn serve(noted: web::Data<Noted>, tell: &mpsc::Sender<SocketAddr>) -> anyhow::Re
                 .default_service(web::to(note))
         });
         let server = server.workers(1).disable_signals().bind("127.0.0.1:0")?;
-        tell.send(*server.addrs().first().context("no address")?)?;
+        send.send(*server.addrs().first().context("no address")?)?;
         Ok(server.run().await?)
     })
 }

@@ -1,5 +1,6 @@
 //! A receiver of webhooks that answers at once or never, and notes how long after its due moment each delivery came.
 
+use crate::stdin;
 use actix_web::{App, HttpResponse, HttpServer, web};
 use anyhow::Context as _;
 use parking_lot::Mutex;
@@ -70,7 +71,7 @@ pub fn run() -> anyhow::Result<()> {
         let server = server.run();
         let handle = server.handle();
         actix_web::rt::spawn(server);
-        super::peer::until_told().await;
+        stdin::wait_until_closed().await;
         handle.stop(false).await;
         Ok(())
     })

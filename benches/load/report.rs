@@ -78,7 +78,7 @@ fn line(name: &str, samples: &[Sample]) -> String {
         spread.map_or_else(|| "-".to_owned(), |it| number(it.median, decimals))
     };
     let ranged = |spread: Option<Spread>, decimals| {
-        spread.map_or_else(|| "-".to_owned(), |it| it.told(decimals))
+        spread.map_or_else(|| "-".to_owned(), |it| it.to_text(decimals))
     };
     let mut beside: Vec<&str> = Vec::new();
     for (what, _) in samples.iter().flat_map(|it| &it.beside) {
@@ -136,7 +136,7 @@ impl Spread {
             .all(|it| it.fract() == 0.0)
     }
 
-    fn told(&self, decimals: usize) -> String {
+    fn to_text(&self, decimals: usize) -> String {
         let [median, least, most] =
             [self.median, self.least, self.most].map(|it| number(it, decimals));
         if least == most {

@@ -4,8 +4,8 @@
 //! `SCALE=0.01` takes a hundredth of each size.
 
 use crate::plot::{Plot, Series};
+use crate::preload::Preload;
 use crate::sizes::{self, Known, Point};
-use crate::stock::Stock;
 use crate::waiting;
 use std::path::{Path, PathBuf};
 
@@ -64,20 +64,20 @@ pub fn run() -> anyhow::Result<()> {
     let sweeps = [
         finished(scale)?,
         swept("queued jobs", QUEUED, scale, |directory, size| {
-            let stock = Stock {
+            let preload = Preload {
                 accounts: FEW,
                 queued: size,
                 finished: 0,
             };
-            sizes::fill(directory, stock)
+            sizes::fill(directory, preload)
         })?,
         swept("accounts", ACCOUNTS, scale, |directory, size| {
-            let stock = Stock {
+            let preload = Preload {
                 accounts: size,
                 queued: SOME_JOBS.min(size),
                 finished: 0,
             };
-            sizes::fill(directory, stock)
+            sizes::fill(directory, preload)
         })?,
         swept(
             "pending deliveries",
@@ -94,12 +94,12 @@ pub fn run() -> anyhow::Result<()> {
 }
 
 fn few_jobs(directory: &Path) -> anyhow::Result<Vec<Known>> {
-    let stock = Stock {
+    let preload = Preload {
         accounts: FEW,
         queued: SOME_JOBS,
         finished: 0,
     };
-    sizes::fill(directory, stock)
+    sizes::fill(directory, preload)
 }
 
 /// A store of its own for each size.
@@ -132,17 +132,17 @@ fn finished(scale: f64) -> anyhow::Result<Sweep> {
         // The one before is removed first: the larger ones are large.
         last.close()?;
         last = tempfile::tempdir()?;
-        let stock = Stock {
+        let preload = Preload {
             accounts: FEW,
             queued: 0,
             finished: size,
         };
-        let known = sizes::fill(last.path(), stock)?;
+        let known = sizes::fill(last.path(), preload)?;
         sweep.add(sizes::measure(last.path(), size, &known)?);
     }
     let share = |of: usize| (of as f64 * scale) as usize;
     sizes::fill_deliveries(last.path(), share(DELIVERIES).max(FEW), FEW)?;
-    let rest = Stock {
+    let rest = Preload {
         accounts: share(ACCOUNTS).max(1),
         queued: share(QUEUED),
         finished: 0,

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// A server in a process of its own.
-pub struct Peer {
+pub struct ChildServer {
     process: Child,
     /// Closing it tells the server to end.
     input: Option<ChildStdin>,
@@ -29,7 +29,7 @@ pub enum Generator {
 }
 
 impl Generator {
-    /// As it is named to the peer.
+    /// As it is named to the child server.
     pub fn word(self) -> &'static str {
         match self {
             Self::Never => "never",
@@ -47,12 +47,12 @@ pub struct Written {
     pub bytes: f64,
 }
 
-impl Peer {
-    /// Starts the peer that the words name.
+impl ChildServer {
+    /// Starts the child server that the words name.
     pub fn start(words: &[&str]) -> anyhow::Result<Self> {
         Self::spawn(
             Command::new(std::env::current_exe()?)
-                .arg("--peer")
+                .arg("--child")
                 .args(words),
         )
     }
@@ -66,7 +66,10 @@ impl Peer {
         let mut output = BufReader::new(process.stdout.take().context("no output")?);
         let mut line = String::new();
         output.read_line(&mut line)?;
-        let address = line.trim().parse().context("the peer did not start")?;
+        let address = line
+            .trim()
+            .parse()
+            .context("the child server did not start")?;
         Ok(Self {
             process,
             input,
@@ -78,10 +81,10 @@ impl Peer {
 
     /// A bare actix-web.
     pub fn ceiling() -> anyhow::Result<Self> {
-        let mut peer = Self::start(&["ceiling"])?;
+        let mut server = Self::start(&["ceiling"])?;
         // It looks at none.
-        peer.keys.push("none".into());
-        Ok(peer)
+        server.keys.push("none".into());
+        Ok(server)
     }
 
     /// A Tintype on a data directory, with this many fresh accounts, whose jobs never end.
@@ -103,13 +106,13 @@ impl Peer {
         Self::start(&words)?.with_keys()
     }
 
-    /// As [`Peer::tintype`], on the first processor alone, so that the others are left to its callers.
+    /// As [`ChildServer::tintype`], on the first processor alone, so that the others are left to its callers.
     pub fn tintype_on_one_processor(data_dir: &Path, accounts: usize) -> anyhow::Result<Self> {
         Self::spawn(
             Command::new("taskset")
                 .args(["--cpu-list", "0"])
                 .arg(std::env::current_exe()?)
-                .args(["--peer", "tintype"])
+                .args(["--child", "tintype"])
                 .arg(data_dir)
                 .args([&accounts.to_string(), Generator::Never.word()]),
         )?

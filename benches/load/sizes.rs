@@ -1,8 +1,8 @@
 //! One size of a store: what it takes, how soon the service is ready with it, and how long calls take then.
 
-use crate::plan::Peer;
+use crate::preload::Preload;
 use crate::probe;
-use crate::stock::Stock;
+use crate::server::ChildServer;
 use anyhow::{Context as _, ensure};
 use std::fs;
 use std::path::Path;
@@ -42,15 +42,15 @@ pub struct Point {
     pub create: f64,
 }
 
-/// Adds a stock to a data directory.
-pub fn fill(data_dir: &Path, stock: Stock) -> anyhow::Result<Vec<Known>> {
-    let counts = [stock.accounts, stock.queued, stock.finished];
-    let filled = peer("stock", data_dir)?
+/// Adds a preload to a data directory.
+pub fn fill(data_dir: &Path, preload: Preload) -> anyhow::Result<Vec<Known>> {
+    let counts = [preload.accounts, preload.queued, preload.finished];
+    let filled = child("preload", data_dir)?
         .args(counts.map(|it| it.to_string()))
         .output()?;
     let said = String::from_utf8_lossy(&filled.stderr);
     ensure!(filled.status.success(), "the directory stays empty: {said}");
-    let told = String::from_utf8(filled.stdout)?;
+    let printed = String::from_utf8(filled.stdout)?;
     let known = |line: &str| {
         let (key, job) = line.split_once(' ')?;
         Some(Known {
@@ -58,13 +58,13 @@ pub fn fill(data_dir: &Path, stock: Stock) -> anyhow::Result<Vec<Known>> {
             job: job.to_owned(),
         })
     };
-    Ok(told.lines().filter_map(known).collect())
+    Ok(printed.lines().filter_map(known).collect())
 }
 
 /// Adds deliveries that are pending, to so many receivers.
 pub fn fill_deliveries(data_dir: &Path, count: usize, receivers: usize) -> anyhow::Result<()> {
     let first = Timestamp::now().plus(AHEAD);
-    let filled = peer("fill-deliveries", data_dir)?
+    let filled = child("fill-deliveries", data_dir)?
         .arg(NOWHERE)
         .args([receivers, 0, count].map(|it| it.to_string()))
         .args([first.millis().to_string(), "1000".into()])
@@ -73,9 +73,9 @@ pub fn fill_deliveries(data_dir: &Path, count: usize, receivers: usize) -> anyho
     Ok(())
 }
 
-fn peer(role: &str, data_dir: &Path) -> anyhow::Result<Command> {
+fn child(role: &str, data_dir: &Path) -> anyhow::Result<Command> {
     let mut command = Command::new(std::env::current_exe()?);
-    command.args(["--peer", role]).arg(data_dir);
+    command.args(["--child", role]).arg(data_dir);
     Ok(command)
 }
 
@@ -83,16 +83,16 @@ fn peer(role: &str, data_dir: &Path) -> anyhow::Result<Command> {
 pub fn measure(data_dir: &Path, size: usize, known: &[Known]) -> anyhow::Result<Point> {
     let disk = size_of(&data_dir.join("store"))? as f64 / 1e6;
     let began = Instant::now();
-    let peer = Peer::tintype(data_dir, 0)?;
+    let server = ChildServer::tintype(data_dir, 0)?;
     let ready = began.elapsed().as_secs_f64();
-    let resident = settled_memory(peer.id())? as f64;
-    let lookup = probe::median(peer.address, "200", |number| {
+    let resident = settled_memory(server.id())? as f64;
+    let lookup = probe::median(server.address, "200", |number| {
         let Known { key, job } = &known[number % known.len()];
         format!(
             "GET /api/v1/jobs/{job} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n"
         )
     })?;
-    let create = probe::median(peer.address, "202", |number| {
+    let create = probe::median(server.address, "202", |number| {
         let key = &known[number % known.len()].key;
         format!(
             "POST /api/v1/text-generations HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
@@ -100,7 +100,7 @@ pub fn measure(data_dir: &Path, size: usize, known: &[Known]) -> anyhow::Result<
             BODY.len()
         )
     })?;
-    peer.end()?;
+    server.end()?;
     Ok(Point {
         size,
         disk,

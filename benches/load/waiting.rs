@@ -1,6 +1,6 @@
 //! What ten thousand clients that wait for their jobs cost: memory, beside as many that only keep their connections.
 
-use crate::plan::{self, Peer};
+use crate::server::{self, ChildServer};
 use crate::sizes::settled_memory;
 use anyhow::{Context as _, ensure};
 use std::io::{Read as _, Write as _};
@@ -18,25 +18,25 @@ struct Manner {
     /// After the path of the job.
     path: &'static str,
     /// What has come when it is there; `None` when nothing comes while it waits.
-    told: Option<&'static str>,
+    expected: Option<&'static str>,
 }
 
 const LISTENING: Manner = Manner {
     name: "listening to events",
     path: "/events",
-    told: Some("data: "),
+    expected: Some("data: "),
 };
 
 const MANNERS: [Manner; 3] = [
     Manner {
         name: "connected, idle",
         path: "",
-        told: Some("queue_position"),
+        expected: Some("queue_position"),
     },
     Manner {
         name: "lookup with ?wait=60",
         path: "?wait=60",
-        told: None,
+        expected: None,
     },
     LISTENING,
 ];
@@ -49,15 +49,15 @@ pub fn run() -> anyhow::Result<()> {
     println!("|---|---|---|---|---|");
     for manner in MANNERS {
         let directory = tempfile::tempdir()?;
-        let (peer, key, jobs) = with_jobs(directory.path())?;
-        let before = settled_memory(peer.id())?;
-        let first = come(peer.address, &key, &jobs, &manner, CLIENTS)?;
-        let with_them = settled_memory(peer.id())?;
+        let (server, key, jobs) = with_jobs(directory.path())?;
+        let before = settled_memory(server.id())?;
+        let first = come(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let with_them = settled_memory(server.id())?;
         drop(first);
-        let next = come(peer.address, &key, &jobs, &manner, CLIENTS)?;
-        let with_the_next = settled_memory(peer.id())?;
+        let next = come(server.address, &key, &jobs, &manner, CLIENTS)?;
+        let with_the_next = settled_memory(server.id())?;
         drop(next);
-        peer.end()?;
+        server.end()?;
         let each = (with_them.saturating_sub(before)) as f64 * 1_000.0 / CLIENTS as f64;
         println!(
             "| {} | {before} | {with_them} | {each:.1} | {with_the_next} |",
@@ -70,21 +70,21 @@ pub fn run() -> anyhow::Result<()> {
 /// Resident MB with so many clients that listen to events.
 pub fn memory_of_listeners(count: usize) -> anyhow::Result<u64> {
     let directory = tempfile::tempdir()?;
-    let (peer, key, jobs) = with_jobs(directory.path())?;
-    let clients = come(peer.address, &key, &jobs, &LISTENING, count)?;
-    let resident = settled_memory(peer.id())?;
+    let (server, key, jobs) = with_jobs(directory.path())?;
+    let clients = come(server.address, &key, &jobs, &LISTENING, count)?;
+    let resident = settled_memory(server.id())?;
     drop(clients);
-    peer.end()?;
+    server.end()?;
     Ok(resident)
 }
 
 /// A service with jobs that wait, and the key for them.
-fn with_jobs(data_dir: &Path) -> anyhow::Result<(Peer, String, Vec<String>)> {
-    let peer = Peer::tintype(data_dir, 1)?;
-    let key = peer.key().context("no key")?.to_owned();
-    let create = |_| plan::create_one(peer.address, &key);
+fn with_jobs(data_dir: &Path) -> anyhow::Result<(ChildServer, String, Vec<String>)> {
+    let server = ChildServer::tintype(data_dir, 1)?;
+    let key = server.key().context("no key")?.to_owned();
+    let create = |_| server::create_one(server.address, &key);
     let jobs = (0..JOBS).map(create).collect::<Result<Vec<_>, _>>()?;
-    Ok((peer, key, jobs))
+    Ok((server, key, jobs))
 }
 
 fn come(
@@ -107,12 +107,12 @@ fn come(
         )?;
         clients.push(stream);
     }
-    if let Some(told) = manner.told {
+    if let Some(expected) = manner.expected {
         for client in &mut clients {
             let (mut text, mut buffer) = (String::new(), [0; 4_096]);
-            while !text.contains(told) {
+            while !text.contains(expected) {
                 let read = client.read(&mut buffer)?;
-                ensure!(read > 0, "told {text}");
+                ensure!(read > 0, "the server closed the connection after {text}");
                 text.push_str(std::str::from_utf8(&buffer[..read])?);
             }
         }

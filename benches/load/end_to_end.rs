@@ -1,4 +1,4 @@
-//! Whole lives of jobs: made, drawn by a generator that needs no time, settled, and told to whoever waits for them.
+//! Jobs from end to end: created, drawn by a generator that needs no time, settled, and announced to their callers.
 
 use crate::bench::{Bench, measure};
 use crate::check;
@@ -6,7 +6,7 @@ use crate::client::{self, Caller};
 use crate::processor;
 use crate::receipts::Receipts;
 use crate::report::Sample;
-use crate::server::{Generator, Peer};
+use crate::server::{ChildServer, Generator};
 use crate::wire::{self, Wire};
 use anyhow::{Context as _, ensure};
 use std::cell::RefCell;
@@ -18,37 +18,37 @@ use std::time::{Duration, Instant};
 const ACCOUNTS: usize = 100;
 /// Connections that make jobs.
 const MAKERS: usize = 32;
-/// Jobs that are not told yet before no more are made: enough that no part of the service ever waits for the client.
+/// Jobs without a delivery before the client pauses: enough that no part of the service ever waits for the client.
 const OPEN: u64 = 4_000;
 /// Callers who wait for their jobs.
 const WAITING: usize = 256;
 /// In which the last deliveries must come.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Jobs whose ends are told to webhooks.
-pub fn told(bench: &mut Bench) -> anyhow::Result<()> {
+/// Jobs whose ends are delivered to webhooks.
+pub fn by_webhook(bench: &mut Bench) -> anyhow::Result<()> {
     let directory = bench.directory()?;
     let receipts = Receipts::start()?;
     let receiver = Some(receipts.address);
-    let peer = Peer::tintype_with(&directory, ACCOUNTS, Generator::Instant, receiver)?;
+    let server = ChildServer::tintype_with(&directory, ACCOUNTS, Generator::Instant, receiver)?;
     let made = Rc::new(RefCell::new(Vec::new()));
     let maker = |connection: usize| Maker {
-        request: wire::post(&peer.keys[connection % ACCOUNTS], None),
+        request: wire::post(&server.keys[connection % ACCOUNTS], None),
         made: Rc::clone(&made),
         receipts: Arc::clone(&receipts),
     };
-    client::run::<1, _>(peer.address, MAKERS, bench.time() / 3, maker)?;
-    let (before, told_before, began) = (
-        processor::time_of(peer.id())?,
+    client::run::<1, _>(server.address, MAKERS, bench.time() / 3, maker)?;
+    let (before, received_before, began) = (
+        processor::time_of(server.id())?,
         receipts.count(),
         Instant::now(),
     );
-    client::run::<1, _>(peer.address, MAKERS, bench.time(), maker)?;
-    let (told, took) = (receipts.count() - told_before, began.elapsed());
-    let used = processor::time_of(peer.id())? - before;
+    client::run::<1, _>(server.address, MAKERS, bench.time(), maker)?;
+    let (received, took) = (receipts.count() - received_before, began.elapsed());
+    let used = processor::time_of(server.id())? - before;
     let made = made.take();
-    let twice = all_told(&made, &receipts)?;
-    let (_, report) = check::end(peer, &directory, made.len())?;
+    let twice = check_receipts(&made, &receipts)?;
+    let (_, report) = check::end(server, &directory, made.len())?;
     ensure!(
         report.live_jobs == 0,
         "{} jobs have not ended",
@@ -64,31 +64,37 @@ pub fn told(bench: &mut Bench) -> anyhow::Result<()> {
         report.deliveries
     );
     let sample = Sample {
-        rate: told as f64 / took.as_secs_f64(),
-        processor: Some(used.div_f64(told as f64)),
+        rate: received as f64 / took.as_secs_f64(),
+        processor: Some(used.div_f64(received as f64)),
         ..Sample::default()
     };
-    let sample = sample.with("told more than once", twice as f64);
+    let sample = sample.with("delivered more than once", twice as f64);
     bench.add("full life of a job, webhook delivered", sample)
 }
 
-/// Waits until every job has been told; returns how many were told more than once.
-fn all_told(made: &[String], receipts: &Receipts) -> anyhow::Result<usize> {
+/// Waits until every job has a delivery; returns how many have more than one.
+fn check_receipts(made: &[String], receipts: &Receipts) -> anyhow::Result<usize> {
     let began = Instant::now();
     while receipts.jobs() < made.len() && began.elapsed() < PATIENCE {
         std::thread::sleep(Duration::from_millis(20));
     }
-    let told = receipts.take();
+    let received = receipts.take();
     let distinct: HashSet<&String> = made.iter().collect();
     ensure!(distinct.len() == made.len(), "two jobs have the same id");
-    let missing = made.iter().filter(|job| !told.contains_key(*job)).count();
+    let missing = made
+        .iter()
+        .filter(|job| !received.contains_key(*job))
+        .count();
     ensure!(
         missing == 0,
-        "{missing} of {} jobs were never told",
+        "{missing} of {} jobs have no delivery",
         made.len()
     );
-    ensure!(told.len() == made.len(), "jobs were told that nobody made");
-    Ok(told.values().filter(|times| **times > 1).count())
+    ensure!(
+        received.len() == made.len(),
+        "deliveries name jobs that were not created"
+    );
+    Ok(received.values().filter(|times| **times > 1).count())
 }
 
 /// Makes jobs as long as not too many are open.
@@ -111,20 +117,20 @@ impl Caller<1> for Maker {
     }
 }
 
-/// Jobs whose makers wait for them, one way or the other. A row tells how long making one and hearing of its end took.
-pub fn waited_for(bench: &mut Bench) -> anyhow::Result<()> {
+/// Jobs whose callers wait for them by lookup or by events. A row is the time from the creation to the end.
+pub fn by_waiting(bench: &mut Bench) -> anyhow::Result<()> {
     for (name, manner) in [
         ("create, then lookup with ?wait=60", Manner::Wait),
         ("create, then listen to events", Manner::Listen),
     ] {
         let directory = bench.directory()?;
-        let peer = Peer::tintype_with(&directory, ACCOUNTS, Generator::Instant, None)?;
+        let server = ChildServer::tintype_with(&directory, ACCOUNTS, Generator::Instant, None)?;
         let caller = |_: bool, connection: usize| Waiting {
-            key: peer.keys[connection % ACCOUNTS].clone(),
+            key: server.keys[connection % ACCOUNTS].clone(),
             manner,
         };
-        let mut measured = measure::<1, _>(&peer, WAITING, bench.time(), caller)?;
-        let (_, report) = check::end(peer, &directory, measured.calls[0])?;
+        let mut measured = measure::<1, _>(&server, WAITING, bench.time(), caller)?;
+        let (_, report) = check::end(server, &directory, measured.calls[0])?;
         ensure!(
             report.live_jobs == 0,
             "{} jobs have not ended",

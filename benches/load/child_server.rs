@@ -2,13 +2,13 @@
 //! standard input closes.
 
 use crate::server::Generator as Kind;
-use crate::{fill, receiver, stock};
+use crate::{fill, preload, receiver, stdin};
 use actix_web::{App, HttpResponse, HttpServer, web};
 use anyhow::Context as _;
 use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use serde::{Deserialize, Serialize};
-use std::io::{Cursor, Read as _};
+use std::io::Cursor;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -37,7 +37,7 @@ const PLACES: usize = 1_024;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// Serves as the peer that the words name.
+/// Serves as the child server that the words name.
 pub fn run(words: &[String]) -> anyhow::Result<()> {
     match words {
         [role] if role == "ceiling" => ceiling(),
@@ -49,13 +49,13 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
                 receiver: receiver.first().map(|it| it.parse()).transpose()?,
             })
         }
-        [role, data_dir, accounts, queued, finished] if role == "stock" => {
-            let stock = stock::Stock {
+        [role, data_dir, accounts, queued, finished] if role == "preload" => {
+            let preload = preload::Preload {
                 accounts: accounts.parse()?,
                 queued: queued.parse()?,
                 finished: finished.parse()?,
             };
-            stock::run(Path::new(data_dir), stock)
+            preload::run(Path::new(data_dir), preload)
         }
         [role] if role == "receiver" => receiver::run(),
         [
@@ -76,14 +76,8 @@ pub fn run(words: &[String]) -> anyhow::Result<()> {
             first: Timestamp::from_millis(first.parse()?),
             spacing: Duration::from_micros(spacing.parse()?),
         }),
-        _ => anyhow::bail!("unknown peer {words:?}"),
+        _ => anyhow::bail!("unknown child server {words:?}"),
     }
-}
-
-/// Waits on a thread of its own until the parent closes our standard input.
-pub async fn until_told() {
-    let wait = || std::io::stdin().read_to_end(&mut Vec::new());
-    let _ = actix_web::web::block(wait).await;
 }
 
 #[derive(Deserialize)]
@@ -120,7 +114,7 @@ fn ceiling() -> anyhow::Result<()> {
         let server = server.run();
         let handle = server.handle();
         actix_web::rt::spawn(server);
-        until_told().await;
+        stdin::wait_until_closed().await;
         handle.stop(false).await;
         Ok(())
     })
@@ -216,7 +210,7 @@ fn tintype(wanted: Wanted) -> anyhow::Result<()> {
         let server = server::serve(instance.clone(), listener)?;
         let handle = server.handle();
         actix_web::rt::spawn(server);
-        until_told().await;
+        stdin::wait_until_closed().await;
         let after = state.store.engine().stats();
         handle.stop(false).await;
         server::finish_jobs(&instance).await;

@@ -1,5 +1,5 @@
 //! Fills a data directory with accounts that have keys, with finished jobs and with queued ones, through the same decisions
-//! and the same engine as the service, and tells the keys and ids that calls can be made with.
+//! and the same engine as the service, and prints the keys and ids that calls can be made with.
 
 use crate::fill::{finish, limits, new_job, opening};
 use std::path::Path;
@@ -17,14 +17,14 @@ use tintype_storage::store::{AccountState, Store, Writes};
 const STEP: usize = 1_000;
 /// Accounts that have jobs, at the most.
 const BUSY: usize = 1_000;
-/// Jobs whose ids are told, at the most.
-const TOLD: usize = 20_000;
+/// Jobs whose ids are printed, at the most.
+const PRINTED: usize = 20_000;
 /// Every so manieth finished job has failed.
 const FAILED: usize = 10;
 
 /// How much of each there is to be.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Stock {
+pub struct Preload {
     pub accounts: usize,
     pub queued: usize,
     pub finished: usize,
@@ -38,26 +38,26 @@ struct Busy {
     text: String,
 }
 
-/// Adds a stock to what is in the directory, and prints a key and a job's id on each line: jobs of all ages.
-pub fn run(data_dir: &Path, stock: Stock) -> anyhow::Result<()> {
+/// Adds a preload to what is in the directory, and prints a key and a job's id on each line: jobs of all ages.
+pub fn run(data_dir: &Path, preload: Preload) -> anyhow::Result<()> {
     let engine = Arc::new(SledEngine::open(
         &data_dir.join("store"),
         SledOptions::new(Arc::new(|error| panic!("the engine failed: {error}"))),
     )?);
     let store = Store::new(engine.clone());
     let ids = IdSource::new(Timestamp::now());
-    let jobs = stock.queued + stock.finished;
-    let busy = stock.accounts.min(jobs).clamp(1, BUSY);
-    let mut busy = open_accounts(&store, &ids, stock.accounts, busy)?;
+    let jobs = preload.queued + preload.finished;
+    let busy = preload.accounts.min(jobs).clamp(1, BUSY);
+    let mut busy = open_accounts(&store, &ids, preload.accounts, busy)?;
     let (mut made, mut turn) = (0, 0);
     while made < jobs {
-        let end = made < stock.finished;
-        let left = if end { stock.finished } else { jobs } - made;
+        let end = made < preload.finished;
+        let left = if end { preload.finished } else { jobs } - made;
         let step = (left / busy.len()).clamp(1, STEP).min(left);
         let number = turn % busy.len();
         let of_it = add_jobs(&store, &ids, &mut busy[number], step, end)?;
         for (at, job) in (made..).zip(of_it) {
-            if at % (jobs / TOLD).max(1) == 0 {
+            if at % (jobs / PRINTED).max(1) == 0 {
                 println!("{} {job}", busy[number].text);
             }
         }
