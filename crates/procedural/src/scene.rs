@@ -68,6 +68,11 @@ impl Plan {
         self.actors.iter().any(|a| a.subject == subject)
     }
 
+    /// The actor that is a thing of a kind, if it is named.
+    pub fn actor(&self, subject: Subject) -> Option<Actor> {
+        self.actors.iter().find(|a| a.subject == subject).copied()
+    }
+
     /// Whether a light is named.
     pub fn has(&self, light: Light) -> bool {
         self.lights.contains(&light)
