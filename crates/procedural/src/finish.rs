@@ -133,8 +133,7 @@ fn watercolour(canvas: &mut Canvas, key: u32) {
 /// Two blocks: lines of ink whose width follows the darkness, and one flat colour where the picture is most colourful.
 fn woodcut(canvas: &mut Canvas, accent: Rgb) {
     let (w, s) = (canvas.width, canvas.short());
-    let paper = hex(0xF3EBDA);
-    let ink = hex(0x1E1B1C);
+    let [accent, paper, ink] = [accent, hex(0xF3EBDA), hex(0x1E1B1C)].map(Rgb::array);
     let pitch = (s / 150.0).max(3.0);
     let columns = canvas.grain.mask();
     for y in 0..canvas.height {
@@ -152,19 +151,13 @@ fn woodcut(canvas: &mut Canvas, accent: Rgb) {
             let level = smooth(0.04, 0.74, light + rough);
             let soft = 1.4 / pitch;
             let inked = 1.0 - smooth(ridge - soft, ridge + soft, level * 1.08 - 0.02);
-            let base = if warm {
-                Rgb { r, g, b }.array()
-            } else {
-                paper.array()
-            };
-            let tone = if warm { accent.array() } else { base };
-            for c in 0..3 {
+            for (c, own) in [r, g, b].into_iter().enumerate() {
                 let ground = if warm {
-                    mix(tone[c], base[c], 0.6)
+                    mix(accent[c], own, 0.6)
                 } else {
-                    tone[c]
+                    paper[c]
                 };
-                canvas.pixels[at + c] = mix(ground, ink.array()[c], inked) as u8;
+                canvas.pixels[at + c] = mix(ground, ink[c], inked) as u8;
             }
         }
     }

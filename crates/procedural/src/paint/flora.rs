@@ -176,7 +176,7 @@ fn crown(
 fn bumpy(x: f32, y: f32, r: f32, seed: &mut Seed) -> Shape {
     let mut rim = |i: usize| {
         let a = TURN * i as f32 / 22.0;
-        let (low, high) = if i % 2 == 0 {
+        let (low, high) = if i.is_multiple_of(2) {
             (0.95, 1.1)
         } else {
             (0.84, 0.95)

@@ -52,12 +52,8 @@ pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
         let base = horizon + s * (0.012 + 0.022 * i as f32);
         let colour = studio.palette.at_distance(distance);
         let tall = s * (0.085 + 0.06 * i as f32);
-        let ink = Ink::down(
-            &[colour, colour, colour.to(studio.palette.sky[2], 0.4)],
-            base - tall,
-            base + s * 0.03,
-        )
-        .stippled(0.4);
+        let tones = [colour, colour, colour.to(studio.palette.sky[2], 0.4)];
+        let ink = Ink::down(&tones, base - tall, base + s * 0.03).stippled(0.4);
         let line = |x: f32| base - s * 0.03 * rough(key, x / s * 2.0);
         flora::far(studio, line, tall, tall * 0.6, &ink, seed);
         weather::mist(studio, base + s * 0.01, s * 0.06, 0.6);
@@ -77,24 +73,14 @@ fn scroll(studio: &mut Studio<'_>, seed: &mut Seed) {
         let step = (studio.horizon - top) / count as f32;
         let base = top + step * (i as f32 + 0.75 + seed.range(-0.22, 0.22));
         let distance = 1.02 - 0.34 * t;
-        peaks::paint(
-            studio,
-            distance,
-            base,
-            s * seed.range(0.45, 0.95),
-            0.62,
-            seed,
-        );
+        let height = s * seed.range(0.45, 0.95);
+        peaks::paint(studio, distance, base, height, 0.62, seed);
         weather::mist(studio, base - s * 0.02, s * 0.16, 0.9);
         let key = seed.bits() as u32;
         let line = |x: f32| base + s * (0.05 - 0.06 * rough(key, x / s * 2.0));
         let colour = studio.palette.at_distance(distance - 0.12);
-        let ink = Ink::down(
-            &[colour, colour.to(studio.palette.sky[2], 0.6)],
-            base - s * 0.1,
-            base + s * 0.08,
-        )
-        .stippled(0.5);
+        let tones = [colour, colour.to(studio.palette.sky[2], 0.6)];
+        let ink = Ink::down(&tones, base - s * 0.1, base + s * 0.08).stippled(0.5);
         let (pines, crowns) = (s * (0.07 + 0.05 * t), s * (0.05 + 0.03 * t));
         flora::far(studio, line, pines, crowns, &ink, seed);
         weather::mist(studio, base + s * 0.10, s * 0.13, 0.95);

@@ -6,6 +6,7 @@ mod city;
 mod clouds;
 mod deep;
 mod flora;
+mod foliage;
 mod geometric;
 mod ground;
 mod land;

@@ -28,10 +28,9 @@ pub fn carpet(
 ) {
     let (w, _, s) = studio.size();
     let kind = seed.below(3);
-    let rows = 9;
     let stalk = studio.palette.range[1].tint(hex(0x4E9A4A), 0.4).lift(-0.05);
-    for row in 0..rows {
-        let t = row as f32 / (rows - 1) as f32;
+    for row in 0..9 {
+        let t = row as f32 / 8.0;
         let size = s * (0.012 + 0.075 * t * t);
         let y = top + (bottom - top) * t;
         let count = (w / size * 0.55 * density) as usize;
@@ -41,17 +40,14 @@ pub fn carpet(
             let tone = petal
                 .turn(seed.range(-0.25, 0.25))
                 .lift(seed.range(-0.08, 0.08));
+            let far = 1.0 - t;
             if size > s * 0.03 {
-                flower(
-                    studio,
-                    Stand::at(x, foot, size * seed.range(0.8, 1.25))
-                        .leaning(seed.range(-0.18, 0.18))
-                        .far(0.35 * (1.0 - t)),
-                    tone,
-                    kind,
-                );
+                let stand = Stand::at(x, foot, size * seed.range(0.8, 1.25))
+                    .leaning(seed.range(-0.18, 0.18))
+                    .far(0.35 * far);
+                flower(studio, stand, tone, kind);
             } else {
-                let colour = studio.palette.seen(tone, 0.45 * (1.0 - t));
+                let colour = studio.palette.seen(tone, 0.45 * far);
                 studio.dot((x, foot - size * 0.3), size * 0.16, stalk, 0.6);
                 studio.dot((x, foot - size * 0.6), size * 0.30, colour, 0.95);
             }

@@ -29,13 +29,8 @@ pub fn paint(studio: &mut Studio<'_>, line: f32, bottom: f32, calm: bool, seed: 
         } else {
             (bright, 0.22 + 0.2 * near)
         };
-        lens(
-            studio,
-            (x, y),
-            half,
-            thick,
-            &Ink::flat(colour).faint(opacity),
-        );
+        let ink = Ink::flat(colour).faint(opacity);
+        lens(studio, (x, y), half, thick, &ink);
     }
     if stormy {
         breakers(studio, line, bottom, [dim, bright], seed);
@@ -64,18 +59,11 @@ fn breakers(
         };
         let surface = move |x: f32| base - high * crest(x) - high * 0.10 * rough(key, x / s * 9.0);
         let tone = dim.to(bright, 0.40 - 0.20 * near);
-        let ink = Ink::down(
-            &[
-                tone.to(bright, 0.45),
-                tone,
-                tone.lift(-0.05),
-                tone.lift(-0.08),
-            ],
-            base - high,
-            base + high * 1.2,
-        )
-        .stippled(0.5)
-        .lit(Edge::new((0.2, -0.98), s * 0.010, foam, 0.8));
+        let crest_tone = tone.to(bright, 0.45);
+        let tones = [crest_tone, tone, tone.lift(-0.05), tone.lift(-0.08)];
+        let ink = Ink::down(&tones, base - high, base + high * 1.2)
+            .stippled(0.5)
+            .lit(Edge::new((0.2, -0.98), s * 0.010, foam, 0.8));
         bank::fill(studio, surface, bottom + s, &ink.faint(0.96));
         for _ in 0..(w / s * 620.0) as usize {
             let x = seed.unit() * w;

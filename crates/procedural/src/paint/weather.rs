@@ -14,14 +14,12 @@ pub fn paint(studio: &mut Studio<'_>) {
         Weather::Storm => rain(studio, 1.2),
         Weather::Fog | Weather::Clear => {}
     }
-    match studio.plan.season {
-        Season::Autumn if studio.plan.weather == Weather::Clear => {
-            leaves(studio, [0xD8572A, 0xE9A23B, 0xB23A20])
+    if studio.plan.weather == Weather::Clear {
+        match studio.plan.season {
+            Season::Autumn => leaves(studio, [0xD8572A, 0xE9A23B, 0xB23A20]),
+            Season::Spring => leaves(studio, [0xFBD3E0, 0xF7B0C8, 0xFFF0F4]),
+            _ => {}
         }
-        Season::Spring if studio.plan.weather == Weather::Clear => {
-            leaves(studio, [0xFBD3E0, 0xF7B0C8, 0xFFF0F4])
-        }
-        _ => {}
     }
 }
 
@@ -37,12 +35,8 @@ fn snowfall(studio: &mut Studio<'_>) {
     for _ in 0..(area(studio) * 520.0) as usize {
         let near = seed.unit();
         let r = s * (0.0011 + 0.0030 * near * near);
-        studio.dot(
-            (seed.unit() * w, seed.unit() * h),
-            r,
-            white,
-            0.45 + 0.45 * near,
-        );
+        let at = (seed.unit() * w, seed.unit() * h);
+        studio.dot(at, r, white, 0.45 + 0.45 * near);
     }
     for _ in 0..(area(studio) * 26.0) as usize {
         let at = (seed.unit() * w, seed.unit() * h);
@@ -62,8 +56,8 @@ fn rain(studio: &mut Studio<'_>, force: f32) {
         let y = seed.range(-0.05, 1.0) * h;
         let long = s * seed.range(0.02, 0.07);
         let drop = [(x, y), (x - slant * long, y + long)];
-        let ink = Ink::flat(colour).faint(seed.range(0.10, 0.38));
-        studio.fill(&stroke(&drop, s * 0.0008, s * 0.0022), &ink);
+        let drop = stroke(&drop, s * 0.0008, s * 0.0022);
+        studio.wash(drop, colour, seed.range(0.10, 0.38));
     }
 }
 
@@ -81,26 +75,17 @@ fn leaves(studio: &mut Studio<'_>, colours: [u32; 3]) {
             (x + dx * r, y + dy * r),
             (x - dy * r * 0.5, y + dx * r * 0.5),
         ]);
-        studio.fill(&leaf, &Ink::flat(hex(colours[seed.below(3)])).faint(0.9));
+        studio.wash(leaf, hex(colours[seed.below(3)]), 0.9);
     }
 }
 
 /// A bank of mist lying at a height.
 pub fn mist(studio: &mut Studio<'_>, middle: f32, half: f32, opacity: f32) {
     let colour = studio.palette.sky[2].to(studio.palette.light, 0.2);
-    let ramp = Ramp::with_opacity(&[
-        (colour, 0.0),
-        (colour, 0.55),
-        (colour, 0.8),
-        (colour, 0.45),
-        (colour, 0.0),
-    ]);
-    let ink = Ink::ramp(
-        ramp,
-        Along::Line((0.0, middle - half), (0.0, middle + half)),
-    )
-    .stippled(0.18)
-    .faint(opacity);
-    let w = studio.w();
-    studio.fill(&Shape::rect(0.0, middle - half, w, half * 2.0), &ink);
+    let ramp = Ramp::fade(colour, &[0.0, 0.55, 0.8, 0.45, 0.0]);
+    let (top, bottom) = (middle - half, middle + half);
+    let ink = Ink::ramp(ramp, Along::Line((0.0, top), (0.0, bottom)))
+        .stippled(0.18)
+        .faint(opacity);
+    studio.fill(&Shape::rect(0.0, top, studio.w(), half * 2.0), &ink);
 }
