@@ -47,11 +47,8 @@ impl World {
         let balance: Amount = "900000000000".parse().expect("amount");
         let books = Balances::default().deposit(balance).expect("deposit");
         let account = Account {
-            id: AccountId(ids.next(now())),
-            name: "bench".into(),
             balances: books,
-            created_at: now(),
-            active: true,
+            ..Account::new(AccountId(ids.next(now())), "bench".into(), now())
         };
         let opening = LedgerEntry {
             id: TransactionId(ids.next(now())),

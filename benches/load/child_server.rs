@@ -235,6 +235,7 @@ async fn customer(
     let new = NewAccount {
         name: format!("load {number}"),
         balance: Some(balance),
+        ..NewAccount::default()
     };
     let turn = state.operator.take().await;
     let account = accounts::create(state, turn, &author, new, None).await?;

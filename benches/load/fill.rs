@@ -121,11 +121,8 @@ pub fn opening(ids: &IdSource, number: usize) -> anyhow::Result<(Account, Ledger
     let balance: Amount = "100000000".parse()?;
     let now = Timestamp::now();
     let account = Account {
-        id: AccountId(ids.next(now)),
-        name: format!("filled {number}"),
         balances: Balances::default().deposit(balance)?,
-        created_at: now,
-        active: true,
+        ..Account::new(AccountId(ids.next(now)), format!("filled {number}"), now)
     };
     let entry = LedgerEntry {
         id: TransactionId(ids.next(now)),

@@ -58,9 +58,12 @@ pub async fn open(
     new: NewAccount,
     idempotency_key: Option<String>,
 ) -> Result<Opened, Error> {
-    let balance = new.balance.unwrap_or_default().to_string();
+    let mut money = new.balance.unwrap_or_default().to_string();
+    if let Some(low) = new.low_balance {
+        money = format!("{money} {low}");
+    }
     let used = idempotency_key.map(|key| IdempotencyUse {
-        fingerprint: fingerprint([&new.name, &balance]),
+        fingerprint: fingerprint([&new.name, &money]),
         name: key,
     });
     let turn = state.operator.take().await;
@@ -128,7 +131,8 @@ pub async fn create(
         writes.extend(state.store.remember_use(call, SERVICE, &used.name, &record));
     }
     let entry = context.line(state, Action::AccountCreate, subject(account.id));
-    let facts = json!({"name": account.name, "balance": balance.to_string()});
+    let mut facts = json!({"name": account.name, "balance": balance.to_string()});
+    note_low_balance(&mut facts, &account);
     let entry = to_audit_entry(entry, None, Some(facts));
     writes.push(state.store.add_audit(&entry));
     state.commit(Change::in_turn(turn, writes)).await?;
@@ -174,5 +178,13 @@ fn subject(account: AccountId) -> Subject {
 
 /// What the audit log says of an account that is changed.
 fn facts(account: &Account) -> Value {
-    json!({"name": account.name, "active": account.active})
+    let mut facts = json!({"name": account.name, "active": account.active});
+    note_low_balance(&mut facts, account);
+    facts
+}
+
+fn note_low_balance(facts: &mut Value, account: &Account) {
+    if let Some(low) = account.low_balance {
+        facts["low_balance"] = low.to_string().into();
+    }
 }

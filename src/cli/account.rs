@@ -28,6 +28,8 @@ pub enum Command {
     Deactivate(One),
     /// Activate an account again.
     Activate(One),
+    /// Warn the people of an account in the panel when less than an amount is available.
+    LowBalance(LowBalance),
     /// List deposits, adjustments and charges, newest first.
     Ledger(Ledger),
 }
@@ -74,6 +76,9 @@ pub struct Add {
     /// Opening balance, such as 25.00 [default: 0.00].
     #[arg(long, value_name = "AMOUNT")]
     balance: Option<String>,
+    /// Warn the people of the account in the panel when less than this is available, such as 5.00 [default: no warning].
+    #[arg(long, value_name = "AMOUNT")]
+    low_balance: Option<String>,
     /// Idempotency key: repeating the command with the same key opens one account.
     #[arg(long, value_name = "NAME")]
     idempotency_key: Option<String>,
@@ -89,6 +94,18 @@ pub struct Rename {
     account: String,
     /// New display name.
     name: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `account low-balance`.
+#[derive(Args)]
+pub struct LowBalance {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    /// Amount, such as 5.00; none: no warning.
+    amount: String,
     #[command(flatten)]
     common: Common,
 }
@@ -122,6 +139,10 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             }
             Command::Activate(One { account, common }) => {
                 change(&account, json!({"active": true}), &common).await
+            }
+            Command::LowBalance(it) => {
+                let amount = (it.amount != "none").then_some(it.amount);
+                change(&it.account, json!({"low_balance": amount}), &it.common).await
             }
             Command::Ledger(arguments) => ledger(arguments).await,
         }
@@ -164,8 +185,12 @@ async fn show(Show { account, common }: Show) -> anyhow::Result<()> {
 async fn add(arguments: Add) -> anyhow::Result<()> {
     let mut body = Map::new();
     body.insert("name".to_owned(), arguments.name.into());
-    if let Some(balance) = arguments.balance {
-        body.insert("balance".to_owned(), balance.into());
+    let amounts = [
+        ("balance", arguments.balance),
+        ("low_balance", arguments.low_balance),
+    ];
+    for (name, amount) in amounts {
+        body.extend(amount.map(|it| (name.to_owned(), it.into())));
     }
     let operator = arguments.common.operator()?;
     let name = arguments.idempotency_key.as_deref();
@@ -254,6 +279,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         ("balance", Some(&it.balance)),
         ("reserved", Some(&it.reserved)),
         ("available", Some(&it.available)),
+        ("low balance", it.low_balance.as_deref()),
         ("created", Some(&it.created_at)),
     ]))
 }

@@ -65,6 +65,7 @@ fn figures(state: &AppState, account: &Account, days: i64) -> Result<Value, Stor
             "reserved": books.reserved.to_string(),
             "available": books.available().to_string(),
             "low": is_low(state, books.available()),
+            "below": account.low_balance.filter(|_| account.is_low()).map(|it| it.to_string()),
         },
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
         "days": charts::days(state, account.id, None, days)?,

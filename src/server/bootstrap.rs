@@ -30,6 +30,7 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
     let first = NewAccount {
         name: ACCOUNT.into(),
         balance: is_sound.then_some(balance),
+        ..NewAccount::default()
     };
     let turn = state.operator.take().await;
     accounts::create(state, turn, &AuditContext::service(), first, None).await

@@ -118,6 +118,39 @@ fn each_change_of_an_account_has_its_line_with_before_and_after() {
 }
 
 #[test]
+fn an_account_has_an_amount_below_which_its_balance_is_low() {
+    let server = Server::start();
+    let new = |name: &str, low: Value| {
+        let body = json!({"name": name, "balance": "10", "low_balance": low});
+        server.admin("POST", "/accounts").json(&body)
+    };
+    let opened = new("north", json!("5")).idempotent("n-1").expect(201);
+    assert_eq!(opened.json()["low_balance"], "5.00");
+    new("north", json!("6"))
+        .idempotent("n-1")
+        .refused(422, "idempotency_key_reused");
+    new("north", json!("-1")).invalid(&["low_balance"]);
+    new("north", json!(5)).invalid(&["low_balance"]);
+
+    let ada = server.customer("10");
+    assert!(shown(&server, &ada).get("low_balance").is_none());
+    let set = change(&server, &ada, json!({"low_balance": "10"})).expect(200);
+    assert_eq!(set.json()["low_balance"], "10.00");
+    change(&server, &ada, json!({"low_balance": "-0.01"})).invalid(&["low_balance"]);
+    let job = server.create(&ada);
+    server.job_once(&ada, &job, "done");
+    change(&server, &ada, json!({"name": "ada"})).expect(200);
+    assert_eq!(shown(&server, &ada)["low_balance"], "10.00");
+    let none = change(&server, &ada, json!({"low_balance": null})).expect(200);
+    assert!(none.json().get("low_balance").is_none());
+    let lines = lines(&server);
+    assert_eq!(lines.len(), 3);
+    assert_eq!(lines[0]["before"]["low_balance"], "10.00");
+    assert!(lines[0]["after"].get("low_balance").is_none());
+    assert_eq!(lines[2]["after"]["low_balance"], "10.00");
+}
+
+#[test]
 fn a_faulty_change_of_an_account_changes_nothing() {
     let server = Server::start();
     let ada = server.customer("10");

@@ -94,6 +94,26 @@ fn charts_tell_each_day_of_an_account_and_of_each_key() {
 }
 
 #[test]
+fn the_overview_warns_when_less_is_available_than_the_low_balance() {
+    let desk = Desk::new(Options::new());
+    let account = format!("/accounts/{}", desk.customer.account);
+    let below = || desk.get("/overview")["money"]["below"].clone();
+    assert_eq!(below(), Value::Null);
+    let available = desk.get("/overview")["money"]["available"].clone();
+    let set = |low: Value| {
+        let body = json!({"low_balance": low});
+        desk.server.admin("PATCH", &account).json(&body).expect(200);
+    };
+    set(available.clone());
+    assert_eq!(below(), Value::Null, "it is not below the amount yet");
+    let job = desk.server.create(&desk.customer);
+    desk.server.job_once(&desk.customer, &job, "done");
+    assert_eq!(below(), available);
+    set(Value::Null);
+    assert_eq!(below(), Value::Null);
+}
+
+#[test]
 fn a_canceled_job_counts_as_failed_on_the_day_it_ended() {
     let desk = Desk::new(Options::new().set("backends.builtin.concurrency", 1));
     desk.server.generator.hold();

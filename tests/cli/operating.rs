@@ -63,6 +63,20 @@ fn accounts_and_deposits() {
 }
 
 #[test]
+fn the_low_balance_of_an_account_is_set_and_removed() {
+    let service = Service::start();
+    let added = service.ask(&["account", "add", "studio", "--low-balance", "5"]);
+    assert_eq!(fact(&added, "low balance"), "5.00");
+    let changed = service.ask(&["account", "low-balance", "studio", "7.5"]);
+    assert_eq!(fact(&changed, "low balance"), "7.50");
+    let removed = service.ask(&["account", "low-balance", "studio", "none"]);
+    assert!(!removed.contains("low balance"), "{removed}");
+    let refused = service.command(&["account", "low-balance", "studio", "much"]);
+    let said = run(refused, b"").bad();
+    assert!(said.contains("low_balance"), "{said}");
+}
+
+#[test]
 fn an_account_is_renamed_switched_off_and_on() {
     let service = Service::start();
     let made = service.ask(&["key", "add", "ci"]);

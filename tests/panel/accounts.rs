@@ -8,10 +8,10 @@ fn an_account_is_renamed_and_switched_off_and_on() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/accounts", "Accounts").await;
-        browser.press("Rename").await;
-        browser.see("h2", "Rename account").await;
+        browser.press("Edit").await;
+        browser.see("h2", "Edit account").await;
         browser.fill("name", "studio south").await;
-        browser.press_in("//dialog//button[.='Rename']").await;
+        browser.press_in("//dialog//button[.='Save']").await;
         browser.see("td", "studio south").await;
         // It is the one that is looked at: the frame has its new name.
         let frame = "//aside//*[@class='whose']/b[.='studio south']";

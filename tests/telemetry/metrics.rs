@@ -263,9 +263,16 @@ fn the_ledger_is_told_as_the_sum_of_all_accounts() {
     let path = format!("/accounts/{}/deposits", bob.account);
     let correction = json!({"amount": "-0.5"});
     server.admin("POST", &path).json(&correction).expect(201);
+    for (account, low) in [(&ada, "9.866"), (&bob, "1.90")] {
+        let path = format!("/accounts/{}", account.account);
+        let low = json!({"low_balance": low});
+        server.admin("PATCH", &path).json(&low).expect(200);
+    }
     server.generator.hold();
     server.create(&bob);
     let figures = server.figures();
+    // What is reserved is not available.
+    assert_eq!(figures.of("tintype_accounts_low_balance", &[]), 1.0);
     let of = |name| figures.of(name, &[("currency", "USD")]);
     assert_eq!(of("tintype_ledger_balance"), 11.866);
     assert_eq!(of("tintype_ledger_reserved"), 0.134);

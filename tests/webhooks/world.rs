@@ -370,11 +370,8 @@ impl World {
 pub fn furnish(engine: &dyn Engine, store: &Store, webhooks: &[Webhook]) {
     let balance = "100".parse().unwrap();
     let account = Account {
-        id: ACCOUNT,
-        name: "a".into(),
         balances: Balances::default().deposit(balance).unwrap(),
-        created_at: Timestamp::from_millis(BEGIN),
-        active: true,
+        ..Account::new(ACCOUNT, "a".into(), Timestamp::from_millis(BEGIN))
     };
     let opening = LedgerEntry {
         id: TransactionId(Uuid::from_u128(1)),

@@ -214,11 +214,8 @@ pub fn fresh(balance: &str) -> Arc<MemoryEngine> {
             created_at: Timestamp::from_millis(0),
         };
         let account = Account {
-            id,
-            name: "an account".into(),
             balances: Balances::default().deposit(balance).expect("a deposit"),
-            created_at: Timestamp::from_millis(0),
-            active: true,
+            ..Account::new(id, "an account".into(), Timestamp::from_millis(0))
         };
         let mut writes = store.open_account(&account, Some(&opening));
         let key = ApiKey::with_all_rights(KeyId(id.0), id, account.created_at);

@@ -190,11 +190,12 @@ fn begin(world: &World) -> (Plan, Image) {
             ..Balances::default()
         };
         let account = Account {
-            id,
-            name: format!("account {number}"),
             balances: books,
-            created_at: Timestamp::from_millis(BEGIN),
-            active: true,
+            ..Account::new(
+                id,
+                format!("account {number}"),
+                Timestamp::from_millis(BEGIN),
+            )
         };
         let mut writes = store.open_account(&account, Some(&line));
         let mut model = world.model.lock();

@@ -1,6 +1,6 @@
 //! Accounts.
 
-use crate::field::{Flag, Name, OpeningBalance, Optional, Required};
+use crate::field::{Flag, Limit, Name, Nullable, OpeningBalance, Optional, Required};
 use crate::schema::Off;
 use crate::text::{Id, Moment, Money};
 use schemars::JsonSchema;
@@ -11,12 +11,16 @@ body!(NewAccount {
     name: Required<Name>,
     /// What it begins with.
     balance: Optional<OpeningBalance>,
+    /// When less than this is available, the account's people are warned in the panel.
+    low_balance: Optional<Limit>,
 });
 
 body!(AccountChange {
     name: Optional<Name>,
     /// Switched on? While it is not, its keys are refused like inactive ones, and its people can look and change nothing. Jobs that were accepted before go on to their end.
     active: Optional<Flag>,
+    /// When less than this is available, the account's people are warned in the panel. `null`: never.
+    low_balance: Nullable<Limit>,
 });
 
 /// An account on the wire.
@@ -39,6 +43,10 @@ pub struct Account {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Off")]
     pub active: Option<bool>,
+    /// Only of an account that has it: when less than this is available, its people are warned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Money")]
+    pub low_balance: Option<Money>,
 }
 
 impl From<account::Account> for Account {
@@ -56,6 +64,7 @@ impl From<account::Account> for Account {
             available,
             created_at: account.created_at.into(),
             active: (!account.active).then_some(false),
+            low_balance: account.low_balance.map(Money::from),
         }
     }
 }

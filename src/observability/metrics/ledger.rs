@@ -8,7 +8,7 @@ use super::exposition::Exposition;
 use parking_lot::Mutex;
 use std::fmt;
 use std::time::{Duration, Instant};
-use tintype_storage::domain::ledger::Balances;
+use tintype_storage::domain::account::Account;
 use tintype_storage::store::{Store, StoreError};
 
 const SHARE: u32 = 20;
@@ -28,6 +28,7 @@ struct Summed {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Totals {
     accounts: u64,
+    low: u64,
     balance: Millionths,
     reserved: Millionths,
     deposited: Millionths,
@@ -47,8 +48,10 @@ impl fmt::Display for Millionths {
 }
 
 impl Totals {
-    fn add(&mut self, books: &Balances) {
+    fn add(&mut self, account: &Account) {
+        let books = &account.balances;
         self.accounts += 1;
+        self.low += u64::from(account.is_low());
         self.balance.0 += books.balance.millionths();
         self.reserved.0 += books.reserved.millionths();
         self.deposited.0 += books.deposited.millionths();
@@ -67,6 +70,11 @@ impl LedgerTotals {
         let totals = self.current(store)?;
         told.gauge("tintype_accounts", "Accounts.")
             .value(&[], totals.accounts);
+        told.gauge(
+            "tintype_accounts_low_balance",
+            "Accounts with less available than their low_balance.",
+        )
+        .value(&[], totals.low);
         let currency = [("currency", currency)];
         told.gauge(
             "tintype_ledger_balance",
@@ -102,7 +110,7 @@ impl LedgerTotals {
         let began = Instant::now();
         let mut totals = Totals::default();
         store.each_account(|account| {
-            totals.add(&account.balances);
+            totals.add(&account);
             Ok(())
         })?;
         let at = Instant::now();
@@ -125,11 +133,22 @@ mod tests {
 
     #[test]
     fn sums_are_exact() {
+        use tintype_storage::domain::ids::AccountId;
+        use tintype_storage::domain::ledger::Balances;
+        use tintype_storage::domain::time::Timestamp;
         let mut totals = Totals::default();
         let books = Balances::default().deposit("999999999.123456".parse().unwrap());
         let books = books.unwrap().hold("0.000001".parse().unwrap()).unwrap();
-        (0..3).for_each(|_| totals.add(&books));
-        assert_eq!(totals.accounts, 3);
+        let account = Account {
+            balances: books,
+            ..Account::new(
+                AccountId(uuid::Uuid::nil()),
+                "a".into(),
+                Timestamp::from_millis(0),
+            )
+        };
+        (0..3).for_each(|_| totals.add(&account));
+        assert_eq!((totals.accounts, totals.low), (3, 0));
         assert_eq!(totals.balance.to_string(), "2999999997.370368");
         assert_eq!(totals.reserved.to_string(), "0.000003");
         assert_eq!(Millionths(-1_500_000).to_string(), "-1.500000");

@@ -7,14 +7,18 @@ import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 
+const lowBalance = (amount) => field(`Low balance (${unit()})`,
+  h("input", { name: "low_balance", inputmode: "decimal", placeholder: "none", autocomplete: "off", value: amount ?? "" }), "When less is available, the account's people see a warning.");
+
 export async function accounts(main, context) {
   // A repeated submit after a lost answer adds funds once.
   const [opening, booking] = [idempotentSubmit(), idempotentSubmit()];
   const open = () => dialog({ title: "New account", confirm: "Open account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
-      field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" }))],
+      field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" })),
+      lowBalance(null)],
     submit: (data) => {
-      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null };
+      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null };
       return opening(JSON.stringify(asked), (headers) => post("/accounts", asked, headers));
     } }).then(list.load);
   const deposit = (account) => dialog({ title: `Add funds to ${account.name}`, text: `Balance: ${money(account.balance)}. Use a negative amount to correct a deposit.`, confirm: "Add funds",
@@ -27,9 +31,9 @@ export async function accounts(main, context) {
       toast(`Funds added. The balance is ${money(entry.balance_after)}.`);
     } }).then(list.load);
   const path = (account) => `/accounts/${account.account_id}`;
-  const rename = (account) => dialog({ title: "Rename account", confirm: "Rename",
-    fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name }))],
-    submit: (data) => call("PATCH", path(account), { name: data.get("name") }) }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
+  const edit = (account) => dialog({ title: "Edit account", confirm: "Save",
+    fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name })), lowBalance(account.low_balance)],
+    submit: (data) => call("PATCH", path(account), { name: data.get("name"), low_balance: data.get("low_balance").trim() || null }) }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
   const turnOff = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true,
     text: "Its keys stop working now, and its people can only read. Accepted jobs still run.",
     submit: () => call("PATCH", path(account), { active: false }) }).then(list.load);
@@ -44,7 +48,7 @@ export async function accounts(main, context) {
     { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
     { title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
-      slim("Add funds", () => deposit(it), `to ${it.name}`), slim("Rename", () => rename(it), it.name),
+      slim("Add funds", () => deposit(it), `to ${it.name}`), slim("Edit", () => edit(it), it.name),
       isOff(it) ? slim("Activate", () => turnOn(it), it.name) : slim("Deactivate", () => turnOff(it), it.name),
       slim("Open", () => choose(it), it.name)) },
   ];

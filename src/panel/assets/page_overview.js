@@ -27,7 +27,8 @@ function notices(view) {
     view.active ? null : notice("warn", "This account is deactivated. Its keys are rejected, and it cannot create jobs. Accepted jobs still run."),
     paused.project ? notice("warn", `The service is paused${because(paused.reason)}. New requests are answered with 503. Queued jobs wait.`)
       : tiers ? notice("warn", `Paused: ${tiers}. New requests for it are answered with 503. Queued jobs wait.`) : null,
-    funds.low ? notice("warn", `The balance is low: ${money(funds.available)} is enough for fewer than 10 images at the highest price.`) : null,
+    funds.below ? notice("warn", `The balance is low: less than ${money(funds.below)} is available. Add funds, so that new jobs are accepted.`)
+      : funds.low ? notice("warn", `The balance is low: ${money(funds.available)} is enough for fewer than 10 images at the highest price.`) : null,
     webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " after all attempts. Check the response of the receiver, then send again.") : null,
   ];
 }

@@ -20,15 +20,39 @@ pub struct Account {
     pub created_at: Timestamp,
     /// Switched on? The keys of one that is not open no door.
     pub active: bool,
+    /// Below this the account's people are warned.
+    pub low_balance: Option<Amount>,
+}
+
+impl Account {
+    /// An active account without money.
+    pub fn new(id: AccountId, name: String, created_at: Timestamp) -> Self {
+        Self {
+            id,
+            name,
+            balances: Balances::default(),
+            created_at,
+            active: true,
+            low_balance: None,
+        }
+    }
+
+    /// Is less available than the amount from which on its people are warned?
+    pub fn is_low(&self) -> bool {
+        let available = self.balances.available();
+        self.low_balance.is_some_and(|least| available < least)
+    }
 }
 
 /// An account that is to be opened.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct NewAccount {
     /// The operator's name for it.
     pub name: String,
     /// What it begins with.
     pub balance: Option<Amount>,
+    /// Below this the account's people are warned.
+    pub low_balance: Option<Amount>,
 }
 
 impl NewAccount {
@@ -38,11 +62,9 @@ impl NewAccount {
     /// The balance is no sum that an account can hold.
     pub fn open(self, id: AccountId, now: Timestamp) -> Result<Account, LedgerError> {
         Ok(Account {
-            id,
-            name: self.name,
             balances: Balances::default().deposit(self.balance.unwrap_or_default())?,
-            created_at: now,
-            active: true,
+            low_balance: self.low_balance,
+            ..Account::new(id, self.name, now)
         })
     }
 }
@@ -54,6 +76,8 @@ pub struct AccountChange {
     pub name: Option<String>,
     /// Switched on or off.
     pub active: Option<bool>,
+    /// Another amount below which its people are warned, or none.
+    pub low_balance: Option<Option<Amount>>,
 }
 
 impl AccountChange {
@@ -62,6 +86,7 @@ impl AccountChange {
         Account {
             name: self.name.unwrap_or(account.name),
             active: self.active.unwrap_or(account.active),
+            low_balance: self.low_balance.unwrap_or(account.low_balance),
             ..account
         }
     }

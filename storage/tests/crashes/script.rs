@@ -101,11 +101,8 @@ fn opening(store: &Store) -> Writes {
         created_at: at(0),
     };
     let account = Account {
-        id: ACCOUNT,
-        name: "an account".into(),
         balances: Balances::default().deposit(balance).expect("a deposit"),
-        created_at: at(0),
-        active: true,
+        ..Account::new(ACCOUNT, "an account".into(), at(0))
     };
     store.open_account(&account, Some(&line))
 }

@@ -155,8 +155,9 @@ pub fn jobs() -> impl Strategy<Value = Job> {
 
 pub fn accounts() -> impl Strategy<Value = Account> {
     let books = (amounts(), amounts(), amounts(), amounts());
-    (ids(), words(), books, moments(), any::<bool>()).prop_map(
-        |(id, name, books, created_at, active)| Account {
+    let low = option::of(amounts());
+    (ids(), words(), books, moments(), any::<bool>(), low).prop_map(
+        |(id, name, books, created_at, active, low_balance)| Account {
             id: AccountId(id),
             name,
             balances: Balances {
@@ -167,6 +168,7 @@ pub fn accounts() -> impl Strategy<Value = Account> {
             },
             created_at,
             active,
+            low_balance,
         },
     )
 }

@@ -43,9 +43,7 @@ where
     for trailing in [0, 1, 0xff] {
         prop_assert!(is_damaged(&[bytes.as_slice(), &[trailing]].concat()));
     }
-    // Format 0 of an account is that of the tests of upgrades.
-    let first = if table.name() == "account" { 2 } else { 0 };
-    for version in (first..=u8::MAX).filter(|version| *version != bytes[0]) {
+    for version in (0..=u8::MAX).filter(|version| *version != bytes[0]) {
         let other = [&[version], &bytes[1..]].concat();
         prop_assert!(is_damaged(&other), "version {}", version);
     }
@@ -194,6 +192,7 @@ fn some_account() -> Account {
         },
         created_at: at(1_795_000_000_001),
         active: true,
+        low_balance: Some(amount("5")),
     }
 }
 

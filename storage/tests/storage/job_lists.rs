@@ -7,7 +7,6 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef, PromptText};
-use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{JobWindow, Part, Store};
@@ -57,13 +56,7 @@ fn store(jobs: u64) -> Store {
     let engine: Arc<dyn Engine> = Arc::new(MemoryEngine::new());
     let store = Store::new(Arc::clone(&engine));
     for number in [1, 2] {
-        let opened = Account {
-            id: account(number),
-            name: "a".into(),
-            balances: Balances::default(),
-            created_at: at(0),
-            active: true,
-        };
+        let opened = Account::new(account(number), "a".into(), at(0));
         commit_and_wait(engine.as_ref(), store.open_account(&opened, None)).unwrap();
     }
     for millis in 1..=jobs {

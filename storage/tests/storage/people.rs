@@ -4,7 +4,6 @@ use crate::support::{at, uuid};
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
-use tintype_storage::domain::ledger::Balances;
 use tintype_storage::domain::person::{Digest32, Email, Person, PersonId, Role, Session, Visitor};
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::{Store, Writes};
@@ -15,13 +14,7 @@ const ADA: AccountId = AccountId(uuid::Uuid::from_u128(1));
 
 fn store() -> Store {
     let store = Store::new(Arc::new(MemoryEngine::new()));
-    let account = Account {
-        id: ADA,
-        name: "a".into(),
-        balances: Balances::default(),
-        created_at: at(0),
-        active: true,
-    };
+    let account = Account::new(ADA, "a".into(), at(0));
     write(&store, store.open_account(&account, None));
     store
 }

@@ -45,9 +45,10 @@ pub fn units(millionths: i64) -> Amount {
     ))
 }
 
-/// The stored bytes of a record in its first format, to be put where the store itself would not put it.
+/// The stored bytes of a record, to be put where the store itself would not put it. The account alone has had an earlier format.
 pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
-    postcard::to_extend(record, vec![1]).expect("a record")
+    let is_account = std::any::type_name::<R>() == std::any::type_name::<Account>();
+    postcard::to_extend(record, vec![1 + u8::from(is_account)]).expect("a record")
 }
 
 pub fn at(millis: i64) -> Timestamp {
@@ -169,11 +170,8 @@ impl Till {
     pub fn open(engine: Arc<dyn Engine>, id: AccountId, balance: Amount) -> Self {
         let store = Store::new(engine);
         let account = Account {
-            id,
-            name: "a".into(),
             balances: Balances::default().deposit(balance).expect("opening"),
-            created_at: at(0),
-            active: true,
+            ..Account::new(id, "a".into(), at(0))
         };
         let opening = LedgerEntry {
             id: TransactionId(uuid(1)),

@@ -1,6 +1,4 @@
 //! A data directory whose records have an earlier shape: it opens, passes the audit, keeps what it held, and can be exported.
-//!
-//! The earlier shape is made up (see `store::migrations`), for no release has changed a record yet.
 
 use crate::support::{ACCOUNT, Till, amount, begin, finish, new_job, no_failure};
 use std::convert::Infallible;
@@ -12,7 +10,7 @@ use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
 use tintype_storage::store::Store;
-use tintype_storage::store::migrations::AccountV0;
+use tintype_storage::store::migrations::AccountV1;
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
@@ -33,22 +31,26 @@ fn version(store: &Store) -> u8 {
     value[0]
 }
 
-/// Writes an account with a job that is done and one that is queued, as format 0 would have.
-fn write_format_0(directory: &Path) -> Account {
+/// Writes an account with a job that is done and one that is queued, as format 1 would have.
+fn write_format_1(directory: &Path) -> Account {
     let store = open(directory);
     let mut till = Till::open(Arc::clone(store.engine()), ACCOUNT, amount("10"));
     let done = till.running("0.10");
     till.apply(done, finish()).expect("finish");
     till.accept(new_job(amount("0.20"))).expect("accept");
     till.check();
-    let account = store.account(ACCOUNT).expect("read").expect("the account");
-    let earlier = AccountV0 {
+    let account = Account {
+        active: false,
+        ..store.account(ACCOUNT).expect("read").expect("the account")
+    };
+    let earlier = AccountV1 {
         id: account.id,
         name: account.name.clone(),
         balances: account.balances,
         created_at: account.created_at,
+        active: false,
     };
-    let value = [vec![0], postcard::to_stdvec(&earlier).expect("encode")].concat();
+    let value = [vec![1], postcard::to_stdvec(&earlier).expect("encode")].concat();
     let key = [b"a", ACCOUNT.as_bytes().as_slice()].concat();
     commit_and_wait(&**store.engine(), vec![(key, Some(value))]).expect("commit");
     drop(till);
@@ -67,9 +69,9 @@ fn holds(store: &Store, account: &Account) {
 #[test]
 fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present_one() {
     let directory = tempfile::tempdir().expect("directory");
-    let account = write_format_0(directory.path());
+    let account = write_format_1(directory.path());
     let store = open(directory.path());
-    assert_eq!(version(&store), 0);
+    assert_eq!(version(&store), 1);
     holds(&store, &account);
     let mut text = Vec::new();
     let snapshot = Arc::clone(store.engine()).snapshot().expect("a snapshot");
@@ -81,7 +83,7 @@ fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present
     let copy = MemoryEngine::new();
     load(&copy, &text[..], |_| {}).expect("imported");
     let copy = Store::new(Arc::new(copy));
-    assert_eq!(version(&copy), 1);
+    assert_eq!(version(&copy), 2);
     holds(&copy, &account);
     store.engine().close();
 }
@@ -89,18 +91,19 @@ fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present
 #[test]
 fn the_next_change_of_a_record_writes_it_in_the_present_format() {
     let directory = tempfile::tempdir().expect("directory");
-    let account = write_format_0(directory.path());
+    let account = write_format_1(directory.path());
     let store = open(directory.path());
     let mut till = Till::reload(store.clone(), ACCOUNT);
     till.continue_after(2_000);
     let live = store.jobs_of(ACCOUNT, tintype_storage::store::Part::Live, None, None, 10);
     let job = live.expect("jobs")[0].id;
     till.apply(job, begin()).expect("begin");
-    assert_eq!(version(&store), 0, "this step leaves the account as it was");
+    assert_eq!(version(&store), 1, "this step leaves the account as it was");
     till.apply(job, finish()).expect("finish");
-    assert_eq!(version(&store), 1);
+    assert_eq!(version(&store), 2);
     let after = store.account(ACCOUNT).expect("read").expect("the account");
-    assert_eq!((&after.name, after.active), (&account.name, true));
+    assert_eq!((&after.name, after.active), (&account.name, false));
+    assert_eq!(after.low_balance, None);
     till.check();
     drop(till);
     store.engine().close();
