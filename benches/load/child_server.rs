@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tintype::application::AuditContext;
+use tintype::application::Caller;
 use tintype::application::accounts;
 use tintype::application::api_keys;
 use tintype::application::state::AppState;
@@ -230,7 +230,7 @@ async fn customer(
     number: usize,
     receiver: Option<SocketAddr>,
 ) -> anyhow::Result<String> {
-    let author = AuditContext::service();
+    let author = Caller::service();
     let balance: Amount = "100000000".parse()?;
     let new = NewAccount {
         name: format!("load {number}"),

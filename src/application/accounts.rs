@@ -1,6 +1,7 @@
 //! Accounts: opened, changed, and switched off and on.
 
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{Subject, to_audit_entry};
+use super::caller::Caller;
 use super::commit::{Change, Turn, detached};
 use super::error::{self, Error};
 use super::state::AppState;
@@ -31,8 +32,16 @@ pub fn no_account() -> Error {
     Error::not_found("there is no such account")
 }
 
-pub fn find(state: &AppState, id: AccountId) -> Result<Account, Error> {
-    state.store.account(id)?.ok_or_else(no_account)
+/// An account that the caller sees.
+///
+/// # Errors
+/// `NotFound`
+pub fn find(state: &AppState, caller: &Caller, id: AccountId) -> Result<Account, Error> {
+    let found = match caller.sees(id) {
+        true => state.store.account(id)?,
+        false => None,
+    };
+    found.ok_or_else(no_account)
 }
 
 /// The actor that decides for an account.
@@ -54,10 +63,11 @@ pub fn fingerprint(parts: [&str; 2]) -> Fingerprint {
 /// Opens an account, once for each idempotency key.
 pub async fn open(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     new: NewAccount,
     idempotency_key: Option<String>,
 ) -> Result<Opened, Error> {
+    caller.operate()?;
     let mut money = new.balance.unwrap_or_default().to_string();
     if let Some(low) = new.low_balance {
         money = format!("{money} {low}");
@@ -74,7 +84,7 @@ pub async fn open(
         });
     }
     Ok(Opened {
-        account: create(state, turn, context, new, used).await?,
+        account: create(state, turn, caller, new, used).await?,
         is_replay: false,
     })
 }
@@ -101,10 +111,11 @@ fn opened_before(
 pub async fn create(
     state: &AppState,
     turn: Turn,
-    context: &AuditContext,
+    caller: &Caller,
     new: NewAccount,
     used: Option<IdempotencyUse>,
 ) -> Result<Account, Error> {
+    let context = caller.operate()?;
     let now = state.now();
     let ids = &state.system.accounts().context().ids;
     let account = new.open(AccountId(ids.next(now)), now);
@@ -142,10 +153,11 @@ pub async fn create(
 /// Gives an account another name, or switches it off or on.
 pub async fn change(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     change: AccountChange,
 ) -> Result<Account, Error> {
+    let context = caller.operate()?;
     let actor = actor(state, account)?;
     let entry = context.line(state, Action::AccountChange, subject(account));
     let note = move |changed: &AccountChanged| {

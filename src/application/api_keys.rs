@@ -1,6 +1,7 @@
 //! API keys: issued, changed, rotated and deleted.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::caller::Caller;
 use super::commit::{Change, Turn};
 use super::error::Error;
 use super::state::AppState;
@@ -24,9 +25,14 @@ pub fn no_key() -> Error {
     Error::not_found("there is no such key")
 }
 
-/// A key with the hash of its text.
-pub fn find(state: &AppState, id: KeyId) -> Result<(KeyHash, ApiKey), Error> {
-    state.store.key(id)?.ok_or_else(no_key)
+/// A key that the caller sees, with the hash of its text.
+///
+/// # Errors
+/// `NotFound`
+pub fn find(state: &AppState, caller: &Caller, id: KeyId) -> Result<(KeyHash, ApiKey), Error> {
+    let found = state.store.key(id)?;
+    let seen = found.filter(|(_, key)| caller.sees(key.account));
+    seen.ok_or_else(no_key)
 }
 
 /// No more writes than those of the key.
@@ -39,11 +45,12 @@ pub fn no_writes(_: &ApiKey) -> Writes {
 pub async fn issue(
     state: &AppState,
     turn: Turn,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     shape: impl FnOnce(ApiKey) -> ApiKey,
     also: impl FnOnce(&ApiKey) -> Writes,
 ) -> Result<(String, ApiKey), Error> {
+    let context = caller.change(state, account)?;
     if state.store.keys_of(account, MAX_KEYS, None)?.items.len() >= MAX_KEYS {
         let fault =
             format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
@@ -65,12 +72,13 @@ pub async fn issue(
 /// Changes a key. What changes nothing is not written.
 pub async fn change(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     id: KeyId,
     change: KeyChange,
 ) -> Result<ApiKey, Error> {
     let turn = state.operator.take().await;
-    let (hash, before) = find(state, id)?;
+    let (hash, before) = find(state, caller, id)?;
+    let context = caller.change(state, before.account)?;
     let key = change.apply(before.clone());
     if key == before {
         return Ok(key);
@@ -88,12 +96,13 @@ pub async fn change(
 /// Gives a key another text, which is returned and kept nowhere. The text before is valid for `overlap` yet.
 pub async fn rotate(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     id: KeyId,
     overlap: Duration,
 ) -> Result<(String, ApiKey), Error> {
     let turn = state.operator.take().await;
-    let (old, before) = find(state, id)?;
+    let (old, before) = find(state, caller, id)?;
+    let context = caller.change(state, before.account)?;
     let now = state.now();
     let until = (!overlap.is_zero()).then(|| now.plus(overlap));
     let (key, ended) = before.rotate(old, until, now);
@@ -114,12 +123,11 @@ pub async fn rotate(
     Ok((text, key))
 }
 
-/// Deletes a key; says whether it was still there.
-pub async fn delete(state: &AppState, context: &AuditContext, id: KeyId) -> Result<bool, Error> {
+/// Deletes a key.
+pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), Error> {
     let turn = state.operator.take().await;
-    let Some((hash, key)) = state.store.key(id)? else {
-        return Ok(false);
-    };
+    let (hash, key) = find(state, caller, id)?;
+    let context = caller.change(state, key.account)?;
     let entry = entry(state, context, Action::KeyDelete, &key);
     let entry = to_audit_entry(entry, Some(facts(&key, state.now())), None);
     let mut writes = state.store.remove_key(&hash, &key);
@@ -131,7 +139,7 @@ pub async fn delete(state: &AppState, context: &AuditContext, id: KeyId) -> Resu
         cache.forget_use(id);
     });
     state.commit_key(&key, None, change).await?;
-    Ok(true)
+    Ok(())
 }
 
 fn entry(state: &AppState, context: &AuditContext, action: Action, key: &ApiKey) -> AuditEntry {

@@ -1,6 +1,7 @@
 //! Deliveries of webhooks: looked up, and sent again.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::caller::Caller;
 use super::error::{self, Error, no_webhook};
 use super::state::AppState;
 use futures_util::future::join_all;
@@ -38,8 +39,14 @@ pub fn no_delivery() -> Error {
     DeliveryError::NotFound.into()
 }
 
-pub fn find(state: &AppState, id: DeliveryId) -> Result<Delivery, Error> {
-    state.store.delivery(id)?.ok_or_else(no_delivery)
+/// A delivery that the caller sees.
+///
+/// # Errors
+/// `NotFound`
+pub fn find(state: &AppState, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
+    let found = state.store.delivery(id)?;
+    let seen = found.filter(|delivery| caller.sees(delivery.account));
+    seen.ok_or_else(no_delivery)
 }
 
 /// The attempts of a delivery, as many as it counts.
@@ -53,19 +60,22 @@ pub fn attempts(state: &AppState, delivery: &Delivery) -> Result<Vec<Attempt>, E
 /// Sends a delivery again.
 pub async fn redeliver(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     id: DeliveryId,
 ) -> Result<Delivery, Error> {
+    let delivery = find(state, caller, id)?;
+    let context = caller.change(state, delivery.account)?;
     Ok(send_again(state, context, id).await??)
 }
 
 /// Sends the failed deliveries of a range again, newest first. Looks at a bounded part of the account's log.
 pub async fn redeliver_range(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     webhook: Webhook,
     range: Range,
 ) -> Result<RangeRedelivered, Error> {
+    let context = caller.change(state, webhook.account)?;
     let mut after = range.after;
     let store = state.store.clone();
     let found = tokio::task::spawn_blocking(move || {

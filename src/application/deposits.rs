@@ -1,7 +1,8 @@
 //! Deposits: money that is added to an account, or taken back.
 
 use super::accounts;
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{Subject, to_audit_entry};
+use super::caller::Caller;
 use super::error::{self, Error};
 use super::state::AppState;
 use serde_json::json;
@@ -25,11 +26,12 @@ pub struct Deposited {
 /// Deposits money, once for each idempotency key. A negative amount corrects an earlier deposit.
 pub async fn deposit(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     new: NewDeposit,
     idempotency_key: Option<String>,
 ) -> Result<Deposited, Error> {
+    let context = caller.operate()?;
     let NewDeposit { amount, reference } = new;
     let idempotency = idempotency_key.map(|name| {
         let words = reference.as_deref().unwrap_or_default();

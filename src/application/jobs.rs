@@ -1,6 +1,7 @@
 //! Jobs: looked up, waited for and canceled.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::caller::Caller;
 use super::commit::detached;
 use super::error::{self, Error};
 use super::result_url::presign;
@@ -74,17 +75,23 @@ pub async fn until_terminal(state: &AppState, job: Job, patience: Duration) -> R
     Ok(state.store.job(job.account, job.id)?.unwrap_or(job))
 }
 
-/// Cancels a job of an account that is still queued. `audit` names who asks, where that is not the holder of a key. What a
-/// cancellation entails is done also when the caller has left.
+/// Cancels a job of an account that is still queued. What a cancellation entails is done also when the caller has left.
 ///
 /// # Errors
-/// `NotFound`; `Conflict` for a job that has started or ended
+/// `NotFound`; `Forbidden`; `Conflict` for a job that has started or ended
 pub async fn cancel(
     state: &Arc<AppState>,
-    audit: Option<&AuditContext>,
+    caller: &Caller,
     account: AccountId,
     id: JobId,
 ) -> Result<Job, Error> {
+    if !caller.sees(account) {
+        return Err(no_job());
+    }
+    let audit = match caller {
+        Caller::ApiKey(_) => None,
+        Caller::Person { .. } | Caller::Operator { .. } => Some(caller.change(state, account)?),
+    };
     let actor = state.system.accounts().get(account)?.ok_or_else(no_job)?;
     let (reply, outcome) = oneshot::channel();
     let command = AccountCommand::Apply {

@@ -1,6 +1,7 @@
 //! The switches that pause the project or a model, with the reasons that callers are told.
 
-use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::audit_context::{Subject, to_audit_entry};
+use super::caller::Caller;
 use super::commit::Change;
 use super::error::Error;
 use super::state::AppState;
@@ -14,10 +15,11 @@ use tintype_storage::domain::tier::Tier;
 /// Changes the switches. What changes nothing is not written.
 pub async fn change(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     change: PauseChange,
     unnamed: Unnamed,
 ) -> Result<Pause, Error> {
+    let context = caller.operate()?;
     let turn = state.operator.take().await;
     let before = state.pause.read().clone();
     let pause = change.apply(&before, unnamed);

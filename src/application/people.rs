@@ -1,6 +1,7 @@
 //! People of an account, who sign in to the panel: invited, changed, signed out and removed.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::caller::Caller;
 use super::commit::{Change, Turn};
 use super::error::Error;
 use super::state::AppState;
@@ -25,18 +26,32 @@ pub fn no_person() -> Error {
     Error::not_found("there is no such person")
 }
 
-pub fn find(state: &AppState, account: AccountId, id: PersonId) -> Result<Person, Error> {
-    state.store.person(account, id)?.ok_or_else(no_person)
+/// A person of an account that the caller sees.
+///
+/// # Errors
+/// `NotFound`
+pub fn find(
+    state: &AppState,
+    caller: &Caller,
+    account: AccountId,
+    id: PersonId,
+) -> Result<Person, Error> {
+    let found = match caller.sees(account) {
+        true => state.store.person(account, id)?,
+        false => None,
+    };
+    found.ok_or_else(no_person)
 }
 
 /// Invites a person to an account.
 pub async fn invite(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     email: Email,
     role: Role,
 ) -> Result<Invited, Error> {
+    let context = caller.operate()?;
     let turn = state.people.take().await;
     if state.store.person_by_email(&email)?.is_some() {
         return Err(Error::conflict(
@@ -68,13 +83,14 @@ pub async fn invite(
 /// at once.
 pub async fn invite_again(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     id: PersonId,
     revoke: bool,
 ) -> Result<Invited, Error> {
+    let context = caller.operate()?;
     let turn = state.people.take().await;
-    let before = find(state, account, id)?;
+    let before = find(state, caller, account, id)?;
     let (token, secret) = tokens::invitation(account, id);
     let invited = Person {
         invitation: Some(Invitation {
@@ -98,13 +114,14 @@ pub async fn invite_again(
 /// Gives a person another role. What changes nothing is not written.
 pub async fn change_role(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     id: PersonId,
     role: Role,
 ) -> Result<Person, Error> {
+    let context = caller.operate()?;
     let turn = state.people.take().await;
-    let before = find(state, account, id)?;
+    let before = find(state, caller, account, id)?;
     let person = Person {
         role,
         ..before.clone()
@@ -119,12 +136,13 @@ pub async fn change_role(
 /// Removes a person. Their sessions are over at once.
 pub async fn remove(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
+    let context = caller.operate()?;
     let turn = state.people.take().await;
-    let person = find(state, account, id)?;
+    let person = find(state, caller, account, id)?;
     let entry = entry(state, context, Action::PersonRemove, &person);
     let entry = to_audit_entry(entry, Some(facts(&person)), None);
     let mut writes = state.store.remove_person(&person);
@@ -135,12 +153,13 @@ pub async fn remove(
 /// Ends all sessions of a person, who can sign in again.
 pub async fn sign_out(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     id: PersonId,
 ) -> Result<(), Error> {
+    let context = caller.operate()?;
     let turn = state.people.take().await;
-    let before = find(state, account, id)?;
+    let before = find(state, caller, account, id)?;
     let person = signed_out(before.clone());
     let entry = entry(state, context, Action::SessionEndAll, &person);
     let generation = |it: &Person| Some(json!({"generation": it.generation}));

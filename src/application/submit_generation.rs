@@ -13,13 +13,13 @@
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
 use super::availability;
 use super::balance_check;
-use super::caller::Caller;
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
 use super::generation_request::{GenerationRequest, Input, Shape};
 use super::idempotency;
 use super::input_ingestion::Objects;
 use super::load_shedding;
+use super::payer::Payer;
 use super::state::AppState;
 use crate::request_text;
 use serde_json::json;
@@ -45,7 +45,7 @@ use tokio::time::{Instant, sleep_until};
 ///
 /// # Errors
 /// `ModelNotAllowed`, `Overloaded`
-pub async fn begin(state: &AppState, caller: &Caller, tier: Tier) -> Result<(), Error> {
+pub async fn begin(state: &AppState, caller: &Payer, tier: Tier) -> Result<(), Error> {
     caller.check_scope(tier)?;
     load_shedding::check(state, caller.account()).await
 }
@@ -56,7 +56,7 @@ pub async fn begin(state: &AppState, caller: &Caller, tier: Tier) -> Result<(), 
 /// The first check that fails. Then nothing is kept of the call and nothing charged.
 pub async fn submit_generation(
     state: &Arc<AppState>,
-    caller: &Caller,
+    caller: &Payer,
     request: GenerationRequest,
 ) -> Result<Accepted, Error> {
     let mut submission = match Submission::prepare(state, caller, request)? {
@@ -79,7 +79,7 @@ pub async fn submit_generation(
 /// The same; and the time is up before the job is accepted.
 pub async fn submit_and_watch<T: 'static>(
     state: &Arc<AppState>,
-    caller: &Caller,
+    caller: &Payer,
     request: GenerationRequest,
     until: Instant,
     then: impl FnOnce(Accepted) -> T + 'static,
@@ -101,14 +101,14 @@ pub async fn submit_and_watch<T: 'static>(
 /// The first check that fails.
 pub async fn check_pictures(
     state: &Arc<AppState>,
-    caller: &Caller,
+    caller: &Payer,
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
     Admitted::of(state, caller, request)?;
     let price = request.offer.price();
     let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
-    balance_check::check(state, caller.key(), total).await
+    balance_check::check(state, &caller.key, total).await
 }
 
 /// What a job would be.
@@ -126,7 +126,7 @@ pub struct Estimate {
 /// The first check that fails.
 pub async fn estimate_generation(
     state: &Arc<AppState>,
-    caller: &Caller,
+    caller: &Payer,
     request: GenerationRequest,
 ) -> Result<Estimate, Error> {
     let request = GenerationRequest {
@@ -190,7 +190,7 @@ fn left() -> Error {
 /// A request that has passed the checks that cost nothing.
 struct Submission {
     state: Arc<AppState>,
-    caller: Caller,
+    caller: Payer,
     /// All but its text and its idempotency key.
     request: GenerationRequest,
     text: PromptText,
@@ -207,7 +207,7 @@ struct Admitted {
 }
 
 impl Admitted {
-    fn of(state: &AppState, caller: &Caller, request: &GenerationRequest) -> Result<Self, Error> {
+    fn of(state: &AppState, caller: &Payer, request: &GenerationRequest) -> Result<Self, Error> {
         availability::check(state, request.offer.tier())?;
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
@@ -225,7 +225,7 @@ impl Admitted {
 /// The webhook that the caller names, which must be registered with exactly this URL.
 fn callback_of(
     state: &AppState,
-    caller: &Caller,
+    caller: &Payer,
     request: &GenerationRequest,
 ) -> Result<Option<Callback>, Error> {
     let Some(url) = &request.callback_url else {
@@ -246,7 +246,7 @@ impl Submission {
     /// Breaks with the job of the first call where this one repeats it.
     fn prepare(
         state: &Arc<AppState>,
-        caller: &Caller,
+        caller: &Payer,
         mut request: GenerationRequest,
     ) -> Result<ControlFlow<Accepted, Self>, Error> {
         let used = request.idempotency();
@@ -296,9 +296,9 @@ impl Submission {
     async fn check_costs(&self) -> Result<(), Error> {
         let is_fetched = |input: &Input| matches!(input, Input::Url { .. });
         if self.request.inputs.iter().any(is_fetched) {
-            self.state.admit_fetch(self.caller.key())?;
+            self.state.admit_fetch(&self.caller.key)?;
         }
-        balance_check::check(&self.state, self.caller.key(), self.request.offer.price()).await
+        balance_check::check(&self.state, &self.caller.key, self.request.offer.price()).await
     }
 
     async fn accept(mut self) -> Result<Accepted, Error> {
@@ -341,7 +341,11 @@ impl Submission {
         if let Some(watched) = &mut self.watched {
             watched.check()?;
         }
-        let note = self.caller.audit().map(|audit| self.note(audit, &job));
+        let note = self
+            .caller
+            .audit
+            .as_ref()
+            .map(|audit| self.note(audit, &job));
         let (reply, answer) = oneshot::channel();
         let _counted = self
             .account
@@ -378,8 +382,8 @@ impl Submission {
         let inputs = objects.records();
         let offer = self.request.offer;
         Ok(NewJob {
-            key: self.caller.key().id,
-            shown: self.caller.shown(),
+            key: self.caller.key.id,
+            shown: self.caller.shown,
             tier: offer.tier(),
             mode: match inputs.is_empty() {
                 true => Mode::TextToImage,

@@ -1,6 +1,7 @@
 //! Webhooks: registered, changed, deleted and tested, and their secrets rotated.
 
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
+use super::caller::Caller;
 use super::commit::Change;
 use super::deliveries;
 use super::error::{self, Error, ErrorKind, FieldFault};
@@ -52,8 +53,14 @@ impl Target {
     }
 }
 
-pub fn find(state: &AppState, id: WebhookId) -> Result<Webhook, Error> {
-    state.store.find_webhook(id)?.ok_or_else(no_webhook)
+/// A webhook that the caller sees.
+///
+/// # Errors
+/// `NotFound`
+pub fn find(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Webhook, Error> {
+    let found = state.store.find_webhook(id)?;
+    let seen = found.filter(|webhook| caller.sees(webhook.account));
+    seen.ok_or_else(no_webhook)
 }
 
 /// The secret that signs the deliveries of a webhook.
@@ -68,11 +75,12 @@ pub fn open_secret(state: &AppState, webhook: &Webhook) -> Result<Secret, Error>
 /// Registers a webhook with a fresh secret.
 pub async fn register(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     account: AccountId,
     target: Target,
     encoding: Encoding,
 ) -> Result<Webhook, Error> {
+    let context = caller.change(state, account)?;
     target.check(state).await?;
     let turn = state.operator.take().await;
     check_free(state, account, None, &target.text)?;
@@ -97,7 +105,7 @@ pub async fn register(
 /// Changes a webhook. What changes nothing is not written.
 pub async fn change(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     id: WebhookId,
     target: Option<Target>,
     encoding: Option<Encoding>,
@@ -107,7 +115,8 @@ pub async fn change(
     }
     let url = target.map(|it| it.text);
     let turn = state.operator.take().await;
-    let webhook = find(state, id)?;
+    let webhook = find(state, caller, id)?;
+    let context = caller.change(state, webhook.account)?;
     if let Some(url) = &url {
         check_free(state, webhook.account, Some(id), url)?;
     }
@@ -128,9 +137,10 @@ pub async fn change(
 }
 
 /// Deletes a webhook.
-pub async fn delete(state: &AppState, context: &AuditContext, id: WebhookId) -> Result<(), Error> {
+pub async fn delete(state: &AppState, caller: &Caller, id: WebhookId) -> Result<(), Error> {
     let turn = state.operator.take().await;
-    let webhook = find(state, id)?;
+    let webhook = find(state, caller, id)?;
+    let context = caller.change(state, webhook.account)?;
     let entry = entry(state, context, Action::WebhookDelete, &webhook);
     let entry = to_audit_entry(entry, Some(facts(&webhook)), None);
     let writes = with(state, state.store.remove_webhook(&webhook), &entry);
@@ -140,11 +150,12 @@ pub async fn delete(state: &AppState, context: &AuditContext, id: WebhookId) -> 
 /// Gives a webhook another secret. The one before signs as well for a time.
 pub async fn rotate_secret(
     state: &AppState,
-    context: &AuditContext,
+    caller: &Caller,
     id: WebhookId,
 ) -> Result<Webhook, Error> {
     let turn = state.operator.take().await;
-    let webhook = find(state, id)?;
+    let webhook = find(state, caller, id)?;
+    let context = caller.change(state, webhook.account)?;
     let secret = Secret::from_random(rand::random());
     let rotated = webhook.rotate(state.vault.seal(id, &secret), state.now());
     let entry = entry(state, context, Action::WebhookRotateSecret, &rotated);
@@ -155,12 +166,9 @@ pub async fn rotate_secret(
 }
 
 /// Adds a delivery that says it is a test.
-pub async fn test(
-    state: &AppState,
-    context: &AuditContext,
-    id: WebhookId,
-) -> Result<Delivery, Error> {
-    let webhook = find(state, id)?;
+pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
+    let webhook = find(state, caller, id)?;
+    let context = caller.change(state, webhook.account)?;
     state.test_deliveries.begin(id).map_err(|seconds| {
         let detail = "a webhook gets one test delivery a minute; repeat it later";
         Error::new(ErrorKind::RateLimited, detail).retry_after(seconds)

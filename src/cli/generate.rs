@@ -6,7 +6,7 @@ use super::client::NativeClient;
 use super::output::print;
 use super::settings::Settings;
 use super::{progress, umask};
-use crate::application::AuditContext;
+use crate::application::Caller;
 use crate::application::api_keys;
 use crate::application::state::AppState;
 use crate::config::Config;
@@ -239,7 +239,7 @@ async fn with_temporary_key(
         expires_at,
         ..key
     };
-    let (turn, author) = (state.operator.take().await, AuditContext::service());
+    let (turn, author) = (state.operator.take().await, Caller::service());
     let (text, key) =
         api_keys::issue(state, turn, &author, account.id, shape, api_keys::no_writes).await?;
     let client = NativeClient::new(&state.public_url, &text)?;
@@ -256,7 +256,7 @@ async fn with_temporary_key(
     for upload in uploads {
         state.images.delete(&upload).await?;
     }
-    api_keys::delete(state, &AuditContext::service(), key.id).await?;
+    api_keys::delete(state, &Caller::service(), key.id).await?;
     outcome
 }
 

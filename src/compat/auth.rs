@@ -1,7 +1,7 @@
 //! Who calls: by `x-goog-api-key`, `?key=`, or `Authorization: Bearer`.
 
 use super::refusal::{Kind, Refusal};
-use crate::application::caller::Caller;
+use crate::application::payer::Payer;
 use crate::application::state::AppState;
 use crate::web::admission::{self, NotAdmitted};
 use crate::web::bearer::{self, NoBearer};
@@ -16,7 +16,7 @@ const PARAMETER: &str = "key";
 /// # Errors
 /// `MissingKey` and `InvalidKey`. What was sent is never repeated. The call is counted against the key's rate; that it was one
 /// too many is told later, in its order.
-pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Caller, Refusal> {
+pub fn authenticate(request: &HttpRequest, state: &AppState) -> Result<Payer, Refusal> {
     let shown = shown(request)?.ok_or_else(|| {
         Refusal::new(
             Kind::MissingKey,

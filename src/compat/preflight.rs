@@ -3,7 +3,7 @@
 
 use super::refusal::Refusal;
 use super::state::CompatState;
-use crate::application::caller::Caller;
+use crate::application::payer::Payer;
 use crate::application::state::AppState;
 use crate::application::{availability, balance_check};
 use actix_web::web::Data;
@@ -19,11 +19,11 @@ use tintype_storage::store::IdempotentCall;
 /// Paused or full, one call too many, or too little money for the cheapest picture.
 pub async fn check(
     state: &Data<CompatState>,
-    caller: &Caller,
+    caller: &Payer,
     name: Option<&str>,
     tiers: &[Tier],
 ) -> Result<(), Refusal> {
-    if may_be_there(state, caller.key(), name)? {
+    if may_be_there(state, &caller.key, name)? {
         return Ok(());
     }
     let mut shut = None;
@@ -41,7 +41,7 @@ pub async fn check(
     }
     caller.check_rate()?;
     if let Some(price) = cheapest(state, &open) {
-        balance_check::check(&state.app, caller.key(), price).await?;
+        balance_check::check(&state.app, &caller.key, price).await?;
     }
     Ok(())
 }
@@ -49,7 +49,7 @@ pub async fn check(
 /// The same where the model is told in the body: any that the key is scoped for.
 pub async fn check_any(
     state: &Data<CompatState>,
-    caller: &Caller,
+    caller: &Payer,
     name: Option<&str>,
 ) -> Result<(), Refusal> {
     let tiers = Tier::ALL.iter().copied();

@@ -4,9 +4,9 @@ use super::detached_jobs::Request;
 use super::job_waiter::JobWaiter;
 use super::refusal::{Kind, Refusal};
 use super::state::CompatState;
-use crate::application::caller::Caller;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::idempotency;
+use crate::application::payer::Payer;
 use crate::application::submit_generation::submit_and_watch;
 use actix_web::web::Data;
 use tintype_storage::domain::job::JobState;
@@ -17,7 +17,7 @@ use tokio::time::Instant;
 ///
 /// # Errors
 /// `NotAllowed`.
-pub fn check_scope(caller: &Caller, tier: Tier, model: &str) -> Result<(), Refusal> {
+pub fn check_scope(caller: &Payer, tier: Tier, model: &str) -> Result<(), Refusal> {
     caller.check_scope(tier).map_err(|_| {
         let message = format!("this API key lacks permission for the model {model}");
         Refusal::new(Kind::NotAllowed, message)
@@ -30,7 +30,7 @@ pub fn check_scope(caller: &Caller, tier: Tier, model: &str) -> Result<(), Refus
 /// Whatever stands against it; then nothing is kept of it and nothing held.
 pub async fn accept(
     state: &Data<CompatState>,
-    caller: &Caller,
+    caller: &Payer,
     request: GenerationRequest,
     until: Instant,
 ) -> Result<JobWaiter, Refusal> {
@@ -47,7 +47,7 @@ pub async fn accept(
 /// The idempotency key stands for another request.
 pub fn earlier(
     state: &Data<CompatState>,
-    caller: &Caller,
+    caller: &Payer,
     request: &GenerationRequest,
 ) -> Result<Option<JobWaiter>, Refusal> {
     let account = caller.account();
@@ -83,7 +83,7 @@ pub fn earlier(
 /// It is not accepted, or an input is not to be had.
 pub async fn begin(
     state: &Data<CompatState>,
-    caller: &Caller,
+    caller: &Payer,
     request: GenerationRequest,
     until: Instant,
 ) -> Result<JobWaiter, Refusal> {
@@ -98,9 +98,9 @@ pub async fn begin(
 }
 
 /// What finds a request again that has no idempotency key.
-fn unnamed(caller: &Caller, request: &GenerationRequest) -> Option<Request> {
+fn unnamed(caller: &Payer, request: &GenerationRequest) -> Option<Request> {
     request.idempotency_key.is_none().then(|| Request {
-        key: caller.key().id,
+        key: caller.key.id,
         fingerprint: request.fingerprint(),
     })
 }

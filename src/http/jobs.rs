@@ -1,6 +1,7 @@
 //! Job lookup and cancellation.
 
 use super::long_poll;
+use crate::application::caller::Caller;
 use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
@@ -43,7 +44,9 @@ pub async fn cancel(
 ) -> Result<HttpResponse, Problem> {
     let id = find(&principal, &path, &state)?.id;
     principal.admit()?;
-    let job = jobs::cancel(&state, None, principal.caller.account(), id).await?;
+    let account = principal.caller.account();
+    let caller = Caller::ApiKey(principal.caller);
+    let job = jobs::cancel(&state, &caller, account, id).await?;
     answer(&state, &job).await
 }
 

@@ -13,7 +13,7 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let key = principal.caller.key();
+    let key = &principal.caller.key;
     let spending = state.store.key_spending(key.id)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));

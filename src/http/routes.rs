@@ -36,6 +36,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
             // Keys, secrets and customers' words: nothing of it belongs into a cache, whichever answer has it.
             admin::surface()
                 .scope()
+                .app_data(admin::AUTHENTICATOR)
                 .wrap(DefaultHeaders::new().add((header::CACHE_CONTROL, "no-store")))
                 .default_service(web::to(unknown_to_operator)),
         );

@@ -3,6 +3,7 @@
 use crate::api::answers;
 use crate::application::job_list::{self, JobFilter};
 use crate::application::state::AppState;
+use crate::web::access::OperatorCall;
 use crate::web::job_query;
 use crate::web::paging::{self, Listing};
 use crate::web::problem::{FieldFault, Problem};
@@ -25,18 +26,22 @@ const NAMES: &[&str] = &[
     "metadata[]",
 ];
 
-/// A page of the jobs of all accounts.
+/// `GET /jobs`: those of all accounts.
 pub async fn list(
-    request: &HttpRequest,
-    state: &web::Data<AppState>,
+    _: OperatorCall,
+    request: HttpRequest,
+    state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let (mut account, mut filter) = (None, JobFilter::default());
-    let window = paging::filtered_window(request, NAMES, |name, value| match name {
+    let window = paging::filtered_window(&request, NAMES, |name, value| match name {
         "account_id" => take_account(&mut account, value),
         _ => job_query::read(&mut filter, name, value).err(),
     })?;
-    let page = job_list::page_of_all(state, account, window, filter).await?;
-    let told = page.items.iter().map(|job| answers::listed_job(state, job));
+    let page = job_list::page_of_all(&state, account, window, filter).await?;
+    let told = page
+        .items
+        .iter()
+        .map(|job| answers::listed_job(&state, job));
     let data = join_all(told).await.into_iter().collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
 }

@@ -1,3 +1,10 @@
-//! Calls that the operator interface and the panel have in common.
+//! Calls that the operator interface and the panel have in common: the same handlers at two paths.
 
+pub(crate) mod accounts;
+pub(crate) mod deliveries;
+pub(crate) mod deposits;
 pub(crate) mod jobs;
+pub(crate) mod keys;
+pub(crate) mod pause;
+pub(crate) mod people;
+pub(crate) mod webhooks;

@@ -1,7 +1,7 @@
 //! The audit log as the operator reads it: with the names of those whom its lines are about.
 
-use super::guard::OperatorHere;
 use crate::application::state::AppState;
+use crate::web::access::OperatorCall;
 use crate::web::audit_list;
 use crate::web::paging::try_listing;
 use crate::web::problem::Problem;
@@ -15,7 +15,7 @@ use tintype_storage::store::StoreError;
 
 /// `GET /audit`
 pub async fn list(
-    _: OperatorHere,
+    _: OperatorCall,
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {

@@ -3,9 +3,10 @@
 //! A hint carries nothing, so there is nothing to get out of step: a lost one costs a second. The stream looks at a few small
 //! records each second, about as much as one page load, and ends with its session.
 
-use super::guard::{OfAccount, OperatorHere, SignedIn};
+use super::guard::SignedIn;
 use crate::application::sessions;
 use crate::application::state::AppState;
+use crate::web::access::{OfAccount, OperatorCall};
 use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpResponse, web};
@@ -31,13 +32,17 @@ const SETTLED_AFTER: u32 = 3;
 const WATCHED: usize = 30;
 
 /// `GET /accounts/{account_id}/events`
-pub async fn of_account(of: OfAccount, state: web::Data<AppState>) -> HttpResponse {
-    answer(state, of.visitor.id, Some(of.account.id))
+pub async fn of_account(
+    of: OfAccount,
+    visitor: SignedIn,
+    state: web::Data<AppState>,
+) -> HttpResponse {
+    answer(state, visitor.id, Some(of.account.id))
 }
 
 /// `GET /events`: of the whole service.
 pub async fn of_service(
-    _: OperatorHere,
+    _: OperatorCall,
     visitor: SignedIn,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {

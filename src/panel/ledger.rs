@@ -1,9 +1,9 @@
 //! The ledger as a file, whole: it is written while it is sent, however long it is.
 
-use super::guard::OfAccount;
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::ledger_csv::{HEAD, Line};
+use crate::web::access::OfAccount;
 use crate::web::problem::Problem;
 use crate::web::transaction_list::Filter;
 use actix_web::http::header;

@@ -1,7 +1,6 @@
-//! The web panel: pages from the binary, and the JSON that they are filled with. Who may see what is decided in one place,
-//! [`guard`]; what the pages do is done by the functions behind `/admin/v1` and `/api/v1`.
+//! The web panel: pages from the binary, and the JSON that they are filled with. Most of it is the handlers of
+//! [`crate::management`], for whoever has signed in.
 
-mod account;
 mod audit;
 mod charts;
 mod cookie;
@@ -10,18 +9,17 @@ mod form;
 mod guard;
 mod home;
 mod invitations;
-mod keys;
+mod jobs;
+mod key;
 mod ledger;
 mod overview;
 mod pages;
-mod people;
 mod pictures;
 mod playground;
 mod routes;
 mod sent;
 mod service;
 mod sessions;
-mod webhooks;
 
 pub use routes::configure;
 

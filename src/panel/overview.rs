@@ -1,10 +1,10 @@
 //! The first page: an account's money, jobs and deliveries at a glance, and its last weeks.
 
 use super::Panel;
-use super::guard::{OfAccount, Who};
 use super::{charts, service};
 use crate::application::error;
 use crate::application::state::AppState;
+use crate::web::access::OfAccount;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
@@ -37,7 +37,7 @@ pub async fn show(
         "running": depths.running,
     });
     view["paused"] = paused(&state);
-    if matches!(of.visitor.who, Who::Operator) {
+    if of.caller.is_operator() {
         view["service"] = service::figures(state, panel).await?;
     }
     Ok(HttpResponse::Ok().json(view))

@@ -1,13 +1,13 @@
 //! Pictures and their thumbnails, from this very host: so the pages may load pictures from nowhere else.
 
 use super::Panel;
-use super::guard::OfAccount;
 use crate::application::commit::detached;
 use crate::application::error;
 use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::image_decoding::RESULTS;
 use crate::images::{ImagesError, media_type, thumbnail_key};
+use crate::web::access::{OfAccount, part};
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -29,7 +29,7 @@ fn image_of(
     request: &HttpRequest,
     state: &AppState,
 ) -> Result<ResultImage, Problem> {
-    let job = jobs::find(state, of.account.id, &of.part(request, "job_id"))?;
+    let job = jobs::find(state, of.account.id, part(request, "job_id"))?;
     let none = || Problem::new(Code::NotFound, "this job has no picture");
     job.picture().cloned().ok_or_else(none)
 }

@@ -1,14 +1,14 @@
 //! Making a picture from the panel: the same acceptance as a native call, under a key of the account that nobody holds.
 
-use super::guard::{OfAccount, switched_off};
 use crate::api::answers::models_on_sale;
 use crate::api::generation::Endpoint;
-use crate::application::api_keys;
-use crate::application::caller::Caller;
+use crate::application::caller::check_active;
 use crate::application::error::Error;
+use crate::application::panel_key;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, submit_generation};
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
+use crate::web::access::{OfAccount, part};
 use crate::web::generation_call::{accepted, read};
 use crate::web::problem::{Code, Problem};
 use actix_multipart::{Field, Multipart};
@@ -16,17 +16,11 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::StreamExt as _;
 use object_store::path::Path;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::request::MAX_INPUTS;
 use tintype_storage::domain::tier::{Mode, Tier};
-use tintype_storage::store::StoreError;
 use tokio::time::timeout;
 use uuid::Uuid;
-
-/// The name of the key that pictures made here are charged under. Its text is thrown away when it is made.
-const KEY: &str = "panel";
 
 /// `GET /models`: what can be asked for, at which price.
 pub async fn models(_: OfAccount, state: web::Data<AppState>) -> HttpResponse {
@@ -46,11 +40,9 @@ pub async fn create(
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    if !of.account.active {
-        return Err(switched_off());
-    }
+    check_active(&of.account)?;
     let unknown = || Problem::new(Code::NotFound, "there is no such model");
-    let tier: Tier = of.part(&request, "tier").parse().map_err(|_| unknown())?;
+    let tier: Tier = part(&request, "tier").parse().map_err(|_| unknown())?;
     let time = state.config.server.body_timeout();
     let late = |_| Problem::new(Code::RequestTimeout, "the form did not arrive in time");
     let (body, images) = timeout(time, receive(&request, payload, &state, of.account.id))
@@ -64,13 +56,9 @@ pub async fn create(
             false => Mode::TextToImage,
         },
     };
-    let key = Arc::new(key(&state, &of).await?);
-    let caller = Caller::Person {
-        key: Arc::clone(&key),
-        audit: of.context.clone(),
-    };
+    let payer = panel_key::payer(&state, &of.caller, &of.account).await?;
     let submitted = async {
-        begin(&state, &caller, tier).await?;
+        begin(&state, &payer, tier).await?;
         let request = read(
             request.headers(),
             &body,
@@ -79,15 +67,13 @@ pub async fn create(
             Vec::new(),
             &state,
         )?;
-        Ok(submit_generation(&state, &caller, request).await?)
+        Ok(submit_generation(&state, &payer, request).await?)
     };
     let job = submitted
         .await
         .map_err(|problem: Problem| match problem.code {
             // The person is signed in; it is the key that is refused.
-            Code::Unauthorized => {
-                Problem::new(Code::Forbidden, of_panel_key(&key, &problem.detail))
-            }
+            Code::Unauthorized => panel_key::refused(&payer.key, &problem.detail).into(),
             _ => problem,
         })?;
     Ok(accepted(&state, job))
@@ -177,49 +163,4 @@ async fn picture(
         upload = upload.push(chunk).await.map_err(refused)?;
     }
     upload.finish().await.map_err(refused)
-}
-
-/// The account's key for what is made here, which is issued when it is not there. One that has been switched off or narrowed
-/// stays so.
-async fn key(state: &AppState, of: &OfAccount) -> Result<ApiKey, Problem> {
-    let account = of.account.id;
-    // Only a new key takes a turn, so that nobody's pictures wait for others' changes.
-    if let Some(key) = issued(state, account)? {
-        return admitted(state, of, key);
-    }
-    let turn = state.operator.take().await;
-    // Of two who begin at the same time, one is the first.
-    if let Some(key) = issued(state, account)? {
-        return admitted(state, of, key);
-    }
-    let named = |key| ApiKey {
-        name: KEY.into(),
-        ..key
-    };
-    let own = |key: &ApiKey| state.store.set_panel_key(key);
-    let author = of.context.clone();
-    let (_, key) = api_keys::issue(state, turn, &author, account, named, own).await?;
-    Ok(key)
-}
-
-fn of_panel_key(key: &ApiKey, refusal: &str) -> String {
-    let name = &key.name;
-    format!("{refusal}: the key named `{name}`, which the playground uses")
-}
-
-fn issued(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
-    match state.store.panel_key(account)? {
-        Some(id) => Ok(state.store.key(id)?.map(|(_, key)| key)),
-        None => Ok(None),
-    }
-}
-
-fn admitted(state: &AppState, of: &OfAccount, key: ApiKey) -> Result<ApiKey, Problem> {
-    match key.admit(of.account.active, state.now()) {
-        Ok(()) => Ok(key),
-        Err(refusal) => {
-            let detail = of_panel_key(&key, &refusal.to_string());
-            Err(Problem::new(Code::Forbidden, detail))
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! Which path of the panel is handled where.
 
-use super::guard::same_site;
+use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    account, audit, events, home, invitations, keys, ledger, overview, pages, people, pictures,
-    playground, sent, sessions, webhooks,
+    audit, events, home, invitations, jobs, key, ledger, overview, pages, pictures, playground,
+    sent, sessions,
 };
+use crate::management::{self, accounts, deliveries, deposits, keys, pause, people, webhooks};
 use crate::web::catch_panic::Walled;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
@@ -24,6 +25,7 @@ pub fn configure(service: &mut web::ServiceConfig) {
         .service(web::resource("/panel/assets/{name}").route(web::get().to(Walled(pages::asset))))
         .service(
             web::scope("/panel/api")
+                .app_data(AUTHENTICATOR)
                 .wrap(from_fn(same_site))
                 .configure(of_visitors)
                 .configure(of_operator)
@@ -66,19 +68,19 @@ fn of_visitors(api: &mut web::ServiceConfig) {
 fn of_operator(api: &mut web::ServiceConfig) {
     api.service(
         at("/accounts")
-            .route(web::get().to(Walled(home::list_accounts)))
-            .route(web::post().to(Walled(home::open_account))),
+            .route(web::get().to(Walled(accounts::list)))
+            .route(web::post().to(Walled(accounts::open))),
     )
-    .service(at("/jobs").route(web::get().to(Walled(home::list_jobs))))
+    .service(at("/jobs").route(web::get().to(Walled(management::jobs::list))))
     .service(at("/stats").route(web::get().to(Walled(home::show_stats))))
     .service(at("/settings").route(web::get().to(Walled(home::settings))))
     .service(at("/audit").route(web::get().to(Walled(audit::list))))
     .service(at("/events").route(web::get().to(Walled(events::of_service))))
     .service(
         at("/pause")
-            .route(web::get().to(Walled(home::show_pause)))
-            .route(web::put().to(Walled(home::set_pause)))
-            .route(web::patch().to(Walled(home::change_pause))),
+            .route(web::get().to(Walled(pause::show)))
+            .route(web::put().to(Walled(pause::set)))
+            .route(web::patch().to(Walled(pause::change))),
     );
 }
 
@@ -86,19 +88,19 @@ fn of_operator(api: &mut web::ServiceConfig) {
 fn of_account(api: &mut web::ServiceConfig) {
     api.service(
         at("")
-            .route(web::get().to(Walled(account::show)))
-            .route(web::patch().to(Walled(home::change_account))),
+            .route(web::get().to(Walled(accounts::show)))
+            .route(web::patch().to(Walled(accounts::change))),
     )
     .service(at("/overview").route(web::get().to(Walled(overview::show))))
     .service(at("/events").route(web::get().to(Walled(events::of_account))))
     .service(at("/models").route(web::get().to(Walled(playground::models))))
     .service(at("/generations/{tier}").route(web::post().to(Walled(playground::create))))
-    .configure(jobs)
+    .configure(of_jobs)
     .configure(of_keys)
     .configure(of_webhooks)
-    .service(at("/transactions").route(web::get().to(Walled(account::transactions))))
+    .service(at("/transactions").route(web::get().to(Walled(accounts::transactions))))
     .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
-    .service(at("/deposits").route(web::post().to(Walled(home::deposit))))
+    .service(at("/deposits").route(web::post().to(Walled(deposits::create))))
     .service(
         at("/people")
             .route(web::get().to(Walled(people::list)))
@@ -115,12 +117,12 @@ fn of_account(api: &mut web::ServiceConfig) {
     .service(at("/people/{person_id}/sessions").route(web::delete().to(Walled(people::sign_out))));
 }
 
-fn jobs(api: &mut web::ServiceConfig) {
-    api.service(at("/jobs").route(web::get().to(Walled(account::list_jobs))))
+fn of_jobs(api: &mut web::ServiceConfig) {
+    api.service(at("/jobs").route(web::get().to(Walled(jobs::list_jobs))))
         .service(
             at("/jobs/{job_id}")
-                .route(web::get().to(Walled(account::show_job)))
-                .route(web::delete().to(Walled(account::cancel))),
+                .route(web::get().to(Walled(jobs::show_job)))
+                .route(web::delete().to(Walled(jobs::cancel))),
         )
         .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))))
         .service(at("/jobs/{job_id}/thumbnail").route(web::get().to(Walled(pictures::thumbnail))));
@@ -134,7 +136,7 @@ fn of_keys(api: &mut web::ServiceConfig) {
     )
     .service(
         at("/keys/{key_id}")
-            .route(web::get().to(Walled(keys::show)))
+            .route(web::get().to(Walled(key::show)))
             .route(web::patch().to(Walled(keys::change)))
             .route(web::delete().to(Walled(keys::remove))),
     )
@@ -144,7 +146,7 @@ fn of_keys(api: &mut web::ServiceConfig) {
 fn of_webhooks(api: &mut web::ServiceConfig) {
     api.service(
         at("/webhooks")
-            .route(web::get().to(Walled(webhooks::list)))
+            .route(web::get().to(Walled(webhooks::list_without_secrets)))
             .route(web::post().to(Walled(webhooks::register))),
     )
     .service(
@@ -152,24 +154,21 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
             .route(web::patch().to(Walled(webhooks::change)))
             .route(web::delete().to(Walled(webhooks::remove))),
     )
-    .service(
-        at("/webhooks/{webhook_id}/secret").route(web::post().to(Walled(webhooks::show_secret))),
-    )
+    .service(at("/webhooks/{webhook_id}/secret").route(web::post().to(Walled(webhooks::show))))
     .service(at("/webhooks/{webhook_id}/test").route(web::post().to(Walled(webhooks::test))))
     .service(
-        at("/webhooks/{webhook_id}/rotate-secret")
-            .route(web::post().to(Walled(webhooks::rotate_secret))),
+        at("/webhooks/{webhook_id}/rotate-secret").route(web::post().to(Walled(webhooks::rotate))),
     )
     .service(
         at("/webhooks/{webhook_id}/redeliver")
-            .route(web::post().to(Walled(webhooks::redeliver_failed))),
+            .route(web::post().to(Walled(deliveries::redeliver_failed))),
     )
-    .service(at("/deliveries").route(web::get().to(Walled(webhooks::list_deliveries))))
-    .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(webhooks::show_delivery))))
+    .service(at("/deliveries").route(web::get().to(Walled(deliveries::list_of_account))))
+    .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(deliveries::show))))
     .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(Walled(sent::list))))
     .service(
         at("/deliveries/{delivery_id}/redeliver")
-            .route(web::post().to(Walled(webhooks::redeliver))),
+            .route(web::post().to(Walled(deliveries::redeliver))),
     );
 }
 

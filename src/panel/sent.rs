@@ -1,19 +1,15 @@
 //! What each attempt of a delivery sent: its headers and its body, as far as they are kept.
 
-use super::guard::OfAccount;
 use crate::application::state::AppState;
+use crate::web::access::OfDelivery;
 use crate::web::problem::Problem;
-use actix_web::{HttpRequest, HttpResponse, web};
+use actix_web::{HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::delivery::{Attempt, DeliveryId};
 
 /// `GET /deliveries/{delivery_id}/sent`
-pub async fn list(
-    of: OfAccount,
-    request: HttpRequest,
-    state: web::Data<AppState>,
-) -> Result<HttpResponse, Problem> {
-    let id = of.delivery(&request, &state)?.id;
+pub async fn list(of: OfDelivery, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+    let id = of.delivery.id;
     let attempts = state.store.attempts(id)?;
     let data: Vec<Value> = attempts.iter().map(|it| view(id, it)).collect();
     Ok(HttpResponse::Ok().json(json!({"data": data})))

@@ -1,6 +1,6 @@
 //! What an empty data directory begins with: an account with some money, and a key to it.
 
-use crate::application::AuditContext;
+use crate::application::Caller;
 use crate::application::accounts;
 use crate::application::api_keys;
 use crate::application::error::Error;
@@ -33,7 +33,7 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
         ..NewAccount::default()
     };
     let turn = state.operator.take().await;
-    accounts::create(state, turn, &AuditContext::service(), first, None).await
+    accounts::create(state, turn, &Caller::service(), first, None).await
 }
 
 /// The text of a first key, if the service has never had one. Whoever has removed all keys since gets no other: at the next
@@ -53,7 +53,7 @@ pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
         ..key
     };
     let turn = state.operator.take().await;
-    let author = AuditContext::service();
+    let author = Caller::service();
     let (text, _) = api_keys::issue(state, turn, &author, account.id, shape, |_| first).await?;
     Ok(Some(text))
 }

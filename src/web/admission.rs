@@ -2,7 +2,7 @@
 
 use super::client_address::client_address;
 use super::rate_headers;
-use crate::application::caller::Caller;
+use crate::application::payer::Payer;
 use crate::application::state::AppState;
 use crate::observability::request_log;
 use actix_web::HttpRequest;
@@ -29,7 +29,7 @@ pub enum NotAdmitted {
 }
 
 /// The holder of the key of this text, if it may be used now and from where the call comes. Notes the use, and counts the call.
-pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Caller, NotAdmitted> {
+pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Payer, NotAdmitted> {
     let now = state.now();
     let found = state.key_ring.find(&state.store, text, now)?;
     let found = found.ok_or(NotAdmitted::Unknown)?;
@@ -48,9 +48,10 @@ pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Call
         rate_limit: found.key.rate_limit,
     };
     let rate = rate_headers::count(request, state, &found.key);
-    Ok(Caller::ApiKey {
+    Ok(Payer {
         key: found.key,
-        shown,
+        shown: Some(shown),
         rate,
+        audit: None,
     })
 }

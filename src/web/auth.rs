@@ -5,7 +5,7 @@ use super::audit_context;
 use super::bearer::{self, NoBearer};
 use super::problem::{Code, Problem};
 use crate::application::audit_context::AuditContext;
-use crate::application::caller::Caller;
+use crate::application::payer::Payer;
 use crate::application::sign_in;
 use crate::application::state::AppState;
 use actix_web::dev::Payload;
@@ -16,7 +16,7 @@ use tintype_storage::domain::audit_log::Actor;
 
 /// A client that has shown a valid key.
 pub struct Principal {
-    pub caller: Caller,
+    pub caller: Payer,
 }
 
 impl Principal {

@@ -2,12 +2,22 @@
 
 use super::problem::FieldFault;
 use actix_web::http::header::HeaderMap;
+use actix_web::{HttpResponse, HttpResponseBuilder};
 
 /// The header's name, as faults of it are told.
 pub const HEADER: &str = "Idempotency-Key";
 /// Says that nothing was done anew: the answer is that of the first call with this idempotency key.
-pub const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
+const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 const MAX_CHARS: usize = 255;
+
+/// 201; it says so where nothing was done anew.
+pub fn created(is_replay: bool) -> HttpResponseBuilder {
+    let mut answer = HttpResponse::Created();
+    if is_replay {
+        answer.insert_header(REPLAYED);
+    }
+    answer
+}
 
 /// The caller's name for a request; `None` when the header was not sent.
 ///

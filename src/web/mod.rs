@@ -1,5 +1,6 @@
 //! What the HTTP interfaces share: problems, bodies, lists, authentication and headers.
 
+pub(crate) mod access;
 pub(crate) mod admission;
 pub(crate) mod assets;
 pub(crate) mod audit_context;

@@ -19,8 +19,8 @@ use super::preflight;
 use super::refusal::{Kind, Refusal};
 use super::submission;
 use super::usage::Prompt;
-use crate::application::caller::Caller;
 use crate::application::load_shedding;
+use crate::application::payer::Payer;
 use crate::compat::state::CompatState;
 use crate::observability::request_log;
 use crate::web::idempotency_key;
@@ -51,7 +51,7 @@ impl Method {
 
 /// A call whose key and model have been found good.
 struct Opened {
-    caller: Caller,
+    caller: Payer,
     tier: Tier,
     /// The id that the caller has used.
     model: String,

@@ -2,8 +2,8 @@
 
 use super::answer;
 use super::multipart;
-use crate::application::caller::Caller;
 use crate::application::load_shedding;
+use crate::application::payer::Payer;
 use crate::compat::auth;
 use crate::compat::body::prefix;
 use crate::compat::deadline;
@@ -65,7 +65,7 @@ async fn make(
 async fn opened(
     request: &HttpRequest,
     state: &web::Data<CompatState>,
-) -> Result<(Caller, Option<String>), Refusal> {
+) -> Result<(Payer, Option<String>), Refusal> {
     let caller = auth::authenticate(request, state)?;
     let name = idempotency_key::key(request.headers())
         .map_err(|fault| Refusal::field(fault.field, fault.message))?;

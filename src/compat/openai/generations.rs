@@ -2,9 +2,9 @@
 
 use super::answer;
 use super::options::{Options, RawOptions};
-use crate::application::caller::Caller;
 use crate::application::generation_request::GenerationRequest;
 use crate::application::load_shedding;
+use crate::application::payer::Payer;
 use crate::application::submit_generation::check_pictures;
 use crate::compat::auth;
 use crate::compat::deadline;
@@ -52,7 +52,7 @@ async fn make(
 /// is not accepted after all, those before it are what is made: what is charged is what is answered.
 async fn accept(
     state: &web::Data<CompatState>,
-    caller: &Caller,
+    caller: &Payer,
     options: &Options,
     name: Option<String>,
     until: Instant,
@@ -78,7 +78,7 @@ async fn accept(
 
 async fn begin(
     state: &web::Data<CompatState>,
-    caller: &Caller,
+    caller: &Payer,
     rest: Vec<GenerationRequest>,
     until: Instant,
     waiters: &mut Vec<JobWaiter>,

@@ -1,8 +1,8 @@
 //! The options of both calls, whether they came as JSON or as form fields.
 
 use super::size;
-use crate::application::caller::Caller;
 use crate::application::generation_request::{GenerationRequest, Input, Shape};
+use crate::application::payer::Payer;
 use crate::application::state::AppState;
 use crate::compat::models;
 use crate::compat::refusal::{Kind, Refusal};
@@ -133,7 +133,7 @@ impl RawOptions {
     ///
     /// # Errors
     /// The model is not there or not open to the key, or an option is at fault.
-    pub fn read(&self, caller: &Caller, state: &AppState) -> Result<Options, Refusal> {
+    pub fn read(&self, caller: &Payer, state: &AppState) -> Result<Options, Refusal> {
         let model = self.get("model").unwrap_or("fast");
         let tier = models::tier_of(&state.config.tiers, model).ok_or_else(|| {
             let message =

@@ -3,22 +3,12 @@
 use crate::api::answers;
 use crate::application::jobs;
 use crate::application::state::AppState;
-use crate::management;
 use crate::management::jobs::take_account;
-use crate::web::auth::Operator;
+use crate::web::access::OperatorCall;
 use crate::web::problem::Problem;
 use crate::web::query;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::job::Job;
-
-/// `GET /jobs`
-pub async fn list(
-    _: Operator,
-    request: HttpRequest,
-    state: web::Data<AppState>,
-) -> Result<HttpResponse, Problem> {
-    management::jobs::list(&request, &state).await
-}
 
 /// The job of a path, of whichever account. Looked for on the blocking pool: unless the query names the account, there may be
 /// many to ask.
@@ -43,19 +33,19 @@ async fn find(
 
 /// `DELETE /jobs/{job_id}`: cancels a job that is still queued, as the account itself can.
 pub async fn cancel(
-    operator: Operator,
+    OperatorCall(caller): OperatorCall,
     path: web::Path<String>,
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let Job { id, account, .. } = find(&path, &request, &state).await?;
-    let job = jobs::cancel(&state, Some(&operator.author), account, id).await?;
+    let job = jobs::cancel(&state, &caller, account, id).await?;
     Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
 }
 
 /// `GET /jobs/{job_id}`
 pub async fn show(
-    _: Operator,
+    _: OperatorCall,
     path: web::Path<String>,
     request: HttpRequest,
     state: web::Data<AppState>,

@@ -1,14 +1,7 @@
 //! The operator interface: accounts, money, keys and switches.
 
-pub(crate) mod accounts;
-pub(crate) mod deliveries;
-pub(crate) mod deposits;
-pub(crate) mod export;
-pub(crate) mod jobs;
-pub(crate) mod keys;
-pub(crate) mod pause;
-pub(crate) mod people;
-pub(crate) mod webhooks;
+mod export;
+mod jobs;
 
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi;
@@ -17,7 +10,12 @@ use super::operations::{
     accounts as of_accounts, deliveries as of_deliveries, keys as of_keys, operator_jobs,
     people as of_people, service, watching, webhooks as of_webhooks,
 };
+use crate::application::caller::Caller;
+use crate::management::{self, accounts, deliveries, deposits, keys, pause, people, webhooks};
+use crate::web::access::Authenticator;
+use crate::web::auth::Operator;
 use crate::web::{audit_list, service_stats};
+use actix_web::FromRequest as _;
 
 /// The operator's paths.
 pub fn surface() -> ApiRouter {
@@ -66,7 +64,7 @@ pub fn surface() -> ApiRouter {
         at("/deliveries/{delivery_id}").get(deliveries::show, of_deliveries::show),
         at("/deliveries/{delivery_id}/redeliver")
             .post(deliveries::redeliver, of_deliveries::redeliver),
-        at("/jobs").get(jobs::list, operator_jobs::list),
+        at("/jobs").get(management::jobs::list, operator_jobs::list),
         at("/jobs/{job_id}")
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
@@ -81,3 +79,11 @@ pub fn surface() -> ApiRouter {
     ];
     ApiRouter::new("/admin/v1", paths.into())
 }
+
+/// Whoever has the operator's token is the operator.
+pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
+    Box::pin(async move {
+        let operator = Operator::extract(&request).await?;
+        Ok(Caller::operator(operator.author))
+    })
+});

@@ -1,20 +1,20 @@
-//! People of an account as its pages see them: listed for its own, and for the operator all that the operator interface does.
+//! People of an account, who sign in to the panel: invited, changed, signed out and removed.
 
-use super::guard::{OfAccount, OperatorHere};
 use crate::api::answers;
 use crate::api::requests::{read, read_optional};
 use crate::application::people;
 use crate::application::state::AppState;
+use crate::web::access::{OfAccount, OfPerson, OperatorCall};
 use crate::web::body;
 use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{InviteAgain, InvitePerson, PersonChange};
-use tintype_storage::domain::person::PersonId;
 
 type Answer = Result<HttpResponse, Problem>;
 
+/// `GET /accounts/{account_id}/people`
 pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let window = paging::window(&request)?;
     let store = &state.store;
@@ -23,8 +23,14 @@ pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) ->
     Ok(HttpResponse::Ok().json(listing(page, view)))
 }
 
+/// `GET /accounts/{account_id}/people/{person_id}`
+pub async fn show(OfPerson(person): OfPerson, state: Data<AppState>) -> Answer {
+    Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
+}
+
+/// `POST /accounts/{account_id}/people`: invites a person.
 pub async fn invite(
-    here: OperatorHere,
+    OperatorCall(caller): OperatorCall,
     of: OfAccount,
     request: HttpRequest,
     payload: Payload,
@@ -32,67 +38,60 @@ pub async fn invite(
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
     let InvitePerson { email, role } = read(&body)?;
-    let invited = people::invite(&state, &here.context, of.account.id, email, role).await?;
+    let invited = people::invite(&state, &caller, of.account.id, email, role).await?;
     let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Created().json(view))
 }
 
+/// `POST /accounts/{account_id}/people/{person_id}/invitation`: a new link, with which a person chooses a password who has none
+/// or has forgotten theirs. With `revoke` the password that they have and their sessions end at once.
 pub async fn invite_again(
-    here: OperatorHere,
-    of: OfAccount,
+    OperatorCall(caller): OperatorCall,
+    OfPerson(person): OfPerson,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
 ) -> Answer {
-    let (account, id) = (of.account.id, id_of(&of, &request)?);
-    people::find(&state, account, id)?;
     let body = body::read_optional_json(&request, payload, &state).await?;
     let again: InviteAgain = read_optional(body.as_deref())?;
+    let (account, id) = (person.account, person.id);
     let revoke = again.revoke.unwrap_or(false);
-    let invited = people::invite_again(&state, &here.context, account, id, revoke).await?;
+    let invited = people::invite_again(&state, &caller, account, id, revoke).await?;
     let view = answers::person(&state, &invited.person, Some(&invited.token));
     Ok(HttpResponse::Ok().json(view))
 }
 
+/// `PATCH /accounts/{account_id}/people/{person_id}`
 pub async fn change(
-    here: OperatorHere,
-    of: OfAccount,
+    OperatorCall(caller): OperatorCall,
+    OfPerson(person): OfPerson,
     request: HttpRequest,
     payload: Payload,
     state: Data<AppState>,
 ) -> Answer {
-    let (account, id) = (of.account.id, id_of(&of, &request)?);
-    people::find(&state, account, id)?;
     let body = body::read_json(&request, payload, &state).await?;
     let PersonChange { role } = read(&body)?;
-    let person = people::change_role(&state, &here.context, account, id, role).await?;
+    let (account, id) = (person.account, person.id);
+    let person = people::change_role(&state, &caller, account, id, role).await?;
     Ok(HttpResponse::Ok().json(answers::person(&state, &person, None)))
 }
 
+/// `DELETE /accounts/{account_id}/people/{person_id}`: their sessions are over at once.
 pub async fn remove(
-    here: OperatorHere,
-    of: OfAccount,
-    request: HttpRequest,
+    OperatorCall(caller): OperatorCall,
+    OfPerson(person): OfPerson,
     state: Data<AppState>,
 ) -> Answer {
-    let id = id_of(&of, &request)?;
-    people::remove(&state, &here.context, of.account.id, id).await?;
+    people::remove(&state, &caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
 }
 
+/// `DELETE /accounts/{account_id}/people/{person_id}/sessions`: signs a person out everywhere. They can sign in again.
 pub async fn sign_out(
-    here: OperatorHere,
-    of: OfAccount,
-    request: HttpRequest,
+    OperatorCall(caller): OperatorCall,
+    OfPerson(person): OfPerson,
     state: Data<AppState>,
 ) -> Answer {
-    let id = id_of(&of, &request)?;
-    people::sign_out(&state, &here.context, of.account.id, id).await?;
+    people::sign_out(&state, &caller, person.account, person.id).await?;
     Ok(HttpResponse::NoContent().finish())
-}
-
-/// Whom of the account the path names.
-fn id_of(of: &OfAccount, request: &HttpRequest) -> Result<PersonId, Problem> {
-    let id = of.part(request, "person_id").parse();
-    Ok(id.map_err(|_| people::no_person())?)
 }

@@ -3,7 +3,7 @@
 use crate::api::requests::read;
 use crate::application::pause;
 use crate::application::state::AppState;
-use crate::web::auth::Operator;
+use crate::web::access::OperatorCall;
 use crate::web::body;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -11,32 +11,30 @@ use tintype_api::Switches;
 use tintype_storage::domain::pause::Unnamed;
 
 /// `GET /pause`
-pub async fn show(_: Operator, state: web::Data<AppState>) -> HttpResponse {
+pub async fn show(_: OperatorCall, state: web::Data<AppState>) -> HttpResponse {
     HttpResponse::Ok().json(Switches::from(&*state.pause.read()))
 }
 
 /// `PUT /pause`: what is left out is not paused.
 pub async fn set(
-    operator: Operator,
+    OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let body = body::read_json(&request, payload, &state).await?;
-    let context = &operator.author;
-    let pause = pause::change(&state, context, read(&body)?, Unnamed::Resume).await?;
+    let pause = pause::change(&state, &caller, read(&body)?, Unnamed::Resume).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
 /// `PATCH /pause`: what is left out stays as it is, whatever somebody else has made of it meanwhile.
 pub async fn change(
-    operator: Operator,
+    OperatorCall(caller): OperatorCall,
     request: HttpRequest,
     payload: web::Payload,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let body = body::read_json(&request, payload, &state).await?;
-    let context = &operator.author;
-    let pause = pause::change(&state, context, read(&body)?, Unnamed::Keep).await?;
+    let pause = pause::change(&state, &caller, read(&body)?, Unnamed::Keep).await?;
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }

@@ -1,14 +1,13 @@
-//! An account, its ledger and its jobs, as its pages show them.
+//! The jobs of an account, as its pages show them.
 
-use super::guard::OfAccount;
 use crate::api::answers;
 use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::state::AppState;
+use crate::web::access::{OfAccount, part};
 use crate::web::job_query;
-use crate::web::paging::{Listing, listing};
+use crate::web::paging::Listing;
 use crate::web::problem::Problem;
-use crate::web::transaction_list;
 use actix_web::web::Data;
 use actix_web::{HttpRequest, HttpResponse};
 use serde::Serialize;
@@ -16,15 +15,6 @@ use tintype_api::JobRecord;
 use tintype_storage::domain::job::Job;
 
 type Answer = Result<HttpResponse, Problem>;
-
-pub async fn show(of: OfAccount) -> Answer {
-    Ok(HttpResponse::Ok().json(tintype_api::Account::from(of.account)))
-}
-
-pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let page = transaction_list::page(&request, &state, of.account.id).await?;
-    Ok(HttpResponse::Ok().json(listing(page, tintype_api::Transaction::from)))
-}
 
 pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let (window, filter) = job_query::of(&request)?;
@@ -38,11 +28,7 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
 }
 
 fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, Problem> {
-    Ok(jobs::find(
-        state,
-        of.account.id,
-        &of.part(request, "job_id"),
-    )?)
+    Ok(jobs::find(state, of.account.id, part(request, "job_id"))?)
 }
 
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
@@ -63,6 +49,6 @@ struct Running<'a> {
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let id = find(&of, &request, &state)?.id;
-    let job = jobs::cancel(&state, Some(&of.context), of.account.id, id).await?;
+    let job = jobs::cancel(&state, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
 }

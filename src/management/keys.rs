@@ -1,0 +1,78 @@
+//! API keys: made, listed, changed, rotated, removed.
+
+use crate::api::answers;
+use crate::api::requests::{read, read_optional, read_requiring};
+use crate::application::api_keys;
+use crate::application::state::AppState;
+use crate::web::access::{OfAccount, OfKey};
+use crate::web::body;
+use crate::web::paging::{self, try_listing};
+use crate::web::problem::Problem;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use tintype_api::Rotation;
+use tintype_storage::domain::api_key::KeyChange;
+
+type Answer = Result<HttpResponse, Problem>;
+
+/// `POST /accounts/{account_id}/keys`
+pub async fn create(
+    of: OfAccount,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    let body = body::read_json(&request, payload, &state).await?;
+    let change: KeyChange = read_requiring(&body, &["name"])?;
+    let (account, shape) = (of.account.id, |key| change.apply(key));
+    let (turn, also) = (state.operator.take().await, api_keys::no_writes);
+    let issued = api_keys::issue(&state, turn, &of.caller, account, shape, also);
+    let (text, key) = issued.await?;
+    Ok(HttpResponse::Created().json(answers::api_key(&state, key, Some(text))?))
+}
+
+/// `GET /accounts/{account_id}/keys`
+pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let window = paging::window(&request)?;
+    let store = &state.store;
+    let page = store.keys_of(of.account.id, window.limit, window.after)?;
+    let view = |key| answers::api_key(&state, key, None);
+    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
+}
+
+/// `GET /keys/{key_id}`
+pub async fn show(of: OfKey, state: Data<AppState>) -> Answer {
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, of.key, None)?))
+}
+
+/// `PATCH /keys/{key_id}`
+pub async fn change(
+    of: OfKey,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    let body = body::read_json(&request, payload, &state).await?;
+    let key = api_keys::change(&state, &of.caller, of.key.id, read(&body)?).await?;
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, None)?))
+}
+
+/// `POST /keys/{key_id}/rotate`: a new text for the same key. The old one is valid for some hours yet.
+pub async fn rotate(
+    of: OfKey,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    let body = body::read_optional_json(&request, payload, &state).await?;
+    let rotation: Rotation = read_optional(body.as_deref())?;
+    let rotated = api_keys::rotate(&state, &of.caller, of.key.id, rotation.overlap());
+    let (text, key) = rotated.await?;
+    Ok(HttpResponse::Ok().json(answers::api_key(&state, key, Some(text))?))
+}
+
+/// `DELETE /keys/{key_id}`
+pub async fn remove(of: OfKey, state: Data<AppState>) -> Answer {
+    api_keys::delete(&state, &of.caller, of.key.id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}

@@ -1,0 +1,86 @@
+//! Registered webhooks: made, listed, changed, removed, tested, and their secrets rotated.
+
+use crate::api::{answers, requests};
+use crate::application::state::AppState;
+use crate::application::webhooks;
+use crate::web::access::{OfAccount, OfWebhook};
+use crate::web::body;
+use crate::web::paging::{self, listing, try_listing};
+use crate::web::problem::Problem;
+use actix_web::web::{Data, Payload};
+use actix_web::{HttpRequest, HttpResponse};
+use tintype_api::{Delivery, Webhook};
+
+type Answer = Result<HttpResponse, Problem>;
+
+/// `POST /accounts/{account_id}/webhooks`
+pub async fn register(
+    of: OfAccount,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    let body = body::read_json(&request, payload, &state).await?;
+    let (target, encoding) = requests::new_webhook(&state, &body)?;
+    let account = of.account.id;
+    let webhook = webhooks::register(&state, &of.caller, account, target, encoding).await?;
+    Ok(HttpResponse::Created().json(answers::webhook(&state, webhook)?))
+}
+
+/// `GET /accounts/{account_id}/webhooks`, with their secrets
+pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let window = paging::window(&request)?;
+    let store = &state.store;
+    let page = store.webhook_page(of.account.id, window.limit, window.after)?;
+    let view = |webhook| answers::webhook(&state, webhook);
+    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
+}
+
+/// The same without secrets: in the panel looking alone never shows one.
+pub async fn list_without_secrets(
+    of: OfAccount,
+    request: HttpRequest,
+    state: Data<AppState>,
+) -> Answer {
+    let window = paging::window(&request)?;
+    let store = &state.store;
+    let page = store.webhook_page(of.account.id, window.limit, window.after)?;
+    Ok(HttpResponse::Ok().json(listing(page, Webhook::from)))
+}
+
+/// `GET /webhooks/{webhook_id}`, with its secret
+pub async fn show(of: OfWebhook, state: Data<AppState>) -> Answer {
+    Ok(HttpResponse::Ok().json(answers::webhook(&state, of.webhook)?))
+}
+
+/// `PATCH /webhooks/{webhook_id}`
+pub async fn change(
+    of: OfWebhook,
+    request: HttpRequest,
+    payload: Payload,
+    state: Data<AppState>,
+) -> Answer {
+    let body = body::read_json(&request, payload, &state).await?;
+    let (target, encoding) = requests::webhook_change(&state, &body)?;
+    let id = of.webhook.id;
+    let webhook = webhooks::change(&state, &of.caller, id, target, encoding).await?;
+    Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
+}
+
+/// `DELETE /webhooks/{webhook_id}`
+pub async fn remove(of: OfWebhook, state: Data<AppState>) -> Answer {
+    webhooks::delete(&state, &of.caller, of.webhook.id).await?;
+    Ok(HttpResponse::NoContent().finish())
+}
+
+/// `POST /webhooks/{webhook_id}/rotate-secret`
+pub async fn rotate(of: OfWebhook, state: Data<AppState>) -> Answer {
+    let webhook = webhooks::rotate_secret(&state, &of.caller, of.webhook.id).await?;
+    Ok(HttpResponse::Ok().json(answers::webhook(&state, webhook)?))
+}
+
+/// `POST /webhooks/{webhook_id}/test`: a delivery that says it is a test.
+pub async fn test(of: OfWebhook, state: Data<AppState>) -> Answer {
+    let delivery = webhooks::test(&state, &of.caller, of.webhook.id).await?;
+    Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
+}

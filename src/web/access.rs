@@ -1,0 +1,150 @@
+//! Who asks for a management call, and what its path names: the same for the operator interface and the panel, which only find
+//! out in their own way who it is.
+
+use super::auth::state_of;
+use super::problem::{Code, Problem};
+use crate::application::caller::Caller;
+use crate::application::{accounts, api_keys, deliveries, people, webhooks};
+use actix_web::dev::Payload;
+use actix_web::http::Method;
+use actix_web::{FromRequest, HttpRequest};
+use futures_util::future::LocalBoxFuture;
+use std::str::FromStr;
+use tintype_storage::domain::account::Account;
+use tintype_storage::domain::api_key::ApiKey;
+use tintype_storage::domain::delivery::Delivery;
+use tintype_storage::domain::person::Person;
+use tintype_storage::domain::webhook::Webhook;
+
+/// How a scope finds out who calls. Each scope with management calls has one.
+#[derive(Clone, Copy)]
+pub struct Authenticator(pub fn(HttpRequest) -> LocalBoxFuture<'static, Result<Caller, Problem>>);
+
+/// The operator.
+pub struct OperatorCall(pub Caller);
+
+/// The account that the path names, of a caller who may ask for this: look, or, for anything but GET and HEAD, change.
+pub struct OfAccount {
+    pub caller: Caller,
+    pub account: Account,
+}
+
+/// The key that the path names.
+pub struct OfKey {
+    pub caller: Caller,
+    pub key: ApiKey,
+}
+
+/// The webhook that the path names.
+pub struct OfWebhook {
+    pub caller: Caller,
+    pub webhook: Webhook,
+}
+
+/// The delivery that the path names.
+pub struct OfDelivery {
+    pub caller: Caller,
+    pub delivery: Delivery,
+}
+
+/// The person that the path names.
+pub struct OfPerson(pub Person);
+
+/// Is it more than a look?
+pub fn is_change(method: &Method) -> bool {
+    !matches!(*method, Method::GET | Method::HEAD)
+}
+
+/// A part of the path.
+pub fn part<'a>(request: &'a HttpRequest, name: &str) -> &'a str {
+    request.match_info().get(name).unwrap_or_default()
+}
+
+/// The id in a part of the path.
+fn id<T: FromStr>(request: &HttpRequest, name: &str) -> Option<T> {
+    part(request, name).parse().ok()
+}
+
+async fn caller(request: &HttpRequest) -> Result<Caller, Problem> {
+    let authenticator = request.app_data::<Authenticator>();
+    let missing = || Problem::new(Code::Internal, "the service is not set up");
+    let Authenticator(authenticate) = authenticator.ok_or_else(missing)?;
+    authenticate(request.clone()).await
+}
+
+/// The caller, who sees only the account of the path where it names one.
+async fn scoped(request: &HttpRequest) -> Result<Caller, Problem> {
+    match request.match_info().get("account_id") {
+        Some(_) => Ok(of_account(request.clone()).await?.caller),
+        None => caller(request).await,
+    }
+}
+
+async fn operator_call(request: HttpRequest) -> Result<OperatorCall, Problem> {
+    let caller = caller(&request).await?;
+    caller.operate()?;
+    Ok(OperatorCall(caller))
+}
+
+async fn of_account(request: HttpRequest) -> Result<OfAccount, Problem> {
+    let caller = caller(&request).await?;
+    let id = id(&request, "account_id").ok_or_else(accounts::no_account)?;
+    let account = accounts::find(state_of(&request)?, &caller, id)?;
+    if is_change(request.method()) {
+        caller.change_in(&account)?;
+    }
+    Ok(OfAccount {
+        caller: caller.within(account.id),
+        account,
+    })
+}
+
+async fn of_key(request: HttpRequest) -> Result<OfKey, Problem> {
+    let caller = scoped(&request).await?;
+    let id = id(&request, "key_id").ok_or_else(api_keys::no_key)?;
+    let (_, key) = api_keys::find(state_of(&request)?, &caller, id)?;
+    Ok(OfKey { caller, key })
+}
+
+async fn of_webhook(request: HttpRequest) -> Result<OfWebhook, Problem> {
+    let caller = scoped(&request).await?;
+    let id = id(&request, "webhook_id").ok_or_else(webhooks::no_webhook)?;
+    let webhook = webhooks::find(state_of(&request)?, &caller, id)?;
+    Ok(OfWebhook { caller, webhook })
+}
+
+async fn of_delivery(request: HttpRequest) -> Result<OfDelivery, Problem> {
+    let caller = scoped(&request).await?;
+    let id = id(&request, "delivery_id").ok_or_else(deliveries::no_delivery)?;
+    let delivery = deliveries::find(state_of(&request)?, &caller, id)?;
+    Ok(OfDelivery { caller, delivery })
+}
+
+async fn of_person(request: HttpRequest) -> Result<OfPerson, Problem> {
+    let OfAccount { caller, account } = of_account(request.clone()).await?;
+    let id = id(&request, "person_id").ok_or_else(people::no_person)?;
+    let person = people::find(state_of(&request)?, &caller, account.id, id)?;
+    Ok(OfPerson(person))
+}
+
+macro_rules! extracted {
+    ($($name:ty: $read:path),+ $(,)?) => {$(
+        impl FromRequest for $name {
+            type Error = Problem;
+            type Future = LocalBoxFuture<'static, Result<Self, Problem>>;
+
+            fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+                Box::pin($read(request.clone()))
+            }
+        }
+    )+};
+}
+
+extracted!(
+    OperatorCall: operator_call,
+    OfAccount: of_account,
+    OfKey: of_key,
+    OfWebhook: of_webhook,
+    OfDelivery: of_delivery,
+    OfPerson: of_person,
+);
