@@ -6,6 +6,7 @@
 use parking_lot::Mutex;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use tintype_storage::store::Store;
 use tokio::sync::Notify;
 
 /// Remembers the first failure and wakes those who wait for one. Clones share it.
@@ -37,6 +38,12 @@ impl FailStop {
         *first = Some(reason);
         self.inner.tripped.store(true, Ordering::SeqCst);
         self.inner.notify.notify_waiters();
+    }
+
+    /// The same store, which reports here each commit that fails.
+    pub fn watch(&self, store: Store) -> Store {
+        let stop = self.clone();
+        store.failing_to(Arc::new(move |error| stop.trip(error.to_string())))
     }
 
     /// Has a failure been reported?

@@ -97,6 +97,7 @@ impl System {
             fail_stop,
             threads,
         } = options;
+        let store = fail_stop.watch(store);
         let pause = store.pause()?;
         let switches = pause.clone();
         let arbiters = match threads {
@@ -174,6 +175,11 @@ impl System {
             arbiters,
             stopped: AtomicBool::new(false),
         })
+    }
+
+    /// The store, whose failed commits stop the service.
+    pub fn store(&self) -> &Store {
+        &self.accounts.context().store
     }
 
     /// The account actors.

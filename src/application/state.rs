@@ -28,8 +28,8 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person::PersonId;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::engine::{Commit, EngineError};
-use tintype_storage::store::{Store, StoreError};
+use tintype_storage::engine::EngineError;
+use tintype_storage::store::{Store, StoreError, Writes};
 use tokio::sync::{Semaphore, oneshot, watch};
 
 /// How often one person may change something.
@@ -150,8 +150,8 @@ impl AppState {
     /// # Errors
     /// The engine has failed, and with it the service.
     pub async fn commit(&self, change: impl Into<Change>) -> Result<(), EngineError> {
-        let (commit, outcome) = self.commit_of(change.into());
-        self.store.engine().submit(commit);
+        let (writes, then, outcome) = parts(change.into());
+        self.store.commit(writes, then);
         outcome.await.unwrap_or(Err(EngineError::Stopped))
     }
 
@@ -197,29 +197,35 @@ impl AppState {
     /// # Errors
     /// The engine has failed, and with it the service.
     pub async fn commit_pause(&self, pause: Pause, change: Change) -> Result<(), EngineError> {
-        let (commit, outcome) = self.commit_of(change);
-        let engine = self.store.engine();
-        self.system.change_pause(pause, || engine.submit(commit));
+        let (writes, then, outcome) = parts(change);
+        let store = &self.store;
+        self.system
+            .change_pause(pause, || store.commit(writes, then));
         outcome.await.unwrap_or(Err(EngineError::Stopped))
     }
+}
 
-    fn commit_of(&self, change: Change) -> (Commit, oneshot::Receiver<Result<(), EngineError>>) {
-        let Change {
-            writes,
-            turn,
-            learn,
-        } = change;
-        let (sender, receiver) = oneshot::channel();
-        let fail_stop = self.fail_stop.clone();
-        let done = Box::new(move |outcome: Result<(), EngineError>| {
-            match &outcome {
-                Ok(()) => learn.into_iter().for_each(|learn| learn()),
-                Err(error) => fail_stop.trip(error.to_string()),
-            }
-            drop(turn);
-            // The send fails only when the caller has gone.
-            drop(sender.send(outcome));
-        });
-        (Commit { writes, done }, receiver)
-    }
+/// The writes of a change, what follows once they are durable, and where the outcome will be heard.
+fn parts(
+    change: Change,
+) -> (
+    Writes,
+    impl FnOnce(Result<(), EngineError>) + Send + 'static,
+    oneshot::Receiver<Result<(), EngineError>>,
+) {
+    let Change {
+        writes,
+        turn,
+        learn,
+    } = change;
+    let (sender, receiver) = oneshot::channel();
+    let then = move |outcome: Result<(), EngineError>| {
+        if outcome.is_ok() {
+            learn.into_iter().for_each(|learn| learn());
+        }
+        drop(turn);
+        // The send fails only when the caller has gone.
+        drop(sender.send(outcome));
+    };
+    (writes, then, receiver)
 }

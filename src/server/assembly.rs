@@ -203,7 +203,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         operator: Turns::default(),
         people: Turns::default(),
         config,
-        store,
+        store: system.store().clone(),
         system,
         images,
         vault,

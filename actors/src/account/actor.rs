@@ -40,7 +40,7 @@ impl AccountActor {
                 commands,
                 decision: Decision::default(),
             };
-            Arc::clone(context.store.engine()).round(Box::new(round));
+            context.store.decide(Box::new(round));
         }
         // Dropped commands tell their callers. The next caller wakes the actor again, and is refused too.
         while !inbox.take(usize::MAX).is_empty() {

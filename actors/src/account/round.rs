@@ -81,7 +81,6 @@ impl Round for AccountRound {
             }
             (Ok(()), Some(error)) => context.fail_stop.trip(error.to_string()),
             (Err(error), _) => {
-                context.fail_stop.trip(error.to_string());
                 let error = StoreError::from(error);
                 self.commands.into_iter().for_each(|it| it.fail(&error));
             }

@@ -7,7 +7,6 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
-use tintype_storage::engine::{Commit, EngineError};
 use tintype_storage::store::{StoreError, Writes};
 
 /// What is to be decided about a delivery.
@@ -155,13 +154,8 @@ impl Changes {
             self.committing.entry(id).or_default();
         }
         let on_commit = Arc::clone(&self.on_commit);
-        let fail_stop = self.context.fail_stop.clone();
-        let done = Box::new(move |outcome: Result<(), EngineError>| {
-            if let Err(error) = &outcome {
-                fail_stop.trip(error.to_string());
-            }
+        self.context.store.commit(writes, move |outcome| {
             then(outcome.map_err(StoreError::from), &*on_commit);
         });
-        self.context.store.engine().submit(Commit { writes, done });
     }
 }

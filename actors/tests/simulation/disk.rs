@@ -8,8 +8,10 @@ use crate::world::World;
 use parking_lot::Mutex;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use tintype_storage::engine::{Commit, Done, Engine, EngineError, Holds, Key, OnFailure, Value};
-use tintype_storage::testing::layer::Layer;
+use tintype_storage::engine::{
+    Commit, Done, Engine, EngineError, Holds, Key, OnFailure, Round, Value,
+};
+use tintype_storage::testing::layer::{DecidedTwice, Layer};
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -229,6 +231,14 @@ impl Layer for Disk {
 
     fn holds(&self) -> &Arc<Holds> {
         &self.holds
+    }
+
+    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+        // An engine that shares its database has to decide again when it loses a commit.
+        match self.world.chance.below(4) {
+            0 => Box::new(DecidedTwice(round)),
+            _ => round,
+        }
     }
 
     fn submit(&self, commit: Commit) {

@@ -6,6 +6,7 @@ mod api_keys;
 mod audit_log;
 mod codec;
 mod commands;
+mod commit;
 mod daily_usage;
 mod deliveries;
 mod idempotency;
@@ -39,7 +40,7 @@ pub use webhooks::MAX_WEBHOOKS;
 
 use crate::domain::ids::AccountId;
 use crate::domain::pause::Pause;
-use crate::engine::{Engine, EngineError};
+use crate::engine::{Engine, EngineError, OnFailure};
 use std::sync::Arc;
 use tables::PAUSE;
 
@@ -77,15 +78,19 @@ pub enum StoreError {
 #[derive(Clone)]
 pub struct Store {
     engine: Arc<dyn Engine>,
+    on_failure: OnFailure,
 }
 
 impl Store {
     /// A store over an engine.
     pub fn new(engine: Arc<dyn Engine>) -> Self {
-        Self { engine }
+        Self {
+            engine,
+            on_failure: Arc::new(|_| {}),
+        }
     }
 
-    /// The engine, to submit commits to.
+    /// The engine.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }

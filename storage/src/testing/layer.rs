@@ -1,8 +1,8 @@
 //! Engines around another engine: a layer names what it changes, and passes everything else on.
 
 use crate::engine::{
-    Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, Round,
-    Snapshot, SnapshotError, Value,
+    Ask, Commit, Direction, Engine, EngineError, EngineStats, Holds, Key, KeyRange, Read, Round,
+    Seen, Snapshot, SnapshotError, Value, Verdict,
 };
 use std::sync::Arc;
 
@@ -13,6 +13,11 @@ pub trait Layer: Send + Sync + 'static {
 
     /// The keys that rounds of this layer hold. The commit of a round goes through [`Layer::submit`].
     fn holds(&self) -> &Arc<Holds>;
+
+    /// The round that is run in place of one.
+    fn replaced(&self, round: Box<dyn Round>) -> Box<dyn Round> {
+        round
+    }
 
     /// See [`Engine::submit`].
     fn submit(&self, commit: Commit) {
@@ -50,6 +55,7 @@ impl<L: Layer> Engine for L {
 
     fn round(self: Arc<Self>, round: Box<dyn Round>) {
         let holds = Arc::clone(self.holds());
+        let round = self.replaced(round);
         holds.run(self, round);
     }
 
@@ -67,5 +73,29 @@ impl<L: Layer> Engine for L {
 
     fn close(&self) {
         Layer::close(self);
+    }
+}
+
+/// A round that decides twice, as where its first commit was lost to another process.
+pub struct DecidedTwice(pub Box<dyn Round>);
+
+impl Round for DecidedTwice {
+    fn holds(&self) -> Vec<Key> {
+        self.0.holds()
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        self.0.needs()
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        match self.0.decide(seen) {
+            Verdict::Write(_) => self.0.decide(seen),
+            asks => asks,
+        }
+    }
+
+    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
+        self.0.done(outcome);
     }
 }

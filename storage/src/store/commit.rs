@@ -1,0 +1,63 @@
+//! The one way to commit: the writes of a decision, then what follows once they are durable. A failure first stops the service.
+
+use super::{Store, Writes};
+use crate::engine::{Ask, Commit, EngineError, Key, OnFailure, Round, Seen, Verdict};
+use std::sync::Arc;
+
+impl Store {
+    /// The same store. `on_failure` hears of each commit that fails, before those who wait for the commit.
+    pub fn failing_to(self, on_failure: OnFailure) -> Self {
+        Self { on_failure, ..self }
+    }
+
+    /// Commits writes that were decided already. `then` is called once, on the engine's thread: it must be quick and must not
+    /// call the engine.
+    pub fn commit(
+        &self,
+        writes: Writes,
+        then: impl FnOnce(Result<(), EngineError>) + Send + 'static,
+    ) {
+        let on_failure = Arc::clone(&self.on_failure);
+        let done = Box::new(move |outcome: Result<(), EngineError>| {
+            if let Err(error) = &outcome {
+                on_failure(error);
+            }
+            then(outcome);
+        });
+        self.engine.submit(Commit { writes, done });
+    }
+
+    /// Has the engine read for a decision, make it and commit it.
+    pub fn decide(&self, round: Box<dyn Round>) {
+        let on_failure = Arc::clone(&self.on_failure);
+        let watched = WatchedRound { round, on_failure };
+        Arc::clone(&self.engine).round(Box::new(watched));
+    }
+}
+
+/// A round whose failure is reported.
+struct WatchedRound {
+    round: Box<dyn Round>,
+    on_failure: OnFailure,
+}
+
+impl Round for WatchedRound {
+    fn holds(&self) -> Vec<Key> {
+        self.round.holds()
+    }
+
+    fn needs(&self) -> Vec<Ask> {
+        self.round.needs()
+    }
+
+    fn decide(&mut self, seen: &Seen) -> Verdict {
+        self.round.decide(seen)
+    }
+
+    fn done(self: Box<Self>, outcome: Result<(), EngineError>) {
+        if let Err(error) = &outcome {
+            (self.on_failure)(error);
+        }
+        self.round.done(outcome);
+    }
+}
