@@ -1,17 +1,12 @@
 //! The account actor: takes what waits in its inbox and begins a round about it. What arrives during the round is the next batch.
 
-use super::round::{AccountRound, Decision};
+use super::round::{AccountRound, Decision, Wake};
 use super::shared::AccountShared;
-use actix::{Actor, Addr, AsyncContext, Context, Handler, Message};
+use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use std::sync::Arc;
 
 /// Commands that are decided as one commit.
 const MAX_BATCH: usize = 256;
-
-/// There may be something to decide: in the inbox, or because the round has ended, well or not.
-#[derive(Message)]
-#[rtype(result = "()")]
-pub(super) struct Wake;
 
 /// Decides for one account.
 pub struct AccountActor {
@@ -35,7 +30,7 @@ impl AccountActor {
             let pause = context.pause.read();
             let round = AccountRound {
                 shared: Arc::clone(&self.shared),
-                address: address.clone(),
+                wake: address.clone().recipient(),
                 pause: pause.clone(),
                 commands,
                 decision: Decision::default(),

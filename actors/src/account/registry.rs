@@ -1,10 +1,11 @@
 //! Finds the actor of an account, and starts one that does not run.
 
-use super::actor::{AccountActor, Wake};
+use super::actor::AccountActor;
 use super::command::AccountCommand;
 use super::context::AccountContext;
 use super::in_flight::{InFlight, InFlightGuard};
 use super::inbox::{Inbox, Put};
+use super::round::Wake;
 use super::shared::AccountShared;
 use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;

@@ -6,7 +6,7 @@ use super::shared::AccountShared;
 use crate::delivery::DeliveryCommand;
 use crate::queue::QueuedJob;
 use crate::stats::BatchCounts;
-use actix::Addr;
+use actix::{Message, Recipient};
 use std::sync::Arc;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{JobId, TransactionId};
@@ -18,10 +18,16 @@ use tintype_storage::store::{
     Accepted, AccountState, Batch, Decided, EventError, StateChange, StoreError, Writes,
 };
 
+/// There may be something to decide: in the inbox, or because the round has ended, well or not.
+#[derive(Message)]
+#[rtype(result = "()")]
+pub struct Wake;
+
 /// A batch of commands of one account.
 pub struct AccountRound {
     pub shared: Arc<AccountShared>,
-    pub address: Addr<super::AccountActor>,
+    /// The actor.
+    pub wake: Recipient<Wake>,
     /// The paused models, as they were when the round began.
     pub pause: Pause,
     pub commands: Vec<AccountCommand>,
@@ -87,7 +93,7 @@ impl Round for AccountRound {
         }
         // After a failure too: the commands that have arrived meanwhile are then refused at once.
         if self.shared.inbox.commit_ended(undecided) {
-            self.address.do_send(super::actor::Wake);
+            self.wake.do_send(Wake);
         }
     }
 }

@@ -6,6 +6,8 @@
 mod idempotency;
 mod key_terms;
 mod known;
+mod needs;
+mod read;
 mod state;
 
 pub use known::Known;

@@ -1,0 +1,51 @@
+//! How a batch reads what is known.
+
+use super::Batch;
+use crate::domain::ids::AccountId;
+use crate::engine::Ask;
+use crate::store::{Record, StoreError, Table, TableKey};
+
+impl Batch<'_> {
+    /// What the decisions of this batch need beside what they were given. Where there is anything, they are to be made again.
+    pub fn unread(&mut self) -> Vec<Ask> {
+        std::mem::take(&mut self.unread)
+    }
+
+    /// The record under a key, as it was read.
+    pub(super) fn read<K: TableKey, R: Record>(
+        &mut self,
+        table: &Table<K, R>,
+        key: &K,
+    ) -> Result<Option<R>, StoreError> {
+        let key = table.key(key);
+        match self.known.value(&key) {
+            Some(value) => value?.map(|value| table.decode(&value)).transpose(),
+            None => {
+                self.unread.push(Ask::Get(key));
+                Err(StoreError::Unread)
+            }
+        }
+    }
+
+    /// The records of a scan, as they were read.
+    pub(super) fn scan<K: TableKey, R: Record>(
+        &mut self,
+        table: &Table<K, R>,
+        scan: Ask,
+    ) -> Result<Vec<R>, StoreError> {
+        match self.known.pairs(&scan) {
+            Some(pairs) => pairs?
+                .iter()
+                .map(|(_, value)| table.decode(value))
+                .collect(),
+            None => {
+                self.unread.push(scan);
+                Err(StoreError::Unread)
+            }
+        }
+    }
+
+    pub(super) fn account_id(&self) -> AccountId {
+        self.account.id
+    }
+}
