@@ -106,6 +106,11 @@ impl Request {
         answer
     }
 
+    /// Whom it is sent to.
+    pub fn to(&self) -> SocketAddr {
+        self.to
+    }
+
     /// Its method.
     pub fn method(&self) -> &str {
         &self.method

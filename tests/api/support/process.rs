@@ -92,6 +92,11 @@ impl Process {
         }
     }
 
+    /// The system's number for it.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// What it has said so far, line by line.
     pub fn said(&self) -> Vec<String> {
         self.said.lock().clone()

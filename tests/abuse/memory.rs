@@ -1,0 +1,56 @@
+//! The worst: hundreds of calls at once whose images are slow, or enormous once they are decoded.
+
+use crate::callers::{Target, send};
+use crate::world::{Seen, World, behave};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+const CALLS: usize = 200;
+/// Calls of one key: it may fetch so often at once.
+const PER_KEY: usize = 20;
+
+#[test]
+fn two_hundred_hostile_calls_at_once_take_little_memory_and_nothing_from_others() {
+    let world = World::start();
+    let good = world.customer("100000");
+    let keys: Vec<_> = (0..CALLS / PER_KEY)
+        .map(|_| world.customer("100"))
+        .collect();
+    let over = AtomicBool::new(false);
+    let seen = thread::scope(|scope| {
+        let process = &world.process;
+        let (over, good) = (&over, &good);
+        let behaving = scope.spawn(move || behave(process, good, over));
+        let hostile: Vec<_> = (0..CALLS)
+            .map(|at| {
+                let target = Target::new(&world, &keys[at / PER_KEY], None);
+                scope.spawn(move || match at % 4 {
+                    0 | 1 => send(
+                        &target.of_images("/slow.png", 14, true),
+                        Duration::from_secs(40),
+                    ),
+                    2 => send(
+                        &target.of_images("/huge.png", 14, false),
+                        Duration::from_secs(40),
+                    ),
+                    _ => send(
+                        &target.of_images("/wide.png", 3, false),
+                        Duration::from_secs(40),
+                    ),
+                })
+            })
+            .collect();
+        let mut statuses = std::collections::BTreeMap::new();
+        for call in hostile {
+            *statuses.entry(call.join().unwrap()).or_insert(0) += 1;
+        }
+        println!("hostile calls by status: {statuses:?}");
+        over.store(true, Ordering::Relaxed);
+        let seen: Seen = behaving.join().unwrap();
+        assert!(!statuses.contains_key(&Some(500)), "{statuses:?}");
+        seen
+    });
+    seen.judge("an account beside 200 hostile calls");
+    world.end();
+}
