@@ -15,7 +15,7 @@ pub const SECRETS_KEY: &str = "secrets-key";
 
 /// All that a service cannot make again without losing something: the key of the webhooks' secrets, the key that signs the
 /// addresses of pictures, the operator's token.
-const KEY_FILES: [&str; 3] = [SECRETS_KEY, "file-signing-key", "admin-token"];
+pub const KEY_FILES: [&str; 3] = [SECRETS_KEY, "file-signing-key", "admin-token"];
 
 /// Copies those that are there into a backup.
 ///

@@ -20,7 +20,7 @@ mod repository;
 mod take;
 mod unpack;
 
-pub use keys::{SECRETS_KEY, restore_keys};
+pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;
 pub use repository::Depot;
 pub use take::{Order, take};

@@ -3,7 +3,7 @@
 use super::operator_access::Access;
 use super::output::print_json;
 use super::{progress, record_source, verify};
-use crate::backup::{Depot, Manifest, Order, take};
+use crate::backup::{Depot, KEY_FILES, Manifest, Order, SECRETS_KEY, take};
 use crate::server::object_store;
 use clap::Args;
 use serde_json::to_value;
@@ -19,9 +19,12 @@ pub struct Arguments {
     /// Leave out the images, for example if their bucket has its own backup.
     #[arg(long)]
     without_pictures: bool,
-    /// Leave out the key files of the data directory. Back them up separately.
+    /// Leave out the key files of the data directory, as backups in a bucket do anyway. Back them up separately.
     #[arg(long)]
     without_keys: bool,
+    /// Put the key files into a bucket too: who can read it can then act as the service and its operator.
+    #[arg(long, conflicts_with = "without_keys")]
+    with_keys: bool,
     /// Print the manifest of the backup as JSON.
     #[arg(long)]
     json: bool,
@@ -46,8 +49,11 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             true => None,
             false => Some(object_store::open_images(&config, &config.public_url())?),
         };
+        // Secrets and the key that they are encrypted under are not kept together where others may read them.
+        let is_directory = depot.directory().is_some();
+        let has_keys = arguments.with_keys || (is_directory && !arguments.without_keys);
         let order = Order {
-            data_dir: (!arguments.without_keys).then_some(data_dir.as_path()),
+            data_dir: has_keys.then_some(data_dir.as_path()),
             images: images.as_ref(),
             kept_since: verify::kept_since(config.results.retention_days),
             records: &records.file,
@@ -101,7 +107,9 @@ fn print_summary(manifest: &Manifest, place: &str) {
                 .join(", ")
         ),
         None => println!(
-            "left out: the key files; after a restore, webhooks cannot be signed without secrets-key"
+            "left out: the key files; copy {} from the data directory to another place: after a restore, webhooks cannot be signed \
+             without {SECRETS_KEY}",
+            KEY_FILES.join(", ")
         ),
     }
 }

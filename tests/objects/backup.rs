@@ -46,6 +46,14 @@ async fn a_backup_in_a_bucket_is_checked_restored_and_added_to() {
     let first = well(&["backup", bucket, "--data-dir", "data"]).await;
     assert!(first.contains("of which 1 were copied"), "{first}");
     assert!(!first.contains(SECRET_KEY));
+    assert!(first.contains("left out: the key files"), "{first}");
+    let key_files = || {
+        let backups = s3.dir.path().join("pictures/kept/here/backups");
+        let backups = std::fs::read_dir(backups).unwrap();
+        let backups = backups.map(|it| it.unwrap().path().join("keys"));
+        backups.filter(|it| it.exists()).count()
+    };
+    assert_eq!(key_files(), 0);
     well(&generate).await;
     let second = well(&["backup", bucket, "--data-dir", "data"]).await;
     assert!(
@@ -57,6 +65,13 @@ async fn a_backup_in_a_bucket_is_checked_restored_and_added_to() {
     well(&["restore", bucket, "--data-dir", "there"]).await;
     let verified = well(&["verify", "--data-dir", "there"]).await;
     assert!(verified.contains("2 pictures"), "{verified}");
+    let signing_key = |place: &str| std::fs::read(dir.path().join(place).join("file-signing-key"));
+    assert_ne!(signing_key("there").ok(), signing_key("data").ok());
+    let whole = well(&["backup", bucket, "--data-dir", "data", "--with-keys"]).await;
+    assert!(whole.contains("key files: "), "{whole}");
+    assert_eq!(key_files(), 1);
+    well(&["restore", bucket, "--data-dir", "whole"]).await;
+    assert_eq!(signing_key("whole").unwrap(), signing_key("data").unwrap());
 
     let picture = std::fs::read_dir(s3.dir.path().join("pictures/kept/here/pictures/results"));
     let picture = picture.unwrap().next().unwrap().unwrap().path();
