@@ -4,12 +4,11 @@
 //! with a cursor that goes on.
 
 use super::error::{self, Error, ErrorKind};
-use super::list::Window;
+use super::list::{SET_BACK, Window};
 use super::state::AppState;
 use crate::request_text::{self, WordsError};
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::json::Json;
@@ -31,8 +30,6 @@ const MOST_FETCHED: usize = 50;
 const MOST_READ_IN_ALL: usize = 10_000;
 /// The same where their metadata counts, some of which has to be fetched from the object store.
 const MOST_METADATA_IN_ALL: usize = 500;
-/// Ids sort by the moment of acceptance, unless the clock was set back meanwhile. It may have been by this much.
-const SET_BACK: Duration = Duration::from_secs(3_600);
 
 /// What a job of a list must be like. `None` for no matter.
 #[derive(Default)]

@@ -2,13 +2,14 @@
 
 use crate::api::requests::{read, read_once};
 use crate::application::accounts;
+use crate::application::ledger;
 use crate::application::state::AppState;
 use crate::web::access::{OfAccount, OperatorCall};
 use crate::web::body;
 use crate::web::idempotency_key::{self, created};
+use crate::web::ledger_query;
 use crate::web::paging::{self, listing};
 use crate::web::problem::Problem;
-use crate::web::transaction_list;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
 use tintype_api::{Account, Transaction};
@@ -55,6 +56,7 @@ pub async fn change(
 
 /// `GET /accounts/{account_id}/transactions`
 pub async fn transactions(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let page = transaction_list::page(&request, &state, of.account.id).await?;
+    let (window, filter) = ledger_query::of(&request)?;
+    let page = ledger::page(&state, of.account.id, window, filter).await?;
     Ok(HttpResponse::Ok().json(listing(page, Transaction::from)))
 }

@@ -1,6 +1,7 @@
 //! Calls that the operator interface and the panel have in common: the same handlers at two paths.
 
 pub(crate) mod accounts;
+pub(crate) mod audit;
 pub(crate) mod deliveries;
 pub(crate) mod deposits;
 pub(crate) mod jobs;

@@ -1,8 +1,9 @@
 //! The audit log as the operator reads it: with the names of those whom its lines are about.
 
+use crate::application::audit_list;
 use crate::application::state::AppState;
+use crate::management::audit::asked;
 use crate::web::access::OperatorCall;
-use crate::web::audit_list;
 use crate::web::paging::try_listing;
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -19,7 +20,8 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let page = audit_list::page(&request, &state).await?;
+    let (window, filter) = asked(&request)?;
+    let page = audit_list::page(&state, window, filter).await?;
     let mut names = Names::default();
     let list = try_listing(page, |entry| names.told(&state, entry))?;
     Ok(HttpResponse::Ok().json(list))

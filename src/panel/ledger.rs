@@ -1,11 +1,12 @@
 //! The ledger as a file, whole: it is written while it is sent, however long it is.
 
 use crate::application::error;
+use crate::application::ledger::LedgerFilter;
 use crate::application::state::AppState;
 use crate::ledger_csv::{HEAD, Line};
 use crate::web::access::OfAccount;
+use crate::web::ledger_query;
 use crate::web::problem::Problem;
-use crate::web::transaction_list::Filter;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
@@ -25,7 +26,7 @@ pub async fn csv(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let account = of.account.id;
-    let (_, filter) = Filter::of(&request)?;
+    let (_, filter) = ledger_query::of(&request)?;
     let reader = Reader {
         state,
         account,
@@ -57,7 +58,7 @@ pub async fn csv(
 struct Reader {
     state: web::Data<AppState>,
     account: AccountId,
-    filter: Filter,
+    filter: LedgerFilter,
     after: Option<[u8; 16]>,
     ended: bool,
 }
@@ -68,8 +69,8 @@ impl Reader {
         let read = web::block(move || -> Result<_, StoreError> {
             let Page { items, next } =
                 self.filter
-                    .read(&self.state, self.account, STEP, self.after)?;
-            let wanted = items.iter().filter(|it| self.filter.lets(it));
+                    .read(&self.state.store, self.account, STEP, self.after)?;
+            let wanted = items.iter().filter(|it| self.filter.takes(it));
             let text = wanted.map(line).collect();
             let reader = Self {
                 after: next,

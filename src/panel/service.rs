@@ -1,10 +1,11 @@
 //! The figures of the whole service, for all pages that show them.
 
 use super::Panel;
+use crate::api::stats::stats;
 use crate::application::commit::detached;
+use crate::application::service_stats;
 use crate::application::state::AppState;
 use crate::web::problem::Problem;
-use crate::web::service_stats;
 use actix_web::web::Data;
 use serde_json::Value;
 use std::time::{Duration, Instant};
@@ -39,7 +40,7 @@ async fn gathered(state: Data<AppState>, panel: Data<Panel>) -> Result<Value, Pr
     {
         return Ok(it.value.clone());
     }
-    let figures = service_stats::figures(state.clone()).await?;
+    let figures = stats(&service_stats::gather(&state).await?);
     // A map with string keys always encodes.
     let value = serde_json::to_value(figures).unwrap_or_default();
     let wait = (began.elapsed() * TIMES).max(AT_LEAST);

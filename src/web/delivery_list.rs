@@ -1,9 +1,9 @@
 //! The list of deliveries, filtered: the operator's, and that of one account.
 
-use super::filtered_page::sifted;
 use super::paging::{self, Window, try_listing};
 use super::problem::{FieldFault, Problem};
 use crate::api::answers;
+use crate::application::filtered_page::sifted;
 use crate::application::state::AppState;
 use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
@@ -109,7 +109,7 @@ async fn filtered(
         });
     }
     let (store, account) = (state.store.clone(), filter.account);
-    sifted(
+    Ok(sifted(
         window,
         move |limit, after| match account {
             Some(account) => store.deliveries_of(account, limit, after),
@@ -118,5 +118,5 @@ async fn filtered(
         |delivery| delivery.id.0.into_bytes(),
         move |delivery| filter.lets(delivery),
     )
-    .await
+    .await?)
 }

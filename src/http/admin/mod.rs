@@ -2,6 +2,7 @@
 
 mod export;
 mod jobs;
+mod stats;
 
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi;
@@ -11,10 +12,11 @@ use super::operations::{
     people as of_people, service, watching, webhooks as of_webhooks,
 };
 use crate::application::caller::Caller;
-use crate::management::{self, accounts, deliveries, deposits, keys, pause, people, webhooks};
+use crate::management::{
+    self, accounts, audit, deliveries, deposits, keys, pause, people, webhooks,
+};
 use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
-use crate::web::{audit_list, service_stats};
 use actix_web::FromRequest as _;
 
 /// The operator's paths.
@@ -68,12 +70,12 @@ pub fn surface() -> ApiRouter {
         at("/jobs/{job_id}")
             .get(jobs::show, operator_jobs::show)
             .delete(jobs::cancel, operator_jobs::cancel),
-        at("/stats").get(service_stats::show, watching::stats),
+        at("/stats").get(stats::show, watching::stats),
         at("/pause")
             .get(pause::show, watching::show_pause)
             .put(pause::set, watching::set_pause)
             .patch(pause::change, watching::change_pause),
-        at("/audit").get(audit_list::list, watching::audit),
+        at("/audit").get(audit::list, watching::audit),
         at("/export").get(export::show, watching::export),
         at("/openapi.json").get(openapi::operator, service::operator),
     ];

@@ -1,10 +1,9 @@
 //! Lists with a filter, read until a page is full.
 
-use super::paging::Window;
-use super::problem::Problem;
-use crate::application::error;
-use actix_web::web;
+use super::error::{self, Error};
+use super::list::Window;
 use tintype_storage::store::{Page, StoreError};
+use tokio::task::spawn_blocking;
 
 /// Records looked at for one page when a filter lets few through; the cursor then goes on from there.
 const MAX_LOOKED_AT: usize = 10_000;
@@ -18,8 +17,8 @@ pub async fn sifted<R: Send + 'static>(
     read: impl FnMut(usize, Option<[u8; 16]>) -> Result<Page<R>, StoreError> + Send + 'static,
     id: impl Fn(&R) -> [u8; 16] + Send + 'static,
     lets: impl Fn(&R) -> bool + Send + 'static,
-) -> Result<Page<R>, Problem> {
-    let page = web::block(move || sift(&window, read, id, lets)).await;
+) -> Result<Page<R>, Error> {
+    let page = spawn_blocking(move || sift(&window, read, id, lets)).await;
     Ok(page.map_err(|_| error::busy())??)
 }
 

@@ -1,0 +1,41 @@
+//! The figures of the service, as they are answered.
+
+use crate::application::service_stats::ServiceStats;
+use tintype_actors::backends::{BackendHealth, Health};
+use tintype_actors::stats::WINDOW;
+use tintype_api::{Backend, Stats, Throughput};
+use tintype_storage::domain::tier::Tier;
+
+/// The figures of the whole service.
+pub fn stats(stats: &ServiceStats) -> Stats {
+    let tiers = Tier::ALL.iter();
+    let queued = tiers.map(|tier| (tier.word(), stats.depths.queued[tier.index()]));
+    Stats {
+        queued: queued.collect(),
+        running: stats.depths.running,
+        live_jobs: stats.live_jobs,
+        throughput: Throughput {
+            window_seconds: WINDOW.as_secs(),
+            since: stats.ended.since.into(),
+            done: stats.ended.done,
+            failed: stats.ended.failed,
+        },
+        backends: stats.backends.iter().map(backend).collect(),
+        webhooks_pending: stats.deliveries_pending,
+    }
+}
+
+fn backend(backend: &BackendHealth) -> Backend {
+    Backend {
+        name: backend.name.clone(),
+        health: match backend.health {
+            Health::Up => "up".into(),
+            Health::Down => "down".into(),
+            Health::Probing => "probing".into(),
+        },
+        faults: backend.faults,
+        probe_in_seconds: backend.probe_in.map(|it| it.as_secs()),
+        places: backend.slots,
+        running: backend.running,
+    }
+}

@@ -1,0 +1,59 @@
+//! The audit log, read.
+
+use super::error::Error;
+use super::filtered_page::sifted;
+use super::list::{TimeRange, Window};
+use super::state::AppState;
+use tintype_storage::domain::audit_log::{Action, AuditEntry};
+use tintype_storage::domain::ids::AccountId;
+use tintype_storage::store::Page;
+use uuid::Uuid;
+
+/// Which lines a list is to hold. `None` for no matter.
+#[derive(Default)]
+pub struct AuditFilter {
+    pub account: Option<AccountId>,
+    pub person: Option<Uuid>,
+    /// An action, or what stands before its dot, for all of that kind.
+    pub action: Option<String>,
+    pub range: TimeRange,
+}
+
+impl AuditFilter {
+    fn takes(&self, entry: &AuditEntry) -> bool {
+        let action = self.action.as_deref();
+        self.account.is_none_or(|it| entry.account == Some(it))
+            && self
+                .person
+                .is_none_or(|it| entry.actor.person() == Some(it))
+            && action.is_none_or(|it| is_named(entry.action, it))
+            && self.range.contains(entry.at)
+    }
+}
+
+/// Is an action meant by this name? `key.change` is by itself and by `key`.
+pub fn is_named(action: Action, name: &str) -> bool {
+    action.word() == name || action.word().split('.').next() == Some(name)
+}
+
+/// A page of the log, newest first.
+///
+/// # Errors
+/// The store fails.
+pub async fn page(
+    state: &AppState,
+    window: Window,
+    filter: AuditFilter,
+) -> Result<Page<AuditEntry>, Error> {
+    let (store, range) = (state.store.clone(), filter.range);
+    sifted(
+        window,
+        move |limit, after| {
+            let page = store.audit_log(limit, range.below(after))?;
+            Ok(range.ended(page, |entry| entry.id.0))
+        },
+        |entry| entry.id.0.into_bytes(),
+        move |entry| filter.takes(entry),
+    )
+    .await
+}

@@ -1,0 +1,40 @@
+//! How the service is: queue, running, throughput, back ends, webhooks.
+
+use super::error::{self, Error};
+use super::state::AppState;
+use tintype_actors::backends::BackendHealth;
+use tintype_actors::stats::WindowCounts;
+use tintype_actors::system::Depths;
+use tokio::task::spawn_blocking;
+
+/// Pending deliveries that are counted.
+const MOST: usize = 10_000;
+
+/// The figures of the whole service.
+pub struct ServiceStats {
+    pub depths: Depths,
+    pub live_jobs: usize,
+    /// Jobs that ended lately.
+    pub ended: WindowCounts,
+    /// In the order of their names.
+    pub backends: Vec<BackendHealth>,
+    /// At 10,000 the counting stops.
+    pub deliveries_pending: usize,
+}
+
+/// Gathers the figures.
+///
+/// # Errors
+/// The store fails.
+pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
+    let store = state.store.clone();
+    let due = spawn_blocking(move || store.due(None, MOST)).await;
+    let due = due.map_err(|_| error::busy())??;
+    Ok(ServiceStats {
+        depths: state.system.depths(),
+        live_jobs: state.system.live_jobs(),
+        ended: state.system.stats().jobs.recent.ended(state.now()),
+        backends: state.system.backends(),
+        deliveries_pending: due.len(),
+    })
+}
