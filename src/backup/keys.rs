@@ -2,7 +2,7 @@
 //! out be opened.
 
 use super::manifest::{Manifest, Part};
-use super::repository::{self, Depot, path};
+use super::repository::{self, Repository, path};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +21,11 @@ pub const KEY_FILES: [&str; 3] = [SECRETS_KEY, "file-signing-key", "admin-token"
 ///
 /// # Errors
 /// One cannot be read or written.
-pub async fn copy_in(data_dir: &Path, depot: &Depot, id: &str) -> anyhow::Result<Vec<Part>> {
+pub async fn copy_in(
+    data_dir: &Path,
+    repository: &Repository,
+    id: &str,
+) -> anyhow::Result<Vec<Part>> {
     let mut copied = Vec::new();
     for name in KEY_FILES {
         let file = data_dir.join(name);
@@ -36,7 +40,10 @@ pub async fn copy_in(data_dir: &Path, depot: &Depot, id: &str) -> anyhow::Result
         let key = path(id, &format!("keys/{name}"));
         let content = futures_util::stream::iter([Ok::<_, anyhow::Error>(Bytes::from(bytes))]);
         let media_type = "application/octet-stream";
-        let written = depot.images.put_stream(&key, media_type, content).await?;
+        let written = repository
+            .images
+            .put_stream(&key, media_type, content)
+            .await?;
         copied.push(Part::new(name, written));
     }
     Ok(copied)
@@ -46,10 +53,10 @@ pub async fn copy_in(data_dir: &Path, depot: &Depot, id: &str) -> anyhow::Result
 ///
 /// # Errors
 /// It is missing or damaged.
-pub async fn read(depot: &Depot, id: &str, part: &Part) -> anyhow::Result<Vec<u8>> {
+pub async fn read(repository: &Repository, id: &str, part: &Part) -> anyhow::Result<Vec<u8>> {
     let key = path(id, &format!("keys/{}", part.name));
     let mut bytes = Vec::new();
-    let found = repository::read(&depot.images, &key, |chunk| {
+    let found = repository::read(&repository.images, &key, |chunk| {
         bytes.extend_from_slice(chunk);
         Ok(())
     });
@@ -63,7 +70,7 @@ pub async fn read(depot: &Depot, id: &str, part: &Part) -> anyhow::Result<Vec<u8
 /// One is missing or damaged, or cannot be written.
 pub async fn restore_keys(
     data_dir: &Path,
-    depot: &Depot,
+    repository: &Repository,
     manifest: &Manifest,
 ) -> anyhow::Result<()> {
     for part in manifest.keys.iter().flatten() {
@@ -75,7 +82,7 @@ pub async fn restore_keys(
                 part.name
             );
         }
-        let bytes = read(depot, &manifest.id, part).await?;
+        let bytes = read(repository, &manifest.id, part).await?;
         put_back(data_dir, &part.name, &bytes)
             .with_context(|| format!("the key file {}", data_dir.join(&part.name).display()))?;
     }

@@ -13,23 +13,22 @@
 //!
 //! Thumbnails are left out: they are made again when they are asked for.
 
+mod create;
 mod keys;
 mod listing;
 mod manifest;
 mod repository;
-mod take;
-mod unpack;
+mod restore;
 
+pub use create::{Contents, create};
 pub use keys::{KEY_FILES, SECRETS_KEY, restore_keys};
 pub use manifest::Manifest;
-pub use repository::Depot;
-pub use take::{Order, take};
-pub use unpack::{Unpacked, unpack};
+pub use repository::Repository;
+pub use restore::{Restored, restore};
 
 use std::path::{Path, PathBuf};
 
-/// Stands in a data directory while it is being filled. Nothing is opened there: half of the records, or none, would pass for
-/// a small or a new service.
+/// Marks a data directory while it is restored. No command opens a marked one: a part of the records would pass for a small service.
 const UNFINISHED: &str = "restore-unfinished";
 
 /// The file that says that a data directory is not complete.

@@ -1,4 +1,4 @@
-//! The place that backups are kept in: a directory or a bucket.
+//! The repository of backups: a directory or a bucket.
 
 use super::manifest::Manifest;
 use crate::images::{FileSigningKey, Images, ImagesError, Written};
@@ -14,15 +14,15 @@ use std::path::Path;
 /// Bytes of a file that are read at a time.
 const STEP_BYTES: usize = 1 << 20;
 
-/// An open place.
-pub struct Depot {
+/// An open repository.
+pub struct Repository {
     /// Its objects.
     pub images: Images,
     name: String,
 }
 
-impl Depot {
-    /// Opens a place to write to, which is made where it is a directory.
+impl Repository {
+    /// Opens a repository for writing. A directory is created if it is missing.
     ///
     /// # Errors
     /// It cannot be used.
@@ -41,7 +41,7 @@ impl Depot {
         })
     }
 
-    /// Opens a place to read from.
+    /// Opens an existing repository.
     ///
     /// # Errors
     /// It cannot be used, or is not there.
@@ -52,12 +52,12 @@ impl Depot {
         Self::open(place)
     }
 
-    /// What it was called.
+    /// Its name on the command line.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// A directory of the local file system, where it is one: room for what is only passing through.
+    /// Its directory, if it is local: temporary files fit there.
     pub fn directory(&self) -> Option<&Path> {
         self.images.is_local().then(|| Path::new(&self.name))
     }
@@ -65,7 +65,7 @@ impl Depot {
     /// The ids of all backups that are complete, oldest first.
     ///
     /// # Errors
-    /// The place does not answer.
+    /// The repository does not answer.
     pub async fn ids(&self) -> Result<BTreeSet<String>, ImagesError> {
         let mut objects = self.images.list("backups");
         let mut ids = BTreeSet::new();

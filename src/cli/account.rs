@@ -1,7 +1,7 @@
 //! `tintype account ...`: the accounts of a running server.
 
-use super::common::{Common, block_on, moment, or_dash};
-use super::operator::{Operator, Part, read};
+use super::common::{Common, block_on, moment, or_dash, yes_or_no};
+use super::operator::{Operator, PageOptions, given, read};
 use super::output::{facts, print};
 use crate::ledger_csv::{HEAD, Line};
 use clap::{Args, Subcommand};
@@ -53,7 +53,7 @@ pub struct Ledger {
     #[arg(long, conflicts_with_all = ["json", "limit", "cursor"])]
     csv: bool,
     #[command(flatten)]
-    part: Part,
+    page: PageOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -121,10 +121,7 @@ pub struct One {
 }
 
 fn is_active(account: &Account) -> &'static str {
-    match account.active {
-        Some(false) => "no",
-        Some(true) | None => "yes",
-    }
+    yes_or_no(account.active.unwrap_or(true))
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
@@ -160,18 +157,16 @@ async fn list(common: Common) -> anyhow::Result<()> {
         "AVAILABLE",
         "NAME",
     ];
-    common.show_list(all, &heads, |value| {
-        let it: Account = read(value)?;
-        let active = is_active(&it).to_owned();
-        Ok(vec![
-            it.account_id.into(),
-            it.created_at.into(),
-            active,
+    common.show_list(all, heads, |it: Account| {
+        [
+            it.account_id.to_string(),
+            it.created_at.to_string(),
+            is_active(&it).to_owned(),
             it.balance.into(),
             it.reserved.into(),
             it.available.into(),
             it.name,
-        ])
+        ]
     })
 }
 
@@ -210,29 +205,25 @@ async fn ledger(arguments: Ledger) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = arguments.account.as_deref();
     let path = operator.account_path(account, "/transactions").await?;
-    let filters: Vec<(&str, String)> = [
+    let filters = given([
         ("kind", arguments.kind),
         ("from", arguments.from.map(|it| it.to_string())),
         ("to", arguments.to.map(|it| it.to_string())),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value?)))
-    .collect();
+    ]);
     if arguments.csv {
         return print_file(&operator, &path, &filters).await;
     }
-    let found = operator.list(&path, &filters, arguments.part).await?;
+    let found = operator.list(&path, &filters, arguments.page).await?;
     let heads = ["AT", "KIND", "AMOUNT", "BALANCE", "JOB", "REFERENCE"];
-    arguments.common.show_list(found, &heads, |value| {
-        let it: Transaction = read(value)?;
-        Ok(vec![
+    arguments.common.show_list(found, heads, |it: Transaction| {
+        [
             it.created_at.into(),
             it.kind.into(),
             it.amount.into(),
             it.balance_after.into(),
             or_dash(it.job_id),
             or_dash(it.reference),
-        ])
+        ]
     })
 }
 
@@ -245,12 +236,12 @@ async fn print_file(
     print(HEAD)?;
     let mut cursor = None;
     loop {
-        let part = Part {
+        let page = PageOptions {
             limit: AT_A_TIME,
             cursor,
         };
-        let found = operator.list(path, filters, part).await?;
-        for value in found.entries {
+        let found = operator.list(path, filters, page).await?;
+        for value in found.data {
             let it: Transaction = read(value)?;
             let line = Line {
                 created_at: &it.created_at,
@@ -263,16 +254,15 @@ async fn print_file(
             };
             print(&line.text())?;
         }
-        cursor = found.next;
+        cursor = found.next_cursor;
         if cursor.is_none() {
             return Ok(());
         }
     }
 }
 
-fn shown(answer: Value) -> anyhow::Result<String> {
-    let it: Account = read(answer)?;
-    Ok(facts(&[
+fn shown(it: Account) -> String {
+    facts(&[
         ("account", Some(&it.account_id)),
         ("name", Some(&it.name)),
         ("active", Some(is_active(&it))),
@@ -281,5 +271,5 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         ("available", Some(&it.available)),
         ("low balance", it.low_balance.as_deref()),
         ("created", Some(&it.created_at)),
-    ]))
+    ])
 }

@@ -1,7 +1,7 @@
 //! `tintype audit ...`: who changed what on a running server.
 
 use super::common::{Common, block_on, moment, or_dash};
-use super::operator::{Part, read};
+use super::operator::{PageOptions, given};
 use super::output::shortened;
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
@@ -37,7 +37,7 @@ pub struct List {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
-    part: Part,
+    page: PageOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -53,36 +53,32 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
 async fn list(arguments: List) -> anyhow::Result<()> {
     let operator = arguments.common.operator()?;
     let account = operator.account_id(arguments.account.as_deref()).await?;
-    let filters: Vec<(&str, String)> = [
+    let filters = given([
         ("account_id", account),
         ("action", arguments.action),
         ("from", arguments.from.map(|it| it.to_string())),
         ("to", arguments.to.map(|it| it.to_string())),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value?)))
-    .collect();
-    let found = operator.list("/audit", &filters, arguments.part).await?;
+    ]);
+    let found = operator.list("/audit", &filters, arguments.page).await?;
     let heads = ["AT", "ACTOR", "FROM", "ACTION", "SUBJECT", "CHANGE"];
-    arguments.common.show_list(found, &heads, row)
+    arguments.common.show_list(found, heads, row)
 }
 
-fn row(value: Value) -> anyhow::Result<Vec<String>> {
-    let it: AuditEntry = read(value)?;
-    let change = changes(facts(it.before)?, facts(it.after)?);
-    Ok(vec![
+fn row(it: AuditEntry) -> [String; 6] {
+    let change = changes(facts(it.before), facts(it.after));
+    [
         it.at.into(),
         it.actor.into(),
         or_dash(it.address),
         it.action.into(),
         or_dash(it.subject_id),
         shortened(&change, CHANGE_CHARS),
-    ])
+    ]
 }
 
-fn facts(text: Option<Box<RawValue>>) -> anyhow::Result<Map<String, Value>> {
-    let facts = text.map(|it| serde_json::from_str(it.get())).transpose()?;
-    Ok(facts.unwrap_or_default())
+fn facts(text: Option<Box<RawValue>>) -> Map<String, Value> {
+    let facts = text.and_then(|it| serde_json::from_str(it.get()).ok());
+    facts.unwrap_or_default()
 }
 
 /// The changed fields, as `name: before -> after`.
@@ -132,7 +128,7 @@ mod tests {
             "after": {"name": "ci", "models": ["fast", "pro"], "spend_limit": "5.00", "expires_at": null},
             "request_id": "r", "address": "127.0.0.1"
         });
-        let row = row(entry).unwrap();
+        let row = row(serde_json::from_value(entry).unwrap());
         let expected =
             r#"expires_at: soon -> -; models: ["fast"] -> ["fast","pro"]; spend_limit: 5.00"#;
         assert_eq!(row[5], expected);

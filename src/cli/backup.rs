@@ -3,7 +3,7 @@
 use super::operator_access::Access;
 use super::output::print_json;
 use super::{progress, record_source, verify};
-use crate::backup::{Depot, KEY_FILES, Manifest, Order, SECRETS_KEY, take};
+use crate::backup::{Contents, KEY_FILES, Manifest, Repository, SECRETS_KEY, create};
 use crate::server::object_store;
 use clap::Args;
 use serde_json::to_value;
@@ -39,20 +39,20 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let progress = progress::line("reading the records");
     let say = |words: String| progress.set_message(words);
     let manifest = actix_web::rt::System::new().block_on(async {
-        let depot = Depot::open(&arguments.place)?;
-        let passing = depot
+        let repository = Repository::open(&arguments.place)?;
+        let temp_dir = repository
             .directory()
             .map_or_else(std::env::temp_dir, Path::to_owned);
         let records =
-            record_source::from_data_dir(&config, &arguments.access, &passing, &say).await?;
+            record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await?;
         let images = match arguments.without_pictures {
             true => None,
             false => Some(object_store::open_images(&config, &config.public_url())?),
         };
         // Secrets and the key that they are encrypted under are not kept together where others may read them.
-        let is_directory = depot.directory().is_some();
+        let is_directory = repository.directory().is_some();
         let has_keys = arguments.with_keys || (is_directory && !arguments.without_keys);
-        let order = Order {
+        let contents = Contents {
             data_dir: has_keys.then_some(data_dir.as_path()),
             images: images.as_ref(),
             kept_since: verify::kept_since(config.results.retention_days),
@@ -61,7 +61,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             running: records.running,
             say: &say,
         };
-        take(&order, &depot).await
+        create(&contents, &repository).await
     })?;
     progress.finish_and_clear();
     if arguments.json {

@@ -1,7 +1,7 @@
 //! `tintype delivery ...`: the delivery log of a running server, and redelivery.
 
-use super::common::{Common, moment, print_cursor};
-use super::operator::{Operator, Part, read};
+use super::common::{Common, block_on, moment, or_dash};
+use super::operator::{Operator, PageOptions, given, read};
 use super::output::{facts, print, print_json, shortened, table};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
@@ -17,6 +17,10 @@ const ANSWER_LINES: usize = 3;
 const LINE_CHARS: usize = 120;
 /// Characters of an error in the list.
 const ERROR_CHARS: usize = 60;
+
+const HEADS: [&str; 7] = [
+    "DELIVERY", "CREATED", "STATUS", "ATTEMPTS", "LAST", "JOB", "URL",
+];
 
 /// What to do with deliveries.
 #[derive(Subcommand)]
@@ -45,7 +49,7 @@ pub struct List {
     #[arg(long, value_parser = ["pending", "delivered", "failed"])]
     status: Option<String>,
     #[command(flatten)]
-    part: Part,
+    page: PageOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -79,57 +83,42 @@ pub struct Redeliver {
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    actix_web::rt::System::new().block_on(async {
+    block_on(async {
         match command {
             Command::List(arguments) => list(arguments).await,
-            Command::Show(arguments) => show(arguments).await,
+            Command::Show(Show { id, common }) => {
+                let path = format!("/deliveries/{id}");
+                common.show(common.operator()?.get(&path).await?, shown)
+            }
             Command::Redeliver(arguments) => redeliver(arguments).await,
-        }?;
-        Ok(ExitCode::SUCCESS)
+        }
     })
 }
 
 async fn list(arguments: List) -> anyhow::Result<()> {
-    let operator = arguments.common.access.operator()?;
+    let operator = arguments.common.operator()?;
     let account = operator.account_id(arguments.account.as_deref()).await?;
-    let filters: Vec<(&str, String)> = [
+    let filters = given([
         ("account_id", account),
         ("job_id", arguments.job.map(|it| it.to_string())),
         ("webhook_id", arguments.webhook.map(|it| it.to_string())),
         ("status", arguments.status),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value?)))
-    .collect();
-    let found = operator
-        .list("/deliveries", &filters, arguments.part)
-        .await?;
-    if arguments.common.json {
-        return print_json(&json!({"data": found.entries, "next_cursor": found.next}));
-    }
-    let entries = found.entries.into_iter().map(read);
-    let entries: Vec<Delivery> = entries.collect::<Result<_, _>>()?;
-    print(&listed(&entries))?;
-    print_cursor(found.next.as_deref());
-    Ok(())
+    ]);
+    let found = operator.list("/deliveries", &filters, arguments.page);
+    arguments.common.show_list(found.await?, HEADS, row)
 }
 
-fn listed(deliveries: &[Delivery]) -> String {
-    let heads = [
-        "DELIVERY", "CREATED", "STATUS", "ATTEMPTS", "LAST", "JOB", "URL",
-    ];
-    let row = |it: &Delivery| {
-        vec![
-            it.delivery_id.to_string(),
-            it.created_at.to_string(),
-            it.status.to_string(),
-            it.attempts.len().to_string(),
-            it.attempts.last().map_or_else(|| "-".into(), outcome),
-            it.job_id.to_string(),
-            it.url.clone(),
-        ]
-    };
-    table(&heads, deliveries.iter().map(row).collect())
+fn row(it: Delivery) -> [String; 7] {
+    let last = it.attempts.last();
+    [
+        it.delivery_id.into(),
+        it.created_at.into(),
+        it.status.into(),
+        it.attempts.len().to_string(),
+        or_dash(last.map(outcome)),
+        it.job_id.into(),
+        it.url,
+    ]
 }
 
 /// The outcome of an attempt in a few words.
@@ -141,16 +130,7 @@ fn outcome(attempt: &Attempt) -> String {
     }
 }
 
-async fn show(arguments: Show) -> anyhow::Result<()> {
-    let path = format!("/deliveries/{}", arguments.id);
-    let answer = arguments.common.access.operator()?.get(&path).await?;
-    if arguments.common.json {
-        return print_json(&answer);
-    }
-    print(&shown(&read(answer)?))
-}
-
-fn shown(delivery: &Delivery) -> String {
+fn shown(delivery: Delivery) -> String {
     let status = match &delivery.reason {
         Some(reason) => format!("{}: {}", &*delivery.status, &**reason),
         None => delivery.status.to_string(),
@@ -207,7 +187,7 @@ fn cut(line: &str) -> String {
 }
 
 async fn redeliver(arguments: Redeliver) -> anyhow::Result<()> {
-    let operator = arguments.common.access.operator()?;
+    let operator = arguments.common.operator()?;
     let answer = match (arguments.id, arguments.webhook) {
         (Some(id), _) => {
             operator
@@ -284,8 +264,8 @@ mod tests {
 
     #[test]
     fn a_delivery_is_shown_with_its_attempts() {
-        insta::assert_snapshot!(shown(&delivery(attempts())));
-        assert!(shown(&delivery(json!([]))).ends_with("\nno attempt yet\n"));
+        insta::assert_snapshot!(shown(delivery(attempts())));
+        assert!(shown(delivery(json!([]))).ends_with("\nno attempt yet\n"));
     }
 
     #[test]
@@ -295,6 +275,6 @@ mod tests {
             delivery(json!([])),
             delivery(json!([attempts()[0]])),
         ];
-        insta::assert_snapshot!(listed(&list));
+        insta::assert_snapshot!(table(&HEADS, list.map(|it| row(it).to_vec()).to_vec()));
     }
 }

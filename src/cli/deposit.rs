@@ -1,7 +1,6 @@
 //! `tintype deposit ...`: money for an account of a running server.
 
 use super::common::{Common, block_on};
-use super::operator::read;
 use super::output::facts;
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value};
@@ -53,9 +52,8 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     }
     let name = arguments.idempotency_key.as_deref();
     let answer = operator.post_once(&path, Value::Object(body), name).await?;
-    arguments.common.show(answer, |answer| {
-        let it: Transaction = read(answer)?;
-        Ok(facts(&[
+    arguments.common.show(answer, |it: Transaction| {
+        facts(&[
             ("transaction", Some(&it.transaction_id)),
             ("account", Some(&account.name)),
             ("kind", Some(&it.kind)),
@@ -63,6 +61,6 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
             ("balance", Some(&it.balance_after)),
             ("reference", it.reference.as_deref()),
             ("created", Some(&it.created_at)),
-        ]))
+        ])
     })
 }

@@ -31,14 +31,14 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             it
         }
     });
-    let passing = beside.map_or_else(std::env::temp_dir, Path::to_owned);
+    let temp_dir = beside.map_or_else(std::env::temp_dir, Path::to_owned);
     let read = actix_web::rt::System::new().block_on(async {
         if arguments.access.names_a_server() {
-            return record_source::from_service(&arguments.access.operator()?, &passing, &say)
+            return record_source::from_service(&arguments.access.operator()?, &temp_dir, &say)
                 .await;
         }
         let config = arguments.access.config()?;
-        record_source::from_data_dir(&config, &arguments.access, &passing, &say).await
+        record_source::from_data_dir(&config, &arguments.access, &temp_dir, &say).await
     })?;
     let mut from = read.file;
     match output {
@@ -49,7 +49,7 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             let named = || format!("the output file {}", path.display());
             let mut half = tempfile::Builder::new()
                 .prefix(".tintype-export-")
-                .tempfile_in(&passing)
+                .tempfile_in(&temp_dir)
                 .with_context(named)?;
             io::copy(&mut from, &mut half).with_context(named)?;
             half.as_file().sync_all().with_context(named)?;

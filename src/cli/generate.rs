@@ -2,7 +2,7 @@
 //!
 //! The embedded instance keeps its data in a temporary directory, unless `--data-dir` names one, and serves a free loopback port.
 
-use super::client::NativeClient;
+use super::native_client::NativeClient;
 use super::output::print;
 use super::settings::Settings;
 use super::{progress, umask};

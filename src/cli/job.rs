@@ -1,10 +1,9 @@
 //! `tintype job ...`: the jobs of all accounts of a running server.
 
 use super::common::{Common, block_on, moment, or_dash};
-use super::operator::{Operator, Part, read};
-use super::output::{facts, print, print_json, shortened};
+use super::operator::{Operator, PageOptions, given};
+use super::output::{facts, shortened};
 use clap::{Args, Subcommand};
-use serde_json::Value;
 use std::process::ExitCode;
 use tintype_api::JobRecord;
 use tintype_storage::domain::ids::{JobId, KeyId};
@@ -49,7 +48,7 @@ pub struct List {
     #[arg(long, value_name = "TIME", value_parser = moment)]
     to: Option<Timestamp>,
     #[command(flatten)]
-    part: Part,
+    page: PageOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -96,31 +95,27 @@ async fn list(arguments: List) -> anyhow::Result<()> {
         .map(|(name, value)| (format!("metadata[{name}]"), value.clone()))
         .collect();
     let members = members.iter().map(|(name, value)| (&**name, value.clone()));
-    let filters: Vec<(&str, String)> = [
+    let filters = given([
         ("account_id", account),
         ("status", arguments.status),
         ("tier", arguments.model),
         ("key_id", arguments.key.map(|it| it.to_string())),
         ("from", text(arguments.from)),
         ("to", text(arguments.to)),
-    ]
-    .into_iter()
-    .filter_map(|(name, value)| Some((name, value?)))
-    .chain(members)
-    .collect();
-    let found = operator.list("/jobs", &filters, arguments.part).await?;
+    ]);
+    let filters: Vec<(&str, String)> = filters.into_iter().chain(members).collect();
+    let found = operator.list("/jobs", &filters, arguments.page).await?;
     let heads = [
         "JOB", "CREATED", "STATUS", "MODEL", "SIZE", "PRICE", "FINISHED", "PROMPT",
     ];
-    arguments.common.show_list(found, &heads, row)
+    arguments.common.show_list(found, heads, row)
 }
 
-fn row(value: Value) -> anyhow::Result<Vec<String>> {
-    let it: JobRecord<'_> = read(value)?;
+fn row(it: JobRecord<'_>) -> [String; 8] {
     let prompt = it.prompt.as_ref();
     let prompt = prompt.map(|text| shortened(text, PROMPT_CHARS));
     let size = size(&it);
-    Ok(vec![
+    [
         it.job.job_id.into(),
         it.job.created_at.into(),
         it.job.status.into(),
@@ -129,7 +124,7 @@ fn row(value: Value) -> anyhow::Result<Vec<String>> {
         it.price.into(),
         or_dash(it.job.finished_at),
         or_dash(prompt),
-    ])
+    ]
 }
 
 fn size(job: &JobRecord<'_>) -> String {
@@ -146,20 +141,17 @@ async fn path(operator: &Operator, one: &One) -> anyhow::Result<String> {
 async fn cancel(one: &One) -> anyhow::Result<()> {
     let operator = one.common.operator()?;
     let answer = operator.delete(&path(&operator, one).await?).await?;
-    if one.common.json {
-        return print_json(&answer);
-    }
-    print(&format!("canceled {}; nothing is charged\n", one.id))
+    let done = format!("canceled {}; nothing is charged", one.id);
+    one.common.done(&answer, &done)
 }
 
-fn shown(answer: Value) -> anyhow::Result<String> {
-    let it: JobRecord<'_> = read(answer)?;
+fn shown(it: JobRecord<'_>) -> String {
     let status = match &it.job.error {
         Some(error) => format!("{}: {error}", &*it.job.status),
         None => it.job.status.to_string(),
     };
     let picture = it.job.result.as_ref().map(|it| &*it.image_url);
-    Ok(facts(&[
+    facts(&[
         ("job", Some(&it.job.job_id)),
         ("status", Some(&status)),
         ("model", Some(&format!("{}, {}", &*it.tier, &*it.mode))),
@@ -174,7 +166,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         ("started", it.job.started_at.as_deref()),
         ("finished", it.job.finished_at.as_deref()),
         ("picture", picture),
-    ]))
+    ])
 }
 
 #[cfg(test)]
@@ -182,20 +174,21 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    fn job() -> Value {
-        json!({
+    fn job() -> JobRecord<'static> {
+        let job = json!({
             "job_id": "j1", "account_id": "a1", "key_id": "k1", "status": "failed", "tier": "pro",
             "mode": "text-to-image", "aspect_ratio": "1:1", "ratio": "1:1", "resolution": "1K", "price": "0.134",
             "prompt": "a red fox in the snow,\u{1b}[2J painted by nobody", "metadata": {"order": 7}, "callback_url": null,
             "created_at": "t0", "started_at": "t1", "finished_at": "t2", "result": null, "error": "the back end refused it",
             "queue_position": null, "origin": "native", "inputs": [], "picture": null,
-        })
+        });
+        serde_json::from_value(job).unwrap()
     }
 
     #[test]
     fn a_job_is_shown_and_listed() {
-        insta::assert_snapshot!(shown(job()).unwrap());
-        let listed = super::super::output::table(&["A"; 8], vec![row(job()).unwrap()]);
+        insta::assert_snapshot!(shown(job()));
+        let listed = super::super::output::table(&["A"; 8], vec![row(job()).to_vec()]);
         assert!(
             listed.contains(r"a red fox in the snow,\u{1b}[2J painted by no..."),
             "{listed}"

@@ -1,9 +1,8 @@
 //! `tintype key ...`: the API keys of a running server.
 
-use super::common::{Common, block_on, or_dash};
+use super::common::{Common, OfAccount, block_on, or_dash, yes_or_no};
 use super::key_options::KeyOptions;
-use super::operator::read;
-use super::output::{facts, print, print_json};
+use super::output::facts;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use std::process::ExitCode;
@@ -15,7 +14,7 @@ use tintype_storage::domain::ids::KeyId;
 #[derive(Subcommand)]
 pub enum Command {
     /// List the keys of an account, oldest first.
-    List(List),
+    List(OfAccount),
     /// Create a key and print it. It is shown only once.
     Add(Add),
     /// Show a key with its limits and what it has spent.
@@ -28,16 +27,6 @@ pub enum Command {
     Deactivate(One),
     /// Delete a key. Its jobs and charges stay on record.
     Rm(One),
-}
-
-/// Options of `key list`.
-#[derive(Args)]
-pub struct List {
-    /// The account, by id or name [default: the only one].
-    #[arg(long, value_name = "ID_OR_NAME")]
-    account: Option<String>,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// Options of `key add`.
@@ -108,7 +97,10 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
                 let answer = common.operator()?.patch(&path(id), off).await?;
                 common.show(answer, shown)
             }
-            Command::Rm(One { id, common }) => remove(id, &common).await,
+            Command::Rm(One { id, common }) => {
+                let answer = common.operator()?.delete(&path(id)).await?;
+                common.done(&answer, &format!("removed {id}"))
+            }
         }
     })
 }
@@ -117,10 +109,7 @@ fn path(id: KeyId) -> String {
     format!("/keys/{id}")
 }
 
-async fn list(List { account, common }: List) -> anyhow::Result<()> {
-    let operator = common.operator()?;
-    let path = operator.account_path(account.as_deref(), "/keys").await?;
-    let all = operator.whole(&path).await?;
+async fn list(of: OfAccount) -> anyhow::Result<()> {
     let heads = [
         "KEY",
         "CREATED",
@@ -131,19 +120,18 @@ async fn list(List { account, common }: List) -> anyhow::Result<()> {
         "LAST USED",
         "NAME",
     ];
-    common.show_list(all, &heads, |value| {
-        let it: ApiKey = read(value)?;
-        let models = models(&it, ",");
-        Ok(vec![
-            it.key_id.into(),
-            it.created_at.into(),
-            if it.active { "yes" } else { "no" }.to_owned(),
-            models,
+    let all = of.whole("/keys").await?;
+    of.common.show_list(all, heads, |it: ApiKey| {
+        [
+            it.key_id.to_string(),
+            it.created_at.to_string(),
+            yes_or_no(it.active).to_owned(),
+            models(&it, ","),
             it.spent.into(),
             or_dash(it.spend_limit),
             or_dash(it.last_used_at),
             it.name,
-        ])
+        ]
     })
 }
 
@@ -179,21 +167,12 @@ async fn rotate(arguments: Rotate) -> anyhow::Result<()> {
     arguments.common.show(answer, shown)
 }
 
-async fn remove(id: KeyId, common: &Common) -> anyhow::Result<()> {
-    let answer = common.operator()?.delete(&path(id)).await?;
-    if common.json {
-        return print_json(&answer);
-    }
-    print(&format!("removed {id}\n"))
-}
-
 fn models(key: &ApiKey, between: &str) -> String {
     let models: Vec<&str> = key.models.iter().map(|it| &**it).collect();
     models.join(between)
 }
 
-fn shown(answer: Value) -> anyhow::Result<String> {
-    let it: ApiKey = read(answer)?;
+fn shown(it: ApiKey) -> String {
     let limit = |limit: &Option<Money>, spent: &str| match limit {
         Some(limit) => format!("{spent} of {}", &**limit),
         None => spent.to_owned(),
@@ -202,12 +181,12 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         .rate_limit
         .as_ref()
         .map(|rate| format!("{} per second, burst {}", rate.per_second, rate.burst));
-    Ok(facts(&[
+    facts(&[
         ("key", Some(&it.key_id)),
         ("api key", it.api_key.as_deref()),
         ("name", Some(&it.name)),
         ("account", Some(&it.account_id)),
-        ("active", Some(if it.active { "yes" } else { "no" })),
+        ("active", Some(yes_or_no(it.active))),
         ("models", Some(&models(&it, ", "))),
         ("spent", Some(&limit(&it.spend_limit, &it.spent))),
         (
@@ -227,7 +206,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         ("old key valid until", it.previous_valid_until.as_deref()),
         ("last used", it.last_used_at.as_deref()),
         ("created", Some(&it.created_at)),
-    ]))
+    ])
 }
 
 #[cfg(test)]
@@ -243,6 +222,6 @@ mod tests {
             "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": ["10.0.0.0/8", "::1/128"],
             "last_used_at": null, "previous_valid_until": "t2", "created_at": "t0",
         });
-        insta::assert_snapshot!(shown(key).unwrap());
+        insta::assert_snapshot!(shown(serde_json::from_value(key).unwrap()));
     }
 }

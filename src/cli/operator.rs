@@ -1,8 +1,7 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
-use super::client::refusal;
-use super::exchange::{Answered, Exchange};
-use super::operator_access::TOKEN_PLACES;
+use super::http_client::{HttpClient, Response};
+use super::native_client::refusal;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
 use clap::Args;
@@ -16,6 +15,8 @@ use tintype_storage::domain::ids::AccountId;
 use url::form_urlencoded;
 use uuid::Uuid;
 
+/// Sources of the token, in order; part of every message about it.
+pub const TOKEN_PLACES: &str = "the token is read from --token, the environment variable TINTYPE_ADMIN_TOKEN, [admin] token of the configuration, or the file admin-token of the data directory (--data-dir)";
 const MAX_ANSWER: usize = 16 * 1024 * 1024;
 /// Entries per page, the maximum of the interface.
 const PAGE: usize = 100;
@@ -26,7 +27,7 @@ const NAMED: usize = 10;
 
 /// A server with the operator's token.
 pub struct Operator {
-    exchange: Exchange,
+    http: HttpClient,
     base: String,
     token: Secret,
     token_from: String,
@@ -34,7 +35,7 @@ pub struct Operator {
 
 /// A page of a list.
 #[derive(Args)]
-pub struct Part {
+pub struct PageOptions {
     /// Most entries to list.
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=10_000).map(as_usize))]
     pub limit: usize,
@@ -43,7 +44,7 @@ pub struct Part {
     pub cursor: Option<String>,
 }
 
-impl Default for Part {
+impl Default for PageOptions {
     /// The whole list.
     fn default() -> Self {
         Self {
@@ -55,14 +56,6 @@ impl Default for Part {
 
 fn as_usize(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
-}
-
-/// A part of a list.
-pub struct Listed {
-    /// Its entries.
-    pub entries: Vec<Value>,
-    /// Cursor of the rest; `None` at the end.
-    pub next: Option<String>,
 }
 
 /// The server did not answer. It may have carried out the call.
@@ -84,7 +77,7 @@ impl Operator {
             );
         }
         Ok(Self {
-            exchange: Exchange::new()?,
+            http: HttpClient::new()?,
             base: base.to_owned(),
             token,
             token_from: token_from.to_owned(),
@@ -139,12 +132,12 @@ impl Operator {
         &self,
         path: &str,
         filters: &[(&str, String)],
-        part: Part,
-    ) -> anyhow::Result<Listed> {
+        page: PageOptions,
+    ) -> anyhow::Result<Listing<Value>> {
         let mut found: Vec<Value> = Vec::new();
-        let mut cursor = part.cursor;
+        let mut cursor = page.cursor;
         for _ in 0..MAX_PAGES {
-            let size = part.limit.saturating_sub(found.len()).min(PAGE);
+            let size = page.limit.saturating_sub(found.len()).min(PAGE);
             if size == 0 {
                 break;
             }
@@ -161,15 +154,15 @@ impl Operator {
                 break;
             }
         }
-        Ok(Listed {
-            entries: found,
-            next: cursor,
+        Ok(Listing {
+            data: found,
+            next_cursor: cursor,
         })
     }
 
     /// A whole list.
-    pub async fn whole(&self, path: &str) -> anyhow::Result<Listed> {
-        self.list(path, &[], Part::default()).await
+    pub async fn whole(&self, path: &str) -> anyhow::Result<Listing<Value>> {
+        self.list(path, &[], PageOptions::default()).await
     }
 
     /// The account with this id or name; without one, the only account.
@@ -177,7 +170,7 @@ impl Operator {
         if let Some(id) = wanted.and_then(|text| text.parse::<AccountId>().ok()) {
             return read(self.get(&format!("/accounts/{id}")).await?);
         }
-        let all: Vec<Account> = read_all(self.whole("/accounts").await?.entries)?;
+        let all: Vec<Account> = read_all(self.whole("/accounts").await?.data)?;
         let mut fitting: Vec<Account> = all
             .iter()
             .filter(|it| wanted.is_none_or(|name| it.name == name))
@@ -219,11 +212,11 @@ impl Operator {
 
     /// The oldest accounts, `limit` at the most.
     pub async fn accounts(&self, limit: usize) -> anyhow::Result<Vec<Account>> {
-        let part = Part {
+        let page = PageOptions {
             limit,
-            ..Part::default()
+            ..PageOptions::default()
         };
-        read_all(self.list("/accounts", &[], part).await?.entries)
+        read_all(self.list("/accounts", &[], page).await?.data)
     }
 
     /// `GET` of a path whose answer is passed on in chunks.
@@ -233,7 +226,7 @@ impl Operator {
         each: impl FnMut(&[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<()> {
         let url = format!("{}/admin/v1{path}", self.base);
-        let streamed = self.exchange.stream(&url, self.token.expose(), each).await;
+        let streamed = self.http.stream(&url, self.token.expose(), each).await;
         match streamed.map_err(|error| self.no_answer(&error))? {
             Some(refusal) => self.refuse(&refusal),
             None => Ok(()),
@@ -247,7 +240,7 @@ impl Operator {
         }
     }
 
-    fn refuse(&self, answer: &Answered) -> anyhow::Result<()> {
+    fn refuse(&self, answer: &Response) -> anyhow::Result<()> {
         if answer.status == StatusCode::UNAUTHORIZED {
             bail!(
                 "{} rejects the operator token from {}; {TOKEN_PLACES}",
@@ -275,7 +268,7 @@ impl Operator {
         let url = format!("{}/admin/v1{path}", self.base);
         let token = Some(self.token.expose());
         let answer = self
-            .exchange
+            .http
             .send(method, &url, token, body.as_ref(), once, MAX_ANSWER)
             .await
             .map_err(|error| self.no_answer(&error))?;
@@ -291,6 +284,14 @@ impl Operator {
             )
         })
     }
+}
+
+/// The filters that are given.
+pub fn given<const N: usize>(
+    filters: [(&'static str, Option<String>); N],
+) -> Vec<(&'static str, String)> {
+    let given = |(name, value): (&'static str, Option<String>)| Some((name, value?));
+    filters.into_iter().filter_map(given).collect()
 }
 
 /// Parses an answer.

@@ -1,15 +1,12 @@
 //! How the operator commands find the server and the token.
 
-use super::operator::Operator;
+use super::operator::{Operator, TOKEN_PLACES};
 use super::settings::Settings;
 use crate::config::{Config, Secret};
 use anyhow::{Context as _, bail};
 use clap::Args;
 use std::path::Path;
 use url::{Host, Url};
-
-/// Sources of the token, in order; part of every message about it.
-pub const TOKEN_PLACES: &str = "the token is read from --token, the environment variable TINTYPE_ADMIN_TOKEN, [admin] token of the configuration, or the file admin-token of the data directory (--data-dir)";
 
 /// Options of every command that calls a running server as its operator.
 #[derive(Args, Clone, Default)]

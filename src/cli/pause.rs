@@ -1,7 +1,7 @@
 //! `tintype pause ...`: pauses and resumes a running server or a model.
 
 use super::common::{Common, block_on};
-use super::operator::{Operator, read};
+use super::operator::Operator;
 use super::output::table;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Map, Value, json};
@@ -121,8 +121,7 @@ fn body(what: &[Switch], on: bool, reason: Option<String>) -> Value {
     body
 }
 
-fn shown(answer: Value) -> anyhow::Result<String> {
-    let pause: Switches = read(answer)?;
+fn shown(pause: Switches) -> String {
     let reasons = pause.reasons.as_ref();
     let row = |switch: Switch| {
         let state = if is_on(&pause, switch) {
@@ -137,10 +136,7 @@ fn shown(answer: Value) -> anyhow::Result<String> {
             reason.unwrap_or_default(),
         ]
     };
-    Ok(table(
-        &["WHAT", "STATE", "REASON"],
-        Switch::ALL.map(row).to_vec(),
-    ))
+    table(&["WHAT", "STATE", "REASON"], Switch::ALL.map(row).to_vec())
 }
 
 #[cfg(test)]
@@ -161,6 +157,6 @@ mod tests {
             "project": false, "tiers": {"fast": true, "quality": false, "pro": true},
             "reasons": {"project": null, "fast": "new weights", "quality": null, "pro": null}
         });
-        insta::assert_snapshot!(shown(pause).unwrap());
+        insta::assert_snapshot!(shown(serde_json::from_value(pause).unwrap()));
     }
 }

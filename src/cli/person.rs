@@ -1,10 +1,10 @@
 //! `tintype person ...`: the people who sign in to the panel for an account.
 
-use super::common::{Common, block_on, or_dash};
-use super::operator::{Operator, read};
-use super::output::{facts, print, print_json};
+use super::common::{Common, OfAccount, block_on, or_dash};
+use super::operator::Operator;
+use super::output::facts;
 use clap::{Args, Subcommand};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::process::ExitCode;
 use tintype_api::Person;
 use tintype_storage::domain::person::PersonId;
@@ -13,7 +13,7 @@ use tintype_storage::domain::person::PersonId;
 #[derive(Subcommand)]
 pub enum Command {
     /// List the people of an account, oldest first.
-    List(List),
+    List(OfAccount),
     /// Invite a person and print the link for choosing a password. It is shown only once.
     Invite(Invite),
     /// Show a person.
@@ -26,16 +26,6 @@ pub enum Command {
     SignOut(One),
     /// Remove a person and end their sessions.
     Rm(One),
-}
-
-/// Options of `person list`.
-#[derive(Args)]
-pub struct List {
-    /// The account, by id or name [default: the only one].
-    #[arg(long, value_name = "ID_OR_NAME")]
-    account: Option<String>,
-    #[command(flatten)]
-    common: Common,
 }
 
 /// Options of `person invite`.
@@ -109,12 +99,12 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
             Command::SignOut(one) => {
                 let (operator, path) = one.open().await?;
                 let answer = operator.delete(&format!("{path}/sessions")).await?;
-                one.done(&answer, "signed out")
+                one.common.done(&answer, &format!("signed out {}", one.id))
             }
             Command::Rm(one) => {
                 let (operator, path) = one.open().await?;
                 let answer = operator.delete(&path).await?;
-                one.done(&answer, "removed")
+                one.common.done(&answer, &format!("removed {}", one.id))
             }
         }
     })
@@ -129,29 +119,20 @@ impl One {
         let path = path.await?;
         Ok((operator, path))
     }
-
-    fn done(&self, answer: &Value, what: &str) -> anyhow::Result<()> {
-        if self.common.json {
-            return print_json(answer);
-        }
-        print(&format!("{what} {}\n", self.id))
-    }
 }
 
-async fn list(List { account, common }: List) -> anyhow::Result<()> {
-    let operator = common.operator()?;
-    let path = operator.account_path(account.as_deref(), "/people").await?;
+async fn list(of: OfAccount) -> anyhow::Result<()> {
     let heads = ["PERSON", "CREATED", "ROLE", "STATUS", "LINK UNTIL", "EMAIL"];
-    common.show_list(operator.whole(&path).await?, &heads, |value| {
-        let it: Person = read(value)?;
-        Ok(vec![
+    let all = of.whole("/people").await?;
+    of.common.show_list(all, heads, |it: Person| {
+        [
             it.person_id.into(),
             it.created_at.into(),
             it.role.into(),
             it.status.into(),
             or_dash(it.invitation_expires_at),
             it.email,
-        ])
+        ]
     })
 }
 
@@ -164,9 +145,8 @@ async fn invite(arguments: Invite) -> anyhow::Result<()> {
     arguments.common.show(answer, shown)
 }
 
-fn shown(answer: Value) -> anyhow::Result<String> {
-    let it: Person = read(answer)?;
-    Ok(facts(&[
+fn shown(it: Person) -> String {
+    facts(&[
         ("person", Some(&it.person_id)),
         ("account", Some(&it.account_id)),
         ("email", Some(&it.email)),
@@ -175,5 +155,5 @@ fn shown(answer: Value) -> anyhow::Result<String> {
         ("link", it.invitation_url.as_deref()),
         ("link until", it.invitation_expires_at.as_deref()),
         ("created", Some(&it.created_at)),
-    ]))
+    ])
 }

@@ -27,14 +27,14 @@ pub struct Records {
 }
 
 /// Reads the records of a data directory, from the service that runs on it if there is one. The export is spooled to an unnamed
-/// file in `passing`.
+/// file in `temp_dir`.
 ///
 /// # Errors
 /// The records cannot be read.
 pub async fn from_data_dir(
     config: &Config,
     access: &Access,
-    passing: &Path,
+    temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
     let data_dir = &config.storage.data_dir;
@@ -46,13 +46,13 @@ pub async fn from_data_dir(
     }
     match engine::open_engine_at_once(config, FailStop::new()) {
         Ok(engine) => {
-            let records = of_engine(&engine, passing, say);
+            let records = of_engine(&engine, temp_dir, say);
             engine.close();
             records
         }
         Err(EngineError::Locked(_)) => {
             say("asking the running service".into());
-            from_service(&access.operator()?, passing, say)
+            from_service(&access.operator()?, temp_dir, say)
                 .await
                 .with_context(|| {
                     format!(
@@ -67,10 +67,10 @@ pub async fn from_data_dir(
 
 fn of_engine(
     engine: &Arc<dyn Engine>,
-    passing: &Path,
+    temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
-    let mut spool = Spool::new(passing, say)?;
+    let mut spool = Spool::new(temp_dir, say)?;
     let taken_at = Timestamp::now();
     write(Arc::clone(engine).snapshot()?, |block| spool.add(&block))?;
     spool.whole(taken_at, false)
@@ -82,10 +82,10 @@ fn of_engine(
 /// The service does not answer, or its answer ends early.
 pub async fn from_service(
     operator: &Operator,
-    passing: &Path,
+    temp_dir: &Path,
     say: &dyn Fn(String),
 ) -> anyhow::Result<Records> {
-    let mut spool = Spool::new(passing, say)?;
+    let mut spool = Spool::new(temp_dir, say)?;
     let taken_at = Timestamp::now();
     operator
         .stream("/export", |chunk| Ok(spool.add(chunk)?))
@@ -101,9 +101,9 @@ struct Spool<'a> {
 }
 
 impl<'a> Spool<'a> {
-    fn new(passing: &Path, say: &'a dyn Fn(String)) -> anyhow::Result<Self> {
-        let file = tempfile::tempfile_in(passing)
-            .with_context(|| format!("cannot create a temporary file in {}", passing.display()))?;
+    fn new(temp_dir: &Path, say: &'a dyn Fn(String)) -> anyhow::Result<Self> {
+        let file = tempfile::tempfile_in(temp_dir)
+            .with_context(|| format!("cannot create a temporary file in {}", temp_dir.display()))?;
         Ok(Self {
             file,
             bytes: 0,

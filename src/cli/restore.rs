@@ -3,7 +3,7 @@
 use super::data_dir_init::{self, DataDirInit};
 use super::progress;
 use super::settings::Settings;
-use crate::backup::{Depot, SECRETS_KEY, restore_keys, unpack};
+use crate::backup::{Repository, SECRETS_KEY, restore, restore_keys};
 use crate::server::object_store;
 use clap::Args;
 use std::process::ExitCode;
@@ -30,18 +30,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let data_dir = &config.storage.data_dir;
     let progress = progress::line("reading the manifest");
     let say = |words: String| progress.set_message(words);
-    let (manifest, unpacked) = actix_web::rt::System::new().block_on(async {
-        let depot = Depot::open_existing(&arguments.place)?;
-        let manifest = depot.manifest(arguments.id.as_deref()).await?;
+    let (manifest, restored) = actix_web::rt::System::new().block_on(async {
+        let repository = Repository::open_existing(&arguments.place)?;
+        let manifest = repository.manifest(arguments.id.as_deref()).await?;
         let init = DataDirInit::begin(&config)?;
-        restore_keys(data_dir, &depot, &manifest).await?;
+        restore_keys(data_dir, &repository, &manifest).await?;
         let images = match manifest.pictures {
             Some(_) => Some(object_store::open_images(&config, &config.public_url())?),
             None => None,
         };
         let engine = init.open_store()?;
-        let unpacked = unpack(
-            &depot,
+        let restored = restore(
+            &repository,
             &manifest,
             engine.clone(),
             data_dir,
@@ -50,10 +50,10 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         )
         .await;
         engine.close();
-        let unpacked = unpacked?;
-        data_dir_init::accept(&unpacked.report, arguments.even_with_faults)?;
+        let restored = restored?;
+        data_dir_init::accept(&restored.report, arguments.even_with_faults)?;
         init.end()?;
-        anyhow::Ok((manifest, unpacked))
+        anyhow::Ok((manifest, restored))
     })?;
     progress.finish_and_clear();
     println!(
@@ -61,13 +61,13 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
         manifest.id,
         manifest.taken_at,
         data_dir.display(),
-        unpacked.loaded.summary.records,
-        unpacked.pictures
+        restored.loaded.summary.records,
+        restored.pictures
     );
     if manifest.pictures.is_none() {
         println!("this backup holds no pictures; the service reads them from storage.objects");
     }
-    for key in &unpacked.missing {
+    for key in &restored.missing {
         println!("MISSING: {key} was already missing when the backup was made");
     }
     let has_key = |name| manifest.keys.iter().flatten().any(|it| it.name == name);
@@ -77,6 +77,6 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
             data_dir.display()
         );
     }
-    data_dir_init::print_pending_work(&unpacked.loaded);
+    data_dir_init::print_pending_work(&restored.loaded);
     Ok(ExitCode::SUCCESS)
 }

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 pub fn run(common: Common) -> anyhow::Result<ExitCode> {
     block_on(async {
         let answer = common.operator()?.get("/stats").await?;
-        common.show(answer, |answer| Ok(shown(&answer)))
+        common.show(answer, |answer: Value| shown(&answer))
     })
 }
 

@@ -1,9 +1,9 @@
 //! `tintype webhook ...`: registers webhooks through the operator interface, and receives deliveries for testing.
 
-use super::common::Common;
+use super::common::{Common, OfAccount, block_on};
 use super::listen;
-use super::operator::read;
-use super::output::{facts, print, print_json};
+use super::operator::given;
+use super::output::{facts, printable};
 use clap::{Args, Subcommand};
 use serde_json::{Map, Value, json};
 use std::process::ExitCode;
@@ -17,7 +17,7 @@ pub enum Command {
     /// Register a URL and print its signing secret.
     Add(Add),
     /// List the webhooks of an account, oldest first; --json includes the secrets.
-    List(List),
+    List(OfAccount),
     /// Show a webhook with its secret.
     Show(One),
     /// Change the URL or the JSON encoding of a webhook.
@@ -43,16 +43,6 @@ pub struct Add {
     /// JSON encoding: ascii (escaped, as Python writes it) or utf8 (as JavaScript writes it).
     #[arg(long, default_value = "ascii", value_parser = encoding)]
     encoding: Encoding,
-    #[command(flatten)]
-    common: Common,
-}
-
-/// Options of `webhook list`.
-#[derive(Args)]
-pub struct List {
-    /// The account, by id or name [default: the only one].
-    #[arg(long, value_name = "ID_OR_NAME")]
-    account: Option<String>,
     #[command(flatten)]
     common: Common,
 }
@@ -87,105 +77,86 @@ fn encoding(word: &str) -> Result<Encoding, String> {
 }
 
 pub fn run(command: Command) -> anyhow::Result<ExitCode> {
-    actix_web::rt::System::new().block_on(async {
+    block_on(async {
         match command {
             Command::Add(arguments) => add(arguments).await,
-            Command::List(arguments) => list(arguments).await,
+            Command::List(of) => list(of).await,
             Command::Show(One { id, common }) => {
-                let path = format!("/webhooks/{id}");
-                show(common.json, common.operator()?.get(&path).await?)
+                let answer = common.operator()?.get(&path(id)).await?;
+                common.show(answer, shown)
             }
             Command::Change(arguments) => change(arguments).await,
-            Command::Rm(arguments) => remove(arguments).await,
-            Command::Test(arguments) => test(arguments).await,
-            Command::Rotate(arguments) => rotate(arguments).await,
+            Command::Rm(One { id, common }) => {
+                let answer = common.operator()?.delete(&path(id)).await?;
+                common.done(&answer, &format!("removed {id}"))
+            }
+            Command::Test(One { id, common }) => {
+                let path = format!("{}/test", path(id));
+                let answer = common.operator()?.post(&path, None).await?;
+                common.show(answer, |sent: Delivery| {
+                    format!(
+                        "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
+                        printable(&sent.url),
+                        &*sent.delivery_id
+                    )
+                })
+            }
+            Command::Rotate(One { id, common }) => {
+                let path = format!("{}/rotate-secret", path(id));
+                let answer = common.operator()?.post(&path, None).await?;
+                common.show(answer, shown)
+            }
             Command::Listen(arguments) => listen::run(arguments).await,
-        }?;
-        Ok(ExitCode::SUCCESS)
+        }
     })
 }
 
+fn path(id: WebhookId) -> String {
+    format!("/webhooks/{id}")
+}
+
 async fn add(arguments: Add) -> anyhow::Result<()> {
-    let operator = arguments.common.access.operator()?;
+    let operator = arguments.common.operator()?;
     let account = arguments.account.as_deref();
     let path = operator.account_path(account, "/webhooks").await?;
     let body = json!({"url": arguments.url, "encoding": arguments.encoding.word()});
     let answer = operator.post(&path, Some(body)).await?;
-    show(arguments.common.json, answer)
+    arguments.common.show(answer, shown)
 }
 
-async fn list(arguments: List) -> anyhow::Result<()> {
-    let operator = arguments.common.access.operator()?;
-    let account = arguments.account.as_deref();
-    let path = operator.account_path(account, "/webhooks").await?;
-    let all = operator.whole(&path).await?;
+async fn list(of: OfAccount) -> anyhow::Result<()> {
+    let all = of.whole("/webhooks").await?;
     let heads = ["WEBHOOK", "CREATED", "ENCODING", "URL"];
-    arguments.common.show_list(all, &heads, |value| {
-        let it: Webhook = read(value)?;
-        Ok(vec![
+    of.common.show_list(all, heads, |it: Webhook| {
+        [
             it.webhook_id.into(),
             it.created_at.into(),
             it.encoding.into(),
             it.url,
-        ])
+        ]
     })
 }
 
 async fn change(arguments: Change) -> anyhow::Result<()> {
     let encoding = arguments.encoding.map(|it| it.word().to_owned());
-    let body: Map<String, Value> = [("url", arguments.url), ("encoding", encoding)]
+    let fields = given([("url", arguments.url), ("encoding", encoding)]);
+    let body: Map<String, Value> = fields
         .into_iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), value?.into())))
+        .map(|(name, value)| (name.to_owned(), value.into()))
         .collect();
-    let path = format!("/webhooks/{}", arguments.id);
     let operator = arguments.common.operator()?;
+    let path = path(arguments.id);
     let answer = operator.patch(&path, Value::Object(body)).await?;
-    show(arguments.common.json, answer)
+    arguments.common.show(answer, shown)
 }
 
-async fn remove(One { id, common }: One) -> anyhow::Result<()> {
-    let answer = common
-        .access
-        .operator()?
-        .delete(&format!("/webhooks/{id}"))
-        .await?;
-    if common.json {
-        return print_json(&answer);
-    }
-    print(&format!("removed {id}\n"))
-}
-
-async fn test(One { id, common }: One) -> anyhow::Result<()> {
-    let path = format!("/webhooks/{id}/test");
-    let answer = common.access.operator()?.post(&path, None).await?;
-    if common.json {
-        return print_json(&answer);
-    }
-    let sent: Delivery = read(answer)?;
-    print(&format!(
-        "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
-        super::output::printable(&sent.url),
-        &*sent.delivery_id
-    ))
-}
-
-async fn rotate(One { id, common }: One) -> anyhow::Result<()> {
-    let path = format!("/webhooks/{id}/rotate-secret");
-    let answer = common.access.operator()?.post(&path, None).await?;
-    show(common.json, answer)
-}
-
-/// Prints a webhook with its secret, for the receiver.
-fn show(json: bool, answer: Value) -> anyhow::Result<()> {
-    if json {
-        return print_json(&answer);
-    }
-    let webhook: Webhook = read(answer)?;
-    print(&facts(&[
+/// A webhook with its secret, for the receiver.
+fn shown(webhook: Webhook) -> String {
+    facts(&[
         ("webhook", Some(&webhook.webhook_id)),
         ("account", Some(&webhook.account_id)),
         ("url", Some(&webhook.url)),
         ("encoding", Some(&webhook.encoding)),
         ("secret", webhook.secret.as_deref()),
-    ]))
+    ])
 }

@@ -106,7 +106,7 @@ async fn webhooks(operator: &Operator) -> anyhow::Result<Vec<Secret>> {
     let mut secrets = Vec::new();
     for account in operator.accounts(MAX_ACCOUNTS).await? {
         let path = format!("/accounts/{}/webhooks", &*account.account_id);
-        for webhook in operator.whole(&path).await?.entries {
+        for webhook in operator.whole(&path).await?.data {
             let webhook: Webhook = read(webhook)?;
             let secret = webhook
                 .secret

@@ -275,10 +275,10 @@ mod tests {
     #[test]
     fn callers_make_no_labels() {
         let requests = Requests::default();
-        let clerk = requests.worker();
+        let worker = requests.worker();
         let odd = Method::from_bytes(b"BREW").unwrap();
         let status = StatusCode::from_u16(418).unwrap();
-        clerk.begin().end(None, &odd, status, TOOK);
+        worker.begin().end(None, &odd, status, TOOK);
         let expected = "requests_total{route=\"none\",method=\"other\",status=\"other\"} 1\n";
         assert!(told(&requests).contains(expected));
     }
@@ -305,8 +305,8 @@ mod tests {
     #[test]
     fn a_call_is_in_flight_until_it_ends_or_its_caller_leaves() {
         let requests = Requests::default();
-        let clerk = requests.worker();
-        let (answered, left) = (clerk.begin(), clerk.begin());
+        let worker = requests.worker();
+        let (answered, left) = (worker.begin(), worker.begin());
         let in_flight = |count: u64| {
             let expected = format!("tintype_http_requests_in_flight {count}\n");
             assert!(told(&requests).contains(&expected), "{count}");

@@ -22,16 +22,16 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 const QUEUE: usize = 8_192;
 /// Spans that are sent together.
 const BATCH: usize = 512;
-/// How long the first span of a batch waits for others.
-const LINGER: Duration = Duration::from_secs(2);
+/// Longest time that the first span of a batch waits for others.
+const BATCH_DELAY: Duration = Duration::from_secs(2);
 /// How often a batch is sent at the most, and the wait before it is sent again, doubled each time.
 const TRIES: u32 = 5;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// Bytes of an answer that are read.
+/// Bytes of a response that are read.
 const MAX_ANSWER: usize = 64 * 1024;
-/// How long an orderly stop waits for the last batches.
-const LAST_WORDS: Duration = Duration::from_secs(5);
+/// Longest time that an orderly stop waits for the last batches.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why traces cannot be sent at all.
 #[derive(Debug, thiserror::Error)]
@@ -86,7 +86,7 @@ impl Exporter {
         let (queue, spans) = mpsc::channel(QUEUE);
         let (closing, is_closing) = watch::channel(false);
         let figures = Arc::new(TraceFigures::default());
-        let courier = Courier {
+        let worker = ExportWorker {
             http,
             url: format!("{endpoint}/v1/traces"),
             service: settings.service_name.clone(),
@@ -95,7 +95,7 @@ impl Exporter {
             is_closing,
             is_troubled: false,
         };
-        let sending = actix_web::rt::spawn(courier.run(spans));
+        let sending = actix_web::rt::spawn(worker.run(spans));
         Ok(Self {
             queue,
             figures,
@@ -126,7 +126,7 @@ impl Exporter {
         self.closing.send_replace(true);
         let sending = self.sending.lock().take();
         if let Some(sending) = sending
-            && timeout(LAST_WORDS, sending).await.is_err()
+            && timeout(SHUTDOWN_TIMEOUT, sending).await.is_err()
         {
             tracing::warn!("the last traces did not reach the collector in time");
         }
@@ -145,8 +145,8 @@ fn headers(settings: &Otlp) -> Result<HeaderMap, TraceSetupError> {
     Ok(headers)
 }
 
-/// Carries batches to the collector.
-struct Courier {
+/// Sends batches to the collector.
+struct ExportWorker {
     http: Client,
     url: String,
     service: String,
@@ -181,7 +181,7 @@ struct PartialSuccess {
     rejected_spans: serde_json::Value,
 }
 
-impl Courier {
+impl ExportWorker {
     async fn run(mut self, mut spans: mpsc::Receiver<Span>) {
         let mut batch = Vec::with_capacity(BATCH);
         let mut is_closing = self.is_closing.clone();
@@ -198,7 +198,7 @@ impl Courier {
             if first == 0 {
                 return;
             }
-            let full_by = Instant::now() + LINGER;
+            let full_by = Instant::now() + BATCH_DELAY;
             while batch.len() < BATCH && !*is_closing.borrow() {
                 let room = BATCH - batch.len();
                 tokio::select! {

@@ -1,9 +1,9 @@
-//! Makes a backup out of records that were read as of one moment.
+//! Creates a backup from records that were read as of one moment.
 
 use super::keys;
 use super::listing::{LeftOut, List, Listed, Named, named};
 use super::manifest::{Manifest, Part, Pictures};
-use super::repository::{Depot, path, picture_path};
+use super::repository::{Repository, path, picture_path};
 use crate::images::{Images, ImagesError, media_type};
 use anyhow::Context as _;
 use bytes::Bytes;
@@ -15,59 +15,65 @@ use std::path::{Path, PathBuf};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Reader;
 
-/// Objects that are copied side by side.
+/// Objects that are copied concurrently.
 const AT_A_TIME: usize = 4;
 
-/// What is to be backed up.
-pub struct Order<'a> {
-    /// Where the key files are; `None` leaves them out.
+/// What a backup is created from.
+pub struct Contents<'a> {
+    /// Directory of the key files; `None` leaves them out.
     pub data_dir: Option<&'a Path>,
     /// The service's objects; `None` leaves them out.
     pub images: Option<&'a Images>,
     /// Results of jobs that ended before this may have been removed.
     pub kept_since: Timestamp,
-    /// An export, whole.
+    /// A complete export.
     pub records: &'a File,
     /// The moment that it shows.
     pub taken_at: Timestamp,
     /// Was the service running?
     pub running: bool,
-    /// Hears how far it is.
+    /// Receives the progress.
     pub say: &'a dyn Fn(String),
 }
 
-/// Writes a backup. When this returns, it is complete and durable; what fails before leaves nothing that counts as one.
+/// Writes a backup, which is complete and durable when this returns. A failure leaves no manifest, so no backup.
 ///
 /// # Errors
 /// Something cannot be read or written.
-pub async fn take(order: &Order<'_>, depot: &Depot) -> anyhow::Result<Manifest> {
+pub async fn create(contents: &Contents<'_>, repository: &Repository) -> anyhow::Result<Manifest> {
     let id = format!(
         "{}-{:08x}",
-        order.taken_at.to_datetime().format("%Y%m%dT%H%M%S%3fZ"),
+        contents.taken_at.to_datetime().format("%Y%m%dT%H%M%S%3fZ"),
         rand::random::<u32>()
     );
-    let outcome = write(order, depot, &id).await;
+    let outcome = write(contents, repository, &id).await;
     if outcome.is_err() {
-        depot.forget(&id).await;
+        repository.forget(&id).await;
     }
     outcome.context("the backup was given up, and counts for nothing")
 }
 
-async fn write(order: &Order<'_>, depot: &Depot, id: &str) -> anyhow::Result<Manifest> {
-    let (pictures, record_count) = pictures(order, depot, id).await?;
-    (order.say)("writing the records".into());
-    let written = depot.put_file(id, "records.jsonl", order.records).await?;
+async fn write(
+    contents: &Contents<'_>,
+    repository: &Repository,
+    id: &str,
+) -> anyhow::Result<Manifest> {
+    let (pictures, record_count) = pictures(contents, repository, id).await?;
+    (contents.say)("writing the records".into());
+    let written = repository
+        .put_file(id, "records.jsonl", contents.records)
+        .await?;
     let records = Part::new("records.jsonl", written);
-    let taken_at = order.taken_at.to_string();
+    let taken_at = contents.taken_at.to_string();
     let mut manifest = Manifest::new(id.to_owned(), taken_at, records, record_count);
-    manifest.running = order.running;
+    manifest.running = contents.running;
     manifest.pictures = pictures;
-    if let Some(data_dir) = order.data_dir {
-        manifest.keys = Some(keys::copy_in(data_dir, depot, id).await?);
+    if let Some(data_dir) = contents.data_dir {
+        manifest.keys = Some(keys::copy_in(data_dir, repository, id).await?);
     }
     let text = serde_json::to_vec_pretty(&manifest)?;
     let key = path(id, "manifest.json");
-    depot
+    repository
         .images
         .put(&key, Bytes::from(text), "application/json")
         .await?;
@@ -76,22 +82,22 @@ async fn write(order: &Order<'_>, depot: &Depot, id: &str) -> anyhow::Result<Man
 
 /// Copies the objects that the records name, and writes the list of them. Says how many records there are.
 async fn pictures(
-    order: &Order<'_>,
-    depot: &Depot,
+    contents: &Contents<'_>,
+    repository: &Repository,
     id: &str,
 ) -> anyhow::Result<(Option<Pictures>, u64)> {
-    let Some(images) = order.images else {
-        let mut reader = Reader::new(from_the_beginning(order.records)?)?;
+    let Some(images) = contents.images else {
+        let mut reader = Reader::new(from_the_beginning(contents.records)?)?;
         while reader.read()?.is_some() {}
         return Ok((None, reader.summary().map_or(0, |it| it.records)));
     };
-    let earlier = earlier(depot).await?;
+    let earlier = earlier(repository).await?;
     // What only live jobs need goes first: a service that goes on keeps it for no longer than an hour.
-    let (mut first, copied) = match order.running {
-        true => of_live_jobs(order, images, depot, earlier.as_ref()).await?,
+    let (mut first, copied) = match contents.running {
+        true => of_live_jobs(contents, images, repository, earlier.as_ref()).await?,
         false => (HashMap::new(), 0),
     };
-    let mut reader = Reader::new(from_the_beginning(order.records)?)?;
+    let mut reader = Reader::new(from_the_beginning(contents.records)?)?;
     let mut earlier = earlier.as_ref().map(list_of).transpose()?;
     let mut waiting: VecDeque<(Named, Option<Listed>)> = VecDeque::new();
     // Each object with what the backup before says of it, in the order of the records.
@@ -108,7 +114,7 @@ async fn pictures(
         }
         Ok(waiting.pop_front())
     };
-    let mut list = tempfile::tempfile_in(passing(depot))?;
+    let mut list = tempfile::tempfile_in(temp_dir(repository))?;
     let mut lines = BufWriter::new(list.try_clone()?);
     let mut totals = Totals {
         copied,
@@ -117,13 +123,13 @@ async fn pictures(
     let mut copies = stream::iter(std::iter::from_fn(|| next().transpose()))
         .map(|object| async {
             let (object, known) = object?;
-            copy(images, depot, order.kept_since, object, known).await
+            copy(images, repository, contents.kept_since, object, known).await
         })
         .buffered(AT_A_TIME);
     while let Some((listed, copied)) = copies.try_next().await? {
         totals.add(&listed, copied);
         if copied {
-            (order.say)(format!("{} pictures copied", totals.copied));
+            (contents.say)(format!("{} pictures copied", totals.copied));
         }
         serde_json::to_writer(&mut lines, &listed)?;
         lines.write_all(b"\n")?;
@@ -131,7 +137,7 @@ async fn pictures(
     drop(copies);
     lines.flush()?;
     list.seek(SeekFrom::Start(0))?;
-    let written = depot.put_file(id, "pictures.jsonl", &list).await?;
+    let written = repository.put_file(id, "pictures.jsonl", &list).await?;
     let records = reader.summary().map_or(0, |it| it.records);
     let pictures = Pictures {
         list: Part::new("pictures.jsonl", written),
@@ -157,12 +163,12 @@ fn list_of(earlier: &File) -> io::Result<List> {
 
 /// Copies the objects that live jobs name. Returns what is there by now, by its key, and how many were copied.
 async fn of_live_jobs(
-    order: &Order<'_>,
+    contents: &Contents<'_>,
     images: &Images,
-    depot: &Depot,
+    repository: &Repository,
     earlier: Option<&File>,
 ) -> anyhow::Result<(HashMap<String, Listed>, u64)> {
-    let mut reader = Reader::new(from_the_beginning(order.records)?)?;
+    let mut reader = Reader::new(from_the_beginning(contents.records)?)?;
     let mut earlier = earlier.map(list_of).transpose()?;
     let (mut there, mut count) = (HashMap::new(), 0);
     while let Some(entry) = reader.read()? {
@@ -171,7 +177,8 @@ async fn of_live_jobs(
         }
         for object in named(&entry)? {
             let known = known(&mut earlier, &object)?;
-            let (listed, copied) = copy(images, depot, order.kept_since, object, known).await?;
+            let (listed, copied) =
+                copy(images, repository, contents.kept_since, object, known).await?;
             count += u64::from(copied);
             if listed.left_out.is_none() {
                 there.insert(listed.key.clone(), listed);
@@ -211,25 +218,25 @@ impl Totals {
 }
 
 /// The list of the newest backup that is there, if it has one.
-async fn earlier(depot: &Depot) -> anyhow::Result<Option<File>> {
-    if depot.ids().await?.is_empty() {
+async fn earlier(repository: &Repository) -> anyhow::Result<Option<File>> {
+    if repository.ids().await?.is_empty() {
         return Ok(None);
     }
-    let newest = depot.manifest(None).await?;
+    let newest = repository.manifest(None).await?;
     let Some(pictures) = newest.pictures else {
         return Ok(None);
     };
-    let mut file = tempfile::tempfile_in(passing(depot))?;
+    let mut file = tempfile::tempfile_in(temp_dir(repository))?;
     let part = &pictures.list;
-    depot
+    repository
         .fetch(&newest.id, &part.name, &part.written(), &mut file)
         .await?;
     Ok(Some(file))
 }
 
-/// Where files lie that have no name, and are gone when the program ends.
-fn passing(depot: &Depot) -> PathBuf {
-    depot
+/// Directory of unnamed temporary files.
+fn temp_dir(repository: &Repository) -> PathBuf {
+    repository
         .directory()
         .map_or_else(std::env::temp_dir, Path::to_owned)
 }
@@ -237,7 +244,7 @@ fn passing(depot: &Depot) -> PathBuf {
 /// Copies one object, unless it is there already. Says whether it was copied.
 async fn copy(
     images: &Images,
-    depot: &Depot,
+    repository: &Repository,
     kept_since: Timestamp,
     object: Named,
     known: Option<Listed>,
@@ -245,7 +252,7 @@ async fn copy(
     let to = picture_path(&object.key);
     if let Some(known) = known
         && let Some(written) = known.written()
-        && depot
+        && repository
             .images
             .head(&to)
             .await
@@ -273,7 +280,7 @@ async fn copy(
         Err(error) => return Err(error.into()),
     };
     let kind = media_type(&listed.key);
-    let written = depot.images.put_stream(&to, kind, chunks).await?;
+    let written = repository.images.put_stream(&to, kind, chunks).await?;
     listed.bytes = Some(written.bytes);
     listed.sha256 = Some(written.sha256);
     Ok((listed, true))

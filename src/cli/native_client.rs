@@ -1,6 +1,6 @@
 //! A small client of the native interface, for commands that talk to a server.
 
-use super::exchange::{Answered, Exchange};
+use super::http_client::{HttpClient, Response};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use serde_json::Value;
@@ -14,7 +14,7 @@ const MAX_ANSWER: usize = 1024 * 1024;
 
 /// A server with a key.
 pub struct NativeClient {
-    exchange: Exchange,
+    http: HttpClient,
     base: String,
     key: String,
 }
@@ -23,7 +23,7 @@ impl NativeClient {
     /// A client of the server at `base`, without `/api/v1`.
     pub fn new(base: &str, key: &str) -> anyhow::Result<Self> {
         Ok(Self {
-            exchange: Exchange::new()?,
+            http: HttpClient::new()?,
             base: base.trim_end_matches('/').to_owned(),
             key: key.to_owned(),
         })
@@ -54,8 +54,8 @@ impl NativeClient {
     /// Downloads an image.
     pub async fn download(&self, url: &str) -> anyhow::Result<Bytes> {
         let answer = self
-            .exchange
-            .call(Method::GET, url, None, None, MAX_PICTURE)
+            .http
+            .send(Method::GET, url, None, None, None, MAX_PICTURE)
             .await
             .context("cannot download the picture")?;
         if !answer.status.is_success() {
@@ -69,10 +69,10 @@ impl NativeClient {
         method: Method,
         path: &str,
         body: Option<&Value>,
-    ) -> anyhow::Result<Answered> {
+    ) -> anyhow::Result<Response> {
         let url = format!("{}{path}", self.base);
-        self.exchange
-            .call(method, &url, Some(&self.key), body, MAX_ANSWER)
+        self.http
+            .send(method, &url, Some(&self.key), body, None, MAX_ANSWER)
             .await
             .with_context(|| format!("no answer from {}", self.base))
     }

@@ -1,4 +1,4 @@
-//! One request to a server and its whole answer, for the commands that talk to one.
+//! The HTTP client of the commands that call a server.
 
 use crate::user_agent::USER_AGENT;
 use bytes::Bytes;
@@ -7,28 +7,27 @@ use serde_json::Value;
 use std::time::Duration;
 use tintype_egress::header::{self, HeaderMap, HeaderValue};
 use tintype_egress::{Client, ClientOptions, Error, Method, SetupError, StatusCode, parse_url};
+use url::Url;
 
-/// For one request and its answer.
+/// Time limit for one request and its response, and between two chunks of a stream.
 const TIMEOUT: Duration = Duration::from_secs(60);
 
-/// The most that is kept of an answer that refuses a stream.
+/// Bytes kept of a response that refuses a stream.
 const MAX_REFUSAL: usize = 64 * 1024;
 
-/// The way to a server of the user's choosing.
-pub struct Exchange {
+/// A client of the server that the user names.
+pub struct HttpClient {
     client: Client,
 }
 
-/// A whole answer.
-pub struct Answered {
-    /// Its status.
+/// A complete response.
+pub struct Response {
     pub status: StatusCode,
-    /// Its body.
     pub body: Bytes,
 }
 
-impl Exchange {
-    /// Reaches every address: the server is the user's own choice, so no range is closed.
+impl HttpClient {
+    /// Allows every address, because the user chooses the server.
     pub fn new() -> Result<Self, SetupError> {
         let everywhere = [IpNet::V4(Ipv4Net::default()), IpNet::V6(Ipv6Net::default())];
         let client = Client::new(ClientOptions {
@@ -39,35 +38,18 @@ impl Exchange {
         Ok(Self { client })
     }
 
-    /// Sends a request, with a key where there is one, and reads an answer of at most `most` bytes.
+    /// `GET` of a body of any length, which `each` receives in chunks. Returns the response if it is not a success.
     ///
     /// # Errors
-    /// Why there is no whole answer, as a sentence that names neither key nor body.
-    pub async fn call(
-        &self,
-        method: Method,
-        url: &str,
-        key: Option<&str>,
-        body: Option<&Value>,
-        most: usize,
-    ) -> anyhow::Result<Answered> {
-        self.send(method, url, key, body, None, most).await
-    }
-
-    /// Asks for something whose length is nobody's business, and shows it piece by piece. An answer that is none of success
-    /// is given back whole.
-    ///
-    /// # Errors
-    /// As for [`Exchange::call`], and what `each` fails with.
+    /// As for [`HttpClient::send`], and those of `each`.
     pub async fn stream(
         &self,
         url: &str,
         key: &str,
         mut each: impl FnMut(&[u8]) -> anyhow::Result<()>,
-    ) -> anyhow::Result<Option<Answered>> {
-        let url = parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))?;
-        let mut headers = HeaderMap::new();
-        headers.insert(header::AUTHORIZATION, bearer(key)?);
+    ) -> anyhow::Result<Option<Response>> {
+        let url = parse(url)?;
+        let headers = HeaderMap::from_iter([(header::AUTHORIZATION, bearer(key)?)]);
         let sent = self.client.send(Method::GET, &url, headers, Bytes::new());
         let mut answer = in_time(sent).await?;
         let mut refusal = Vec::new();
@@ -78,32 +60,32 @@ impl Exchange {
                 refusal.extend_from_slice(&chunk);
             }
         }
-        Ok((!answer.status.is_success()).then(|| Answered {
+        Ok((!answer.status.is_success()).then(|| Response {
             status: answer.status,
             body: refusal.into(),
         }))
     }
 
-    /// The same with an idempotency key, where there is one.
+    /// Sends a request, with an API key and an `Idempotency-Key` if there are any, and reads a response of at most `max_bytes`.
     ///
     /// # Errors
-    /// As for [`Exchange::call`].
+    /// Why there is no complete response. The text names neither key nor body.
     pub async fn send(
         &self,
         method: Method,
         url: &str,
         key: Option<&str>,
         body: Option<&Value>,
-        once: Option<&str>,
-        most: usize,
-    ) -> anyhow::Result<Answered> {
-        let url = parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))?;
+        idempotency_key: Option<&str>,
+        max_bytes: usize,
+    ) -> anyhow::Result<Response> {
+        let url = parse(url)?;
         let mut headers = HeaderMap::new();
         if let Some(key) = key {
             headers.insert(header::AUTHORIZATION, bearer(key)?);
         }
-        if let Some(once) = once {
-            let value = HeaderValue::from_str(once).map_err(|_| {
+        if let Some(name) = idempotency_key {
+            let value = HeaderValue::from_str(name).map_err(|_| {
                 anyhow::anyhow!("the idempotency key has characters that no header can carry")
             })?;
             headers.insert("idempotency-key", value);
@@ -121,11 +103,13 @@ impl Exchange {
             let mut read = Vec::new();
             while let Some(chunk) = answer.chunk().await? {
                 read.extend_from_slice(&chunk);
-                if read.len() > most {
-                    return Ok(Err(anyhow::anyhow!("its answer has over {most} bytes")));
+                if read.len() > max_bytes {
+                    return Ok(Err(anyhow::anyhow!(
+                        "its answer has over {max_bytes} bytes"
+                    )));
                 }
             }
-            Ok::<_, Error>(Ok(Answered {
+            Ok::<_, Error>(Ok(Response {
                 status: answer.status,
                 body: read.into(),
             }))
@@ -141,6 +125,10 @@ impl Exchange {
     }
 }
 
+fn parse(url: &str) -> anyhow::Result<Url> {
+    parse_url(url).map_err(|fault| anyhow::anyhow!("the URL {url} {fault}"))
+}
+
 fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
     let mut value = HeaderValue::from_str(&format!("Bearer {key}"))
         .map_err(|_| anyhow::anyhow!("the key has characters that no header can carry"))?;
@@ -148,7 +136,7 @@ fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
     Ok(value)
 }
 
-/// One step of a longer exchange.
+/// Awaits one step of a stream.
 async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
     match tokio::time::timeout(TIMEOUT, step).await {
         Ok(Ok(done)) => Ok(done),

@@ -1,10 +1,10 @@
-//! Takes a backup apart: everything of it is read and compared with its checksums, the records are taken into a store and
-//! audited there, and the objects are put where they belong. A check of a backup is the same with a store that passes.
+//! Restores a backup: reads all of it, compares it with its checksums, loads the records into a store, verifies them there, and
+//! writes the objects. A check of a backup does the same with a temporary store and writes no objects.
 
 use super::keys;
 use super::listing::{LeftOut, List, Listed, named};
 use super::manifest::{Manifest, Part};
-use super::repository::{self, Depot, picture_path};
+use super::repository::{self, Repository, picture_path};
 use crate::images::{Images, media_type};
 use anyhow::{Context as _, bail};
 use futures_util::TryStreamExt as _;
@@ -17,11 +17,11 @@ use tintype_storage::export::{Loaded, load};
 use tintype_storage::store::Store;
 use tintype_storage::verify::{Report, verify};
 
-/// What a backup held.
-pub struct Unpacked {
+/// What was restored.
+pub struct Restored {
     /// The records.
     pub loaded: Loaded,
-    /// What the audit of the books has found.
+    /// The result of verifying the records.
     pub report: Report,
     /// Objects, and their bytes.
     pub pictures: u64,
@@ -29,24 +29,24 @@ pub struct Unpacked {
     pub missing: Vec<String>,
 }
 
-/// Reads all of a backup.
+/// Restores a backup.
 ///
-/// `engine` is empty; `passing` is a directory for files without names; `images` is where objects are put, if anywhere.
+/// `engine` is empty; `temp_dir` is a directory for unnamed files; `images` is where objects are written, if anywhere.
 ///
 /// # Errors
 /// Something of it is missing or damaged, or cannot be written.
-pub async fn unpack(
-    depot: &Depot,
+pub async fn restore(
+    repository: &Repository,
     manifest: &Manifest,
     engine: Arc<dyn Engine>,
-    passing: &Path,
+    temp_dir: &Path,
     images: Option<&Images>,
     say: &dyn Fn(String),
-) -> anyhow::Result<Unpacked> {
+) -> anyhow::Result<Restored> {
     say("reading the records".into());
-    let records = fetched(depot, manifest, &manifest.records, passing).await?;
+    let records = fetched(repository, manifest, &manifest.records, temp_dir).await?;
     let list = match &manifest.pictures {
-        Some(pictures) => Some(fetched(depot, manifest, &pictures.list, passing).await?),
+        Some(pictures) => Some(fetched(repository, manifest, &pictures.list, temp_dir).await?),
         None => None,
     };
     let mut expected = list
@@ -79,7 +79,7 @@ pub async fn unpack(
     say("auditing the books".into());
     let report = verify(&Store::new(engine), |_| {})?;
     for part in manifest.keys.iter().flatten() {
-        keys::read(depot, &manifest.id, part).await?;
+        keys::read(repository, &manifest.id, part).await?;
     }
     let (mut pictures, mut missing) = (0, Vec::new());
     if let Some(mut file) = list {
@@ -90,14 +90,14 @@ pub async fn unpack(
                 Some(LeftOut::Expired) => {}
                 Some(LeftOut::Missing) => missing.push(listed.key),
                 None => {
-                    picture(depot, &listed, images).await?;
+                    picture(repository, &listed, images).await?;
                     pictures += 1;
                     say(format!("{pictures} pictures"));
                 }
             }
         }
     }
-    Ok(Unpacked {
+    Ok(Restored {
         loaded,
         report,
         pictures,
@@ -106,27 +106,31 @@ pub async fn unpack(
 }
 
 async fn fetched(
-    depot: &Depot,
+    repository: &Repository,
     manifest: &Manifest,
     part: &Part,
-    passing: &Path,
+    temp_dir: &Path,
 ) -> anyhow::Result<File> {
-    let mut file = tempfile::tempfile_in(passing)
-        .with_context(|| format!("a passing file in {}", passing.display()))?;
-    depot
+    let mut file = tempfile::tempfile_in(temp_dir)
+        .with_context(|| format!("a passing file in {}", temp_dir.display()))?;
+    repository
         .fetch(&manifest.id, &part.name, &part.written(), &mut file)
         .await?;
     Ok(file)
 }
 
 /// Reads an object, and puts it where it belongs.
-async fn picture(depot: &Depot, listed: &Listed, images: Option<&Images>) -> anyhow::Result<()> {
+async fn picture(
+    repository: &Repository,
+    listed: &Listed,
+    images: Option<&Images>,
+) -> anyhow::Result<()> {
     let from = picture_path(&listed.key);
     let expected = listed
         .written()
         .with_context(|| format!("the list of pictures says nothing of {}", listed.key))?;
     let Some(images) = images else {
-        let found = repository::read(&depot.images, &from, |_| Ok(())).await?;
+        let found = repository::read(&repository.images, &from, |_| Ok(())).await?;
         return repository::same(&from, &expected, &found);
     };
     // A bucket that was not lost with the data directory has it still.
@@ -134,7 +138,7 @@ async fn picture(depot: &Depot, listed: &Listed, images: Option<&Images>) -> any
     if there.is_ok_and(|there| there.size == expected.bytes) {
         return Ok(());
     }
-    let chunks = depot.images.chunks(&from).await?;
+    let chunks = repository.images.chunks(&from).await?;
     let kind = media_type(&listed.key);
     let found = images
         .put_stream(&listed.key, kind, chunks.map_err(anyhow::Error::new))
