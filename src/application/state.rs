@@ -205,13 +205,15 @@ impl AppState {
     }
 }
 
+type CommitOutcome = oneshot::Receiver<Result<(), EngineError>>;
+
 /// The writes of a change, what follows once they are durable, and where the outcome will be heard.
 fn parts(
     change: Change,
 ) -> (
     Writes,
     impl FnOnce(Result<(), EngineError>) + Send + 'static,
-    oneshot::Receiver<Result<(), EngineError>>,
+    CommitOutcome,
 ) {
     let Change {
         writes,
