@@ -18,6 +18,7 @@ use tintype_storage::domain::json::Json;
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::tables::LIVE_JOBS;
@@ -145,6 +146,7 @@ fn sample_job() -> Job {
     world
         .store
         .job(world.book.account().id, id)
+        .wait()
         .expect("read")
         .expect("job")
 }
@@ -210,7 +212,13 @@ fn storage(c: &mut Criterion) {
     let account = world.book.account().id;
     group.throughput(Throughput::Elements(1));
     group.bench_function("lookup", |b| {
-        b.iter(|| world.store.job(account, black_box(job)).expect("read"))
+        b.iter(|| {
+            world
+                .store
+                .job(account, black_box(job))
+                .wait()
+                .expect("read")
+        })
     });
     group.finish();
 }
@@ -234,6 +242,7 @@ fn reopening(c: &mut Criterion) {
                     jobs += 1;
                     Ok(())
                 })
+                .wait()
                 .expect("read");
             assert_eq!(jobs, 100_000);
         });

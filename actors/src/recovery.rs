@@ -5,6 +5,7 @@ use crate::queue::QueuedJob;
 use tintype_storage::domain::ids::{AccountId, IdSource};
 use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::{ids, job::Job};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AccountState, Part, Store, StoreError};
 use uuid::Uuid;
 
@@ -22,33 +23,35 @@ pub struct Recovered {
 pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, StoreError> {
     let (mut begun, mut waiting, mut abandoned) = (Vec::new(), Vec::new(), Vec::new());
     let mut current: Option<(AccountId, AccountState)> = None;
-    store.each_live_job(|job| {
-        if current
-            .as_ref()
-            .is_none_or(|(account, _)| *account != job.account)
-        {
-            finish(current.take(), accounts)?;
-            current = Some((job.account, book_of(store, &job)?));
-        }
-        if let Some((_, book)) = &mut current {
-            book.count_live(&job);
-        }
-        accounts
-            .context()
-            .ids
-            .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
-        let has_begun = matches!(job.state, JobState::Processing { .. });
-        let jobs = match (has_begun, job.origin) {
-            (true, _) => &mut begun,
-            (false, Origin::Native) => &mut waiting,
-            (false, Origin::Synchronous) => {
-                abandoned.push(job);
-                return Ok(());
+    store
+        .each_live_job(|job| {
+            if current
+                .as_ref()
+                .is_none_or(|(account, _)| *account != job.account)
+            {
+                finish(current.take(), accounts)?;
+                current = Some((job.account, book_of(store, &job)?));
             }
-        };
-        jobs.push(QueuedJob::from(&job));
-        Ok(())
-    })?;
+            if let Some((_, book)) = &mut current {
+                book.count_live(&job);
+            }
+            accounts
+                .context()
+                .ids
+                .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
+            let has_begun = matches!(job.state, JobState::Processing { .. });
+            let jobs = match (has_begun, job.origin) {
+                (true, _) => &mut begun,
+                (false, Origin::Native) => &mut waiting,
+                (false, Origin::Synchronous) => {
+                    abandoned.push(job);
+                    return Ok(());
+                }
+            };
+            jobs.push(QueuedJob::from(&job));
+            Ok(())
+        })
+        .wait()?;
     finish(current, accounts)?;
     raise_ids(store, &accounts.context().ids)?;
     Ok(Recovered {
@@ -62,25 +65,29 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
 /// deliveries are listed in the order of their ids, and the webhook with the lowest id is the oldest.
 fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
     let raise = |id: &Uuid, made_at| ids.raise(ids::moment_of(id).unwrap_or(made_at));
-    store.each_account(|account| {
-        raise(&account.id.0, account.created_at);
-        if let Some(line) = store.ledger(account.id, 1, None)?.items.first() {
-            raise(&line.id.0, line.created_at);
-        }
-        let ended = store.jobs_of(account.id, Part::Ended, None, None, 1)?;
-        if let Some(job) = ended.first() {
-            raise(&job.id.0, job.created_at);
-        }
-        if let Some(webhook) = store.newest_webhook(account.id)? {
-            raise(&webhook.id.0, webhook.created_at);
-        }
-        Ok(())
-    })?;
-    if let Some(delivery) = store.deliveries(1, None)?.items.first() {
+    store
+        .each_account(|account| {
+            raise(&account.id.0, account.created_at);
+            if let Some(line) = store.ledger(account.id, 1, None).wait()?.items.first() {
+                raise(&line.id.0, line.created_at);
+            }
+            let ended = store
+                .jobs_of(account.id, Part::Ended, None, None, 1)
+                .wait()?;
+            if let Some(job) = ended.first() {
+                raise(&job.id.0, job.created_at);
+            }
+            if let Some(webhook) = store.newest_webhook(account.id).wait()? {
+                raise(&webhook.id.0, webhook.created_at);
+            }
+            Ok(())
+        })
+        .wait()?;
+    if let Some(delivery) = store.deliveries(1, None).wait()?.items.first() {
         raise(&delivery.id.0, delivery.created_at);
     }
     // The audit log has everything else that the operator has made, such as a key.
-    if let Some(line) = store.audit_log(1, None)?.items.first() {
+    if let Some(line) = store.audit_log(1, None).wait()?.items.first() {
         raise(&line.id.0, line.at);
     }
     Ok(())
@@ -88,7 +95,8 @@ fn raise_ids(store: &Store, ids: &IdSource) -> Result<(), StoreError> {
 
 fn book_of(store: &Store, job: &Job) -> Result<AccountState, StoreError> {
     let account = store
-        .account(job.account)?
+        .account(job.account)
+        .wait()?
         .ok_or_else(|| StoreError::Inconsistent {
             account: job.account,
             fault: format!("job {} belongs to it, but there is no such account", job.id),

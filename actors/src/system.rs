@@ -22,6 +22,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
@@ -65,7 +66,6 @@ pub struct SystemOptions {
     pub threads: Threads,
 }
 
-/// The running actors.
 pub struct System {
     accounts: Arc<AccountRegistry>,
     dispatch: Arc<DispatchContext>,
@@ -98,7 +98,7 @@ impl System {
             threads,
         } = options;
         let store = fail_stop.watch(store);
-        let pause = store.pause()?;
+        let pause = store.pause().wait()?;
         let switches = pause.clone();
         let arbiters = match threads {
             Threads::Own => vec![Arbiter::new(), Arbiter::new(), Arbiter::new()],
@@ -182,7 +182,6 @@ impl System {
         &self.accounts.context().store
     }
 
-    /// The account actors.
     pub fn accounts(&self) -> &Arc<AccountRegistry> {
         &self.accounts
     }
@@ -231,7 +230,7 @@ impl System {
         // Before the first read, so that a change in between is not missed.
         let watch = self.watch(job);
         loop {
-            match self.accounts.context().store.job(account, job)? {
+            match self.accounts.context().store.job(account, job).await? {
                 Some(job) if !job.state.is_terminal() => {}
                 outcome => return Ok(outcome),
             }

@@ -5,6 +5,7 @@ use anyhow::ensure;
 use std::path::Path;
 use std::sync::Arc;
 use tintype_storage::domain::delivery::DeliveryState;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::store::Store;
 use tintype_storage::verify::{Report, verify};
@@ -18,10 +19,12 @@ pub fn open(data_dir: &Path) -> anyhow::Result<Store> {
 /// Deliveries that the store has as delivered.
 pub fn delivered(store: &Store) -> anyhow::Result<usize> {
     let mut count = 0;
-    store.each_delivery(|delivery| {
-        count += usize::from(matches!(delivery.state, DeliveryState::Delivered { .. }));
-        Ok(())
-    })?;
+    store
+        .each_delivery(|delivery| {
+            count += usize::from(matches!(delivery.state, DeliveryState::Delivered { .. }));
+            Ok(())
+        })
+        .wait()?;
     Ok(count)
 }
 

@@ -14,6 +14,7 @@ use tintype_storage::domain::job::{Job, PromptRef, PromptText};
 use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
+use tintype_storage::engine::Wait as _;
 
 /// A key with what it has spent and when it was used; `text` is that of a new key.
 pub fn api_key(
@@ -21,8 +22,8 @@ pub fn api_key(
     key: api_key::ApiKey,
     text: Option<String>,
 ) -> Result<ApiKey, Error> {
-    let spending = state.store.key_spending(key.id)?;
-    let written = state.store.key_last_use(key.id)?;
+    let spending = state.store.key_spending(key.id).wait()?;
+    let written = state.store.key_last_use(key.id).wait()?;
     let last_use = state.key_ring.last_use(key.id).max(written);
     Ok(ApiKey::new(key, &spending, last_use, text, state.now()))
 }
@@ -43,8 +44,8 @@ pub fn webhook(state: &AppState, webhook: webhook::Webhook) -> Result<Webhook, E
 }
 
 /// A delivery with the attempts on record.
-pub fn delivery(state: &AppState, delivery: delivery::Delivery) -> Result<Delivery, Error> {
-    let attempts = deliveries::attempts(state, &delivery)?;
+pub async fn delivery(state: &AppState, delivery: delivery::Delivery) -> Result<Delivery, Error> {
+    let attempts = deliveries::attempts(state, &delivery).await?;
     Ok(Delivery::new(delivery, attempts))
 }
 

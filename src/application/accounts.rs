@@ -36,9 +36,9 @@ pub fn no_account() -> Error {
 ///
 /// # Errors
 /// `NotFound`
-pub fn find(state: &AppState, caller: &Caller, id: AccountId) -> Result<Account, Error> {
+pub async fn find(state: &AppState, caller: &Caller, id: AccountId) -> Result<Account, Error> {
     let found = match caller.sees(id) {
-        true => state.store.account(id)?,
+        true => state.store.account(id).await?,
         false => None,
     };
     found.ok_or_else(no_account)
@@ -77,7 +77,7 @@ pub async fn open(
         name: key,
     });
     let turn = state.operator.take().await;
-    if let Some(account) = opened_before(state, used.as_ref())? {
+    if let Some(account) = opened_before(state, used.as_ref()).await? {
         return Ok(Opened {
             account,
             is_replay: true,
@@ -90,19 +90,22 @@ pub async fn open(
 }
 
 /// The account that the first use of the key has opened, as it is now.
-fn opened_before(
+async fn opened_before(
     state: &AppState,
     used: Option<&IdempotencyUse>,
 ) -> Result<Option<Account>, Error> {
     let Some(used) = used else { return Ok(None) };
     let (call, now) = (IdempotentCall::Opening, state.now());
-    let first = state.store.idempotency(call, SERVICE, &used.name, now)?;
+    let first = state
+        .store
+        .idempotency(call, SERVICE, &used.name, now)
+        .await?;
     match first {
         Some(first) if first.fingerprint != used.fingerprint => {
             let detail = "the Idempotency-Key was used before for another account";
             Err(error::key_reused(detail))
         }
-        Some(first) => Ok(state.store.account(AccountId(first.made))?),
+        Some(first) => Ok(state.store.account(AccountId(first.made)).await?),
         None => Ok(None),
     }
 }

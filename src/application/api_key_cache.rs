@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
 /// Keys that are remembered; when there are more, all are looked up anew.
@@ -86,10 +87,10 @@ impl KeyRing {
         if !api_key::is_well_formed(text) {
             return Ok(None);
         }
-        let Some((key, until)) = store.key_opened_by(&hash, now)? else {
+        let Some((key, until)) = store.key_opened_by(&hash, now).wait()? else {
             return Ok(None);
         };
-        let account = store.account(key.account)?;
+        let account = store.account(key.account).wait()?;
         let mut state = self.state.write();
         let found = Found {
             // That an account is gone is told where it is asked for.

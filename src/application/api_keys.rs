@@ -29,8 +29,12 @@ pub fn no_key() -> Error {
 ///
 /// # Errors
 /// `NotFound`
-pub fn find(state: &AppState, caller: &Caller, id: KeyId) -> Result<(KeyHash, ApiKey), Error> {
-    let found = state.store.key(id)?;
+pub async fn find(
+    state: &AppState,
+    caller: &Caller,
+    id: KeyId,
+) -> Result<(KeyHash, ApiKey), Error> {
+    let found = state.store.key(id).await?;
     let seen = found.filter(|(_, key)| caller.sees(key.account));
     seen.ok_or_else(no_key)
 }
@@ -51,7 +55,14 @@ pub async fn issue(
     also: impl FnOnce(&ApiKey) -> Writes,
 ) -> Result<(String, ApiKey), Error> {
     let context = caller.change(state, account)?;
-    if state.store.keys_of(account, MAX_KEYS, None)?.items.len() >= MAX_KEYS {
+    if state
+        .store
+        .keys_of(account, MAX_KEYS, None)
+        .await?
+        .items
+        .len()
+        >= MAX_KEYS
+    {
         let fault =
             format!("the account has {MAX_KEYS} keys, the most it may have; delete one first");
         return Err(Error::field("body", fault));
@@ -77,7 +88,7 @@ pub async fn change(
     change: KeyChange,
 ) -> Result<ApiKey, Error> {
     let turn = state.operator.take().await;
-    let (hash, before) = find(state, caller, id)?;
+    let (hash, before) = find(state, caller, id).await?;
     let context = caller.change(state, before.account)?;
     let key = change.apply(before.clone());
     if key == before {
@@ -101,7 +112,7 @@ pub async fn rotate(
     overlap: Duration,
 ) -> Result<(String, ApiKey), Error> {
     let turn = state.operator.take().await;
-    let (old, before) = find(state, caller, id)?;
+    let (old, before) = find(state, caller, id).await?;
     let context = caller.change(state, before.account)?;
     let now = state.now();
     let until = (!overlap.is_zero()).then(|| now.plus(overlap));
@@ -126,7 +137,7 @@ pub async fn rotate(
 /// Deletes a key.
 pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), Error> {
     let turn = state.operator.take().await;
-    let (hash, key) = find(state, caller, id)?;
+    let (hash, key) = find(state, caller, id).await?;
     let context = caller.change(state, key.account)?;
     let entry = entry(state, context, Action::KeyDelete, &key);
     let entry = to_audit_entry(entry, Some(facts(&key, state.now())), None);

@@ -6,6 +6,7 @@ use super::list::{TimeRange, Window};
 use super::state::AppState;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Page;
 use uuid::Uuid;
 
@@ -49,7 +50,7 @@ pub async fn page(
     sifted(
         window,
         move |limit, after| {
-            let page = store.audit_log(limit, range.below(after))?;
+            let page = store.audit_log(limit, range.below(after)).wait()?;
             Ok(range.ended(page, |entry| entry.id.0))
         },
         |entry| entry.id.0.into_bytes(),

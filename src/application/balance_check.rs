@@ -6,6 +6,7 @@ use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::AcceptError;
 use tokio::task::spawn_blocking;
 
@@ -14,7 +15,7 @@ use tokio::task::spawn_blocking;
 /// # Errors
 /// `InsufficientBalance`, `KeyLimitReached`
 pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> Result<(), Error> {
-    let account = state.store.account(key.account)?;
+    let account = state.store.account(key.account).await?;
     let books = account.map(|account| account.balances).unwrap_or_default();
     books.hold(price).map_err(AcceptError::from)?;
     let limits = key.spend_limits();
@@ -31,14 +32,17 @@ pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> R
 
 /// What a key has spent, and what its live jobs hold.
 fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(KeySpending, Amount), Error> {
-    let spent = state.store.key_spending(key.id)?;
+    let spent = state.store.key_spending(key.id).wait()?;
     let mut held = Amount::ZERO;
-    state.store.each_live_job_of(key.account, |job| {
-        if job.key == key.id {
-            // Beyond every limit there is nothing to tell apart.
-            held = held.plus(job.price).unwrap_or(held);
-        }
-        Ok(())
-    })?;
+    state
+        .store
+        .each_live_job_of(key.account, |job| {
+            if job.key == key.id {
+                // Beyond every limit there is nothing to tell apart.
+                held = held.plus(job.price).unwrap_or(held);
+            }
+            Ok(())
+        })
+        .wait()?;
     Ok((spent, held))
 }

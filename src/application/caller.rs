@@ -7,6 +7,7 @@ use super::state::AppState;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Person, Role};
+use tintype_storage::engine::Wait as _;
 
 /// Who asks.
 #[derive(Clone, Debug)]
@@ -97,7 +98,7 @@ impl Caller {
             return Ok(audit);
         }
         let gone = || forbidden("the account is gone");
-        self.change_in(&state.store.account(account)?.ok_or_else(gone)?)
+        self.change_in(&state.store.account(account).wait()?.ok_or_else(gone)?)
     }
 }
 

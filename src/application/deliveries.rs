@@ -11,6 +11,7 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 use tokio::sync::oneshot;
 
@@ -43,15 +44,15 @@ pub fn no_delivery() -> Error {
 ///
 /// # Errors
 /// `NotFound`
-pub fn find(state: &AppState, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
-    let found = state.store.delivery(id)?;
+pub async fn find(state: &AppState, caller: &Caller, id: DeliveryId) -> Result<Delivery, Error> {
+    let found = state.store.delivery(id).await?;
     let seen = found.filter(|delivery| caller.sees(delivery.account));
     seen.ok_or_else(no_delivery)
 }
 
 /// The attempts of a delivery, as many as it counts.
-pub fn attempts(state: &AppState, delivery: &Delivery) -> Result<Vec<Attempt>, Error> {
-    let mut attempts = state.store.attempts(delivery.id)?;
+pub async fn attempts(state: &AppState, delivery: &Delivery) -> Result<Vec<Attempt>, Error> {
+    let mut attempts = state.store.attempts(delivery.id).await?;
     // Read after the delivery, so there may be newer ones, which do not go with its status and moment.
     attempts.truncate(usize::try_from(delivery.attempts).unwrap_or(usize::MAX));
     Ok(attempts)
@@ -63,7 +64,7 @@ pub async fn redeliver(
     caller: &Caller,
     id: DeliveryId,
 ) -> Result<Delivery, Error> {
-    let delivery = find(state, caller, id)?;
+    let delivery = find(state, caller, id).await?;
     let context = caller.change(state, delivery.account)?;
     Ok(send_again(state, context, id).await??)
 }
@@ -79,7 +80,7 @@ pub async fn redeliver_range(
     let mut after = range.after;
     let store = state.store.clone();
     let found = tokio::task::spawn_blocking(move || {
-        let page = |after| store.deliveries_of(webhook.account, STEP, after);
+        let page = |after| store.deliveries_of(webhook.account, STEP, after).wait();
         failed(page, &webhook, &range)
     });
     let (wanted, mut next) = found.await.map_err(|_| error::busy())??;

@@ -9,7 +9,7 @@ use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
 ///
 /// # Errors
 /// `IdempotencyKeyReused` when that was another request.
-pub fn first_use(
+pub async fn first_use(
     state: &AppState,
     account: AccountId,
     used: &IdempotencyUse,
@@ -17,7 +17,8 @@ pub fn first_use(
     let call = IdempotentCall::Generation;
     let first = state
         .store
-        .idempotency(call, account, &used.name, state.now())?;
+        .idempotency(call, account, &used.name, state.now())
+        .await?;
     match first {
         Some(first) if first.fingerprint != used.fingerprint => Err(AcceptError::KeyReused.into()),
         first => Ok(first.map(|first| JobId(first.made))),

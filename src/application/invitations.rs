@@ -9,6 +9,7 @@ use super::state::AppState;
 use super::{passwords, tokens};
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::Person;
+use tintype_storage::engine::Wait as _;
 
 fn worthless() -> Error {
     let detail = "this invitation has been used or has expired; ask for a new one";
@@ -17,7 +18,7 @@ fn worthless() -> Error {
 
 fn find(state: &AppState, token: &str) -> Result<Person, Error> {
     let (account, person, secret) = tokens::read_invitation(token).ok_or_else(worthless)?;
-    let person = state.store.person(account, person)?;
+    let person = state.store.person(account, person).wait()?;
     let good = person.filter(|it| it.admits(&secret, state.now()));
     good.ok_or_else(worthless)
 }

@@ -15,6 +15,7 @@ use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{JobPage, JobWindow, Part};
 use tokio::runtime::Handle;
 use tokio::task::{spawn_blocking, yield_now};
@@ -125,7 +126,8 @@ pub async fn page_of(
     loop {
         let jobs = state
             .store
-            .jobs_of(account, filter.part(), below, from, step)?;
+            .jobs_of(account, filter.part(), below, from, step)
+            .await?;
         let is_last = jobs.len() < step;
         for job in jobs {
             if found.len() == limit || read == MOST_READ || fetched == MOST_FETCHED {
@@ -227,8 +229,8 @@ fn read(
         metadata.is_some_and(|text| filter.takes_metadata(&text))
     };
     let page = match account {
-        Some(account) => state.store.sifted_jobs_of(account, window, lets),
-        None => state.store.all_jobs(window, lets),
+        Some(account) => state.store.sifted_jobs_of(account, window, lets).wait(),
+        None => state.store.all_jobs(window, lets).wait(),
     };
     match fault.into_inner() {
         Some(error) => Err(error),

@@ -14,6 +14,7 @@ use tintype_actors::ports::ImageStore as _;
 use tintype_storage::domain::audit_log::{Action, Note};
 use tintype_storage::domain::ids::{AccountId, JobId, moment_of};
 use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::EventError;
 use tokio::sync::oneshot;
 use tokio::task::spawn_blocking;
@@ -27,9 +28,9 @@ pub fn no_job() -> Error {
 ///
 /// # Errors
 /// `NotFound`, also for another account's job
-pub fn find(state: &AppState, account: AccountId, id: &str) -> Result<Job, Error> {
+pub async fn find(state: &AppState, account: AccountId, id: &str) -> Result<Job, Error> {
     let id: JobId = id.parse().map_err(|_| no_job())?;
-    state.store.job(account, id)?.ok_or_else(no_job)
+    state.store.job(account, id).await?.ok_or_else(no_job)
 }
 
 /// A job of any account. Searched for on the blocking pool: unless the account is known, there may be many to ask.
@@ -43,8 +44,8 @@ pub async fn find_in_all(
 ) -> Result<Job, Error> {
     let store = state.store.clone();
     let found = spawn_blocking(move || match account {
-        Some(account) => store.job(account, id),
-        None => store.find_job(id),
+        Some(account) => store.job(account, id).wait(),
+        None => store.find_job(id).wait(),
     });
     found.await.map_err(|_| error::busy())??.ok_or_else(no_job)
 }
@@ -72,7 +73,7 @@ pub async fn until_terminal(state: &AppState, job: Job, patience: Duration) -> R
         // The sender lives as long as the state does.
         _ = stopping.wait_for(|it| *it) => {}
     }
-    Ok(state.store.job(job.account, job.id)?.unwrap_or(job))
+    Ok(state.store.job(job.account, job.id).await?.unwrap_or(job))
 }
 
 /// Cancels a job of an account that is still queued. What a cancellation entails is done also when the caller has left.

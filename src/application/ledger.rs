@@ -6,6 +6,7 @@ use super::list::{TimeRange, Window};
 use super::state::AppState;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, Store, StoreError};
 
 /// Which entries a list is to hold. `None` for no matter.
@@ -30,7 +31,9 @@ impl LedgerFilter {
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<LedgerEntry>, StoreError> {
-        let page = store.ledger(account, limit, self.range.below(after))?;
+        let page = store
+            .ledger(account, limit, self.range.below(after))
+            .wait()?;
         Ok(self.range.ended(page, |entry| entry.id.0))
     }
 }

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// The name of the key.
@@ -64,8 +65,8 @@ async fn find_or_issue(
 }
 
 fn find(state: &AppState, account: AccountId) -> Result<Option<ApiKey>, StoreError> {
-    match state.store.panel_key(account)? {
-        Some(id) => Ok(state.store.key(id)?.map(|(_, key)| key)),
+    match state.store.panel_key(account).wait()? {
+        Some(id) => Ok(state.store.key(id).wait()?.map(|(_, key)| key)),
         None => Ok(None),
     }
 }

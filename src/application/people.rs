@@ -30,14 +30,14 @@ pub fn no_person() -> Error {
 ///
 /// # Errors
 /// `NotFound`
-pub fn find(
+pub async fn find(
     state: &AppState,
     caller: &Caller,
     account: AccountId,
     id: PersonId,
 ) -> Result<Person, Error> {
     let found = match caller.sees(account) {
-        true => state.store.person(account, id)?,
+        true => state.store.person(account, id).await?,
         false => None,
     };
     found.ok_or_else(no_person)
@@ -53,7 +53,7 @@ pub async fn invite(
 ) -> Result<Invited, Error> {
     let context = caller.operate()?;
     let turn = state.people.take().await;
-    if state.store.person_by_email(&email)?.is_some() {
+    if state.store.person_by_email(&email).await?.is_some() {
         return Err(Error::conflict(
             "somebody with this e-mail address has been invited already",
         ));
@@ -90,7 +90,7 @@ pub async fn invite_again(
 ) -> Result<Invited, Error> {
     let context = caller.operate()?;
     let turn = state.people.take().await;
-    let before = find(state, caller, account, id)?;
+    let before = find(state, caller, account, id).await?;
     let (token, secret) = tokens::invitation(account, id);
     let invited = Person {
         invitation: Some(Invitation {
@@ -121,7 +121,7 @@ pub async fn change_role(
 ) -> Result<Person, Error> {
     let context = caller.operate()?;
     let turn = state.people.take().await;
-    let before = find(state, caller, account, id)?;
+    let before = find(state, caller, account, id).await?;
     let person = Person {
         role,
         ..before.clone()
@@ -142,7 +142,7 @@ pub async fn remove(
 ) -> Result<(), Error> {
     let context = caller.operate()?;
     let turn = state.people.take().await;
-    let person = find(state, caller, account, id)?;
+    let person = find(state, caller, account, id).await?;
     let entry = entry(state, context, Action::PersonRemove, &person);
     let entry = to_audit_entry(entry, Some(facts(&person)), None);
     let mut writes = state.store.remove_person(&person);
@@ -159,7 +159,7 @@ pub async fn sign_out(
 ) -> Result<(), Error> {
     let context = caller.operate()?;
     let turn = state.people.take().await;
-    let before = find(state, caller, account, id)?;
+    let before = find(state, caller, account, id).await?;
     let person = signed_out(before.clone());
     let entry = entry(state, context, Action::SessionEndAll, &person);
     let generation = |it: &Person| Some(json!({"generation": it.generation}));

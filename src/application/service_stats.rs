@@ -5,6 +5,7 @@ use super::state::AppState;
 use tintype_actors::backends::BackendHealth;
 use tintype_actors::stats::WindowCounts;
 use tintype_actors::system::Depths;
+use tintype_storage::engine::Wait as _;
 use tokio::task::spawn_blocking;
 
 /// Pending deliveries that are counted.
@@ -28,7 +29,7 @@ pub struct ServiceStats {
 /// The store fails.
 pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
     let store = state.store.clone();
-    let due = spawn_blocking(move || store.due(None, MOST)).await;
+    let due = spawn_blocking(move || store.due(None, MOST).wait()).await;
     let due = due.map_err(|_| error::busy())??;
     Ok(ServiceStats {
         depths: state.system.depths(),

@@ -11,6 +11,7 @@ use serde_json::json;
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::{Action, Actor};
 use tintype_storage::domain::person::{Digest32, Person, Session, Visitor};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Generation, StoreError, Writes};
 
 /// Sessions looked at in one step of forgetting.
@@ -65,7 +66,7 @@ pub struct NewSession {
 
 /// Whose session this is, as of now; `None` where it is over.
 pub fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, StoreError> {
-    let Some(session) = state.store.session(&id)? else {
+    let Some(session) = state.store.session(&id).wait()? else {
         return Ok(None);
     };
     if !session.is_alive(state.now()) {
@@ -73,10 +74,10 @@ pub fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, Store
     }
     let (who, generation) = match session.visitor {
         Visitor::Operator(token) if token.0 == state.admin_token => {
-            (Who::Operator, state.store.operator_generation()?.0)
+            (Who::Operator, state.store.operator_generation().wait()?.0)
         }
         Visitor::Operator(_) => return Ok(None),
-        Visitor::Person(account, person) => match state.store.person(account, person)? {
+        Visitor::Person(account, person) => match state.store.person(account, person).wait()? {
             Some(person) => {
                 let generation = person.generation;
                 (Who::Person(person), generation)
@@ -100,7 +101,7 @@ pub async fn begin(
     let now = state.now();
     let (visitor, generation) = match &who {
         Who::Operator => {
-            let Generation(generation) = state.store.operator_generation()?;
+            let Generation(generation) = state.store.operator_generation().await?;
             (Visitor::Operator(Digest32(state.admin_token)), generation)
         }
         Who::Person(person) => {
@@ -151,13 +152,13 @@ pub async fn end_all(
     let turn = state.people.take().await;
     let (mut writes, current) = match &visitor.who {
         Who::Operator => {
-            let Generation(current) = state.store.operator_generation()?;
+            let Generation(current) = state.store.operator_generation().await?;
             let next = Generation(current.wrapping_add(1));
             (state.store.set_operator_generation(next), current)
         }
         Who::Person(person) => {
             // Once more: something of the person may have changed since the session was looked at.
-            let found = state.store.person(person.account, person.id)?;
+            let found = state.store.person(person.account, person.id).await?;
             let person = found.ok_or_else(people::no_person)?;
             let current = person.generation;
             let writes = state.store.put_person(&people::signed_out(person));
@@ -176,7 +177,7 @@ pub async fn end_all(
 pub async fn record_use(state: Arc<AppState>, id: Digest32) {
     let turn = state.people.take().await;
     let now = state.now();
-    if let Ok(Some(session)) = state.store.session(&id)
+    if let Ok(Some(session)) = state.store.session(&id).await
         && session.is_alive(now)
         // Of the calls that a page makes together, one is enough.
         && session.is_stale(now)
@@ -196,7 +197,11 @@ pub async fn forget_old(state: &AppState) {
     let mut cursor = Vec::new();
     loop {
         let turn = state.people.take().await;
-        match state.store.forget_sessions(state.now(), &cursor, STEP) {
+        match state
+            .store
+            .forget_sessions(state.now(), &cursor, STEP)
+            .await
+        {
             Ok((writes, next)) => {
                 if !writes.is_empty() && state.commit(Change::in_turn(turn, writes)).await.is_err()
                 {

@@ -81,7 +81,7 @@ pub async fn person(
     let Ok(email) = email.parse::<Email>() else {
         return Err(refused(state, what, origin, None, wrong_password()).await);
     };
-    let hash = state.store.person_by_email(&email)?;
+    let hash = state.store.person_by_email(&email).await?;
     let hash = hash.and_then(|it| it.password);
     let verified = state.passwords.verify(origin, password, hash.clone());
     if !verified.await? {
@@ -89,7 +89,7 @@ pub async fn person(
     }
     let turn = state.people.take().await;
     // Once more: the person may have been removed, or have another password, since it was looked at.
-    let person = state.store.person_by_email(&email)?;
+    let person = state.store.person_by_email(&email).await?;
     let person = person.filter(|it| it.password == hash);
     let person = person.ok_or_else(wrong_password)?;
     let context = AuditContext::new(Actor::Person(person.id.0), origin);
@@ -115,7 +115,7 @@ pub async fn change_password(
     }
     let hash = state.passwords.hash(origin, password).await?;
     let turn = state.people.take().await;
-    let found = state.store.person(person.account, person.id)?;
+    let found = state.store.person(person.account, person.id).await?;
     let before = found.filter(|it| it.password == kept);
     let before = before.ok_or_else(wrong_password)?;
     let person = before.clone().with_password(hash);

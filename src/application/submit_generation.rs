@@ -59,7 +59,7 @@ pub async fn submit_generation(
     caller: &Payer,
     request: GenerationRequest,
 ) -> Result<Accepted, Error> {
-    let mut submission = match Submission::prepare(state, caller, request)? {
+    let mut submission = match Submission::prepare(state, caller, request).await? {
         ControlFlow::Break(job) => return Ok(job),
         ControlFlow::Continue(submission) => submission,
     };
@@ -84,7 +84,7 @@ pub async fn submit_and_watch<T: 'static>(
     until: Instant,
     then: impl FnOnce(Accepted) -> T + 'static,
 ) -> Result<T, Error> {
-    let mut submission = match Submission::prepare(state, caller, request)? {
+    let mut submission = match Submission::prepare(state, caller, request).await? {
         ControlFlow::Break(job) => return Ok(then(job)),
         ControlFlow::Continue(submission) => submission,
     };
@@ -105,7 +105,7 @@ pub async fn check_pictures(
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
-    Admitted::of(state, caller, request)?;
+    Admitted::of(state, caller, request).await?;
     let price = request.offer.price();
     let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
     balance_check::check(state, &caller.key, total).await
@@ -133,7 +133,7 @@ pub async fn estimate_generation(
         idempotency_key: None,
         ..request
     };
-    let mut submission = match Submission::prepare(state, caller, request)? {
+    let mut submission = match Submission::prepare(state, caller, request).await? {
         ControlFlow::Continue(submission) => submission,
         ControlFlow::Break(_) => return Err(error::internal()),
     };
@@ -207,7 +207,11 @@ struct Admitted {
 }
 
 impl Admitted {
-    fn of(state: &AppState, caller: &Payer, request: &GenerationRequest) -> Result<Self, Error> {
+    async fn of(
+        state: &AppState,
+        caller: &Payer,
+        request: &GenerationRequest,
+    ) -> Result<Self, Error> {
         availability::check(state, request.offer.tier())?;
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
@@ -217,13 +221,13 @@ impl Admitted {
         if live >= state.config.jobs.max_live_per_account as usize {
             return Err(AcceptError::TooManyLive(live).into());
         }
-        let callback = callback_of(state, caller, request)?;
+        let callback = callback_of(state, caller, request).await?;
         Ok(Self { account, callback })
     }
 }
 
 /// The webhook that the caller names, which must be registered with exactly this URL.
-fn callback_of(
+async fn callback_of(
     state: &AppState,
     caller: &Payer,
     request: &GenerationRequest,
@@ -231,7 +235,7 @@ fn callback_of(
     let Some(url) = &request.callback_url else {
         return Ok(None);
     };
-    let webhooks = state.store.webhooks(caller.account())?;
+    let webhooks = state.store.webhooks(caller.account()).await?;
     let named = webhook::choose(&webhooks, Some(url)).map(|it| Callback {
         webhook: it.id,
         url: it.url.clone(),
@@ -244,7 +248,7 @@ fn callback_of(
 
 impl Submission {
     /// Breaks with the job of the first call where this one repeats it.
-    fn prepare(
+    async fn prepare(
         state: &Arc<AppState>,
         caller: &Payer,
         mut request: GenerationRequest,
@@ -255,12 +259,12 @@ impl Submission {
             metadata: request.metadata.take().as_ref().map(Json::to_compact),
         };
         let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
-        let admitted = Admitted::of(state, caller, &request);
+        let admitted = Admitted::of(state, caller, &request).await;
         // The account's decision knows an idempotency key that was used before. It is looked up here as well where the decision
         // would not be asked, or only after the call has cost something.
         if let Some(used) = &used
             && (admitted.is_err() || needs_objects)
-            && let Some(job) = idempotency::first_use(state, caller.account(), used)?
+            && let Some(job) = idempotency::first_use(state, caller.account(), used).await?
         {
             state.system.stats().jobs.replayed();
             return Ok(ControlFlow::Break(Accepted {
@@ -364,7 +368,7 @@ impl Submission {
         let job = self.new_job(&mut objects).await;
         objects.discard(&state).await;
         let job = job?;
-        let account = state.store.account(self.caller.account())?;
+        let account = state.store.account(self.caller.account()).await?;
         let available = account.map(|it| it.balances.available());
         Ok(Estimate {
             offer: self.request.offer,

@@ -57,8 +57,8 @@ impl Target {
 ///
 /// # Errors
 /// `NotFound`
-pub fn find(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Webhook, Error> {
-    let found = state.store.find_webhook(id)?;
+pub async fn find(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Webhook, Error> {
+    let found = state.store.find_webhook(id).await?;
     let seen = found.filter(|webhook| caller.sees(webhook.account));
     seen.ok_or_else(no_webhook)
 }
@@ -83,7 +83,7 @@ pub async fn register(
     let context = caller.change(state, account)?;
     target.check(state).await?;
     let turn = state.operator.take().await;
-    check_free(state, account, None, &target.text)?;
+    check_free(state, account, None, &target.text).await?;
     let now = state.now();
     let id = WebhookId(state.system.accounts().context().ids.next(now));
     let webhook = Webhook {
@@ -115,10 +115,10 @@ pub async fn change(
     }
     let url = target.map(|it| it.text);
     let turn = state.operator.take().await;
-    let webhook = find(state, caller, id)?;
+    let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account)?;
     if let Some(url) = &url {
-        check_free(state, webhook.account, Some(id), url)?;
+        check_free(state, webhook.account, Some(id), url).await?;
     }
     let before = facts(&webhook);
     let changed = Webhook {
@@ -139,7 +139,7 @@ pub async fn change(
 /// Deletes a webhook.
 pub async fn delete(state: &AppState, caller: &Caller, id: WebhookId) -> Result<(), Error> {
     let turn = state.operator.take().await;
-    let webhook = find(state, caller, id)?;
+    let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account)?;
     let entry = entry(state, context, Action::WebhookDelete, &webhook);
     let entry = to_audit_entry(entry, Some(facts(&webhook)), None);
@@ -154,7 +154,7 @@ pub async fn rotate_secret(
     id: WebhookId,
 ) -> Result<Webhook, Error> {
     let turn = state.operator.take().await;
-    let webhook = find(state, caller, id)?;
+    let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account)?;
     let secret = Secret::from_random(rand::random());
     let rotated = webhook.rotate(state.vault.seal(id, &secret), state.now());
@@ -167,7 +167,7 @@ pub async fn rotate_secret(
 
 /// Adds a delivery that says it is a test.
 pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
-    let webhook = find(state, caller, id)?;
+    let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account)?;
     state.test_deliveries.begin(id).map_err(|seconds| {
         let detail = "a webhook gets one test delivery a minute; repeat it later";
@@ -196,13 +196,13 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
 }
 
 /// Refuses a URL that another webhook of the account has, and more webhooks than an account may have.
-fn check_free(
+async fn check_free(
     state: &AppState,
     account: AccountId,
     own: Option<WebhookId>,
     url: &str,
 ) -> Result<(), Error> {
-    let webhooks = state.store.webhooks(account)?;
+    let webhooks = state.store.webhooks(account).await?;
     if webhooks
         .iter()
         .any(|it| it.url == url && Some(it.id) != own)

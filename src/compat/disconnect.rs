@@ -107,7 +107,7 @@ async fn decide(
             Some(Outcome::Canceled)
         }
         Ok(Err(EventError::Transition(TransitionError::AlreadyTerminal(_)))) => {
-            let over = state.store.job(account, job)?;
+            let over = state.store.job(account, job).await?;
             over.map(|job| Outcome::Over(Box::new(job)))
         }
         Ok(Err(EventError::Transition(_))) => Some(Outcome::GoesOn),

@@ -90,7 +90,7 @@ impl JobWaiter {
                 // The sender lives as long as the state does.
                 _ = stopping.wait_for(|it| *it), if !is_stopping => {
                     is_stopping = true;
-                    if self.is_queued()? {
+                    if self.is_queued().await? {
                         let message = "the service is stopping; send the request again in a moment";
                         return Err(Refusal::new(Kind::Unavailable, message));
                     }
@@ -99,8 +99,8 @@ impl JobWaiter {
         }
     }
 
-    fn is_queued(&self) -> Result<bool, Refusal> {
-        let job = self.state.store.job(self.account, self.job)?;
+    async fn is_queued(&self) -> Result<bool, Refusal> {
+        let job = self.state.store.job(self.account, self.job).await?;
         Ok(job.is_some_and(|job| job.state == JobState::Queued))
     }
 

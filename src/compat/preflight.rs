@@ -23,7 +23,7 @@ pub async fn check(
     name: Option<&str>,
     tiers: &[Tier],
 ) -> Result<(), Refusal> {
-    if may_be_there(state, &caller.key, name)? {
+    if may_be_there(state, &caller.key, name).await? {
         return Ok(());
     }
     let mut shut = None;
@@ -59,13 +59,20 @@ pub async fn check_any(
     check(state, caller, name, &allowed).await
 }
 
-fn may_be_there(state: &CompatState, key: &ApiKey, name: Option<&str>) -> Result<bool, Refusal> {
+async fn may_be_there(
+    state: &CompatState,
+    key: &ApiKey,
+    name: Option<&str>,
+) -> Result<bool, Refusal> {
     let now = state.now();
     let Some(name) = name else {
         return Ok(state.detached_jobs.has_any(key.id, now));
     };
     let call = IdempotentCall::Generation;
-    let first = state.store.idempotency(call, key.account, name, now)?;
+    let first = state
+        .store
+        .idempotency(call, key.account, name, now)
+        .await?;
     Ok(first.is_some())
 }
 

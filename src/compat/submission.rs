@@ -34,7 +34,7 @@ pub async fn accept(
     request: GenerationRequest,
     until: Instant,
 ) -> Result<JobWaiter, Refusal> {
-    match earlier(state, caller, &request)? {
+    match earlier(state, caller, &request).await? {
         Some(waiter) => Ok(waiter),
         None => begin(state, caller, request, until).await,
     }
@@ -45,7 +45,7 @@ pub async fn accept(
 ///
 /// # Errors
 /// The idempotency key stands for another request.
-pub fn earlier(
+pub async fn earlier(
     state: &Data<CompatState>,
     caller: &Payer,
     request: &GenerationRequest,
@@ -53,14 +53,14 @@ pub fn earlier(
     let account = caller.account();
     let waiter = |job| JobWaiter::new(state, account, job, true);
     if let Some(used) = request.idempotency() {
-        let first = idempotency::first_use(state, account, &used)?;
+        let first = idempotency::first_use(state, account, &used).await?;
         return Ok(first.map(waiter));
     }
     let Some(left) = unnamed(caller, request) else {
         return Ok(None);
     };
     while let Some(id) = state.detached_jobs.take(left, state.now()) {
-        let job = state.store.job(account, id)?;
+        let job = state.store.job(account, id).await?;
         // One that is canceled, or about to be, is of no use; one that failed is tried anew.
         let goes_on = job.is_some_and(|job| {
             matches!(

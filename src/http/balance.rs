@@ -13,7 +13,7 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
-    let account = state.store.account(principal.caller.account())?;
+    let account = state.store.account(principal.caller.account()).await?;
     let account = account.ok_or_else(error::account_is_gone)?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));

@@ -49,7 +49,7 @@ pub async fn follow(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let job = jobs::find(&principal, &path, &state)?;
+    let job = jobs::find(&principal, &path, &state).await?;
     principal.admit()?;
     // One that the job has not come to is the id of another stream: states do not go back.
     let told = last_told(&request).filter(|it| *it <= number(&job));
@@ -113,7 +113,7 @@ impl Listener {
         let mut text = self.opening.take().unwrap_or_default().to_owned();
         loop {
             // The watch began before this look, so what changes after it is noticed.
-            let job = self.state.store.job(self.account, self.job).ok()??;
+            let job = self.state.store.job(self.account, self.job).await.ok()??;
             let number = number(&job);
             if number > self.told {
                 // Before the event looks for itself: told twice is better than not at all.

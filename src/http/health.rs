@@ -20,7 +20,7 @@ pub async fn readyz(state: web::Data<AppState>) -> Result<HttpResponse, Problem>
             "the records cannot be written; the service is stopping, and its log says why",
         ));
     }
-    state.store.pause()?;
+    state.store.pause().await?;
     match state.images.probe().await {
         Ok(()) => Ok(HttpResponse::Ok().json(Standing {
             status: "ready".into(),

@@ -17,7 +17,7 @@ pub async fn show(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let found = find(&principal, &path, &state)?;
+    let found = find(&principal, &path, &state).await?;
     let patience = long_poll::asked(&request)?;
     principal.admit()?;
     let job = match patience.filter(|_| !found.state.is_terminal()) {
@@ -32,8 +32,8 @@ pub async fn show(
 }
 
 /// The caller's job of a path; one of another account is not told apart from one that does not exist.
-pub fn find(principal: &Principal, path: &str, state: &AppState) -> Result<Job, Problem> {
-    Ok(jobs::find(state, principal.caller.account(), path)?)
+pub async fn find(principal: &Principal, path: &str, state: &AppState) -> Result<Job, Problem> {
+    Ok(jobs::find(state, principal.caller.account(), path).await?)
 }
 
 /// `DELETE /jobs/{job_id}`: cancels a job that is still queued.
@@ -42,7 +42,7 @@ pub async fn cancel(
     path: web::Path<String>,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let id = find(&principal, &path, &state)?.id;
+    let id = find(&principal, &path, &state).await?.id;
     principal.admit()?;
     let account = principal.caller.account();
     let caller = Caller::ApiKey(principal.caller);

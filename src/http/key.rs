@@ -14,7 +14,7 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     principal.admit()?;
     let key = &principal.caller.key;
-    let spending = state.store.key_spending(key.id)?;
+    let spending = state.store.key_spending(key.id).await?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     let rate = state.rates.of(key);

@@ -16,7 +16,10 @@ pub async fn list(
     let window = paging::window(&request)?;
     principal.admit()?;
     let account = principal.caller.account();
-    let page = state.store.ledger(account, window.limit, window.after)?;
+    let page = state
+        .store
+        .ledger(account, window.limit, window.after)
+        .await?;
     let mut answer = HttpResponse::Ok();
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     Ok(answer.json(listing(page, tintype_api::Transaction::from)))

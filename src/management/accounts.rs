@@ -32,7 +32,7 @@ pub async fn open(
 /// `GET /accounts`
 pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
     let window = paging::window(&request)?;
-    let page = state.store.accounts(window.limit, window.after)?;
+    let page = state.store.accounts(window.limit, window.after).await?;
     Ok(HttpResponse::Ok().json(listing(page, Account::from)))
 }
 

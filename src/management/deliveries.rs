@@ -24,13 +24,13 @@ pub async fn list_of_account(of: OfAccount, request: HttpRequest, state: Data<Ap
 
 /// `GET /deliveries/{delivery_id}`
 pub async fn show(of: OfDelivery, state: Data<AppState>) -> Answer {
-    Ok(HttpResponse::Ok().json(answers::delivery(&state, of.delivery)?))
+    Ok(HttpResponse::Ok().json(answers::delivery(&state, of.delivery).await?))
 }
 
 /// `POST /deliveries/{delivery_id}/redeliver`
 pub async fn redeliver(of: OfDelivery, state: Data<AppState>) -> Answer {
     let delivery = deliveries::redeliver(&state, &of.caller, of.delivery.id).await?;
-    Ok(HttpResponse::Accepted().json(answers::delivery(&state, delivery)?))
+    Ok(HttpResponse::Accepted().json(answers::delivery(&state, delivery).await?))
 }
 
 /// `POST /webhooks/{webhook_id}/redeliver`: failed ones of a webhook that were created in a range of time, newest first. One

@@ -35,7 +35,9 @@ pub async fn create(
 pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let window = paging::window(&request)?;
     let store = &state.store;
-    let page = store.keys_of(of.account.id, window.limit, window.after)?;
+    let page = store
+        .keys_of(of.account.id, window.limit, window.after)
+        .await?;
     let view = |key| answers::api_key(&state, key, None);
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }

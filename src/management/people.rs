@@ -18,7 +18,9 @@ type Answer = Result<HttpResponse, Problem>;
 pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let window = paging::window(&request)?;
     let store = &state.store;
-    let page = store.people_of(of.account.id, window.limit, window.after)?;
+    let page = store
+        .people_of(of.account.id, window.limit, window.after)
+        .await?;
     let view = |person| answers::person(&state, &person, None);
     Ok(HttpResponse::Ok().json(listing(page, view)))
 }

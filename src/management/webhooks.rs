@@ -31,7 +31,9 @@ pub async fn register(
 pub async fn list(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let window = paging::window(&request)?;
     let store = &state.store;
-    let page = store.webhook_page(of.account.id, window.limit, window.after)?;
+    let page = store
+        .webhook_page(of.account.id, window.limit, window.after)
+        .await?;
     let view = |webhook| answers::webhook(&state, webhook);
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
@@ -44,7 +46,9 @@ pub async fn list_without_secrets(
 ) -> Answer {
     let window = paging::window(&request)?;
     let store = &state.store;
-    let page = store.webhook_page(of.account.id, window.limit, window.after)?;
+    let page = store
+        .webhook_page(of.account.id, window.limit, window.after)
+        .await?;
     Ok(HttpResponse::Ok().json(listing(page, Webhook::from)))
 }
 

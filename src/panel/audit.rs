@@ -12,6 +12,7 @@ use std::collections::HashMap;
 use tintype_storage::domain::audit_log::AuditEntry;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::PersonId;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// `GET /audit`
@@ -53,7 +54,7 @@ impl Names {
         if let Some(known) = self.accounts.get(&id) {
             return Ok(known.clone());
         }
-        let name = state.store.account(id)?.map(|it| it.name);
+        let name = state.store.account(id).wait()?.map(|it| it.name);
         self.accounts.insert(id, name.clone());
         Ok(name)
     }
@@ -67,7 +68,7 @@ impl Names {
         if let Some(known) = self.people.get(&id) {
             return Ok(known.clone());
         }
-        let person = state.store.person(account, id)?;
+        let person = state.store.person(account, id).wait()?;
         let email = person.map(|it| it.email.as_str().to_owned());
         self.people.insert(id, email.clone());
         Ok(email)

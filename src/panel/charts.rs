@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// Days of a chart, today included, unless asked otherwise.
@@ -46,7 +47,8 @@ pub fn days(
                 *day = day.plus(tally).unwrap_or(*day);
             }
             Ok(())
-        })?;
+        })
+        .wait()?;
     let day = |day: i64| {
         let tally = days.get(&day).copied().unwrap_or_default();
         json!({

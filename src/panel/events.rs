@@ -18,6 +18,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::Digest32;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{JobWindow, StoreError};
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -138,19 +139,22 @@ fn look(
     }
     let deliveries = match account {
         Some(account) => {
-            let books = state.store.account(account)?.map(|it| it.balances);
+            let books = state.store.account(account).wait()?.map(|it| it.balances);
             format!("{books:?}").hash(hasher);
             let window = JobWindow::first(WATCHED, WATCHED);
-            let jobs = state.store.sifted_jobs_of(account, window, |_| true)?;
+            let jobs = state
+                .store
+                .sifted_jobs_of(account, window, |_| true)
+                .wait()?;
             for job in jobs.items {
                 let percent = state.system.progress(job.id).map(|it| (it * 100.0) as u8);
                 (job.id, job.state.word(), percent).hash(hasher);
             }
-            state.store.deliveries_of(account, WATCHED, None)?
+            state.store.deliveries_of(account, WATCHED, None).wait()?
         }
         None => {
             look_at_service(state, hasher)?;
-            state.store.deliveries(WATCHED, None)?
+            state.store.deliveries(WATCHED, None).wait()?
         }
     };
     for delivery in deliveries.items {
@@ -173,7 +177,7 @@ fn look_at_service(state: &AppState, hasher: &mut DefaultHasher) -> Result<(), S
     for count in jobs.ended.iter().flatten() {
         count.load(Ordering::Relaxed).hash(hasher);
     }
-    let newest = state.store.audit_log(1, None)?.items;
+    let newest = state.store.audit_log(1, None).wait()?.items;
     newest.first().map(|it| it.id).hash(hasher);
     Ok(())
 }

@@ -27,12 +27,12 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))
 }
 
-fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, Problem> {
-    Ok(jobs::find(state, of.account.id, part(request, "job_id"))?)
+async fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, Problem> {
+    Ok(jobs::find(state, of.account.id, part(request, "job_id")).await?)
 }
 
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let job = find(&of, &request, &state)?;
+    let job = find(&of, &request, &state).await?;
     Ok(HttpResponse::Ok().json(Running {
         record: answers::job_record(&state, &job).await?,
         progress: state.system.progress(job.id),
@@ -48,7 +48,7 @@ struct Running<'a> {
 }
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
-    let id = find(&of, &request, &state)?.id;
+    let id = find(&of, &request, &state).await?.id;
     let job = jobs::cancel(&state, &of.caller, of.account.id, id).await?;
     Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
 }

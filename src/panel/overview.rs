@@ -13,6 +13,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::delivery::DeliveryState;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// Deliveries that are looked at: beyond that the figures tell of the newest ones.
@@ -90,7 +91,10 @@ fn is_low(state: &AppState, available: Amount) -> bool {
 /// Of the newest deliveries, which are all of them if it says `all`: how many wait for an attempt, how many of those have failed before, how many were given up.
 fn deliveries(state: &AppState, account: AccountId) -> Result<Value, StoreError> {
     let (mut pending, mut retrying, mut failed) = (0, 0, 0);
-    let newest = state.store.deliveries_of(account, DELIVERIES, None)?;
+    let newest = state
+        .store
+        .deliveries_of(account, DELIVERIES, None)
+        .wait()?;
     let all = newest.next.is_none();
     for delivery in newest.items {
         match delivery.state {
@@ -102,7 +106,7 @@ fn deliveries(state: &AppState, account: AccountId) -> Result<Value, StoreError>
             DeliveryState::Delivered { .. } => {}
         }
     }
-    let registered = state.store.webhooks(account)?.len();
+    let registered = state.store.webhooks(account).wait()?.len();
     Ok(json!({
         "registered": registered,
         "pending": pending,

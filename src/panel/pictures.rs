@@ -24,12 +24,12 @@ const QUALITY: u8 = 82;
 /// A picture never changes.
 const FOR_EVER: &str = "private, max-age=31536000, immutable";
 
-fn image_of(
+async fn image_of(
     of: &OfAccount,
     request: &HttpRequest,
     state: &AppState,
 ) -> Result<ResultImage, Problem> {
-    let job = jobs::find(state, of.account.id, part(request, "job_id"))?;
+    let job = jobs::find(state, of.account.id, part(request, "job_id")).await?;
     let none = || Problem::new(Code::NotFound, "this job has no picture");
     job.picture().cloned().ok_or_else(none)
 }
@@ -56,7 +56,7 @@ pub async fn picture(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let image = image_of(&of, &request, &state)?;
+    let image = image_of(&of, &request, &state).await?;
     let found = state.images.reader(&image.key).await.map_err(problem)?;
     let name = image.key.rsplit('/').next().unwrap_or_default();
     Ok(HttpResponse::Ok()
@@ -76,7 +76,7 @@ pub async fn thumbnail(
     state: web::Data<AppState>,
     panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
-    let image = image_of(&of, &request, &state)?;
+    let image = image_of(&of, &request, &state).await?;
     let key = thumbnail_key(&image.key);
     let bytes = match state.images.get(&key).await {
         Ok(bytes) => bytes,

@@ -10,7 +10,7 @@ use tintype_storage::domain::delivery::{Attempt, DeliveryId};
 /// `GET /deliveries/{delivery_id}/sent`
 pub async fn list(of: OfDelivery, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
     let id = of.delivery.id;
-    let attempts = state.store.attempts(id)?;
+    let attempts = state.store.attempts(id).await?;
     let data: Vec<Value> = attempts.iter().map(|it| view(id, it)).collect();
     Ok(HttpResponse::Ok().json(json!({"data": data})))
 }

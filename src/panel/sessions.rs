@@ -11,6 +11,7 @@ use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Value, json};
 use tintype_storage::domain::person::Session;
+use tintype_storage::engine::Wait as _;
 
 /// `POST /session/operator`: signs in with the operator's token.
 pub async fn sign_in_operator(
@@ -54,7 +55,13 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
     });
     let own = match who {
         Who::Operator => {
-            let first = state.store.accounts(1, None)?.items.into_iter().next();
+            let first = state
+                .store
+                .accounts(1, None)
+                .wait()?
+                .items
+                .into_iter()
+                .next();
             json!({
                 "kind": "operator",
                 "account_id": first.as_ref().map(|it| it.id.to_string()),
@@ -62,7 +69,7 @@ fn view(state: &AppState, who: &Who) -> Result<Value, Problem> {
             })
         }
         Who::Person(person) => {
-            let account = state.store.account(person.account)?;
+            let account = state.store.account(person.account).wait()?;
             json!({
                 "kind": "person",
                 "email": person.email.as_str(),

@@ -146,7 +146,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         None => Client::new(options.clone()),
     };
     let (to_webhooks, egress) = (client()?, client()?);
-    let vault = Vault::load_or_create(&data_dir, store.any_webhook()?.as_ref())?;
+    let vault = Vault::load_or_create(&data_dir, store.any_webhook().await?.as_ref())?;
     let (backends, routes) = backends(&config, &images, &generators)?;
     let traces = traces(&config)?;
     let ratio = config.otlp.sample_ratio;
@@ -197,7 +197,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         passwords: Passwords::default(),
         untrusted_proxies: UntrustedProxies::default(),
         memory: MemoryBudget::new(config.limits.ingest_bytes),
-        pause: Arc::new(RwLock::new(store.pause()?)),
+        pause: Arc::new(RwLock::new(store.pause().await?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         result_store,
         operator: Turns::default(),

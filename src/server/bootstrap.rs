@@ -22,7 +22,14 @@ const STEP: usize = 100;
 
 /// The oldest account, which is made if there is none.
 pub async fn account(state: &AppState) -> Result<Account, Error> {
-    if let Some(account) = state.store.accounts(1, None)?.items.into_iter().next() {
+    if let Some(account) = state
+        .store
+        .accounts(1, None)
+        .await?
+        .items
+        .into_iter()
+        .next()
+    {
         return Ok(account);
     }
     let balance = opening_balance(&state.config.first_run);
@@ -40,11 +47,11 @@ pub async fn account(state: &AppState) -> Result<Account, Error> {
 /// start it would stand in a log.
 pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
     let account = account(state).await?;
-    if state.store.had_first_key()? {
+    if state.store.had_first_key().await? {
         return Ok(None);
     }
     let first = state.store.note_first_key();
-    if has_keys(state)? {
+    if has_keys(state).await? {
         state.commit(first).await?;
         return Ok(None);
     }
@@ -59,12 +66,12 @@ pub async fn key(state: &AppState) -> Result<Option<String>, Error> {
 }
 
 /// A key that a killed `generate` left behind does not count: nobody knows its text.
-fn has_keys(state: &AppState) -> Result<bool, StoreError> {
+async fn has_keys(state: &AppState) -> Result<bool, StoreError> {
     let mut after = None;
     loop {
-        let page = state.store.accounts(STEP, after)?;
+        let page = state.store.accounts(STEP, after).await?;
         for account in &page.items {
-            let keys = state.store.keys_of(account.id, STEP, None)?.items;
+            let keys = state.store.keys_of(account.id, STEP, None).await?.items;
             let passing = |key: &ApiKey| key.name == PASSING_KEY && key.expires_at.is_some();
             if !keys.iter().all(passing) {
                 return Ok(true);

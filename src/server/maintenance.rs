@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tokio::sync::oneshot;
 use tokio::time::{MissedTickBehavior, interval};
 
@@ -100,6 +101,7 @@ impl Sweeps {
             match state
                 .store
                 .forget_expired(state.now(), cursor, self.limits.step)
+                .await
             {
                 Ok((writes, next)) => {
                     if !writes.is_empty() && state.commit(writes).await.is_err() {
@@ -156,7 +158,7 @@ async fn forget_audit_log(state: &AppState) {
     };
     let older_than = before(state.now(), age);
     for _ in 0..MAX_STEPS {
-        match state.store.forget_audit_log(older_than, STEP) {
+        match state.store.forget_audit_log(older_than, STEP).await {
             Ok(writes) if writes.is_empty() => return,
             Ok(writes) => {
                 if state.commit(writes).await.is_err() {
@@ -181,7 +183,7 @@ pub async fn note_key_uses(state: &AppState) {
             return;
         }
         // A call that had found a key just before it was removed has put its use back.
-        uses.retain(|(id, _)| match state.store.key(*id) {
+        uses.retain(|(id, _)| match state.store.key(*id).wait() {
             Ok(None) => {
                 state.key_ring.forget_use(*id);
                 false

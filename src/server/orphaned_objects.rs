@@ -9,6 +9,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
 /// Where input images lie.
@@ -62,12 +63,14 @@ pub async fn remove_request_texts(state: &AppState) -> Result<usize, SweepError>
 type DropOfJobs = fn(&Store, &mut HashSet<String>) -> Result<(), StoreError>;
 
 fn drop_inputs(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
-    store.each_live_job(|job| {
-        for input in &job.inputs {
-            objects.remove(&input.key);
-        }
-        Ok(())
-    })
+    store
+        .each_live_job(|job| {
+            for input in &job.inputs {
+                objects.remove(&input.key);
+            }
+            Ok(())
+        })
+        .wait()
 }
 
 fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreError> {
@@ -78,8 +81,8 @@ fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreE
         Ok(())
     };
     // In this order: a job that ends meanwhile is among the ended ones by then.
-    store.each_live_job(|job| drop_text(&job))?;
-    store.each_ended_job(|job| drop_text(&job))
+    store.each_live_job(|job| drop_text(&job)).wait()?;
+    store.each_ended_job(|job| drop_text(&job)).wait()
 }
 
 async fn sweep(

@@ -89,7 +89,7 @@ async fn operator_call(request: HttpRequest) -> Result<OperatorCall, Problem> {
 async fn of_account(request: HttpRequest) -> Result<OfAccount, Problem> {
     let caller = caller(&request).await?;
     let id = id(&request, "account_id").ok_or_else(accounts::no_account)?;
-    let account = accounts::find(state_of(&request)?, &caller, id)?;
+    let account = accounts::find(state_of(&request)?, &caller, id).await?;
     if is_change(request.method()) {
         caller.change_in(&account)?;
     }
@@ -102,28 +102,28 @@ async fn of_account(request: HttpRequest) -> Result<OfAccount, Problem> {
 async fn of_key(request: HttpRequest) -> Result<OfKey, Problem> {
     let caller = scoped(&request).await?;
     let id = id(&request, "key_id").ok_or_else(api_keys::no_key)?;
-    let (_, key) = api_keys::find(state_of(&request)?, &caller, id)?;
+    let (_, key) = api_keys::find(state_of(&request)?, &caller, id).await?;
     Ok(OfKey { caller, key })
 }
 
 async fn of_webhook(request: HttpRequest) -> Result<OfWebhook, Problem> {
     let caller = scoped(&request).await?;
     let id = id(&request, "webhook_id").ok_or_else(webhooks::no_webhook)?;
-    let webhook = webhooks::find(state_of(&request)?, &caller, id)?;
+    let webhook = webhooks::find(state_of(&request)?, &caller, id).await?;
     Ok(OfWebhook { caller, webhook })
 }
 
 async fn of_delivery(request: HttpRequest) -> Result<OfDelivery, Problem> {
     let caller = scoped(&request).await?;
     let id = id(&request, "delivery_id").ok_or_else(deliveries::no_delivery)?;
-    let delivery = deliveries::find(state_of(&request)?, &caller, id)?;
+    let delivery = deliveries::find(state_of(&request)?, &caller, id).await?;
     Ok(OfDelivery { caller, delivery })
 }
 
 async fn of_person(request: HttpRequest) -> Result<OfPerson, Problem> {
     let OfAccount { caller, account } = of_account(request.clone()).await?;
     let id = id(&request, "person_id").ok_or_else(people::no_person)?;
-    let person = people::find(state_of(&request)?, &caller, account.id, id)?;
+    let person = people::find(state_of(&request)?, &caller, account.id, id).await?;
     Ok(OfPerson(person))
 }
 

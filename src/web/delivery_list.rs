@@ -9,6 +9,7 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Page;
 
 /// Which deliveries a list is to hold.
@@ -85,7 +86,7 @@ async fn listed(
 ) -> Result<HttpResponse, Problem> {
     let window = paging::filtered_window(request, names, |name, value| filter.take(name, value))?;
     let page = filtered(state, filter, window).await?;
-    let view = |delivery| answers::delivery(state, delivery);
+    let view = |delivery| answers::delivery(state, delivery).wait();
     Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
@@ -96,7 +97,7 @@ async fn filtered(
 ) -> Result<Page<Delivery>, Problem> {
     if let Some(job) = filter.job {
         // A delivery has the id of its job, so that no list has to be searched for it.
-        let found = state.store.delivery(DeliveryId(job.0))?;
+        let found = state.store.delivery(DeliveryId(job.0)).await?;
         let is_new = |it: &Delivery| {
             window
                 .after
@@ -112,8 +113,8 @@ async fn filtered(
     Ok(sifted(
         window,
         move |limit, after| match account {
-            Some(account) => store.deliveries_of(account, limit, after),
-            None => store.deliveries(limit, after),
+            Some(account) => store.deliveries_of(account, limit, after).wait(),
+            None => store.deliveries(limit, after).wait(),
         },
         |delivery| delivery.id.0.into_bytes(),
         move |delivery| filter.lets(delivery),

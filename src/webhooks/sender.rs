@@ -219,6 +219,7 @@ async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, F
     let read = options
         .store
         .job(delivery.account, delivery.job)
+        .await
         .map_err(|error| Fault::Own(error.to_string()))?;
     let gone = || Fault::Delivery("the job of this delivery is no longer on record".into());
     let job = read.ok_or_else(gone)?;

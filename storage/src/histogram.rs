@@ -1,7 +1,7 @@
-//! How often something was how large, in plain atomics: adding costs no lock and no allocation, and whoever wants to know reads.
+//! Histograms of plain atomics: adding a value costs no lock and no allocation.
 //!
-//! Nothing is decided by these figures, so they are added to and read without any order between them: a reading that is taken
-//! while others add may be off by what is just being added, and is right again at the next.
+//! No decision depends on them, so values are added and read without an order between them: a reading may lack values that are just
+//! being added.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -66,7 +66,6 @@ impl Histogram {
         }
     }
 
-    /// Counts a value.
     pub fn add(&self, value: u64) {
         let at = self.bounds.partition_point(|bound| *bound < value);
         self.counts[at].fetch_add(1, Ordering::Relaxed);
@@ -95,7 +94,7 @@ impl Reading {
         self.counts.iter().sum()
     }
 
-    /// Adds what another tally of the same bounds has counted.
+    /// Adds the counts of another reading with the same bounds.
     pub fn merge(&mut self, other: &Self) {
         if self.counts.is_empty() {
             self.clone_from(other);

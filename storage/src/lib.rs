@@ -1,4 +1,4 @@
-//! What Tintype keeps, and the rules by which it changes.
+//! The records of Tintype, and the rules by which they change.
 //!
 //! `domain` holds the pure rules: no clock, no I/O, no randomness; time comes in as an argument.
 //! `engine` stores bytes and decides nothing. `store` joins the two: typed records, typed keys, and one commit per decision.

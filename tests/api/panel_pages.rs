@@ -8,6 +8,7 @@ use tintype_storage::domain::ids::TransactionId;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::signature::x_signature;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 
 const DAY: Duration = Duration::from_secs(86_400);
@@ -214,8 +215,13 @@ fn a_ledger_of_any_length_is_given_whole() {
     let inside = desk.server.inside();
     let (store, ids) = (&inside.store, &inside.system.accounts().context().ids);
     let account = desk.customer.account.parse().unwrap();
-    let account = store.account(account).unwrap().unwrap();
-    let newest = store.ledger(account.id, 1, None).unwrap().items.remove(0);
+    let account = store.account(account).wait().unwrap().unwrap();
+    let newest = store
+        .ledger(account.id, 1, None)
+        .wait()
+        .unwrap()
+        .items
+        .remove(0);
     let line = |_| {
         let entry = LedgerEntry {
             id: TransactionId(ids.next(newest.created_at)),

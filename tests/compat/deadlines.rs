@@ -3,6 +3,7 @@
 use crate::desk::{Told, fox};
 use crate::support::raw::Wire;
 use crate::support::{Options, Server, fox as native_fox, until};
+use tintype_storage::engine::Wait as _;
 
 #[test]
 fn past_the_bound_a_job_that_runs_goes_on_and_the_call_says_where() {
@@ -60,12 +61,14 @@ fn past_the_bound_a_job_that_somebody_else_watches_goes_on_and_the_call_says_so(
     let mut waiting = None;
     until("the second job is found", || {
         let store = &server.inside().store;
-        let found = store.each_live_job(|job| {
-            if job.state.word() == "queued" {
-                waiting = Some(job.id.to_string());
-            }
-            Ok(())
-        });
+        let found = store
+            .each_live_job(|job| {
+                if job.state.word() == "queued" {
+                    waiting = Some(job.id.to_string());
+                }
+                Ok(())
+            })
+            .wait();
         found.unwrap();
         waiting.is_some()
     });

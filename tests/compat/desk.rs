@@ -6,6 +6,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use std::thread::{self, JoinHandle};
+use tintype_storage::engine::Wait as _;
 
 /// A body that asks for a fox.
 pub fn fox() -> Value {
@@ -63,10 +64,14 @@ impl Server {
     /// How many callers wait for live jobs.
     pub fn watchers(&self) -> usize {
         let mut watchers = 0;
-        let counted = self.inside().store.each_live_job(|job| {
-            watchers += self.inside().system.watchers(job.id);
-            Ok(())
-        });
+        let counted = self
+            .inside()
+            .store
+            .each_live_job(|job| {
+                watchers += self.inside().system.watchers(job.id);
+                Ok(())
+            })
+            .wait();
         counted.unwrap();
         watchers
     }

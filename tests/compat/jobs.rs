@@ -3,6 +3,7 @@
 use crate::desk::{Told, fox};
 use crate::support::{Server, until};
 use serde_json::json;
+use tintype_storage::engine::Wait as _;
 
 #[test]
 fn its_job_is_seen_by_the_native_interface() {
@@ -59,6 +60,7 @@ fn a_job_that_the_native_interface_cancels_ends_the_call() {
                 }
                 Ok(())
             })
+            .wait()
             .unwrap();
         waiting.is_some()
     });

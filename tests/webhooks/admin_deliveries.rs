@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, NoReceiver, give_up};
 use tintype_storage::domain::ids::JobId;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use uuid::Uuid;
 
@@ -334,7 +335,10 @@ fn a_log_that_is_too_long_for_one_call_is_gone_through_in_parts() {
     let customer = server.customer("1.00");
     let webhook = server.webhook(&customer, "https://example.com/");
     let store = &server.inside().store;
-    let webhook = store.find_webhook(webhook.id.parse().unwrap()).unwrap();
+    let webhook = store
+        .find_webhook(webhook.id.parse().unwrap())
+        .wait()
+        .unwrap();
     let webhook = webhook.unwrap();
     for number in 1..=10_020 {
         let id = Uuid::from_u128(number);

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Commit, Engine, Holds, Key, Value};
 use tintype_storage::store::Store;
 use tintype_storage::testing::layer::Layer;
@@ -84,7 +85,7 @@ fn deliveries(store: &Store) -> HashMap<DeliveryId, Delivery> {
         found.insert(delivery.id, delivery);
         Ok(())
     };
-    store.each_delivery(visit).unwrap();
+    store.each_delivery(visit).wait().unwrap();
     found
 }
 
@@ -110,7 +111,7 @@ fn go_on(number: usize, image: Image) {
         let report = verify(&world.store, |_| {}).unwrap();
         assert_eq!(report.faults, Vec::<String>::new(), "commit {number}");
         assert_eq!(report.live_jobs, 0, "commit {number}");
-        assert_eq!(world.store.due(None, 9).unwrap(), []);
+        assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
         let after = deliveries(&world.store);
         let taken = world.post.taken();
         let sent: HashSet<DeliveryId> = taken.iter().copied().collect();
@@ -135,6 +136,7 @@ fn go_on(number: usize, image: Image) {
             let gone = world
                 .store
                 .webhook(ACCOUNT, delivery.webhook)
+                .wait()
                 .unwrap()
                 .is_none();
             assert!(
@@ -144,7 +146,7 @@ fn go_on(number: usize, image: Image) {
             assert!(is_delivered(delivery) || gone || over_before);
             Ok(())
         };
-        world.store.each_ended_job(owed).unwrap();
+        world.store.each_ended_job(owed).wait().unwrap();
         assert!(
             jobs >= before
                 .values()

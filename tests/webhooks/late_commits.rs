@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryState, FailReason};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Store;
 use tintype_storage::testing::layer::Layer as _;
@@ -87,10 +88,10 @@ fn wishes_during_a_commit_are_granted_one_after_the_other() {
         assert!(matches!(delivery.state, DeliveryState::Delivered { .. }));
         assert_eq!(delivery.attempts as usize, world.post.sent().len());
         assert_eq!(
-            world.store.attempts(id).unwrap().len(),
+            world.store.attempts(id).wait().unwrap().len(),
             delivery.attempts as usize
         );
-        assert_eq!(world.store.due(None, 9).unwrap(), []);
+        assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
     });
 }
 

@@ -9,6 +9,7 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::delivery::DeliveryState;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::time::sleep;
@@ -29,7 +30,7 @@ fn what_cannot_be_sent_is_tried_again_each_half_minute_and_counts_for_nothing() 
         let due = world.delivery(id).created_at;
         let state = DeliveryState::Pending { due, failures: 0 };
         assert_eq!(world.delivery(id).state, state);
-        assert_eq!(world.store.attempts(id).unwrap(), []);
+        assert_eq!(world.store.attempts(id).wait().unwrap(), []);
         sleep(Duration::from_secs(2)).await;
         let moments: Vec<i64> = (0..=20).map(|it| it * 30_000).collect();
         assert_eq!(world.post.moments(), moments);
@@ -38,7 +39,7 @@ fn what_cannot_be_sent_is_tried_again_each_half_minute_and_counts_for_nothing() 
             matches!(state, DeliveryState::Delivered { .. }),
             "{state:?}"
         );
-        assert_eq!(world.store.attempts(id).unwrap().len(), 1);
+        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 1);
     });
 }
 

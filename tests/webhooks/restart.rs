@@ -14,6 +14,7 @@ use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, Deli
 use tintype_storage::domain::ids::{IdSource, JobId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
@@ -183,7 +184,7 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
         }
         let most = counts.values().max().unwrap();
         assert!(*most <= 600, "{most} in one second");
-        assert_eq!(world.store.due(None, 1).unwrap(), []);
+        assert_eq!(world.store.due(None, 1).wait().unwrap(), []);
     });
 }
 

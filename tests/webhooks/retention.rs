@@ -10,6 +10,7 @@ use tintype::server::maintenance::{SweepLimits, Sweeps};
 use tintype_actors::delivery::DeliveryCommand;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
@@ -65,8 +66,8 @@ fn hostile_108_old_ones_go_with_all_that_belongs_to_them() {
         for limit in [1_000, 2] {
             forget(&world, between, limit).await;
             for id in &young {
-                assert!(world.store.delivery(*id).unwrap().is_some());
-                assert_eq!(world.store.attempts(*id).unwrap().len(), 1);
+                assert!(world.store.delivery(*id).wait().unwrap().is_some());
+                assert_eq!(world.store.attempts(*id).wait().unwrap().len(), 1);
             }
         }
         assert_eq!(
@@ -89,7 +90,7 @@ fn pending_ones_stay_however_old() {
         let id = sent(&world, 1).await[0];
         sleep(Duration::from_secs(30 * 60)).await;
         forget(&world, world.now().plus(HOUR), 10).await;
-        assert!(world.store.delivery(id).unwrap().is_some());
+        assert!(world.store.delivery(id).wait().unwrap().is_some());
         sleep(HOUR).await;
         assert_eq!(world.post.taken(), [id], "and arrive");
     });
@@ -109,15 +110,26 @@ fn one_commit_of_it_stays_small() {
         }
         assert_eq!(world.post.taken().len(), 800 * 13);
         let later = world.now().plus(HOUR);
-        let step = world.store.forget_deliveries(later, &[], 1_000, |_| false);
+        let step = world
+            .store
+            .forget_deliveries(later, &[], 1_000, |_| false)
+            .wait();
         let step = step.unwrap();
         let bytes: usize = step.writes.iter().map(|(key, _)| key.len()).sum();
         assert!(bytes <= 48 * 1_024 && !step.cursor.is_empty(), "{bytes}");
         forget(&world, later, 1_000).await;
-        assert!(world.store.deliveries(10, None).unwrap().items.is_empty());
+        assert!(
+            world
+                .store
+                .deliveries(10, None)
+                .wait()
+                .unwrap()
+                .items
+                .is_empty()
+        );
         assert!(
             ids.iter()
-                .all(|id| world.store.attempts(*id).unwrap().is_empty())
+                .all(|id| world.store.attempts(*id).wait().unwrap().is_empty())
         );
     });
 }
@@ -175,6 +187,7 @@ fn idempotency_keys_are_forgotten_from_where_the_last_sweep_stopped() {
             .inside()
             .store
             .forget_expired(server.inside().now(), &[], 100)
+            .wait()
             .unwrap();
         writes.len()
     };

@@ -10,6 +10,7 @@ use std::time::Duration;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_storage::domain::delivery::{DeliveryState, FailReason};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::Store;
 use tintype_storage::testing::memory::MemoryEngine;
 use tokio::sync::oneshot;
@@ -51,7 +52,7 @@ fn the_table_to_the_millisecond() {
             world.delivery(id).state,
             DeliveryState::Delivered { .. }
         ));
-        assert_eq!(world.store.attempts(id).unwrap().len(), 7);
+        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 7);
     });
 }
 
@@ -87,7 +88,7 @@ fn a_redelivery_begins_a_fresh_set_and_the_old_moment_counts_no_more() {
         sleep(2 * HOUR).await;
         let fresh: Vec<i64> = seven(0).iter().map(|it| it + 30_000).collect();
         assert_eq!(world.post.moments(), [vec![0], fresh].concat());
-        assert_eq!(world.store.attempts(id).unwrap().len(), 8);
+        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 8);
     });
 }
 
@@ -160,8 +161,8 @@ fn many_redeliveries_at_one_moment_are_one() {
         let delivery = world.delivery(id);
         assert!(matches!(delivery.state, DeliveryState::Delivered { .. }));
         assert_eq!(delivery.round, 20);
-        assert_eq!(world.store.attempts(id).unwrap().len(), 2);
-        assert_eq!(world.store.due(None, 9).unwrap(), []);
+        assert_eq!(world.store.attempts(id).wait().unwrap().len(), 2);
+        assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
     });
 }
 
@@ -263,12 +264,12 @@ fn forgetting_and_sending_again_at_one_moment_keep_the_delivery_whole() {
             assert_eq!(forgotten.await.unwrap().unwrap(), Vec::<u8>::new());
             sleep(HOUR).await;
             assert_eq!(again.is_ok(), kept);
-            assert_eq!(world.store.delivery(id).unwrap().is_some(), kept);
+            assert_eq!(world.store.delivery(id).wait().unwrap().is_some(), kept);
             assert_eq!(
-                world.store.attempts(id).unwrap().len(),
+                world.store.attempts(id).wait().unwrap().len(),
                 if kept { 2 } else { 0 }
             );
-            assert_eq!(world.store.due(None, 9).unwrap(), []);
+            assert_eq!(world.store.due(None, 9).wait().unwrap(), []);
             assert!(!world.fail_stop.has_tripped());
         });
     }

@@ -29,6 +29,7 @@ use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{Limits, NewJob, Store};
 use tokio::sync::oneshot;
@@ -357,7 +358,7 @@ impl World {
 
     /// A delivery as it is on record.
     pub fn delivery(&self, id: DeliveryId) -> Delivery {
-        self.store.delivery(id).unwrap().expect("a delivery")
+        self.store.delivery(id).wait().unwrap().expect("a delivery")
     }
 
     /// Writes and waits for it.

@@ -8,7 +8,6 @@ use std::sync::Arc;
 /// Commands that are decided as one commit.
 const MAX_BATCH: usize = 256;
 
-/// Decides for one account.
 pub struct AccountActor {
     shared: Arc<AccountShared>,
 }

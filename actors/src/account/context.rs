@@ -28,7 +28,6 @@ pub struct AccountContext {
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
     pub queues: Arc<JobQueues>,
-    /// The delivery actor.
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
     pub stats: Arc<Stats>,

@@ -35,7 +35,6 @@ enum Stage {
 pub enum Put {
     /// Nothing: the actor will look.
     Noticed,
-    /// Wake the actor.
     Wake,
     /// Refuse the caller: the inbox is full or closed, and dropped the item.
     Full,

@@ -13,6 +13,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, Accepted, AccountState, NewJob, StoreError};
 use tokio::sync::oneshot;
 
@@ -88,7 +89,6 @@ impl AccountRegistry {
         }
     }
 
-    /// Creations in flight.
     pub fn in_flight(&self) -> usize {
         self.in_flight.count()
     }
@@ -113,10 +113,10 @@ impl AccountRegistry {
         if let Some(handle) = running.get(&id) {
             return Ok(Some(handle.clone()));
         }
-        let Some(account) = self.context.store.account(id)? else {
+        let Some(account) = self.context.store.account(id).wait()? else {
             return Ok(None);
         };
-        let state = AccountState::load(&self.context.store, account)?;
+        let state = AccountState::load(&self.context.store, account).wait()?;
         let handle = self.start(state)?;
         running.insert(id, handle.clone());
         Ok(Some(handle))

@@ -12,7 +12,6 @@ use tintype_storage::domain::tier::Tier;
 use tokio::sync::{Notify, Semaphore, oneshot};
 use tokio::time::Instant;
 
-/// A configured backend.
 pub struct Backend {
     /// The operator's name for it.
     pub name: String,

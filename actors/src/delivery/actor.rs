@@ -17,6 +17,7 @@ use std::time::Duration;
 use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 const MAILBOX: usize = 4_096;
@@ -44,7 +45,6 @@ pub(super) enum Event {
     Committed(DeliveryId, Option<Delivery>),
 }
 
-/// Makes deliveries.
 pub struct DeliveryActor {
     context: Arc<DeliveryContext>,
     scheduler: DeliveryScheduler,
@@ -167,7 +167,7 @@ impl DeliveryActor {
         if self.changes.is_committing(id) || self.in_flight.contains(&id) {
             return Ok(Err(AttemptEnd::Unsent));
         }
-        let Some(delivery) = self.context.store.delivery(id)? else {
+        let Some(delivery) = self.context.store.delivery(id).wait()? else {
             return Ok(Err(AttemptEnd::Unsent));
         };
         // A redelivery or an earlier attempt has scheduled the delivery anew.
@@ -194,7 +194,7 @@ impl DeliveryActor {
         if self.changes.is_committing(id) {
             return;
         }
-        match self.context.store.delivery(id) {
+        match self.context.store.delivery(id).wait() {
             Ok(Some(delivery)) => {
                 let retry_at = (self.context.clock)().plus(NOT_SENT_DELAY);
                 self.schedule(&delivery, Some(retry_at));

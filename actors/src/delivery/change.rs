@@ -7,6 +7,7 @@ use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{StoreError, Writes};
 
 /// What is to be decided about a delivery.
@@ -70,7 +71,7 @@ impl Changes {
     }
 
     fn record(&mut self, id: DeliveryId, attempt: &Attempt) -> Result<(), StoreError> {
-        let Some(before) = self.context.store.delivery(id)? else {
+        let Some(before) = self.context.store.delivery(id).wait()? else {
             return Ok(());
         };
         if let Some(observer) = &self.context.observer {
@@ -89,7 +90,7 @@ impl Changes {
         reply: Reply<Delivery, DeliveryError>,
     ) -> Result<(), StoreError> {
         let refuse = |reply: Reply<_, _>, error| drop(reply.send(Err(error)));
-        let Some(before) = self.context.store.delivery(id)? else {
+        let Some(before) = self.context.store.delivery(id).wait()? else {
             refuse(reply, DeliveryError::NotFound);
             return Ok(());
         };

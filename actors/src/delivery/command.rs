@@ -56,7 +56,6 @@ pub struct Redelivered {
 pub struct DeliveryDepths {
     /// Deliveries that wait for their time or their turn.
     pub waiting: usize,
-    /// Attempts in flight.
     pub in_flight: usize,
 }
 

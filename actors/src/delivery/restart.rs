@@ -5,6 +5,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
 /// Deliveries read from the due index at a time.
@@ -22,7 +23,7 @@ pub(super) fn recover(
     let mut overdue = Overdue::default();
     let mut after = None;
     loop {
-        let step = store.due(after, STEP)?;
+        let step = store.due(after, STEP).wait()?;
         let Some((due, id, _)) = step.last() else {
             break;
         };

@@ -4,6 +4,7 @@ use super::change::Changes;
 use super::command::Reply;
 use tintype_storage::domain::delivery::DeliveryId;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::StoreError;
 
 /// See [`DeliveryCommand::Forget`](super::DeliveryCommand::Forget).
@@ -28,7 +29,9 @@ pub fn forget(
     } = wanted;
     let keep = |id| changes.is_committing(id) || has_attempt(id);
     let store = &changes.context().store;
-    let forgotten = store.forget_deliveries(older_than, &cursor, limit, keep)?;
+    let forgotten = store
+        .forget_deliveries(older_than, &cursor, limit, keep)
+        .wait()?;
     let cursor = forgotten.cursor;
     if forgotten.writes.is_empty() {
         drop(reply.send(Ok(cursor)));

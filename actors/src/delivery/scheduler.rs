@@ -196,7 +196,6 @@ impl DeliveryScheduler {
         }
     }
 
-    /// Attempts in flight.
     pub fn in_flight(&self) -> usize {
         self.in_flight.iter().sum()
     }

@@ -20,7 +20,6 @@ impl Default for CutOff {
 }
 
 impl CutOff {
-    /// Cuts all runs off.
     pub fn give(&self) {
         self.given.send_replace(true);
         self.wake.notify_waiters();

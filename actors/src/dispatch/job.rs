@@ -44,7 +44,6 @@ struct RunResult {
     event: JobEvent,
 }
 
-/// Runs one job.
 pub struct JobActor {
     job: QueuedJob,
     context: Arc<DispatchContext>,

@@ -37,7 +37,6 @@ pub struct GenerationTask {
 /// A picture as a backend returned it.
 #[derive(Clone, Debug)]
 pub struct Picture {
-    /// The encoded image.
     pub bytes: Vec<u8>,
     /// True when this process drew it. The image store then skips the check of its soundness and shape.
     pub own: bool,

@@ -65,7 +65,6 @@ impl JobQueues {
         Arc::clone(&self.wake)
     }
 
-    /// Wakes the dispatcher.
     pub fn wake(&self) {
         self.wake.notify_one();
     }

@@ -4,7 +4,6 @@ use crate::ports::TryOutcome;
 use std::sync::atomic::AtomicU64;
 use tintype_storage::histogram::{Histogram, LONG_DURATIONS};
 
-/// Counts of one backend.
 pub struct BackendStats {
     /// The time that each try took in microseconds, by the order of [`TryOutcome::ALL`].
     pub tries: [Histogram; TryOutcome::ALL.len()],

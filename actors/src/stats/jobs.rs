@@ -31,7 +31,6 @@ pub struct JobStats {
 }
 
 impl JobStats {
-    /// Counts from `now` on.
     pub fn since(now: Timestamp) -> Self {
         let spans = || std::array::from_fn(|_| Histogram::new(LONG_DURATIONS));
         Self {

@@ -16,7 +16,6 @@ pub use sliding_window::{SlidingWindow, WINDOW, WindowCounts};
 
 use tintype_storage::domain::time::Timestamp;
 
-/// All counts.
 pub struct Stats {
     pub jobs: JobStats,
     /// In the order of the configuration.
@@ -25,7 +24,6 @@ pub struct Stats {
 }
 
 impl Stats {
-    /// Counts from `now` on.
     pub fn new(backends: usize, now: Timestamp) -> Self {
         Self {
             jobs: JobStats::since(now),

@@ -39,7 +39,6 @@ fn number(at: Timestamp) -> i64 {
 }
 
 impl SlidingWindow {
-    /// Counts from `now` on.
     pub fn since(now: Timestamp) -> Self {
         Self {
             since: now,

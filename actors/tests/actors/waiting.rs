@@ -8,6 +8,7 @@ use tintype_storage::domain::ids::{JobId, TransactionId};
 use tintype_storage::domain::job::{FailureKind, JobEvent, JobState};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::{AccountState, Limits};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -78,8 +79,8 @@ fn a_lost_hint_costs_a_while_and_no_more() {
         // Written past the account's actor, so that nobody is told.
         let cancel = async {
             settle().await;
-            let account = world.store.account(A).unwrap().expect("an account");
-            let book = AccountState::load(&world.store, account).unwrap();
+            let account = world.store.account(A).wait().unwrap().expect("an account");
+            let book = AccountState::load(&world.store, account).wait().unwrap();
             let mut batch = book.batch(&world.store, LIMITS);
             let entry = TransactionId(Uuid::from_u128(9));
             let now = Timestamp::from_millis(START);

@@ -26,6 +26,7 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
     AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob, Store,
@@ -338,7 +339,7 @@ impl World {
 
     /// A job of whichever account.
     pub fn job(&self, id: JobId) -> Job {
-        let of = |account| self.store.job(account, id).expect("readable");
+        let of = |account| self.store.job(account, id).wait().expect("readable");
         of(A).or_else(|| of(B)).expect("the job")
     }
 
@@ -374,7 +375,7 @@ impl World {
 
     /// Balance and reserved.
     pub fn money(&self, account: AccountId) -> [String; 2] {
-        let books = self.store.account(account).expect("readable");
+        let books = self.store.account(account).wait().expect("readable");
         let books = books.expect("an account").balances;
         [books.balance.to_string(), books.reserved.to_string()]
     }

@@ -12,6 +12,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Callback, Job, JobEvent, Origin, PromptRef, PromptText};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
 use tokio::sync::oneshot;
 
@@ -213,6 +214,7 @@ pub fn look(process: &Process) {
     let books = process
         .store
         .account(account)
+        .wait()
         .ok()
         .flatten()
         .map(|it| it.balances);

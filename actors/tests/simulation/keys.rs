@@ -12,6 +12,7 @@ use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tokio::sync::oneshot;
 
 /// Earlier texts that an account may have at once.
@@ -70,7 +71,7 @@ pub fn enter(process: &Process, key: KeyId) -> Option<(Limits, ShownKey)> {
     };
     let expected = model.doors.opened_by(&text, now);
     let now = Timestamp::from_millis(now);
-    let found = process.store.key_opened_by(&KeyHash(text), now);
+    let found = process.store.key_opened_by(&KeyHash(text), now).wait();
     let found = found.ok().flatten().map(|(key, _)| key);
     let found = found.filter(|key| key.admit(true, now).is_ok());
     let as_found = found.as_ref().map(|it| (it.id, it.spend_limits()));
@@ -107,7 +108,7 @@ pub async fn change(process: Process) {
     let Some((_, id)) = chance.pick(&process.plan.keys) else {
         return;
     };
-    let Ok(Some((hash, before))) = process.store.key(id) else {
+    let Ok(Some((hash, before))) = process.store.key(id).wait() else {
         return world.fault(format!("key {id} is not found"));
     };
     let at = world.now();

@@ -15,6 +15,7 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Commit;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Deposit, IdempotencyUse, Writes};
 use tokio::sync::{MutexGuard, oneshot};
 use uuid::Uuid;
@@ -142,7 +143,7 @@ pub async fn webhook(process: Process) {
     };
     let hooks = world.model.lock().hooks_of(account).to_vec();
     let known = chance.pick(&hooks);
-    let known = known.and_then(|hook| process.store.webhook(account, hook.id).ok()?);
+    let known = known.and_then(|hook| process.store.webhook(account, hook.id).wait().ok()?);
     let url = format!("https://receiver.example/{}", world.number());
     let secret = SealedSecret(world.number().to_be_bytes().to_vec());
     let now = Timestamp::from_millis(world.now());
@@ -261,7 +262,7 @@ pub async fn send_test(process: Process) {
     let Some(hook) = chance.pick(&hooks) else {
         return;
     };
-    let Ok(Some(webhook)) = process.store.webhook(account, hook.id) else {
+    let Ok(Some(webhook)) = process.store.webhook(account, hook.id).wait() else {
         return;
     };
     let (id, now) = (id(&process), Timestamp::from_millis(world.now()));
@@ -290,6 +291,7 @@ pub async fn tidy_up(process: Process) {
     if let Ok((writes, _)) = process
         .store
         .forget_expired(Timestamp::from_millis(now), &[], 50)
+        .wait()
         && !writes.is_empty()
     {
         // Some other commits may well come in between.

@@ -61,7 +61,7 @@ async fn accept(
     for number in 0..options.count {
         let name = name.as_ref().map(|name| numbered(name, number));
         let asked = options.request(Vec::new(), name);
-        match submission::earlier(state, caller, &asked)? {
+        match submission::earlier(state, caller, &asked).await? {
             Some(waiter) => waiters.push(waiter),
             None => rest.push(asked),
         }

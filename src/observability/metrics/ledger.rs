@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use std::fmt;
 use std::time::{Duration, Instant};
 use tintype_storage::domain::account::Account;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
 
 const SHARE: u32 = 20;
@@ -109,10 +110,12 @@ impl LedgerTotals {
         }
         let began = Instant::now();
         let mut totals = Totals::default();
-        store.each_account(|account| {
-            totals.add(&account);
-            Ok(())
-        })?;
+        store
+            .each_account(|account| {
+                totals.add(&account);
+                Ok(())
+            })
+            .wait()?;
         let at = Instant::now();
         *last = Some(Summed {
             totals,

@@ -6,17 +6,13 @@ use super::ledger::{Balances, LedgerError};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
-/// An account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Account {
-    /// Its id.
     pub id: AccountId,
     /// The operator's name for it.
     pub name: String,
-    /// Its money.
     #[serde(rename = "books")]
     pub balances: Balances,
-    /// When it was opened.
     pub created_at: Timestamp,
     /// Switched on? The keys of one that is not open no door.
     pub active: bool,
@@ -72,9 +68,7 @@ impl NewAccount {
 /// What is to be changed of an account; `None` stays as it is.
 #[derive(Clone, Debug, Default)]
 pub struct AccountChange {
-    /// Another name.
     pub name: Option<String>,
-    /// Switched on or off.
     pub active: Option<bool>,
     /// Another amount below which its people are warned, or none.
     pub low_balance: Option<Option<Amount>>,

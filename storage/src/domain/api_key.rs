@@ -24,13 +24,11 @@ pub struct KeyHash(pub [u8; 32]);
 pub struct ApiKey {
     /// Its id, which is no secret.
     pub id: KeyId,
-    /// Whose it is.
     pub account: AccountId,
     /// The name given at creation.
     pub name: String,
     /// Models that it may ask for; `None` for all.
     pub models: Option<Vec<Tier>>,
-    /// Switched on?
     pub active: bool,
     /// Invalid from this moment on.
     pub expires_at: Option<Timestamp>,
@@ -46,14 +44,12 @@ pub struct ApiKey {
     pub allowed_ips: Vec<IpNet>,
     /// Earlier texts of this key that open the door for some time yet.
     pub retired: Vec<RetiredHash>,
-    /// When it was made.
     pub created_at: Timestamp,
 }
 
 /// A text that a key had before it was rotated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredHash {
-    /// Its hash.
     pub hash: KeyHash,
     /// Invalid from this moment on.
     pub until: Timestamp,

@@ -29,7 +29,6 @@ impl Actor {
         }
     }
 
-    /// Which person.
     pub fn person(self) -> Option<Uuid> {
         match self {
             Self::Person(id) => Some(id),
@@ -97,13 +96,9 @@ words!(
 /// One change. Written in the commit that makes it true, and never changed afterwards.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AuditEntry {
-    /// Its id.
     pub id: AuditId,
-    /// When.
     pub at: Timestamp,
-    /// Who.
     pub actor: Actor,
-    /// What was done.
     pub action: Action,
     /// To whose affairs; `None` for what concerns all.
     pub account: Option<AccountId>,

@@ -19,7 +19,6 @@ pub enum Encoding {
 }
 
 impl Encoding {
-    /// Both.
     pub const ALL: [Self; 2] = [Self::Ascii, Self::Utf8];
 
     /// The word on the wire.

@@ -32,12 +32,10 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// The model.
     pub fn tier(&self) -> Tier {
         self.tier
     }
 
-    /// The size.
     pub fn resolution(&self) -> Resolution {
         self.resolution
     }
@@ -48,7 +46,6 @@ impl Offer {
     }
 }
 
-/// All tiers.
 #[derive(Clone, Debug)]
 pub struct Catalog {
     tiers: [TierOffer; 3],

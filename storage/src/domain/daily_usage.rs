@@ -1,6 +1,6 @@
 //! What the jobs of one key came to on one day of UTC: what charts of pictures and spending are drawn from.
 //!
-//! Kept as a record of its own, counted on in the commit that ends a job, so that two weeks of a busy account are read in a
+//! A record for each key and day, changed in the commit that ends a job, so that two weeks of a busy account are read in a
 //! few records and not in all of its jobs.
 
 use super::amount::{Amount, AmountError};

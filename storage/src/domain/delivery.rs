@@ -31,13 +31,11 @@ id!(
 pub struct Delivery {
     /// Its id; sorts by creation.
     pub id: DeliveryId,
-    /// Whose it is.
     pub account: AccountId,
     /// The receiver. Stays as it is when the webhook is deleted.
     pub webhook: WebhookId,
     /// The receiver's URL. Stays as it is when the webhook is deleted.
     pub url: String,
-    /// What it tells.
     pub kind: DeliveryKind,
     /// The job that it is about; of a test, an id that no job has.
     pub job: JobId,
@@ -47,11 +45,10 @@ pub struct Delivery {
     pub attempts: u32,
     /// How often it was sent again by hand.
     pub round: u32,
-    /// Where it stands.
     pub state: DeliveryState,
 }
 
-/// What a delivery tells.
+/// What a delivery reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryKind {
     /// A job has ended.
@@ -77,7 +74,6 @@ pub enum DeliveryState {
     },
     /// No attempt will be made any more, unless by hand.
     Failed {
-        /// Why.
         reason: FailReason,
         /// Since when.
         at: Timestamp,
@@ -100,7 +96,6 @@ pub enum FailReason {
 pub struct Attempt {
     /// The delivery's round when the attempt began.
     pub round: u32,
-    /// When it began.
     pub at: Timestamp,
     /// The answer's status, if one came.
     pub status_code: Option<u16>,

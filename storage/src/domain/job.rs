@@ -20,11 +20,8 @@ const MAX_ERROR_CHARS: usize = 500;
 pub struct Job {
     /// Its id; sorts by acceptance.
     pub id: JobId,
-    /// Who pays.
     pub account: AccountId,
-    /// The key that asked.
     pub key: KeyId,
-    /// The model.
     pub tier: Tier,
     /// With input images or without.
     pub mode: Mode,
@@ -44,9 +41,7 @@ pub struct Job {
     pub inputs: Vec<InputImage>,
     /// Fixed at acceptance, whatever the configuration says later.
     pub price: Amount,
-    /// When it was accepted.
     pub created_at: Timestamp,
-    /// Where it stands.
     pub state: JobState,
 }
 
@@ -59,8 +54,7 @@ impl Job {
         }
     }
 
-    /// Did a caller who waited for it get no answer that a repeat would find again? Then whoever repeats the call wants it
-    /// tried anew. What the request itself is at fault for, or a back end made of it, is an answer; and a job of the native
+    /// Did a caller who waited for it get no answer that a repeat would find again? Then a repeated call makes a new job. What the request itself is at fault for, or a back end made of it, is an answer; and a job of the native
     /// interface was itself the answer.
     pub fn came_to_nothing(&self) -> bool {
         let JobState::Failed { kind, .. } = &self.state else {
@@ -89,7 +83,6 @@ pub enum PromptRef {
 /// Prompt and metadata.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PromptText {
-    /// The prompt.
     pub prompt: String,
     /// The caller's object as compact JSON, `_` keys included.
     pub metadata: Option<String>,
@@ -107,18 +100,17 @@ pub struct Callback {
 /// The interface that a job came through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
-    /// The native one: its end is told to a webhook.
+    /// The native one: a webhook reports the end.
     Native,
-    /// The synchronous one: the caller waits, so no webhook hears of it.
+    /// The synchronous one: the caller waits, so no webhook is called.
     Synchronous,
 }
 
 /// An input image in the object store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InputImage {
-    /// Where it lies.
+    /// In the object store.
     pub key: String,
-    /// Its size in bytes.
     pub bytes: u64,
     /// Pixels, after EXIF orientation.
     pub width: u32,
@@ -129,9 +121,8 @@ pub struct InputImage {
 /// A finished picture in the object store.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ResultImage {
-    /// Where it lies.
+    /// In the object store.
     pub key: String,
-    /// Its size in bytes.
     pub bytes: u64,
     /// Pixels.
     pub width: u32,
@@ -157,14 +148,12 @@ pub enum JobState {
         started_at: Timestamp,
         /// When the picture was there.
         finished_at: Timestamp,
-        /// The picture.
         image: ResultImage,
     },
     /// No picture, and nothing paid.
     Failed {
         /// When the first run began; `None` when it was canceled before.
         started_at: Option<Timestamp>,
-        /// When it failed.
         finished_at: Timestamp,
         /// A sentence in plain ASCII that the caller can act on.
         error: String,
@@ -201,7 +190,7 @@ impl JobState {
     }
 }
 
-/// What kept a job from its picture, for whoever must tell failures apart: its sentence is for people.
+/// The kind of failure, for programs; the `error` is a sentence for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum FailureKind {
     /// The request itself is at fault.
@@ -231,13 +220,9 @@ pub enum JobEvent {
     /// An orderly stop ended a run before it was through.
     CutOff,
     /// A picture exists.
-    Finish {
-        /// The picture.
-        image: ResultImage,
-    },
+    Finish { image: ResultImage },
     /// A run ended without a picture.
     Fail {
-        /// Why.
         error: String,
         /// Which kind of failure that is.
         kind: FailureKind,

@@ -11,7 +11,6 @@ use std::fmt::{self, Write as _};
 /// Members up to which an object counts as short.
 const SHORT: usize = 8;
 
-/// A JSON value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Json {
     /// `null`
@@ -22,7 +21,6 @@ pub enum Json {
     Number(String),
     /// A string, unescaped.
     String(String),
-    /// An array.
     Array(Vec<Json>),
     /// An object, in the order given, no name twice.
     Object(Vec<(String, Json)>),

@@ -1,4 +1,4 @@
-//! The books of an account: hold, settle, release, deposit, and the invariants that every step keeps.
+//! The balances of an account: hold, settle, release, deposit, and the invariants that every step keeps.
 
 use super::amount::{Amount, AmountError};
 use super::ids::{JobId, TransactionId};
@@ -20,7 +20,7 @@ pub struct Balances {
     pub charged: Amount,
 }
 
-/// Why a step of the books was refused. The books are as they were.
+/// Why a step was refused. The balances are unchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LedgerError {
     /// There is less available than the price.
@@ -129,7 +129,7 @@ impl Balances {
     }
 }
 
-/// A negative price would turn every step of the books around.
+/// A negative price would reverse every step.
 fn not_negative(price: Amount) -> Result<(), AmountError> {
     if price.is_negative() {
         return Err(AmountError::Negative);
@@ -164,7 +164,6 @@ impl EntryKind {
 pub struct LedgerEntry {
     /// Rises with time.
     pub id: TransactionId,
-    /// Why.
     pub kind: EntryKind,
     /// Signed: a charge is negative.
     pub amount: Amount,
@@ -174,7 +173,6 @@ pub struct LedgerEntry {
     pub job: Option<JobId>,
     /// The operator's own words, such as an invoice number.
     pub reference: Option<String>,
-    /// When.
     pub created_at: Timestamp,
 }
 

@@ -5,7 +5,7 @@
 use super::ids::JobId;
 use super::json::Json;
 
-/// How a job ended, as its receiver is told. Our own words are plain ASCII, so that they alone never divide two verifiers.
+/// How a job ended, as the webhook says it. Our own texts are plain ASCII, so that two verifiers never disagree about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending<'a> {
     /// There is a picture.
@@ -14,10 +14,7 @@ pub enum Ending<'a> {
         image_url: &'a str,
     },
     /// There is none.
-    Failed {
-        /// Why.
-        error: &'a str,
-    },
+    Failed { error: &'a str },
 }
 
 /// The payload of a job's event. `metadata` is the caller's object as it was given.

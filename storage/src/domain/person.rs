@@ -1,4 +1,4 @@
-//! The people of an account, how they are invited, and the sessions of whoever has signed in to the panel.
+//! The people of an account, their invitations, and the sessions of the panel.
 
 use super::ids::{AccountId, NotAnId};
 use super::time::Timestamp;
@@ -101,13 +101,11 @@ pub struct Invitation {
 /// Someone who signs in to look after an account.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Person {
-    /// Their id.
     pub id: PersonId,
     /// Whose people they are of.
     pub account: AccountId,
     /// What they sign in with; no two people have the same one.
     pub email: Email,
-    /// What they may do.
     pub role: Role,
     /// The password as a PHC string (argon2id); `None` until the invitation is taken up.
     pub password: Option<String>,
@@ -140,7 +138,7 @@ impl Person {
 /// Who has signed in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Visitor {
-    /// Whoever showed the operator's token, of which this is the hash: with another token the session is over.
+    /// The holder of the operator's token, of which this is the hash: with another token the session is over.
     Operator(Digest32),
     /// A person of an account.
     Person(AccountId, PersonId),
@@ -149,11 +147,9 @@ pub enum Visitor {
 /// A browser that has signed in. Kept under the hash of its id, which the browser alone knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Who it is.
     pub visitor: Visitor,
     /// Of which generation of the visitor's sessions it is.
     pub generation: u32,
-    /// When it began.
     pub created_at: Timestamp,
     /// When it was last used, to within [`Session::SEEN_STEP`].
     pub seen_at: Timestamp,

@@ -64,13 +64,10 @@ pub struct SpendLimits {
     "the API key has a spend limit of {limit} {period}, of which {used} is spent or held; the price is {price}"
 )]
 pub struct LimitReached {
-    /// Which limit.
     pub period: Period,
-    /// The limit.
     pub limit: Amount,
     /// Spent and held.
     pub used: Amount,
-    /// The price.
     pub price: Amount,
 }
 

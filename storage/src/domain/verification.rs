@@ -53,9 +53,7 @@ pub enum Refusal {
     /// A header does not have its form.
     #[error("the header {header} is malformed: expected {expected}")]
     Malformed {
-        /// Its name.
         header: &'static str,
-        /// Its form.
         expected: &'static str,
     },
     /// The signature is that of another secret, time or body.

@@ -24,7 +24,6 @@ id!(
 pub struct Webhook {
     /// Its id; sorts by registration.
     pub id: WebhookId,
-    /// Whose it is.
     pub account: AccountId,
     /// Where deliveries go, as it was registered, character for character.
     pub url: String,
@@ -34,7 +33,6 @@ pub struct Webhook {
     pub secret: SealedSecret,
     /// Those that it replaced, newest first.
     pub retired: Vec<RetiredSecret>,
-    /// When it was registered.
     pub created_at: Timestamp,
 }
 
@@ -51,7 +49,6 @@ impl fmt::Debug for SealedSecret {
 /// A replaced secret that receivers may still hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RetiredSecret {
-    /// The secret.
     pub secret: SealedSecret,
     /// From this moment on it signs nothing.
     pub until: Timestamp,
@@ -60,7 +57,7 @@ pub struct RetiredSecret {
 impl Webhook {
     /// Replaces the secret. The old one signs on beside it for [`ROTATION_OVERLAP`].
     ///
-    /// A second rotation does not cut the first one's time short: who presses the button twice breaks no receiver.
+    /// A second rotation does not cut the first one's time short: pressing the button twice breaks no receiver.
     pub fn rotate(&self, secret: SealedSecret, now: Timestamp) -> Self {
         let replaced = RetiredSecret {
             secret: self.secret.clone(),
@@ -89,7 +86,7 @@ impl Webhook {
 /// The webhook that receives a job's event (specification, "Choosing the receiving webhook").
 ///
 /// Without a `callback_url` it is the oldest. With one it is the webhook of exactly that URL; when that is no longer
-/// registered nobody receives the event, for no other receiver was asked for.
+/// registered, no webhook receives the event, for no other receiver was asked for.
 pub fn choose<'a>(oldest_first: &'a [Webhook], callback_url: Option<&str>) -> Option<&'a Webhook> {
     match callback_url {
         None => oldest_first.first(),

@@ -1,7 +1,7 @@
-//! Wakes whoever waits for one of a group's commits once all of them have been answered.
+//! Wakes the tasks that wait for a group's commits once per group, after all commits have been answered.
 //!
-//! To wake a task on another thread costs a system call each time that this thread might sleep; a second one is free while it has
-//! not woken yet. So the engine's thread says everything first, and wakes then.
+//! To wake a task on a sleeping thread costs a system call; further wake-ups of the same thread are free until it runs. So the
+//! engine's thread answers first and wakes afterwards.
 
 use std::cell::RefCell;
 use std::future::Future;
@@ -13,7 +13,7 @@ thread_local! {
     static HELD: RefCell<Option<Vec<Waker>>> = const { RefCell::new(None) };
 }
 
-/// Runs `tell`, and wakes those [`Together`] that it has told something only then, also if it panics.
+/// Runs `tell`, and then wakes the [`DeferredWake`]s that it has answered, also if it panics.
 pub fn after<R>(tell: impl FnOnce() -> R) -> R {
     struct WakeAll;
     impl Drop for WakeAll {
@@ -30,7 +30,7 @@ pub fn after<R>(tell: impl FnOnce() -> R) -> R {
     tell()
 }
 
-/// A future whose wake-ups wait for the end of [`after`] on the thread that they come from.
+/// A future whose wake-ups wait for the end of [`after`] on the thread that causes them.
 pub struct DeferredWake<F> {
     inner: F,
     late: Option<Arc<Late>>,

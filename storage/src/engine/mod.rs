@@ -3,7 +3,7 @@
 use crate::histogram::Reading;
 use crossbeam_channel::Receiver;
 pub use holds::Holds;
-pub use read::{Read, wait};
+pub use read::{Read, Wait};
 pub use round::{Ask, Round, Seen, Verdict};
 pub use snapshot::{Snapshot, SnapshotError};
 use std::fmt;
@@ -28,7 +28,7 @@ pub type Value = Vec<u8>;
 /// leaves room for several in one tree node.
 pub const MAX_VALUE_BYTES: usize = 16 * 1024;
 
-/// One atomic change, and what to do once it is on the disk.
+/// One atomic change, and what follows once it is durable.
 pub struct Commit {
     /// Keys with their new values; `None` removes. A key stands at most once.
     pub writes: Vec<(Key, Option<Value>)>,
@@ -36,7 +36,7 @@ pub struct Commit {
     pub done: Done,
 }
 
-/// Hears how a commit ended. `Ok` means that it survives a power cut.
+/// Hears the outcome of a commit. `Ok` means that it survives a power cut.
 pub type Done = Box<dyn FnOnce(Result<(), EngineError>) + Send>;
 
 impl fmt::Debug for Commit {
@@ -47,7 +47,7 @@ impl fmt::Debug for Commit {
     }
 }
 
-/// Why an engine cannot go on, or could not start.
+/// Why an engine failed, or did not start.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum EngineError {
     /// Another process has the directory.
@@ -59,7 +59,6 @@ pub enum EngineError {
     /// The directory cannot be used.
     #[error("the data directory {}: {reason}", .path.display())]
     Directory {
-        /// Where.
         path: PathBuf,
         /// What is wrong with it, and what to do.
         reason: String,
@@ -74,7 +73,7 @@ pub enum EngineError {
         /// What this version writes.
         expected: &'static str,
     },
-    /// A read or write failed. Nothing that came after it is on the disk.
+    /// A read or write failed. No later commit is durable.
     #[error("storage failed: {0}")]
     Failed(String),
     /// The engine stopped after an earlier failure, or was closed.
@@ -85,10 +84,7 @@ pub enum EngineError {
     Panicked,
     /// A value or a commit is larger than an engine may be given: a fault of the program.
     #[error("a record of {bytes} bytes is over the {MAX_VALUE_BYTES} that may be stored")]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-    },
+    TooLarge { bytes: usize },
 }
 
 /// Called once, when an engine fails. The process is to end: the restart recovers.
@@ -97,14 +93,12 @@ pub type OnFailure = Arc<dyn Fn(&EngineError) + Send + Sync>;
 /// A range of keys.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct KeyRange {
-    /// The low end.
     pub from: Bound<Key>,
-    /// The high end.
     pub to: Bound<Key>,
 }
 
 impl KeyRange {
-    /// Can it hold no key at all? An ordered map panics when it is asked for a range whose ends are crossed.
+    /// Can it hold no key at all? An ordered map panics when it is asked for a range whose bounds are crossed.
     pub fn is_empty(&self) -> bool {
         use Bound::{Excluded, Included, Unbounded};
         match (&self.from, &self.to) {
@@ -161,13 +155,11 @@ fn after_prefix(prefix: &[u8]) -> Bound<Key> {
 /// Which end of a range comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// Smallest key first.
     Rising,
-    /// Largest key first.
     Falling,
 }
 
-/// Figures of an engine since it was opened. An engine that has no disk leaves the later ones at nothing.
+/// Counts since an engine was opened. An engine without a disk leaves the later ones at zero.
 #[derive(Clone, Debug, Default)]
 pub struct EngineStats {
     /// Commits that are on the disk.
@@ -180,7 +172,7 @@ pub struct EngineStats {
     pub commits_per_sync: Reading,
     /// Bytes of keys and values that are on the disk, later overwritten ones included.
     pub bytes: u64,
-    /// Bytes that are on the disk but have yet to find their place for reading.
+    /// Durable bytes that have yet to be written to their place for reading.
     pub backlog_bytes: u64,
 }
 
@@ -236,7 +228,7 @@ pub fn submit_waiting(
     writes: Vec<(Key, Option<Value>)>,
 ) -> Receiver<Result<(), EngineError>> {
     let (sender, receiver) = crossbeam_channel::bounded(1);
-    // The receiver may have given up; then nobody wants the outcome.
+    // The send fails only when the caller no longer waits.
     let done = Box::new(move |outcome| drop(sender.send(outcome)));
     engine.submit(Commit { writes, done });
     receiver

@@ -22,7 +22,7 @@ impl<T> From<Result<T, EngineError>> for Read<T> {
 }
 
 impl<T> Read<T> {
-    /// The answer. Blocks the thread where the engine has yet to fetch it.
+    /// The answer. Blocks the thread while the engine fetches it.
     pub fn wait(self) -> Result<T, EngineError> {
         match self {
             Self::Ready(answer) => answer.into_inner(),
@@ -43,7 +43,7 @@ impl<T> Future for Read<T> {
 }
 
 /// Runs a future on this thread, and blocks the thread while the future waits. For start-up, tools and tests.
-pub fn wait<F: Future>(future: F) -> F::Output {
+fn wait<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);
     if let Poll::Ready(output) = future
         .as_mut()
@@ -59,6 +59,16 @@ pub fn wait<F: Future>(future: F) -> F::Output {
         }
     }
 }
+
+/// [`wait`] as a method of every future.
+pub trait Wait: Future + Sized {
+    /// Blocks the thread while the future waits. For start-up, tools and tests.
+    fn wait(self) -> Self::Output {
+        wait(self)
+    }
+}
+
+impl<F: Future> Wait for F {}
 
 struct Unpark(Thread);
 

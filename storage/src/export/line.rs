@@ -7,7 +7,6 @@ use std::borrow::Cow;
 /// The longest line. A record of the 16 KiB that an engine takes stays far below it, whatever JSON escapes of it.
 pub const MAX_LINE_BYTES: usize = 1 << 20;
 
-/// The first line.
 #[derive(Deserialize, Serialize)]
 pub struct Header {
     pub tintype_export: u32,
@@ -15,7 +14,6 @@ pub struct Header {
     pub written_by: String,
 }
 
-/// A record.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Line<'a> {
@@ -28,7 +26,6 @@ pub struct Line<'a> {
     pub record: &'a RawValue,
 }
 
-/// The last line.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Trailer {
@@ -41,6 +38,5 @@ pub struct Trailer {
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct GivenUp {
-    /// Why.
     pub given_up: String,
 }

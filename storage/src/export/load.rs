@@ -8,10 +8,8 @@ use std::io::BufRead;
 /// Bytes of one commit.
 const COMMIT_BYTES: usize = 256 * 1024;
 
-/// What was taken in.
 #[derive(Clone, Copy, Debug)]
 pub struct Loaded {
-    /// Of the export.
     pub summary: Summary,
     /// Jobs that will be run.
     pub live_jobs: u64,
@@ -21,8 +19,7 @@ pub struct Loaded {
 
 /// Reads an export to its end and commits its records, `each` of which is shown before.
 ///
-/// What is found wrong late leaves the records before it in the store: whoever calls sees to it that nobody takes such a store
-/// for a whole one.
+/// A fault that is found late leaves the records before it in the store: the caller must not use such a store as a whole one.
 ///
 /// # Errors
 /// See [`ReadError`].

@@ -7,9 +7,8 @@
 //! | one for each record, by rising key | `{"kind":"account","key":"61...","record":{...}}`, the key in hexadecimal |
 //! | last | `{"records":7,"sha256":"..."}`: how many there are, and the SHA-256 of all lines before this one |
 //!
-//! Every line ends with a line feed. A record has the shape that this version gives it, whatever version stored it. What was
-//! cut off lacks its last line, which is never taken for a whole. There is no moment in it: the same records give the same
-//! bytes.
+//! Every line ends with a line feed. A record has the shape of this version, whichever version stored it. A file that was cut
+//! off lacks its last line, and is refused. An export contains no time: the same records give the same bytes.
 
 mod line;
 mod load;
@@ -32,7 +31,7 @@ pub const VERSION: u32 = 1;
 pub enum WriteError<E> {
     /// The store cannot be read as of one moment.
     #[error(transparent)]
-    Cut(#[from] SnapshotError),
+    Snapshot(#[from] SnapshotError),
     /// A record cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -63,7 +62,6 @@ pub enum ReadError {
     /// The store that it is to be taken into holds something.
     #[error("the store holds records already; an export is only taken into an empty one")]
     NotEmpty,
-    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
 }

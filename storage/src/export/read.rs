@@ -12,22 +12,17 @@ use std::io::{BufRead, Read as _};
 pub struct Entry {
     /// The name of its kind.
     pub kind: &'static str,
-    /// Where it stands.
     pub key: Key,
-    /// As it is stored.
     pub value: Value,
 }
 
 /// What a whole export holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Summary {
-    /// Its records.
     pub records: u64,
-    /// Its length in bytes.
     pub bytes: u64,
 }
 
-/// Reads an export.
 pub struct Reader<R> {
     source: R,
     buffer: Vec<u8>,

@@ -1,4 +1,4 @@
-//! From a cut to lines, a bounded number at a time.
+//! From a snapshot to lines, a bounded number at a time.
 
 use super::line::{GivenUp, Header, Line, Trailer};
 use super::{VERSION, WriteError};
@@ -28,7 +28,7 @@ pub fn write<E: Display>(
         digest.update(&block);
         sink(block).map_err(WriteError::Sink)
     });
-    // Nothing needs to be put aside for it any more, however slowly the last lines are taken.
+    // Freed before the last line: the sink may take it slowly.
     drop(snapshot);
     let last = match &outcome {
         Ok(records) => line(&Trailer {

@@ -8,27 +8,27 @@ use crate::domain::ledger::LedgerEntry;
 use crate::engine::Direction;
 
 impl Store {
-    /// An account.
-    pub fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
-        ACCOUNTS.get(self, &id)
+    pub async fn account(&self, id: AccountId) -> Result<Option<Account>, StoreError> {
+        ACCOUNTS.get(self, &id).await
     }
 
     /// A page of all accounts, oldest first.
-    pub fn accounts(
+    pub async fn accounts(
         &self,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Account>, StoreError> {
-        let page = ACCOUNTS.page(self, &All, Direction::Rising, limit, after)?;
+        let page = ACCOUNTS
+            .page(self, &All, Direction::Rising, limit, after)
+            .await?;
         Ok(page.records())
     }
 
-    /// Visits every account.
-    pub fn each_account(
+    pub async fn each_account(
         &self,
         mut visit: impl FnMut(Account) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        ACCOUNTS.each(self, &All, |_, account| visit(account))
+        ACCOUNTS.each(self, &All, |_, account| visit(account)).await
     }
 
     /// The writes that open an account; `opening` is the ledger's first line when it opens with money.
@@ -39,22 +39,24 @@ impl Store {
     }
 
     /// A page of an account's ledger, newest first.
-    pub fn ledger(
+    pub async fn ledger(
         &self,
         account: AccountId,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<LedgerEntry>, StoreError> {
-        let page = LEDGER.page(self, &account, Direction::Falling, limit, after)?;
+        let page = LEDGER
+            .page(self, &account, Direction::Falling, limit, after)
+            .await?;
         Ok(page.records())
     }
 
     /// One line of an account's ledger.
-    pub fn ledger_entry(
+    pub async fn ledger_entry(
         &self,
         account: AccountId,
         id: TransactionId,
     ) -> Result<Option<LedgerEntry>, StoreError> {
-        LEDGER.get(self, &(account, id))
+        LEDGER.get(self, &(account, id)).await
     }
 }

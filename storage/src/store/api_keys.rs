@@ -9,27 +9,27 @@ use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::spending::KeySpending;
 use crate::domain::time::Timestamp;
-use crate::engine::Direction;
+use crate::engine::{Direction, Key};
 
 impl Store {
     /// The key with this hash: the look-up of authentication.
-    pub fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
-        API_KEYS.get(self, hash)
+    pub async fn key_by_hash(&self, hash: &KeyHash) -> Result<Option<ApiKey>, StoreError> {
+        API_KEYS.get(self, hash).await
     }
 
-    /// The key that a text with this hash opens at `now`, and until when it does, where that text has been replaced.
-    pub fn key_opened_by(
+    /// The key whose text has this hash, and until when that text is valid where a rotation has replaced it.
+    pub async fn key_opened_by(
         &self,
         hash: &KeyHash,
         now: Timestamp,
     ) -> Result<Option<(ApiKey, Option<Timestamp>)>, StoreError> {
-        if let Some(key) = self.key_by_hash(hash)? {
+        if let Some(key) = self.key_by_hash(hash).await? {
             return Ok(Some((key, None)));
         }
-        let Some(id) = RETIRED_API_KEYS.get(self, hash)? else {
+        let Some(id) = RETIRED_API_KEYS.get(self, hash).await? else {
             return Ok(None);
         };
-        let Some((_, key)) = self.key(id)? else {
+        let Some((_, key)) = self.key(id).await? else {
             return Ok(None);
         };
         let retired = key.retired.iter().find(|it| it.hash == *hash);
@@ -38,13 +38,13 @@ impl Store {
     }
 
     /// A key with its hash.
-    pub fn key(&self, id: KeyId) -> Result<Option<(KeyHash, ApiKey)>, StoreError> {
+    pub async fn key(&self, id: KeyId) -> Result<Option<(KeyHash, ApiKey)>, StoreError> {
         // A key that is rotated between the two looks has another hash by then, and is looked for under that one.
         for _ in 0..2 {
-            let Some(hash) = API_KEYS_BY_ID.get(self, &id)? else {
+            let Some(hash) = API_KEYS_BY_ID.get(self, &id).await? else {
                 return Ok(None);
             };
-            if let Some(key) = self.key_by_hash(&hash)? {
+            if let Some(key) = self.key_by_hash(&hash).await? {
                 return Ok(Some((hash, key)));
             }
         }
@@ -52,43 +52,54 @@ impl Store {
     }
 
     /// A page of an account's keys, oldest first.
-    pub fn keys_of(
+    pub async fn keys_of(
         &self,
         account: AccountId,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<ApiKey>, StoreError> {
-        let read = || {
-            let page = API_KEYS_OF_ACCOUNT.page(self, &account, Direction::Rising, limit, after)?;
-            let mut items = Vec::with_capacity(page.items.len());
-            for (_, hash) in &page.items {
-                items.extend(self.key_by_hash(hash)?);
-            }
-            let whole = items.len() == page.items.len();
-            let next = page.next;
-            Ok::<_, StoreError>((Page { items, next }, whole))
-        };
         // A key that is rotated or removed meanwhile is not found under the hash that the list had.
-        let (page, whole) = read()?;
-        match whole {
-            true => Ok(page),
-            false => Ok(read()?.0),
+        if let (page, true) = self.found_keys_of(account, limit, after).await? {
+            return Ok(page);
         }
+        Ok(self.found_keys_of(account, limit, after).await?.0)
+    }
+
+    /// A page of an account's keys, and whether each key of the list was found.
+    async fn found_keys_of(
+        &self,
+        account: AccountId,
+        limit: usize,
+        after: Option<[u8; 16]>,
+    ) -> Result<(Page<ApiKey>, bool), StoreError> {
+        let direction = Direction::Rising;
+        let page = API_KEYS_OF_ACCOUNT.page(self, &account, direction, limit, after);
+        let page = page.await?;
+        let hashes: Vec<Key> = page.items.iter().map(|(_, it)| API_KEYS.key(it)).collect();
+        let found = self.engine().get_many(&hashes).await?;
+        let items: Vec<ApiKey> = found
+            .iter()
+            .flatten()
+            .map(|value| API_KEYS.decode(value))
+            .collect::<Result<_, _>>()?;
+        let whole = items.len() == page.items.len();
+        let next = page.next;
+        Ok((Page { items, next }, whole))
     }
 
     /// What a key has spent: the charges of its jobs.
-    pub fn key_spending(&self, id: KeyId) -> Result<KeySpending, StoreError> {
-        Ok(API_KEY_SPENDING.get(self, &id)?.unwrap_or_default())
+    pub async fn key_spending(&self, id: KeyId) -> Result<KeySpending, StoreError> {
+        Ok(API_KEY_SPENDING.get(self, &id).await?.unwrap_or_default())
     }
 
     /// When a key was last used, as far as that has been written down.
-    pub fn key_last_use(&self, id: KeyId) -> Result<Option<Timestamp>, StoreError> {
-        API_KEY_LAST_USE.get(self, &id)
+    pub async fn key_last_use(&self, id: KeyId) -> Result<Option<Timestamp>, StoreError> {
+        API_KEY_LAST_USE.get(self, &id).await
     }
 
     /// The key that pictures of the panel are charged under, where one has been made.
-    pub fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
-        PANEL_KEYS.get(self, &AccountText(account))
+    pub async fn panel_key(&self, account: AccountId) -> Result<Option<KeyId>, StoreError> {
+        PANEL_KEYS.get(self, &AccountText(account)).await
     }
 
     /// The writes that make a key that one.
@@ -97,8 +108,8 @@ impl Store {
     }
 
     /// Has the service had a first key?
-    pub fn had_first_key(&self) -> Result<bool, StoreError> {
-        Ok(FIRST_KEY.get(self, &())?.is_some())
+    pub async fn had_first_key(&self) -> Result<bool, StoreError> {
+        Ok(FIRST_KEY.get(self, &()).await?.is_some())
     }
 
     /// The writes that say so.
@@ -122,7 +133,7 @@ impl Store {
         ]
     }
 
-    /// The writes that give a key a new text. `key` is the key as it will be; `ended` are hashes that open nothing any more.
+    /// The writes that give a key a new text. `key` is the key as it will be; `ended` are hashes that are valid no more.
     pub fn rotate_key(
         &self,
         old: &KeyHash,

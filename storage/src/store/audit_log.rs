@@ -13,23 +13,25 @@ impl Store {
     }
 
     /// A page of the log, newest first.
-    pub fn audit_log(
+    pub async fn audit_log(
         &self,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<AuditEntry>, StoreError> {
-        let page = AUDIT_LOG.page(self, &All, Direction::Falling, limit, after)?;
+        let page = AUDIT_LOG
+            .page(self, &All, Direction::Falling, limit, after)
+            .await?;
         Ok(page.records())
     }
 
     /// The writes that remove up to `limit` lines from the old end, as far as they are older than a moment.
-    pub fn forget_audit_log(
+    pub async fn forget_audit_log(
         &self,
         older_than: Timestamp,
         limit: usize,
     ) -> Result<Writes, StoreError> {
         let all = AUDIT_LOG.range(&All);
-        let oldest = AUDIT_LOG.scan(self, &all, Direction::Rising, limit)?;
+        let oldest = AUDIT_LOG.scan(self, &all, Direction::Rising, limit).await?;
         let old = oldest.iter().take_while(|(_, entry)| entry.at < older_than);
         Ok(old.map(|(id, _)| AUDIT_LOG.delete(id)).collect())
     }

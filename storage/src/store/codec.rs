@@ -22,7 +22,6 @@ pub fn version<R: 'static>(earlier: Earlier<R>) -> u8 {
         .map_or(FIRST_VERSION, |(version, _)| version + 1)
 }
 
-/// Encodes a record.
 pub fn encode<R: Serialize>(version: u8, record: &R) -> Value {
     thread_local! {
         /// Where a record grows, so that what is kept of it is allocated once and as long as it is.

@@ -30,7 +30,6 @@ pub struct NewJob {
     pub key: KeyId,
     /// How the key was shown; `None` in the panel, where a person asks in its stead.
     pub shown: Option<ShownKey>,
-    /// The model.
     pub tier: Tier,
     /// With input images or without.
     pub mode: Mode,
@@ -48,7 +47,6 @@ pub struct NewJob {
     pub origin: Origin,
     /// Its input images, already in the object store.
     pub inputs: Vec<InputImage>,
-    /// Its price.
     pub price: Amount,
     /// The caller's name for this request.
     pub idempotency: Option<IdempotencyUse>,
@@ -66,7 +64,6 @@ pub struct IdempotencyUse {
 /// A job was accepted, now or at the first use of the same idempotency key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// The job.
     pub job: JobId,
     /// Was it accepted by an earlier call?
     pub replayed: bool,
@@ -98,7 +95,6 @@ pub enum AcceptError {
     /// The balance does not cover the price.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -112,7 +108,6 @@ pub enum EventError {
     /// The job is not in a state for it.
     #[error(transparent)]
     Transition(#[from] TransitionError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -129,7 +124,6 @@ pub struct AccountChanged {
 /// Money to be added, or taken back when negative.
 #[derive(Clone, Debug)]
 pub struct Deposit {
-    /// How much.
     pub amount: Amount,
     /// The operator's words.
     pub reference: Option<String>,
@@ -137,16 +131,14 @@ pub struct Deposit {
     pub idempotency: Option<IdempotencyUse>,
 }
 
-/// Why a deposit was refused.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum DepositError {
     /// The idempotency key stands for another deposit.
     #[error("the Idempotency-Key was used before with a different deposit")]
     KeyReused,
-    /// The books do not allow it.
+    /// The balance does not allow it.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -9,12 +9,12 @@ use uuid::Uuid;
 
 impl Store {
     /// What was counted there so far.
-    pub fn daily_usage(&self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
-        Ok(DAILY_USAGE.get(self, &place)?.unwrap_or_default())
+    pub async fn daily_usage(&self, place: DailyUsageKey) -> Result<DailyUsage, StoreError> {
+        Ok(DAILY_USAGE.get(self, &place).await?.unwrap_or_default())
     }
 
-    /// Visits an account's tallies from a day on, in the order of days.
-    pub fn each_daily_usage_since(
+    /// Visits an account's usage from a day on, in the order of days.
+    pub async fn each_daily_usage_since(
         &self,
         account: AccountId,
         day: i64,
@@ -28,23 +28,25 @@ impl Store {
         let range = DAILY_USAGE
             .range(&account)
             .starting_at(DAILY_USAGE.key(&first));
-        DAILY_USAGE.each_in(self, range, visit)
+        DAILY_USAGE.each_in(self, range, visit).await
     }
 
     /// Counts all ended jobs anew, from their records alone.
-    pub(crate) fn count_ended_jobs(
+    pub(crate) async fn count_ended_jobs(
         &self,
     ) -> Result<HashMap<DailyUsageKey, DailyUsage>, StoreError> {
         let mut tallies: HashMap<DailyUsageKey, DailyUsage> = HashMap::new();
-        ENDED_JOBS.each(self, &All, |_, job| {
-            if let Some(ended) = job.state.finished_at() {
-                let place = DailyUsageKey::of(&job, ended.day());
-                let tally = tallies.entry(place).or_default();
-                // Sums past what an amount can say are a fault of the books, which are told as such.
-                *tally = tally.with(&job).unwrap_or(*tally);
-            }
-            Ok(())
-        })?;
+        ENDED_JOBS
+            .each(self, &All, |_, job| {
+                if let Some(ended) = job.state.finished_at() {
+                    let place = DailyUsageKey::of(&job, ended.day());
+                    let tally = tallies.entry(place).or_default();
+                    // A sum past the largest amount is a fault, which verification reports elsewhere.
+                    *tally = tally.with(&job).unwrap_or(*tally);
+                }
+                Ok(())
+            })
+            .await?;
         Ok(tallies)
     }
 }

@@ -17,7 +17,6 @@ const MAX_FORGOTTEN_BYTES: usize = 48 * 1024;
 /// Deliveries to be removed.
 #[derive(Clone, Debug, Default)]
 pub struct Forgotten {
-    /// Which.
     pub ids: Vec<DeliveryId>,
     /// The writes of one commit; empty when there is nothing to remove.
     pub writes: Writes,
@@ -26,44 +25,48 @@ pub struct Forgotten {
 }
 
 impl Store {
-    /// A delivery, whoever's it is.
-    pub fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
-        match DELIVERY_ACCOUNTS.get(self, &id)? {
-            Some(account) => self.delivery_of(account, id),
+    /// A delivery of any account.
+    pub async fn delivery(&self, id: DeliveryId) -> Result<Option<Delivery>, StoreError> {
+        match DELIVERY_ACCOUNTS.get(self, &id).await? {
+            Some(account) => self.delivery_of(account, id).await,
             None => Ok(None),
         }
     }
 
     /// A delivery of an account.
-    pub(crate) fn delivery_of(
+    pub(crate) async fn delivery_of(
         &self,
         account: AccountId,
         id: DeliveryId,
     ) -> Result<Option<Delivery>, StoreError> {
-        DELIVERIES.get(self, &(account, id))
+        DELIVERIES.get(self, &(account, id)).await
     }
 
     /// A page of an account's deliveries, newest first.
-    pub fn deliveries_of(
+    pub async fn deliveries_of(
         &self,
         account: AccountId,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Delivery>, StoreError> {
-        let page = DELIVERIES.page(self, &account, Direction::Falling, limit, after)?;
+        let page = DELIVERIES
+            .page(self, &account, Direction::Falling, limit, after)
+            .await?;
         Ok(page.records())
     }
 
     /// A page of all deliveries, newest first.
-    pub fn deliveries(
+    pub async fn deliveries(
         &self,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Delivery>, StoreError> {
-        let page = DELIVERY_ACCOUNTS.page(self, &All, Direction::Falling, limit, after)?;
+        let page = DELIVERY_ACCOUNTS
+            .page(self, &All, Direction::Falling, limit, after)
+            .await?;
         let mut items = Vec::with_capacity(page.items.len());
         for (id, account) in page.items {
-            items.extend(self.delivery_of(account, id)?);
+            items.extend(self.delivery_of(account, id).await?);
         }
         Ok(Page {
             items,
@@ -71,16 +74,17 @@ impl Store {
         })
     }
 
-    /// Visits every delivery.
-    pub fn each_delivery(
+    pub async fn each_delivery(
         &self,
         mut visit: impl FnMut(Delivery) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        DELIVERIES.each(self, &All, |_, delivery| visit(delivery))
+        DELIVERIES
+            .each(self, &All, |_, delivery| visit(delivery))
+            .await
     }
 
     /// Up to `limit` pending deliveries in the order in which they are due, after the one given.
-    pub fn due(
+    pub async fn due(
         &self,
         after: Option<(Timestamp, DeliveryId)>,
         limit: usize,
@@ -89,18 +93,22 @@ impl Store {
         if let Some(after) = after {
             range = range.above(DUE_DELIVERIES.key(&after));
         }
-        let found = DUE_DELIVERIES.scan(self, &range, Direction::Rising, limit)?;
+        let found = DUE_DELIVERIES
+            .scan(self, &range, Direction::Rising, limit)
+            .await?;
         let flat = found.into_iter().map(|((due, id), entry)| (due, id, entry));
         Ok(flat.collect())
     }
 
     /// All attempts of a delivery, in their order.
-    pub fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
+    pub async fn attempts(&self, delivery: DeliveryId) -> Result<Vec<Attempt>, StoreError> {
         let mut attempts = Vec::new();
-        ATTEMPTS.each(self, &delivery, |_, attempt| {
-            attempts.push(attempt);
-            Ok(())
-        })?;
+        ATTEMPTS
+            .each(self, &delivery, |_, attempt| {
+                attempts.push(attempt);
+                Ok(())
+            })
+            .await?;
         Ok(attempts)
     }
 
@@ -122,13 +130,13 @@ impl Store {
     }
 
     /// Deliveries of jobs that ended before this moment may have been forgotten; no other ones have been.
-    pub(crate) fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
-        let mark = DELIVERIES_FORGOTTEN.get(self, &())?;
+    pub(crate) async fn deliveries_forgotten(&self) -> Result<Timestamp, StoreError> {
+        let mark = DELIVERIES_FORGOTTEN.get(self, &()).await?;
         Ok(mark.unwrap_or(Timestamp::from_millis(0)))
     }
 
     /// Finds deliveries that were made and ended before `older_than` among the next `limit` from `cursor` on, but those to `keep`.
-    pub fn forget_deliveries(
+    pub async fn forget_deliveries(
         &self,
         older_than: Timestamp,
         cursor: &[u8],
@@ -141,13 +149,10 @@ impl Store {
         } else {
             range.above(cursor.to_vec())
         };
-        let pairs = self
-            .engine()
-            .scan(&range, Direction::Rising, limit)
-            .wait()?;
+        let pairs = self.engine().scan(&range, Direction::Rising, limit).await?;
         let mut forgotten = Forgotten::default();
         let (mut bytes, at_end) = (0, pairs.len() < limit);
-        let mut newest = self.deliveries_forgotten()?;
+        let mut newest = self.deliveries_forgotten().await?;
         for (key, value) in pairs {
             let delivery = DELIVERIES.decode(&value)?;
             let over = delivery.state.ended_at();
@@ -164,8 +169,8 @@ impl Store {
                         .push(DELIVERIES_FORGOTTEN.put(&(), &newest));
                     return Ok(forgotten);
                 }
-                // By what is really removed, and not by what might have been: a sweep under a clock that is far ahead would
-                // keep whoever audits from missing anything for as long.
+                // By the deliveries that are removed, not by `older_than`: after a sweep under a clock that is far ahead, verification
+                // would miss no delivery for as long.
                 newest = newest.max(over.plus(Duration::from_millis(1)));
                 forgotten.ids.push(delivery.id);
                 forgotten

@@ -12,19 +12,21 @@ use crate::engine::{Ask, Direction, Key};
 impl Store {
     /// What an idempotency key stands for at `now`. An expired one stands for nothing, and so does one whose job came to
     /// nothing (see [`Job::came_to_nothing`]).
-    pub fn idempotency(
+    pub async fn idempotency(
         &self,
         call: IdempotentCall,
         account: AccountId,
         name: &str,
         now: Timestamp,
     ) -> Result<Option<IdempotencyRecord>, StoreError> {
-        let uses = IDEMPOTENCY.read(self, &last_use_of(call, account, name))?;
+        let uses = IDEMPOTENCY
+            .read(self, &last_use_of(call, account, name))
+            .await?;
         let Some(record) = newest_use(uses, now) else {
             return Ok(None);
         };
         let job = match call {
-            IdempotentCall::Generation => self.job(account, JobId(record.made))?,
+            IdempotentCall::Generation => self.job(account, JobId(record.made)).await?,
             IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
         Ok(stands(job.as_ref()).then_some(record))
@@ -50,13 +52,15 @@ impl Store {
     /// The writes that forget expired keys among the next `limit` records from `cursor` on, and where to go on from:
     /// an empty cursor once the end is reached. They may be committed at any later time: a key that was used anew
     /// meanwhile is not forgotten.
-    pub fn forget_expired(
+    pub async fn forget_expired(
         &self,
         now: Timestamp,
         cursor: &[u8],
         limit: usize,
     ) -> Result<(Writes, Key), StoreError> {
-        IDEMPOTENCY.forget(self, cursor, limit, |record| record.expires_at <= now)
+        IDEMPOTENCY
+            .forget(self, cursor, limit, |record| record.expires_at <= now)
+            .await
     }
 }
 

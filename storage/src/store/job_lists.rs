@@ -14,7 +14,6 @@ const STEP: usize = 200;
 /// A part of a list of jobs.
 #[derive(Clone, Debug, Default)]
 pub struct JobPage {
-    /// The jobs.
     pub items: Vec<Job>,
     /// After which the next page begins; `None` at the end.
     pub next: Option<[u8; 16]>,
@@ -23,7 +22,6 @@ pub struct JobPage {
 /// Which part of a list of jobs is wanted.
 #[derive(Clone, Copy, Debug)]
 pub struct JobWindow {
-    /// Jobs at the most.
     pub limit: usize,
     /// The last id of the part before.
     pub after: Option<[u8; 16]>,
@@ -62,10 +60,16 @@ struct Lane {
 }
 
 impl Lane {
-    fn newest(&mut self, store: &Store, window: &JobWindow) -> Result<Option<JobId>, StoreError> {
+    async fn newest(
+        &mut self,
+        store: &Store,
+        window: &JobWindow,
+    ) -> Result<Option<JobId>, StoreError> {
         if self.read.is_empty() && !self.ended {
             let from = window.since.map(JobId::first_of);
-            let jobs = store.jobs_of(self.account, window.part, self.below, from, self.step)?;
+            let jobs = store
+                .jobs_of(self.account, window.part, self.below, from, self.step)
+                .await?;
             self.ended = jobs.len() < self.step;
             self.step = (self.step * 4).min(STEP);
             self.below = jobs.last().map(|job| job.id).or(self.below);
@@ -76,18 +80,18 @@ impl Lane {
 }
 
 impl Store {
-    /// Jobs of an account that `lets` lets through, newest first.
-    pub fn sifted_jobs_of(
+    /// Jobs of an account that `lets` accepts, newest first.
+    pub async fn sifted_jobs_of(
         &self,
         account: AccountId,
         window: JobWindow,
         lets: impl Fn(&Job) -> bool,
     ) -> Result<JobPage, StoreError> {
-        self.sifted_jobs(vec![account], window, lets)
+        self.sifted_jobs(vec![account], window, lets).await
     }
 
     /// As [`Store::sifted_jobs_of`], over all accounts.
-    pub fn all_jobs(
+    pub async fn all_jobs(
         &self,
         window: JobWindow,
         lets: impl Fn(&Job) -> bool,
@@ -96,12 +100,13 @@ impl Store {
         self.each_account(|account| {
             accounts.push(account.id);
             Ok(())
-        })?;
-        self.sifted_jobs(accounts, window, lets)
+        })
+        .await?;
+        self.sifted_jobs(accounts, window, lets).await
     }
 
     /// Each account's jobs lie in order; the newest of all is always that of one of the heads.
-    fn sifted_jobs(
+    async fn sifted_jobs(
         &self,
         accounts: Vec<AccountId>,
         window: JobWindow,
@@ -122,7 +127,7 @@ impl Store {
         let mut lanes: Vec<Lane> = accounts.into_iter().map(lane).collect();
         let mut heads = BinaryHeap::new();
         for (at, lane) in lanes.iter_mut().enumerate() {
-            heads.extend(lane.newest(self, &window)?.map(|id| (id, at)));
+            heads.extend(lane.newest(self, &window).await?.map(|id| (id, at)));
         }
         let (mut page, mut last, mut looked_at) = (JobPage::default(), None, 0);
         while let Some((id, at)) = heads.pop() {
@@ -134,31 +139,30 @@ impl Store {
             last = Some(*id.as_bytes());
             let lane = &mut lanes[at];
             page.items.extend(lane.read.pop_front().filter(&lets));
-            heads.extend(lane.newest(self, &window)?.map(|id| (id, at)));
+            heads.extend(lane.newest(self, &window).await?.map(|id| (id, at)));
         }
         Ok(page)
     }
 
-    /// A job of whichever account.
+    /// A job of any account.
     ///
-    /// One that was told to a webhook is found at once, by its delivery, which has the same id. Any other is asked for in
-    /// each account, some microseconds each: an index of all jobs would make every acceptance dearer for a question that only
-    /// an operator asks. So this blocks, and is to be asked where that may be.
-    pub fn find_job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
-        if let Some(delivery) = self.delivery(DeliveryId(id.0))?
-            && let Some(job) = self.job(delivery.account, id)?
+    /// A job with a delivery is found at once, by the delivery, which has the same id. Any other one is looked for in each account,
+    /// some microseconds each: an index of all jobs would make every acceptance dearer for a question that only an operator asks.
+    pub async fn find_job(&self, id: JobId) -> Result<Option<Job>, StoreError> {
+        if let Some(delivery) = self.delivery(DeliveryId(id.0)).await?
+            && let Some(job) = self.job(delivery.account, id).await?
         {
             return Ok(Some(job));
         }
         let mut after = None;
         loop {
-            let page = self.accounts(STEP, after)?;
+            let page = self.accounts(STEP, after).await?;
             for account in &page.items {
                 // Ids only ever rise, and accounts are listed as they do: no later one can have had this job.
                 if account.id.0 > id.0 {
                     return Ok(None);
                 }
-                if let Some(job) = self.job(account.id, id)? {
+                if let Some(job) = self.job(account.id, id).await? {
                     return Ok(Some(job));
                 }
             }

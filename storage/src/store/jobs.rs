@@ -10,7 +10,6 @@ use std::collections::BTreeMap;
 /// Which of an account's jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// All of them.
     All,
     /// Those that are not terminal.
     Live,
@@ -20,11 +19,11 @@ pub enum Part {
 
 impl Store {
     /// A job of an account. A job of another account is not found, in the same time as one that does not exist.
-    pub fn job(&self, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
+    pub async fn job(&self, account: AccountId, id: JobId) -> Result<Option<Job>, StoreError> {
         // Jobs only ever move from live to ended, so looking in this order misses none that is on its way.
-        match LIVE_JOBS.get(self, &(account, id))? {
+        match LIVE_JOBS.get(self, &(account, id)).await? {
             Some(job) => Ok(Some(job)),
-            None => ENDED_JOBS.get(self, &(account, id)),
+            None => ENDED_JOBS.get(self, &(account, id)).await,
         }
     }
 
@@ -32,7 +31,7 @@ impl Store {
     /// none while there are some. The next step goes on below the last of them.
     ///
     /// `below` is left out, `from` is not.
-    pub fn jobs_of(
+    pub async fn jobs_of(
         &self,
         account: AccountId,
         part: Part,
@@ -43,16 +42,16 @@ impl Store {
         if below.is_some() && below <= from {
             return Ok(Vec::new());
         }
-        let scan = |other: Part, table: &JobTable| {
+        let scan = async |other: Part, table: &JobTable| {
             if part == other {
                 return Ok(Vec::new());
             }
             let range = within(table, account, below, from);
-            table.scan(self, &range, Direction::Falling, limit)
+            table.scan(self, &range, Direction::Falling, limit).await
         };
         // Live ones first: a job that ends meanwhile is then found twice, and not missed. The ended one is the newer.
-        let live = scan(Part::Ended, &LIVE_JOBS)?;
-        let ended = scan(Part::Live, &ENDED_JOBS)?;
+        let live = scan(Part::Ended, &LIVE_JOBS).await?;
+        let ended = scan(Part::Live, &ENDED_JOBS).await?;
         let merged: BTreeMap<JobId, Job> = live
             .into_iter()
             .chain(ended)
@@ -62,28 +61,27 @@ impl Store {
     }
 
     /// Visits every job that is not terminal, in the order of account and acceptance.
-    pub fn each_live_job(
+    pub async fn each_live_job(
         &self,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        LIVE_JOBS.each(self, &All, |_, job| visit(job))
+        LIVE_JOBS.each(self, &All, |_, job| visit(job)).await
     }
 
     /// Visits the live jobs of one account.
-    pub fn each_live_job_of(
+    pub async fn each_live_job_of(
         &self,
         account: AccountId,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        LIVE_JOBS.each(self, &account, |_, job| visit(job))
+        LIVE_JOBS.each(self, &account, |_, job| visit(job)).await
     }
 
-    /// Visits every terminal job.
-    pub fn each_ended_job(
+    pub async fn each_ended_job(
         &self,
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        ENDED_JOBS.each(self, &All, |_, job| visit(job))
+        ENDED_JOBS.each(self, &All, |_, job| visit(job)).await
     }
 }
 

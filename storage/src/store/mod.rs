@@ -1,4 +1,4 @@
-//! Records by name, over any engine: what can be read, and which writes belong to one decision.
+//! Typed records over any engine: queries, and the writes that belong to one decision.
 
 mod account_batch;
 mod accounts;
@@ -50,13 +50,12 @@ pub type Writes = Vec<Write>;
 /// Why the store could not answer.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] EngineError),
     /// A record cannot be read.
     #[error("a damaged {kind} record: {reason}; run `tintype verify` and restore a backup")]
     Damaged {
-        /// What it was to be.
+        /// The table's name.
         kind: &'static str,
         /// What is wrong with it.
         reason: String,
@@ -64,14 +63,9 @@ pub enum StoreError {
     /// A decision builds on a record that has not been read for it. It is read, and the decision is made again.
     #[error("a record has not been read")]
     Unread,
-    /// A rule that always holds does not. Nothing was written.
+    /// An invariant is broken. Nothing was written.
     #[error("the ledger of account {account} is inconsistent: {fault}; run `tintype verify`")]
-    Inconsistent {
-        /// Whose.
-        account: AccountId,
-        /// Which rule.
-        fault: String,
-    },
+    Inconsistent { account: AccountId, fault: String },
 }
 
 /// Typed access to an engine. Cheap to clone.
@@ -90,14 +84,12 @@ impl Store {
         }
     }
 
-    /// The engine.
     pub fn engine(&self) -> &Arc<dyn Engine> {
         &self.engine
     }
 
-    /// Which models are paused.
-    pub fn pause(&self) -> Result<Pause, StoreError> {
-        Ok(PAUSE.get(self, &())?.unwrap_or_default())
+    pub async fn pause(&self) -> Result<Pause, StoreError> {
+        Ok(PAUSE.get(self, &()).await?.unwrap_or_default())
     }
 
     /// The writes that set which models are paused.

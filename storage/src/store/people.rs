@@ -10,26 +10,32 @@ use sha2::{Digest as _, Sha256};
 
 impl Store {
     /// A person of an account. One of another account is not found.
-    pub fn person(&self, account: AccountId, id: PersonId) -> Result<Option<Person>, StoreError> {
-        PEOPLE.get(self, &(account, id))
+    pub async fn person(
+        &self,
+        account: AccountId,
+        id: PersonId,
+    ) -> Result<Option<Person>, StoreError> {
+        PEOPLE.get(self, &(account, id)).await
     }
 
-    /// The person with this e-mail address, of whichever account.
-    pub fn person_by_email(&self, email: &Email) -> Result<Option<Person>, StoreError> {
-        match PEOPLE_BY_EMAIL.get(self, &email_hash(email))? {
-            Some(place) => self.person(place.account, place.person),
+    /// The person with this e-mail address, of any account.
+    pub async fn person_by_email(&self, email: &Email) -> Result<Option<Person>, StoreError> {
+        match PEOPLE_BY_EMAIL.get(self, &email_hash(email)).await? {
+            Some(place) => self.person(place.account, place.person).await,
             None => Ok(None),
         }
     }
 
     /// A page of an account's people, oldest first.
-    pub fn people_of(
+    pub async fn people_of(
         &self,
         account: AccountId,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Person>, StoreError> {
-        let page = PEOPLE.page(self, &account, Direction::Rising, limit, after)?;
+        let page = PEOPLE
+            .page(self, &account, Direction::Rising, limit, after)
+            .await?;
         Ok(page.records())
     }
 
@@ -45,7 +51,7 @@ impl Store {
         ]
     }
 
-    /// The writes that remove a person. Their sessions find nobody from then on.
+    /// The writes that remove a person. Their sessions are refused from then on.
     pub fn remove_person(&self, person: &Person) -> Writes {
         vec![
             PEOPLE.delete(&(person.account, person.id)),
@@ -54,8 +60,8 @@ impl Store {
     }
 
     /// A session, by the hash of its id.
-    pub fn session(&self, id: &Digest32) -> Result<Option<Session>, StoreError> {
-        SESSIONS.get(self, id)
+    pub async fn session(&self, id: &Digest32) -> Result<Option<Session>, StoreError> {
+        SESSIONS.get(self, id).await
     }
 
     /// The writes that begin a session, or record its use.
@@ -69,8 +75,8 @@ impl Store {
     }
 
     /// The generation of the operator's sessions.
-    pub fn operator_generation(&self) -> Result<Generation, StoreError> {
-        Ok(OPERATOR_SESSIONS.get(self, &())?.unwrap_or_default())
+    pub async fn operator_generation(&self) -> Result<Generation, StoreError> {
+        Ok(OPERATOR_SESSIONS.get(self, &()).await?.unwrap_or_default())
     }
 
     /// The writes that begin a generation of the operator's sessions.
@@ -80,13 +86,15 @@ impl Store {
 
     /// The writes that forget sessions that are over, among the next `limit` from `cursor` on, and where to go on: empty at
     /// the end.
-    pub fn forget_sessions(
+    pub async fn forget_sessions(
         &self,
         now: Timestamp,
         cursor: &[u8],
         limit: usize,
     ) -> Result<(Writes, Key), StoreError> {
-        SESSIONS.forget(self, cursor, limit, |session| !session.is_alive(now))
+        SESSIONS
+            .forget(self, cursor, limit, |session| !session.is_alive(now))
+            .await
     }
 }
 

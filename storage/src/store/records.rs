@@ -13,9 +13,7 @@ use uuid::Uuid;
 /// What the due index says of a pending delivery, so that it can be scheduled without its record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DueDelivery {
-    /// Whose it is.
     pub account: AccountId,
-    /// Its receiver.
     pub webhook: WebhookId,
     /// Attempts of this round that have failed: a restart knows from them whose receivers may be dead.
     pub failures: u32,
@@ -41,9 +39,7 @@ impl DueDelivery {
 /// Where the person of an e-mail address is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PersonPlace {
-    /// Of this account.
     pub account: AccountId,
-    /// This one.
     pub person: PersonId,
 }
 
@@ -54,7 +50,6 @@ pub struct Generation(pub u32);
 /// A day's jobs of one key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DailyUsageKey {
-    /// Whose.
     pub account: AccountId,
     /// Which day of UTC, counted from 1970-01-01.
     pub day: i64,
@@ -95,7 +90,6 @@ pub const SERVICE: AccountId = AccountId(Uuid::nil());
 /// that has taken its place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdempotencyKey {
-    /// Whose.
     pub account: AccountId,
     /// In which call.
     pub call: IdempotentCall,

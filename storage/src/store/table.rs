@@ -1,4 +1,4 @@
-//! A kind of record: where it stands, what an export calls it, how it is encoded, and whether it fits its key.
+//! A table: the keys of its records, its name in exports, the encoding of a record, and whether a record fits its key.
 
 use super::codec::{self, Earlier};
 use super::table_key::{KeyBytes, TableKey, Under};
@@ -29,7 +29,6 @@ pub struct Table<K, R: 'static> {
 /// A part of a list.
 #[derive(Clone, Debug)]
 pub struct Page<T> {
-    /// The records.
     pub items: Vec<T>,
     /// The id after which the next page begins; `None` at the end.
     pub next: Option<[u8; 16]>,
@@ -103,8 +102,8 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     /// The record under a key.
-    pub fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {
-        let value = store.engine().get(&self.key(key)).wait()?;
+    pub async fn get(&self, store: &Store, key: &K) -> Result<Option<R>, StoreError> {
+        let value = store.engine().get(&self.key(key)).await?;
         value.map(|value| self.decode(&value)).transpose()
     }
 
@@ -127,14 +126,14 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     /// Up to `limit` records of a range of this table, in order.
-    pub fn scan(
+    pub async fn scan(
         &self,
         store: &Store,
         range: &KeyRange,
         direction: Direction,
         limit: usize,
     ) -> Result<Vec<(K, R)>, StoreError> {
-        let pairs = store.engine().scan(range, direction, limit).wait()?;
+        let pairs = store.engine().scan(range, direction, limit).await?;
         pairs
             .iter()
             .map(|(key, value)| self.entry_of(key, value))
@@ -142,11 +141,11 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     /// The records of a scan of this table, without their keys.
-    pub(super) fn read(&self, store: &Store, scan: &Ask) -> Result<Vec<R>, StoreError> {
+    pub(super) async fn read(&self, store: &Store, scan: &Ask) -> Result<Vec<R>, StoreError> {
         let Ask::Scan(range, direction, limit) = scan else {
             return Ok(Vec::new());
         };
-        let found = self.scan(store, range, *direction, *limit)?;
+        let found = self.scan(store, range, *direction, *limit).await?;
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
@@ -158,7 +157,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
     }
 
     /// Visits the records whose keys begin with `part`, in rising order, reading a bounded number at a time.
-    pub fn each<P: KeyBytes>(
+    pub async fn each<P: KeyBytes>(
         &self,
         store: &Store,
         part: &P,
@@ -167,11 +166,11 @@ impl<K: TableKey, R: Record> Table<K, R> {
     where
         K: Under<P>,
     {
-        self.each_in(store, self.range(part), visit)
+        self.each_in(store, self.range(part), visit).await
     }
 
     /// Visits the records of a range of this table.
-    pub fn each_in(
+    pub async fn each_in(
         &self,
         store: &Store,
         range: KeyRange,
@@ -181,10 +180,11 @@ impl<K: TableKey, R: Record> Table<K, R> {
             let (key, record) = self.entry_of(key, value)?;
             visit(key, record)
         })
+        .await
     }
 
     /// One page of the records whose keys begin with `part` and end with an id; `after` is the last id of the page before.
-    pub fn page<P: KeyBytes>(
+    pub async fn page<P: KeyBytes>(
         &self,
         store: &Store,
         part: &P,
@@ -203,7 +203,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
                 Direction::Falling => range.below(key),
             };
         }
-        let mut pairs = store.engine().scan(&range, direction, limit + 1).wait()?;
+        let mut pairs = store.engine().scan(&range, direction, limit + 1).await?;
         let more = pairs.len() > limit;
         pairs.truncate(limit);
         let last = pairs.last().filter(|_| more);
@@ -217,7 +217,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
 
     /// The writes that remove the records that are over, among the next `limit` from `cursor` on, and where to go on: an empty
     /// cursor once the end is reached.
-    pub fn forget(
+    pub async fn forget(
         &self,
         store: &Store,
         cursor: &[u8],
@@ -231,7 +231,7 @@ impl<K: TableKey, R: Record> Table<K, R> {
         let pairs = store
             .engine()
             .scan(&range, Direction::Rising, limit)
-            .wait()?;
+            .await?;
         let at_end = pairs.len() < limit;
         let last = pairs.last().filter(|_| !at_end);
         let cursor = last.map(|(key, _)| key.clone()).unwrap_or_default();
@@ -256,16 +256,13 @@ impl<K, R> Page<(K, R)> {
 }
 
 /// Visits every pair of a range as the engine has it, reading a bounded number at a time.
-pub(crate) fn each_pair(
+pub(crate) async fn each_pair(
     store: &Store,
     mut range: KeyRange,
     mut visit: impl FnMut(&[u8], &[u8]) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     loop {
-        let pairs = store
-            .engine()
-            .scan(&range, Direction::Rising, STEP)
-            .wait()?;
+        let pairs = store.engine().scan(&range, Direction::Rising, STEP).await?;
         for (key, value) in &pairs {
             visit(key, value)?;
         }

@@ -59,7 +59,7 @@ tables! {
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";
-    /// Up to which moment deliveries have been removed: verification tells with it a removed delivery from a lost one.
+    /// Up to which moment deliveries have been removed: verification distinguishes a removed delivery from a lost one with it.
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
     /// The service has had a first key: an operator who removes all keys wants no other.
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";

@@ -11,46 +11,52 @@ pub const MAX_WEBHOOKS: usize = 100;
 
 impl Store {
     /// All webhooks of an account, oldest first.
-    pub fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
-        WEBHOOKS.read(self, &webhooks_of(account))
+    pub async fn webhooks(&self, account: AccountId) -> Result<Vec<Webhook>, StoreError> {
+        WEBHOOKS.read(self, &webhooks_of(account)).await
     }
 
     /// A page of an account's webhooks, oldest first.
-    pub fn webhook_page(
+    pub async fn webhook_page(
         &self,
         account: AccountId,
         limit: usize,
         after: Option<[u8; 16]>,
     ) -> Result<Page<Webhook>, StoreError> {
-        let page = WEBHOOKS.page(self, &account, Direction::Rising, limit, after)?;
+        let page = WEBHOOKS
+            .page(self, &account, Direction::Rising, limit, after)
+            .await?;
         Ok(page.records())
     }
 
     /// The newest webhook of an account.
-    pub fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {
-        let newest = WEBHOOKS.page(self, &account, Direction::Falling, 1, None)?;
+    pub async fn newest_webhook(&self, account: AccountId) -> Result<Option<Webhook>, StoreError> {
+        let newest = WEBHOOKS
+            .page(self, &account, Direction::Falling, 1, None)
+            .await?;
         Ok(newest.records().items.pop())
     }
 
     /// Some webhook of some account, if there is any.
-    pub fn any_webhook(&self) -> Result<Option<Webhook>, StoreError> {
-        let first = WEBHOOKS.page(self, &All, Direction::Rising, 1, None)?;
+    pub async fn any_webhook(&self) -> Result<Option<Webhook>, StoreError> {
+        let first = WEBHOOKS
+            .page(self, &All, Direction::Rising, 1, None)
+            .await?;
         Ok(first.records().items.pop())
     }
 
     /// A webhook of an account.
-    pub fn webhook(
+    pub async fn webhook(
         &self,
         account: AccountId,
         id: WebhookId,
     ) -> Result<Option<Webhook>, StoreError> {
-        WEBHOOKS.get(self, &(account, id))
+        WEBHOOKS.get(self, &(account, id)).await
     }
 
-    /// A webhook, whoever's it is.
-    pub fn find_webhook(&self, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
-        match WEBHOOK_ACCOUNTS.get(self, &id)? {
-            Some(account) => self.webhook(account, id),
+    /// A webhook of any account.
+    pub async fn find_webhook(&self, id: WebhookId) -> Result<Option<Webhook>, StoreError> {
+        match WEBHOOK_ACCOUNTS.get(self, &id).await? {
+            Some(account) => self.webhook(account, id).await,
             None => Ok(None),
         }
     }

@@ -25,7 +25,6 @@ struct State {
 }
 
 impl MemoryEngine {
-    /// An empty one.
     pub fn new() -> Self {
         Self::default()
     }

@@ -22,7 +22,6 @@ struct Gate {
 }
 
 impl StalledEngine {
-    /// One that is open.
     pub fn new(inner: Arc<dyn Engine>) -> Self {
         Self {
             inner,
@@ -61,7 +60,6 @@ impl StalledEngine {
         self.gate.lock().held.pop_front()
     }
 
-    /// Commits that are held.
     pub fn held(&self) -> usize {
         self.gate.lock().held.len()
     }

@@ -1,12 +1,13 @@
 //! Tallies against the jobs that they count.
 
 use super::Report;
+use crate::engine::Wait as _;
 use crate::store::tables::DAILY_USAGE;
 use crate::store::{All, Store, StoreError};
 
-/// Audits all tallies.
+/// Verifies all daily usage.
 pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
-    let mut counted = store.count_ended_jobs()?;
+    let mut counted = store.count_ended_jobs().wait()?;
     DAILY_USAGE.each(store, &All, |place, recorded| {
         let by_jobs = counted.remove(&place).unwrap_or_default();
         if recorded != by_jobs {
@@ -23,7 +24,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
             ));
         }
         Ok(())
-    })?;
+    }).wait()?;
     for place in counted.keys() {
         report.fault(format!(
             "key {} has jobs that ended on day {} and no tally of them",

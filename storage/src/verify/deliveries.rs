@@ -7,6 +7,7 @@ use super::Report;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::AccountId;
 use crate::domain::job::{JobState, Origin};
+use crate::engine::Wait as _;
 use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_DELIVERIES, ENDED_JOBS};
 use crate::store::{All, DueDelivery, Store, StoreError};
 use std::collections::HashSet;
@@ -17,87 +18,98 @@ pub(super) fn verify(
     accounts: &HashSet<AccountId>,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    DELIVERIES.each(store, &All, |_, delivery| {
-        report.deliveries += 1;
-        if !accounts.contains(&delivery.account) {
-            report.fault(format!(
-                "delivery {} is of account {}, which does not exist",
-                delivery.id, delivery.account
-            ));
-        }
-        if DELIVERY_ACCOUNTS.get(store, &delivery.id)? != Some(delivery.account) {
-            report.fault(format!(
-                "delivery {} of account {} is not found by its id",
-                delivery.id, delivery.account
-            ));
-        }
-        audit_job(store, &delivery, report)?;
-        audit_due(store, &delivery, report)?;
-        let attempts = store.attempts(delivery.id)?.len();
-        if usize::try_from(delivery.attempts) != Ok(attempts) {
-            report.fault(format!(
-                "delivery {} has had {} attempts, {attempts} are on record",
-                delivery.id, delivery.attempts
-            ));
-        }
-        Ok(())
-    })?;
-    DELIVERY_ACCOUNTS.each(store, &All, |id, account| {
-        if store.delivery_of(account, id)?.is_none() {
-            report.fault(format!(
-                "delivery {id} is listed for account {account}, which has none of that id"
-            ));
-        }
-        Ok(())
-    })?;
-    DUE_DELIVERIES.each(store, &All, |(due, id), _| {
-        let delivery = store.delivery(id)?;
-        if delivery.and_then(|it| it.state.due()) != Some(due) {
-            report.fault(format!(
-                "the due index has delivery {id} at {due}, its record does not"
-            ));
-        }
-        Ok(())
-    })?;
+    DELIVERIES
+        .each(store, &All, |_, delivery| {
+            report.deliveries += 1;
+            if !accounts.contains(&delivery.account) {
+                report.fault(format!(
+                    "delivery {} is of account {}, which does not exist",
+                    delivery.id, delivery.account
+                ));
+            }
+            if DELIVERY_ACCOUNTS.get(store, &delivery.id).wait()? != Some(delivery.account) {
+                report.fault(format!(
+                    "delivery {} of account {} is not found by its id",
+                    delivery.id, delivery.account
+                ));
+            }
+            audit_job(store, &delivery, report)?;
+            audit_due(store, &delivery, report)?;
+            let attempts = store.attempts(delivery.id).wait()?.len();
+            if usize::try_from(delivery.attempts) != Ok(attempts) {
+                report.fault(format!(
+                    "delivery {} has had {} attempts, {attempts} are on record",
+                    delivery.id, delivery.attempts
+                ));
+            }
+            Ok(())
+        })
+        .wait()?;
+    DELIVERY_ACCOUNTS
+        .each(store, &All, |id, account| {
+            if store.delivery_of(account, id).wait()?.is_none() {
+                report.fault(format!(
+                    "delivery {id} is listed for account {account}, which has none of that id"
+                ));
+            }
+            Ok(())
+        })
+        .wait()?;
+    DUE_DELIVERIES
+        .each(store, &All, |(due, id), _| {
+            let delivery = store.delivery(id).wait()?;
+            if delivery.and_then(|it| it.state.due()) != Some(due) {
+                report.fault(format!(
+                    "the due index has delivery {id} at {due}, its record does not"
+                ));
+            }
+            Ok(())
+        })
+        .wait()?;
     audit_owed(store, report)?;
-    ATTEMPTS.each(store, &All, |(id, number), _| {
-        let delivery = store.delivery(id)?;
-        if delivery.is_none_or(|it| it.attempts <= number) {
-            report.fault(format!(
+    ATTEMPTS
+        .each(store, &All, |(id, number), _| {
+            let delivery = store.delivery(id).wait()?;
+            if delivery.is_none_or(|it| it.attempts <= number) {
+                report.fault(format!(
                 "there is an attempt {number} of delivery {id}, which has had none of that number"
             ));
-        }
-        Ok(())
-    })
+            }
+            Ok(())
+        })
+        .wait()
 }
 
 /// A job that named a callback has its delivery, as long as those of its time are kept.
 fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
-    let kept_since = store.deliveries_forgotten()?;
-    ENDED_JOBS.each(store, &All, |_, job| {
-        let ended = match job.state {
-            JobState::Done { finished_at, .. } | JobState::Failed { finished_at, .. } => {
-                finished_at
+    let kept_since = store.deliveries_forgotten().wait()?;
+    ENDED_JOBS
+        .each(store, &All, |_, job| {
+            let ended = match job.state {
+                JobState::Done { finished_at, .. } | JobState::Failed { finished_at, .. } => {
+                    finished_at
+                }
+                JobState::Queued | JobState::Processing { .. } => return Ok(()),
+            };
+            let owes = job.origin == Origin::Native && job.callback.is_some();
+            if owes
+                && ended >= kept_since
+                && store
+                    .delivery_of(job.account, DeliveryId(job.id.0))
+                    .wait()?
+                    .is_none()
+            {
+                report.fault(format!(
+                    "job {} has ended and named a callback, and no delivery tells of it",
+                    job.id
+                ));
             }
-            JobState::Queued | JobState::Processing { .. } => return Ok(()),
-        };
-        let owes = job.origin == Origin::Native && job.callback.is_some();
-        if owes
-            && ended >= kept_since
-            && store
-                .delivery_of(job.account, DeliveryId(job.id.0))?
-                .is_none()
-        {
-            report.fault(format!(
-                "job {} has ended and named a callback, and no delivery tells of it",
-                job.id
-            ));
-        }
-        Ok(())
-    })
+            Ok(())
+        })
+        .wait()
 }
 
-/// An event is of a job of the account that has ended and whose interface tells its end to a webhook.
+/// An event is of a job of the account that has ended and whose interface reports its end to a webhook.
 fn audit_job(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<(), StoreError> {
     if delivery.kind == DeliveryKind::Test {
         return Ok(());
@@ -108,7 +120,7 @@ fn audit_job(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<
             "delivery {id} is of job {job}, whose delivery has the job's own id"
         ));
     }
-    match store.job(account, job)? {
+    match store.job(account, job).wait()? {
         None => report.fault(format!(
             "delivery {id} is of job {job}, which account {account} does not have"
         )),
@@ -128,7 +140,7 @@ fn audit_due(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<
     let Some((due, wanted)) = DueDelivery::of(delivery) else {
         return Ok(());
     };
-    if DUE_DELIVERIES.get(store, &(due, delivery.id))? != Some(wanted) {
+    if DUE_DELIVERIES.get(store, &(due, delivery.id)).wait()? != Some(wanted) {
         report.fault(format!(
             "delivery {} is due at {due}, the due index does not say so",
             delivery.id

@@ -9,24 +9,22 @@ use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEY_SPENDING, API_KEYS, AUDIT_LOG, ENDED_JOBS, LEDGER, LIVE_JOBS, RETIRED_API_KEYS,
 };
 use crate::store::{All, Store, StoreError};
 use std::collections::{HashMap, HashSet};
 
-/// What an audit has looked at, and what it found wrong.
+/// What a verification has read, and the faults that it has found.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
-    /// Accounts.
     pub accounts: u64,
     /// Jobs that are not terminal.
     pub live_jobs: u64,
     /// Jobs that are.
     pub ended_jobs: u64,
-    /// Ledger entries.
     pub entries: u64,
-    /// Deliveries to webhooks.
     pub deliveries: u64,
     /// Lines of the audit log.
     pub audit_entries: u64,
@@ -36,7 +34,7 @@ pub struct Report {
     pub faults: Vec<String>,
 }
 
-/// Faults that a report lists at the most: past these, more of them say nothing new.
+/// Faults that a report lists at most; further ones say nothing new.
 pub const MAX_FAULTS: usize = 1_000;
 
 #[derive(Default)]
@@ -59,104 +57,116 @@ impl Report {
     }
 }
 
-/// Audits a store that nobody writes to. `visit_done` is called for each done job, to check its picture elsewhere.
+/// Verifies a store that has no other user. `visit_done` is called for each done job, to check its picture elsewhere.
 pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let mut sums: HashMap<AccountId, Sums> = HashMap::new();
     let mut spent: HashMap<KeyId, Amount> = HashMap::new();
-    LIVE_JOBS.each(store, &All, |_, job| {
-        report.live_jobs += 1;
-        if job.state.is_terminal() {
-            report.fault(format!(
-                "job {} is {} but still among the live ones",
-                job.id,
-                job.state.word()
-            ));
-        }
-        add(
-            &mut report,
-            &mut sums.entry(job.account).or_default().reserved,
-            job.price,
-        );
-        Ok(())
-    })?;
-    ENDED_JOBS.each(store, &All, |key, job| {
-        report.ended_jobs += 1;
-        if LIVE_JOBS.get(store, &key)?.is_some() {
-            report.fault(format!("job {} is both live and ended", job.id));
-        }
-        match &job.state {
-            JobState::Done { .. } => {
-                let of_account = sums.entry(job.account).or_default();
-                add(&mut report, &mut of_account.done, job.price);
-                of_account.uncharged.insert(job.id, job.price);
-                add(&mut report, spent.entry(job.key).or_default(), job.price);
-                visit_done(&job);
-            }
-            JobState::Failed { .. } => {}
-            JobState::Queued | JobState::Processing { .. } => {
+    LIVE_JOBS
+        .each(store, &All, |_, job| {
+            report.live_jobs += 1;
+            if job.state.is_terminal() {
                 report.fault(format!(
-                    "job {} is {} but among the ended ones",
+                    "job {} is {} but still among the live ones",
                     job.id,
                     job.state.word()
                 ));
             }
-        }
-        Ok(())
-    })?;
-    LEDGER.each(store, &All, |(account, _), entry| {
-        report.entries += 1;
-        audit_entry(
-            account,
-            &entry,
-            sums.entry(account).or_default(),
-            &mut report,
-        );
-        Ok(())
-    })?;
+            add(
+                &mut report,
+                &mut sums.entry(job.account).or_default().reserved,
+                job.price,
+            );
+            Ok(())
+        })
+        .wait()?;
+    ENDED_JOBS
+        .each(store, &All, |key, job| {
+            report.ended_jobs += 1;
+            if LIVE_JOBS.get(store, &key).wait()?.is_some() {
+                report.fault(format!("job {} is both live and ended", job.id));
+            }
+            match &job.state {
+                JobState::Done { .. } => {
+                    let of_account = sums.entry(job.account).or_default();
+                    add(&mut report, &mut of_account.done, job.price);
+                    of_account.uncharged.insert(job.id, job.price);
+                    add(&mut report, spent.entry(job.key).or_default(), job.price);
+                    visit_done(&job);
+                }
+                JobState::Failed { .. } => {}
+                JobState::Queued | JobState::Processing { .. } => {
+                    report.fault(format!(
+                        "job {} is {} but among the ended ones",
+                        job.id,
+                        job.state.word()
+                    ));
+                }
+            }
+            Ok(())
+        })
+        .wait()?;
+    LEDGER
+        .each(store, &All, |(account, _), entry| {
+            report.entries += 1;
+            verify_entry(
+                account,
+                &entry,
+                sums.entry(account).or_default(),
+                &mut report,
+            );
+            Ok(())
+        })
+        .wait()?;
     let mut accounts = HashSet::new();
-    store.each_account(|account| {
-        report.accounts += 1;
-        let sums = sums.remove(&account.id).unwrap_or_default();
-        audit_account(account.id, &account.balances, &sums, &mut report);
-        accounts.insert(account.id);
-        Ok(())
-    })?;
+    store
+        .each_account(|account| {
+            report.accounts += 1;
+            let sums = sums.remove(&account.id).unwrap_or_default();
+            verify_account(account.id, &account.balances, &sums, &mut report);
+            accounts.insert(account.id);
+            Ok(())
+        })
+        .wait()?;
     for account in sums.keys() {
         report.fault(format!(
             "there are jobs or ledger entries of account {account}, which does not exist"
         ));
     }
-    API_KEYS.each(store, &All, |_, key| {
-        for retired in &key.retired {
-            if RETIRED_API_KEYS.get(store, &retired.hash)? != Some(key.id) {
-                report.fault(format!("an earlier text of key {} is not found", key.id));
+    API_KEYS
+        .each(store, &All, |_, key| {
+            for retired in &key.retired {
+                if RETIRED_API_KEYS.get(store, &retired.hash).wait()? != Some(key.id) {
+                    report.fault(format!("an earlier text of key {} is not found", key.id));
+                }
             }
-        }
-        if !accounts.contains(&key.account) {
-            report.fault(format!(
-                "key {} is of account {}, which does not exist",
-                key.id, key.account
-            ));
-        }
-        Ok(())
-    })?;
-    audit_spending(store, spent, &mut report)?;
-    AUDIT_LOG.each(store, &All, |id, entry| {
-        report.audit_entries += 1;
-        if entry.id != id {
-            report.fault(format!(
-                "line {} of the audit log is found as {id}",
-                entry.id
-            ));
-        }
-        if let Some(account) = entry.account.filter(|it| !accounts.contains(it)) {
-            report.fault(format!(
-                "line {id} of the audit log is about account {account}, which does not exist"
-            ));
-        }
-        Ok(())
-    })?;
+            if !accounts.contains(&key.account) {
+                report.fault(format!(
+                    "key {} is of account {}, which does not exist",
+                    key.id, key.account
+                ));
+            }
+            Ok(())
+        })
+        .wait()?;
+    verify_spending(store, spent, &mut report)?;
+    AUDIT_LOG
+        .each(store, &All, |id, entry| {
+            report.audit_entries += 1;
+            if entry.id != id {
+                report.fault(format!(
+                    "line {} of the audit log is found as {id}",
+                    entry.id
+                ));
+            }
+            if let Some(account) = entry.account.filter(|it| !accounts.contains(it)) {
+                report.fault(format!(
+                    "line {id} of the audit log is about account {account}, which does not exist"
+                ));
+            }
+            Ok(())
+        })
+        .wait()?;
     deliveries::verify(store, &accounts, &mut report)?;
     people::verify(store, &accounts, &mut report)?;
     daily_usage::verify(store, &mut report)?;
@@ -165,7 +175,7 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
 }
 
 /// What keys have spent, against their done jobs; those that were removed included.
-fn audit_spending(
+fn verify_spending(
     store: &Store,
     mut computed: HashMap<KeyId, Amount>,
     report: &mut Report,
@@ -173,16 +183,18 @@ fn audit_spending(
     let differ = |id: KeyId, recorded: Amount, computed: Amount| {
         format!("key {id} has spent {recorded} by its record, {computed} by its jobs")
     };
-    API_KEY_SPENDING.each(store, &All, |id, spending| {
-        if let Some(fault) = spending.fault() {
-            report.fault(format!("key {id} has {fault}"));
-        }
-        let computed = computed.remove(&id).unwrap_or_default();
-        if spending.total != computed {
-            report.fault(differ(id, spending.total, computed));
-        }
-        Ok(())
-    })?;
+    API_KEY_SPENDING
+        .each(store, &All, |id, spending| {
+            if let Some(fault) = spending.fault() {
+                report.fault(format!("key {id} has {fault}"));
+            }
+            let computed = computed.remove(&id).unwrap_or_default();
+            if spending.total != computed {
+                report.fault(differ(id, spending.total, computed));
+            }
+            Ok(())
+        })
+        .wait()?;
     for (id, computed) in computed {
         report.fault(differ(id, Amount::ZERO, computed));
     }
@@ -190,7 +202,7 @@ fn audit_spending(
 }
 
 /// One entry, after all that are older and after all jobs.
-fn audit_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mut Report) {
+fn verify_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mut Report) {
     add(report, &mut sums.balance, entry.amount);
     if entry.balance_after != sums.balance {
         report.fault(format!(
@@ -210,7 +222,7 @@ fn audit_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mut
     }
 }
 
-fn audit_account(id: AccountId, books: &Balances, sums: &Sums, report: &mut Report) {
+fn verify_account(id: AccountId, books: &Balances, sums: &Sums, report: &mut Report) {
     if let Some(fault) = books.fault() {
         report.fault(format!("account {id}: {fault}"));
     }

@@ -2,30 +2,33 @@
 
 use super::Report;
 use crate::domain::ids::AccountId;
+use crate::engine::Wait as _;
 use crate::store::tables::PEOPLE;
 use crate::store::{All, Store, StoreError};
 use std::collections::HashSet;
 
-/// Audits all people. `accounts` are those that exist.
+/// Verifies all people. `accounts` are those that exist.
 pub(super) fn verify(
     store: &Store,
     accounts: &HashSet<AccountId>,
     report: &mut Report,
 ) -> Result<(), StoreError> {
-    PEOPLE.each(store, &All, |_, person| {
-        if !accounts.contains(&person.account) {
-            report.fault(format!(
-                "person {} is of account {}, which does not exist",
-                person.id, person.account
-            ));
-        }
-        let found = store.person_by_email(&person.email)?;
-        if found.is_none_or(|it| it.id != person.id) {
-            report.fault(format!(
-                "person {} is not found by their e-mail address",
-                person.id
-            ));
-        }
-        Ok(())
-    })
+    PEOPLE
+        .each(store, &All, |_, person| {
+            if !accounts.contains(&person.account) {
+                report.fault(format!(
+                    "person {} is of account {}, which does not exist",
+                    person.id, person.account
+                ));
+            }
+            let found = store.person_by_email(&person.email).wait()?;
+            if found.is_none_or(|it| it.id != person.id) {
+                report.fault(format!(
+                    "person {} is not found by their e-mail address",
+                    person.id
+                ));
+            }
+            Ok(())
+        })
+        .wait()
 }

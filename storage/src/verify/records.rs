@@ -4,6 +4,7 @@
 use super::Report;
 use crate::domain::ids::{AccountId, JobId, TransactionId};
 use crate::engine::KeyRange;
+use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, IDEMPOTENCY, PEOPLE_BY_EMAIL, RETIRED_API_KEYS,
     WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
@@ -27,6 +28,7 @@ pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreErro
         }
         Ok(())
     })
+    .wait()
 }
 
 /// What is wrong with one record, if anything.
@@ -58,21 +60,24 @@ fn fault_of(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, S
 /// Is this the entry of an index whose record is missing or does not lead back?
 fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreError> {
     if let Some((id, hash)) = API_KEYS_BY_ID.entry(key, value)? {
-        return Ok(store.key_by_hash(&hash)?.is_none_or(|it| it.id != id));
+        return Ok(store
+            .key_by_hash(&hash)
+            .wait()?
+            .is_none_or(|it| it.id != id));
     }
     if let Some((of, hash)) = API_KEYS_OF_ACCOUNT.entry(key, value)? {
-        let found = store.key_by_hash(&hash)?;
+        let found = store.key_by_hash(&hash).wait()?;
         return Ok(found.is_none_or(|it| (it.account, it.id) != of));
     }
     if let Some((hash, id)) = RETIRED_API_KEYS.entry(key, value)? {
-        let retired = store.key(id)?.map(|(_, key)| key.retired);
+        let retired = store.key(id).wait()?.map(|(_, key)| key.retired);
         return Ok(!retired.into_iter().flatten().any(|it| it.hash == hash));
     }
     if let Some((id, account)) = WEBHOOK_ACCOUNTS.entry(key, value)? {
-        return Ok(store.webhook(account, id)?.is_none());
+        return Ok(store.webhook(account, id).wait()?.is_none());
     }
     if let Some((hash, place)) = PEOPLE_BY_EMAIL.entry(key, value)? {
-        let found = store.person(place.account, place.person)?;
+        let found = store.person(place.account, place.person).wait()?;
         return Ok(found.is_none_or(|it| email_hash(&it.email) != hash));
     }
     Ok(false)
@@ -81,10 +86,12 @@ fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreE
 /// An API key or a webhook that an index lacks: such a key works and cannot be revoked.
 fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String>, StoreError> {
     if let Some((hash, found)) = API_KEYS.entry(key, value)? {
-        if API_KEYS_BY_ID.get(store, &found.id)? != Some(hash) {
+        if API_KEYS_BY_ID.get(store, &found.id).wait()? != Some(hash) {
             return Ok(Some(format!("key {} is not found by its id", found.id)));
         }
-        let listed = API_KEYS_OF_ACCOUNT.get(store, &(found.account, found.id))?;
+        let listed = API_KEYS_OF_ACCOUNT
+            .get(store, &(found.account, found.id))
+            .wait()?;
         return Ok((listed != Some(hash)).then(|| {
             format!(
                 "key {} is not in the list of account {}",
@@ -93,7 +100,7 @@ fn is_not_found(store: &Store, key: &[u8], value: &[u8]) -> Result<Option<String
         }));
     }
     if let Some(((account, id), _)) = WEBHOOKS.entry(key, value)? {
-        let listed = WEBHOOK_ACCOUNTS.get(store, &id)?;
+        let listed = WEBHOOK_ACCOUNTS.get(store, &id).wait()?;
         return Ok(
             (listed != Some(account)).then(|| format!("webhook {id} is not found by its id"))
         );
@@ -109,12 +116,12 @@ fn stands_for_nothing(
 ) -> Result<Option<String>, StoreError> {
     let (account, made) = (key.account, record.made);
     let (what, is_there) = match key.call {
-        IdempotentCall::Generation => ("job", store.job(account, JobId(made))?.is_some()),
+        IdempotentCall::Generation => ("job", store.job(account, JobId(made)).wait()?.is_some()),
         IdempotentCall::Deposit => {
-            let entry = store.ledger_entry(account, TransactionId(made))?;
+            let entry = store.ledger_entry(account, TransactionId(made)).wait()?;
             ("deposit", entry.is_some())
         }
-        IdempotentCall::Opening => ("account", store.account(AccountId(made))?.is_some()),
+        IdempotentCall::Opening => ("account", store.account(AccountId(made)).wait()?.is_some()),
     };
     Ok((!is_there).then(|| {
         format!(

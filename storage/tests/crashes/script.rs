@@ -19,6 +19,7 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, Key, Value};
 use tintype_storage::store::{
     AccountState, Batch, Deposit, IdempotencyUse, Limits, NewJob, Store, Writes,
@@ -156,6 +157,7 @@ impl Teller<'_> {
         let before = self
             .store
             .delivery(id)
+            .wait()
             .expect("readable")
             .expect("a delivery");
         let took = Duration::from_millis(5);
@@ -172,6 +174,7 @@ impl Teller<'_> {
         let before = self
             .store
             .delivery(id)
+            .wait()
             .expect("readable")
             .expect("a delivery");
         let after = delivery::redeliver(&before, at(self.round * 1_000 + self.step));
@@ -226,9 +229,13 @@ impl Teller<'_> {
         let (forgotten, _) = self
             .store
             .forget_expired(later, &[], 100)
+            .wait()
             .expect("readable");
         (self.commit)(forgotten);
-        let old = self.store.forget_deliveries(later, &[], 100, |_| false);
+        let old = self
+            .store
+            .forget_deliveries(later, &[], 100, |_| false)
+            .wait();
         (self.commit)(old.expect("readable").writes);
         let gone = self.store.remove_webhook(&webhook(self.round));
         (self.commit)(gone);
@@ -249,16 +256,19 @@ fn image() -> ResultImage {
 /// Plays a round on an engine that holds what the rounds before it have left.
 pub fn play(engine: &Arc<dyn Engine>, round: u32, commit: &mut dyn FnMut(Writes)) {
     let store = Store::new(Arc::clone(engine));
-    if store.account(ACCOUNT).expect("readable").is_none() {
+    if store.account(ACCOUNT).wait().expect("readable").is_none() {
         commit(opening(&store));
     }
     let account = store
         .account(ACCOUNT)
+        .wait()
         .expect("readable")
         .expect("an account");
     let mut passes_on = |writes: Writes| commit(writes);
     let mut teller = Teller {
-        book: AccountState::load(&store, account).expect("sound books"),
+        book: AccountState::load(&store, account)
+            .wait()
+            .expect("sound books"),
         store,
         round,
         step: 0,

@@ -6,6 +6,7 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash, RetiredHash};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, AuditId};
 use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
 use tintype_storage::store::Writes;
 
@@ -50,11 +51,16 @@ fn old_lines_are_forgotten_in_bounded_steps_from_the_old_end() {
     let lines = (1..=10).map(|number| till.store.add_audit(&entry(number, Some(ACCOUNT))));
     write(&till, lines.collect());
     let numbers = || -> Vec<i64> {
-        let page = till.store.audit_log(100, None).expect("read");
+        let page = till.store.audit_log(100, None).wait().expect("read");
         page.items.iter().map(|it| it.at.millis()).collect()
     };
     assert_eq!(numbers(), [10, 9, 8, 7, 6, 5, 4, 3, 2, 1]);
-    let forget = |limit| till.store.forget_audit_log(at(7), limit).expect("writes");
+    let forget = |limit| {
+        till.store
+            .forget_audit_log(at(7), limit)
+            .wait()
+            .expect("writes")
+    };
     write(&till, forget(4));
     assert_eq!(numbers(), [10, 9, 8, 7, 6, 5]);
     write(&till, forget(4));
@@ -109,7 +115,11 @@ fn a_rotated_key_is_opened_by_its_old_text_until_that_ends() {
     let (old, new) = (KeyHash([1; 32]), KeyHash([2; 32]));
     write(&till, till.store.put_key(&old, &api_key(&[])));
     let opened = |hash: &KeyHash, now: i64| {
-        let found = till.store.key_opened_by(hash, at(now)).expect("read");
+        let found = till
+            .store
+            .key_opened_by(hash, at(now))
+            .wait()
+            .expect("read");
         found.map(|(key, until)| (key.id, until.map(|it| it.millis())))
     };
     assert_eq!(opened(&old, 0), Some((key(1), None)));

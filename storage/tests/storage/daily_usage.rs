@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use tintype_storage::domain::ids::KeyId;
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::time::DAY_MILLIS;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::{NewJob, Store};
 
@@ -19,6 +20,7 @@ fn told(store: &Store, first: i64) -> Vec<Told> {
             found.push((place.day, place.key, tally.done, tally.failed, spent));
             Ok(())
         })
+        .wait()
         .expect("tallies");
     found
 }

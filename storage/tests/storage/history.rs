@@ -5,6 +5,7 @@ use parking_lot::Mutex;
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{JobEvent, JobState};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, EngineError, Holds, commit_and_wait};
 use tintype_storage::store::{Part, Store, Writes};
@@ -18,7 +19,7 @@ fn ids(
     from: Option<JobId>,
     limit: usize,
 ) -> Vec<JobId> {
-    let jobs = store.jobs_of(ACCOUNT, part, below, from, limit);
+    let jobs = store.jobs_of(ACCOUNT, part, below, from, limit).wait();
     jobs.expect("jobs").iter().map(|job| job.id).collect()
 }
 
@@ -107,7 +108,7 @@ fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
         .apply(jobs[1], JobEvent::Cancel, transaction, at(2_000_000))
         .expect("cancel");
     *engine.then.lock() = Some(batch.finish().expect("writes").writes);
-    let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9);
+    let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9).wait();
     let found = found.expect("jobs");
     let told: Vec<JobId> = found.iter().map(|job| job.id).collect();
     assert_eq!(told, [jobs[2], jobs[1], jobs[0]]);

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, JobEvent, Origin};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
@@ -190,7 +191,10 @@ fn a_key_whose_waiting_caller_got_no_answer_is_as_good_as_new() {
             });
             if !in_one_batch {
                 let call = IdempotentCall::Generation;
-                let known = till.store.idempotency(call, ACCOUNT, "k", at(till.now));
+                let known = till
+                    .store
+                    .idempotency(call, ACCOUNT, "k", at(till.now))
+                    .wait();
                 assert_eq!(known.expect("read").is_none(), is_new, "{event:?}");
                 // Set back, the clock has the new use end before the old one, which must not come to light again.
                 till.now -= 1;
@@ -279,6 +283,7 @@ fn hostile_54_a_sweep_forgets_no_key_that_was_used_anew_meanwhile() {
     let (writes, _) = till
         .store
         .forget_expired(at(till.now), &[], 100)
+        .wait()
         .expect("sweep");
     let anew = till.accept(job("k", 2)).expect("a new use");
     assert!(!anew.replayed);
@@ -306,6 +311,7 @@ fn hostile_55_expired_keys_are_forgotten_in_bounded_steps() {
         let (writes, next) = till
             .store
             .forget_expired(sweep_at, &cursor, 10)
+            .wait()
             .expect("sweep");
         assert!(writes.len() <= 10 && writes.iter().all(|(_, value)| value.is_none()));
         removed += writes.len();
@@ -321,13 +327,15 @@ fn hostile_55_expired_keys_are_forgotten_in_bounded_steps() {
     let found = |name: &str| {
         let record = till
             .store
-            .idempotency(IdempotentCall::Generation, ACCOUNT, name, at(0));
+            .idempotency(IdempotentCall::Generation, ACCOUNT, name, at(0))
+            .wait();
         record.expect("read").is_some()
     };
     assert!(!found("old-7") && found("young-7"));
     let record = till
         .store
-        .idempotency(IdempotentCall::Deposit, ACCOUNT, "young deposit", at(0));
+        .idempotency(IdempotentCall::Deposit, ACCOUNT, "young deposit", at(0))
+        .wait();
     assert!(record.expect("read").is_some());
 }
 
@@ -336,7 +344,13 @@ fn a_key_is_forgotten_from_the_moment_at_which_it_ends() {
     let mut till = Till::with("1");
     till.accept(job("k", 1)).expect("accept");
     let end = at(till.now).plus(DAY);
-    let sweep = |now| till.store.forget_expired(now, &[], 10).expect("sweep").0;
+    let sweep = |now| {
+        till.store
+            .forget_expired(now, &[], 10)
+            .wait()
+            .expect("sweep")
+            .0
+    };
     assert_eq!(sweep(at(end.millis() - 1)).len(), 0);
     assert_eq!(sweep(end).len(), 1);
 }
@@ -345,11 +359,16 @@ fn a_key_is_forgotten_from_the_moment_at_which_it_ends() {
 fn a_step_that_ends_exactly_at_the_last_record_ends_the_sweep_at_the_next() {
     let mut till = Till::with("10");
     (0..10).for_each(|number| drop(till.accept(job(&format!("{number}"), 1))));
-    let (writes, cursor) = till.store.forget_expired(at(0), &[], 10).expect("sweep");
+    let (writes, cursor) = till
+        .store
+        .forget_expired(at(0), &[], 10)
+        .wait()
+        .expect("sweep");
     assert!(writes.is_empty() && !cursor.is_empty());
     let (writes, cursor) = till
         .store
         .forget_expired(at(0), &cursor, 10)
+        .wait()
         .expect("sweep");
     assert!(writes.is_empty() && cursor.is_empty());
 }

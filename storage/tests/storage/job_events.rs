@@ -5,6 +5,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
 use tintype_storage::domain::job::{
     CANCELED, FailureKind, INTERRUPTED, JobEvent, JobState, TransitionError,
 };
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::{AcceptError, EventError, Store, StoreError};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -42,7 +43,12 @@ fn hostile_41_settled_once_whatever_comes_late() {
             );
         }
         assert_eq!(till.figures(), ["0.90", "0.00", "0.90"]);
-        let charges = till.store.ledger(ACCOUNT, 99, None).expect("ledger").items;
+        let charges = till
+            .store
+            .ledger(ACCOUNT, 99, None)
+            .wait()
+            .expect("ledger")
+            .items;
         assert_eq!(charges.len(), 2, "the opening deposit and one charge");
         till.check();
     }
@@ -179,7 +185,7 @@ fn unknown_jobs_and_those_of_others_are_not_found() {
             assert!(matches!(till.apply(job, event), Err(EventError::NotFound)));
         }
     }
-    assert_eq!(till.store.job(ACCOUNT, theirs).expect("read"), None);
+    assert_eq!(till.store.job(ACCOUNT, theirs).wait().expect("read"), None);
     assert_eq!(till.figures(), ["1.00", "0.00", "1.00"]);
     assert_eq!(others.figures(), ["1.00", "0.10", "0.90"]);
     others.check();

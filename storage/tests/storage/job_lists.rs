@@ -8,6 +8,7 @@ use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef, PromptText};
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{JobWindow, Part, Store};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -85,7 +86,10 @@ fn all_jobs_are_listed_newest_first_without_gaps_or_repeats() {
     for limit in [1, 7, 200, 2_000] {
         let (mut found, mut after) = (Vec::new(), None);
         loop {
-            let page = store.all_jobs(window(limit, after), |_| true).unwrap();
+            let page = store
+                .all_jobs(window(limit, after), |_| true)
+                .wait()
+                .unwrap();
             assert!(page.items.len() <= limit);
             found.extend(millis(&page.items));
             after = page.next;
@@ -112,6 +116,7 @@ fn a_filter_leaves_out_and_a_bound_on_looking_goes_on_by_the_cursor() {
         };
         let page = store
             .sifted_jobs_of(account(1), narrow, |job| job.tier == Tier::Fast)
+            .wait()
             .unwrap();
         found.extend(millis(&page.items));
         parts += 1;
@@ -137,7 +142,7 @@ fn over_all_accounts_no_more_are_looked_at_than_over_one() {
         looked_at.set(looked_at.get() + 1);
         false
     };
-    let page = store.all_jobs(narrow, none).unwrap();
+    let page = store.all_jobs(narrow, none).wait().unwrap();
     assert_eq!((page.items.len(), looked_at.get()), (0, 100));
     // All newer ones of both accounts have been looked at, and none of the others.
     let next = JobId(Uuid::from_bytes(page.next.unwrap()));
@@ -152,7 +157,7 @@ fn live_ones_and_ended_ones_are_listed_apart_and_newer_ones_are_left_out() {
         below: Some(job(account(1), 50).id),
         ..window(100, None)
     };
-    let page = store.all_jobs(live, |_| true).unwrap();
+    let page = store.all_jobs(live, |_| true).wait().unwrap();
     let wanted: Vec<i64> = (1..50).rev().filter(|it| it % 3 != 0).collect();
     assert_eq!(millis(&page.items), wanted);
 }
@@ -164,7 +169,13 @@ fn none_is_older_than_was_asked_for() {
         since: Some(at(40)),
         ..window(100, None)
     };
-    let page = store.all_jobs(since, |_| true).unwrap();
+    let page = store.all_jobs(since, |_| true).wait().unwrap();
     assert_eq!(millis(&page.items), (40..=50).rev().collect::<Vec<_>>());
-    assert!(store.find_job(job(account(1), 4).id).unwrap().is_some());
+    assert!(
+        store
+            .find_job(job(account(1), 4).id)
+            .wait()
+            .unwrap()
+            .is_some()
+    );
 }

@@ -7,6 +7,7 @@ use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::job::{JobEvent, JobState, TransitionError};
 use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::SpendLimits;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{
     AcceptError, Accepted, Deposit, DepositError, EventError, NewJob, Store,
 };
@@ -162,11 +163,17 @@ impl Run {
         assert_eq!(self.till.book.live_jobs(), model.live());
         for key_id in KEYS.map(key) {
             let spent = model.spent.get(&key_id).copied().unwrap_or_default();
-            let stored = self.till.store.key_spending(key_id).expect("spent").total;
+            let stored = self
+                .till
+                .store
+                .key_spending(key_id)
+                .wait()
+                .expect("spent")
+                .total;
             assert_eq!(stored, units(spent));
         }
         for (id, job) in &model.jobs {
-            let stored = self.till.store.job(ACCOUNT, *id).expect("read");
+            let stored = self.till.store.job(ACCOUNT, *id).wait().expect("read");
             let stored = stored.expect("an accepted job is there");
             assert_eq!(stored.state.is_terminal(), job.ended);
         }

@@ -5,6 +5,7 @@ use tintype_storage::domain::amount::{Amount, AmountError};
 use tintype_storage::domain::job::JobEvent;
 use tintype_storage::domain::ledger::{EntryKind, LedgerError};
 use tintype_storage::domain::spending::{Period, SpendLimits};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{AcceptError, DepositError, NewJob};
 
 #[test]
@@ -271,11 +272,11 @@ fn the_spend_limit_counts_what_is_spent_and_what_is_held() {
     assert!(matches!(till.accept(more), Err(AcceptError::KeyLimit(_))));
     till.accept(rest).expect("exactly the limit");
     assert_eq!(
-        till.store.key_spending(key(1)).expect("spent").total,
+        till.store.key_spending(key(1)).wait().expect("spent").total,
         amount("0.40")
     );
     assert_eq!(
-        till.store.key_spending(key(2)).expect("spent").total,
+        till.store.key_spending(key(2)).wait().expect("spent").total,
         Amount::ZERO
     );
     till.check();
@@ -370,7 +371,7 @@ fn hostile_109_a_clock_that_is_set_back_lets_no_day_go_over_its_limit() {
         till.apply(job, begin()).expect("begin");
         till.apply(job, finish()).expect("finish");
     }
-    let spent = till.store.key_spending(key(1)).expect("read");
+    let spent = till.store.key_spending(key(1)).wait().expect("read");
     for period in [Period::Day, Period::Month] {
         for now in [till.now, 31 * DAY] {
             let spent = spent.within(period, at(now));

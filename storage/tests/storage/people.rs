@@ -5,6 +5,7 @@ use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::person::{Digest32, Email, Person, PersonId, Role, Session, Visitor};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use tintype_storage::store::{Store, Writes};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -46,13 +47,26 @@ fn a_person_is_found_by_account_and_by_email_until_removed() {
     let ada = person(ADA, 5, "ada@example.com");
     let email: Email = "ADA@example.com".parse().unwrap();
     write(&store, store.put_person(&ada));
-    assert_eq!(store.person(ADA, ada.id).unwrap(), Some(ada.clone()));
-    assert_eq!(store.person_by_email(&email).unwrap(), Some(ada.clone()));
-    assert_eq!(store.person(AccountId(uuid(2)), ada.id).unwrap(), None);
+    assert_eq!(store.person(ADA, ada.id).wait().unwrap(), Some(ada.clone()));
+    assert_eq!(
+        store.person_by_email(&email).wait().unwrap(),
+        Some(ada.clone())
+    );
+    assert_eq!(
+        store.person(AccountId(uuid(2)), ada.id).wait().unwrap(),
+        None
+    );
     assert_eq!(faults(&store), [""; 0]);
     write(&store, store.remove_person(&ada));
-    assert_eq!(store.person_by_email(&email).unwrap(), None);
-    assert!(store.people_of(ADA, 10, None).unwrap().items.is_empty());
+    assert_eq!(store.person_by_email(&email).wait().unwrap(), None);
+    assert!(
+        store
+            .people_of(ADA, 10, None)
+            .wait()
+            .unwrap()
+            .items
+            .is_empty()
+    );
 }
 
 #[test]
@@ -87,7 +101,7 @@ fn sessions_that_are_over_are_forgotten_step_by_step() {
     }
     let mut cursor = Vec::new();
     loop {
-        let (writes, next) = store.forget_sessions(at(idle), &cursor, 10).unwrap();
+        let (writes, next) = store.forget_sessions(at(idle), &cursor, 10).wait().unwrap();
         write(&store, writes);
         cursor = next;
         if cursor.is_empty() {
@@ -95,7 +109,11 @@ fn sessions_that_are_over_are_forgotten_step_by_step() {
         }
     }
     for number in 0..25 {
-        let kept = store.session(&Digest32([number; 32])).unwrap().is_some();
+        let kept = store
+            .session(&Digest32([number; 32]))
+            .wait()
+            .unwrap()
+            .is_some();
         assert_eq!(kept, number % 2 == 1, "{number}");
     }
 }

@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tempfile::TempDir;
 use tintype_storage::domain::job::{PromptRef, PromptText};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{FlushPolicy, SledEngine, SledOptions};
 use tintype_storage::engine::{
     Commit, Direction, Engine, EngineError, Holds, KeyRange, commit_and_wait,
@@ -217,8 +218,8 @@ fn look(directory: &Path, moments: &HashSet<u64>, last: u64) -> Result<Outcome, 
         Ok(report) => report.faults,
         Err(error) => vec![error.to_string()],
     };
-    if let Ok(Some(account)) = store.account(ACCOUNT)
-        && let Err(error) = AccountState::load(&store, account)
+    if let Ok(Some(account)) = store.account(ACCOUNT).wait()
+        && let Err(error) = AccountState::load(&store, account).wait()
     {
         faults.push(error.to_string());
     }

@@ -16,6 +16,7 @@ use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::SpendLimits;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
     AcceptError, Accepted, AccountState, Batch, Deposit, DepositError, EventError, IdempotencyUse,
@@ -189,8 +190,12 @@ impl Till {
 
     /// The account as the store has it.
     pub fn reload(store: Store, id: AccountId) -> Self {
-        let account = store.account(id).expect("read").expect("the account");
-        let book = AccountState::load(&store, account).expect("load");
+        let account = store
+            .account(id)
+            .wait()
+            .expect("read")
+            .expect("the account");
+        let book = AccountState::load(&store, account).wait().expect("load");
         Self {
             store,
             book,

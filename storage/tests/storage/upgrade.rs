@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::account::Account;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
@@ -41,7 +42,11 @@ fn write_format_1(directory: &Path) -> Account {
     till.check();
     let account = Account {
         active: false,
-        ..store.account(ACCOUNT).expect("read").expect("the account")
+        ..store
+            .account(ACCOUNT)
+            .wait()
+            .expect("read")
+            .expect("the account")
     };
     let earlier = AccountV1 {
         id: account.id,
@@ -59,7 +64,7 @@ fn write_format_1(directory: &Path) -> Account {
 }
 
 fn holds(store: &Store, account: &Account) {
-    let found = store.account(ACCOUNT).expect("read");
+    let found = store.account(ACCOUNT).wait().expect("read");
     assert_eq!(found.as_ref(), Some(account));
     let report = verify(store, |_| {}).expect("audit");
     assert_eq!(report.faults, Vec::<String>::new());
@@ -95,13 +100,19 @@ fn the_next_change_of_a_record_writes_it_in_the_present_format() {
     let store = open(directory.path());
     let mut till = Till::reload(store.clone(), ACCOUNT);
     till.continue_after(2_000);
-    let live = store.jobs_of(ACCOUNT, tintype_storage::store::Part::Live, None, None, 10);
+    let live = store
+        .jobs_of(ACCOUNT, tintype_storage::store::Part::Live, None, None, 10)
+        .wait();
     let job = live.expect("jobs")[0].id;
     till.apply(job, begin()).expect("begin");
     assert_eq!(version(&store), 1, "this step leaves the account as it was");
     till.apply(job, finish()).expect("finish");
     assert_eq!(version(&store), 2);
-    let after = store.account(ACCOUNT).expect("read").expect("the account");
+    let after = store
+        .account(ACCOUNT)
+        .wait()
+        .expect("read")
+        .expect("the account");
     assert_eq!((&after.name, after.active), (&account.name, false));
     assert_eq!(after.low_balance, None);
     till.check();

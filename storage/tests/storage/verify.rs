@@ -8,6 +8,7 @@ use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::AccountState;
 use tintype_storage::verify::{MAX_FAULTS, verify};
@@ -33,8 +34,13 @@ impl Sound {
         let failed = till.apply(failed, fail()).expect("fail");
         let writes = till.store.put_key(&KeyHash([7; 32]), &api_key());
         commit_and_wait(&**till.store.engine(), writes).expect("commit");
-        let queued = till.store.job(ACCOUNT, queued).expect("read").expect("job");
-        let newest = till.store.ledger(ACCOUNT, 1, None).expect("ledger");
+        let queued = till
+            .store
+            .job(ACCOUNT, queued)
+            .wait()
+            .expect("read")
+            .expect("job");
+        let newest = till.store.ledger(ACCOUNT, 1, None).wait().expect("ledger");
         let charge = newest.items[0].clone();
         assert_eq!(charge.kind, EntryKind::Charge);
         Self {
@@ -167,8 +173,14 @@ fn a_book_whose_jobs_do_not_fit_is_not_loaded() {
     let sound = Sound::new();
     sound.write(live(sound.queued.id), None);
     let store = &sound.till.store;
-    let account = store.account(ACCOUNT).expect("read").expect("account");
-    let refused = AccountState::load(store, account).expect_err("a fault");
+    let account = store
+        .account(ACCOUNT)
+        .wait()
+        .expect("read")
+        .expect("account");
+    let refused = AccountState::load(store, account)
+        .wait()
+        .expect_err("a fault");
     assert_eq!(
         refused.to_string(),
         format!(
@@ -401,7 +413,14 @@ fn a_record_that_cannot_be_read_ends_the_audit_with_its_kind() {
         "a damaged live_job record: version 9 is unknown; run `tintype verify` and restore a backup"
     );
     assert!(matches!(sound.failed.state, JobState::Failed { .. }));
-    assert!(sound.till.store.job(ACCOUNT, sound.queued.id).is_err());
+    assert!(
+        sound
+            .till
+            .store
+            .job(ACCOUNT, sound.queued.id)
+            .wait()
+            .is_err()
+    );
     let mut till = sound.till;
     assert!(till.apply(sound.queued.id, JobEvent::Cancel).is_err());
 }

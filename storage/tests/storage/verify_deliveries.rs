@@ -10,6 +10,7 @@ use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Callback, FailureKind, Job, JobState, Origin};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::{DueDelivery, NewJob, Writes};
 use tintype_storage::verify::verify;
@@ -46,7 +47,7 @@ impl Sound {
         let job = till.apply(first, finish()).expect("finish");
         till.apply(second, fail()).expect("fail");
         let attempted = |id: JobId, statuses: &[u16]| {
-            let read = till.store.delivery(DeliveryId(id.0)).expect("read");
+            let read = till.store.delivery(DeliveryId(id.0)).wait().expect("read");
             let mut delivery = read.expect("a delivery");
             for status in statuses {
                 let (now, none) = (at(2_000_000), Duration::ZERO);
@@ -183,7 +184,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
     // Where older ones are forgotten, nothing is missing of them.
     let store = &sound.till.store;
     let forget = |before| {
-        let step = store.forget_deliveries(before, &[], 100, |_| false);
+        let step = store.forget_deliveries(before, &[], 100, |_| false).wait();
         commit_and_wait(&**store.engine(), step.unwrap().writes).expect("commit");
     };
     forget(at(3_000_000));
@@ -308,7 +309,13 @@ fn attempts_that_are_missing_too_many_or_of_nobody() {
     sound.finds(&[format!("delivery {id} has had 2 attempts, 1 are on record")]);
     let sound = Sound::new();
     let stray = DeliveryId(uuid(0xbad));
-    let kept = sound.till.store.attempts(id).expect("attempts").remove(0);
+    let kept = sound
+        .till
+        .store
+        .attempts(id)
+        .wait()
+        .expect("attempts")
+        .remove(0);
     sound.put(attempt(stray, 0), &kept);
     sound.finds(&[format!(
         "there is an attempt 0 of delivery {stray}, which has had none of that number"
@@ -389,14 +396,14 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
     let ahead = ended(12 * DAY);
     let right = ended(10 * DAY);
     for job in [ahead, right] {
-        let delivery = store.delivery(DeliveryId(job.0)).expect("read");
+        let delivery = store.delivery(DeliveryId(job.0)).wait().expect("read");
         let delivery = delivery.expect("a delivery");
         let attempt = Attempt::answered(0, at(10 * DAY), Duration::ZERO, 200, b"", None);
         let after = delivery::record_attempt(&delivery, &attempt, &[]);
         commit(store.record_attempt(&delivery, &after, &attempt));
     }
     let sweep = |before| {
-        let step = store.forget_deliveries(before, &[], 100, |_| false);
+        let step = store.forget_deliveries(before, &[], 100, |_| false).wait();
         let step = step.expect("a step");
         commit(step.writes);
         step.ids
@@ -407,7 +414,7 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
     assert_eq!(sweep(at(365 * DAY)), [DeliveryId(ahead.0)]);
     assert_eq!(verify(&store, |_| {}).expect("audit").faults, [""; 0]);
     let lost = ended(13 * DAY);
-    let delivery = store.delivery(DeliveryId(lost.0)).expect("read");
+    let delivery = store.delivery(DeliveryId(lost.0)).wait().expect("read");
     for key in store.add_delivery(&delivery.expect("a delivery")) {
         commit(vec![(key.0, None)]);
     }

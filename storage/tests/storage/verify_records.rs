@@ -13,6 +13,7 @@ use tintype_storage::domain::job::{Callback, JobEvent};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::person::{Digest32, Person, PersonId, Role, Session, Visitor};
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
 use tintype_storage::store::{Deposit, Generation, NewJob, Store, Writes};
 use tintype_storage::testing::memory::MemoryEngine;
@@ -68,7 +69,7 @@ fn full() -> Image {
     till.apply(jobs[0], begin()).expect("begin");
     till.apply(jobs[0], finish()).expect("finish");
     till.apply(jobs[1], JobEvent::Cancel).expect("cancel");
-    let delivery = store.delivery(DeliveryId(jobs[0].0)).expect("read");
+    let delivery = store.delivery(DeliveryId(jobs[0].0)).wait().expect("read");
     let delivery = delivery.expect("a delivery");
     let attempt = Attempt::answered(0, at(2_000_000), DAY, 200, b"", None);
     let after = delivery::record_attempt(&delivery, &attempt, &[]);
@@ -247,7 +248,7 @@ fn what_a_removed_key_has_spent_is_compared_too() {
         let engine = Arc::new(MemoryEngine::from_image(image));
         (Store::new(engine.clone()), engine)
     };
-    let (hash, found) = store.key(key(1)).expect("read").expect("a key");
+    let (hash, found) = store.key(key(1)).wait().expect("read").expect("a key");
     commit_and_wait(&*engine, store.remove_key(&hash, &found)).expect("commit");
     image = engine.image();
     assert_eq!(faults(&image), [""; 0]);

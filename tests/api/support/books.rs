@@ -2,6 +2,7 @@
 
 use super::poll::until_some;
 use super::server::Server;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::verify::{Report, verify};
 
 impl Server {
@@ -10,10 +11,12 @@ impl Server {
         let store = &self.inside().store;
         super::until("every job is over", || {
             let mut live = 0;
-            let count = store.each_live_job(|_| {
-                live += 1;
-                Ok(())
-            });
+            let count = store
+                .each_live_job(|_| {
+                    live += 1;
+                    Ok(())
+                })
+                .wait();
             count.unwrap();
             live == 0
         });

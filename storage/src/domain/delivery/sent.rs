@@ -1,4 +1,4 @@
-//! What an attempt sent, as it is kept for whoever has to find out why a receiver did not take it.
+//! What an attempt sent, kept so that one can find out why a receiver refused it.
 
 use super::excerpt;
 use serde::{Deserialize, Serialize};

@@ -3,9 +3,7 @@
 /// A delivery to be recorded in both encodings.
 #[derive(Clone)]
 pub struct Case {
-    /// What it shows.
     pub name: String,
-    /// Which event.
     pub kind: Kind,
     /// The request's metadata as it was written.
     pub metadata: Option<String>,
@@ -202,7 +200,6 @@ const OBJECTS: &[(&str, &str, &[&str])] = &[
     ),
 ];
 
-/// Every case.
 pub fn cases() -> Vec<Case> {
     let case = |name: &str, kind, metadata: Option<String>, differs| Case {
         name: name.into(),

@@ -1,5 +1,5 @@
-//! The one thread that commits: it takes all commits that wait, writes them to the journal as one group with one sync, then
-//! shows and answers them.
+//! The one thread that commits: it takes all waiting commits, writes them to the journal as one group with one sync, then makes
+//! them visible and answers them.
 
 use super::super::wal::Wal;
 use super::super::{Commit, EngineError, EngineStats, Key, OnFailure, Value, deferred_wake};
@@ -89,10 +89,10 @@ impl Committer {
         };
         let at_end = OpensLatch(Arc::clone(&ended));
         let run = move || {
-            // Declared before the writer, so dropped after it: whoever waits for the end finds the journal let go of.
+            // Declared before the writer, so dropped after it: the journal is closed when `close` returns.
             let _at_end = at_end;
             let mut writer = writer;
-            // Nothing is known to panic outside of `write`; whatever does must not leave callers without an answer.
+            // A panic outside of `write` must not leave callers without an answer either.
             let outcome = catch_unwind(AssertUnwindSafe(|| writer.run(&receiver)));
             if let Err(error) = outcome.unwrap_or_else(|_| Err(panicked())) {
                 writer.failure.report(&error);
@@ -112,7 +112,6 @@ impl Committer {
         })
     }
 
-    /// Queues a commit.
     pub fn submit(&self, commit: Commit) {
         let refused = match &*self.queue.lock() {
             Some(queue) if !self.failure.happened() => {
@@ -137,7 +136,7 @@ impl Committer {
         }
     }
 
-    /// Lets the thread write what waits, and returns once it has ended. A write that hangs is not waited for.
+    /// Has the thread write the waiting commits, and returns once it has ended, or once a write hangs.
     pub fn close(&self) {
         drop(self.queue.lock().take());
         // The last owner of an engine may be a `done` that the thread itself is calling; it ends after that.
@@ -147,14 +146,14 @@ impl Committer {
     }
 }
 
-/// Answers what still comes in after a failure, until the last sender is gone.
+/// Refuses the commits that arrive after a failure, until the last sender is gone.
 fn refuse_all(receiver: &Receiver<Commit>, error: &EngineError) {
     while let Ok(commit) = receiver.recv() {
         (commit.done)(Err(error.clone()));
     }
 }
 
-/// What the watchdog does: the thread may never come back, so the commits behind the hanging ones are answered here.
+/// The watchdog's answer: the thread may never return, so the commits behind the hanging ones are refused here.
 fn when_it_hangs(
     failure: Arc<Failure>,
     ended: Arc<Latch>,
@@ -246,8 +245,8 @@ impl Writer {
     }
 }
 
-/// Tells every commit of a batch how it ended. A callback that panics keeps no other one from its answer, but it is a fault
-/// of the program that ends the engine.
+/// Answers every commit of a group. A callback that panics does not keep the others from their answers, but it is a fault of
+/// the program, which ends the engine.
 fn answer(commits: Vec<Commit>, outcome: &Result<(), EngineError>) -> Result<(), EngineError> {
     let mut result = Ok(());
     for commit in commits {

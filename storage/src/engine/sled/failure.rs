@@ -1,4 +1,4 @@
-//! The first failure of an engine: told once, and final. And the latch by which closing waits for an end that may never come.
+//! The first failure of an engine, reported once, and the latch with which closing waits for the engine's threads.
 
 use super::super::{EngineError, OnFailure};
 use parking_lot::{Condvar, Mutex};
@@ -12,7 +12,6 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// Not yet.
     pub fn new(on_failure: OnFailure) -> Self {
         Self {
             happened: AtomicBool::new(false),
@@ -20,7 +19,7 @@ impl Failure {
         }
     }
 
-    /// Notes a failure; only the first one is passed on.
+    /// Notes a failure; only the first one is reported.
     pub fn report(&self, error: &EngineError) {
         if !self.happened.swap(true, Ordering::SeqCst) {
             (self.on_failure)(error);
@@ -41,7 +40,7 @@ pub struct Latch {
 }
 
 impl Latch {
-    /// Lets everybody through from now on.
+    /// Opens it for good.
     pub fn open(&self) {
         *self.open.lock() = true;
         self.opened.notify_all();

@@ -1,8 +1,8 @@
-//! The thread that gives sled what the journal holds, behind everybody's back.
+//! The thread that writes the memtable to sled, in the background.
 //!
-//! It waits until there is something worth a round, so that most of what changes quickly never reaches sled. Each step ends with
-//! one flush and one sync; the last one says up to which group sled is complete, and nothing says so before it is on the disk.
-//! A crash in between is made good by applying the same groups again.
+//! It waits until a flush is worth it, so that records that change soon never reach sled. Each step ends with one flush of sled and one
+//! sync; the last step stores the number of the group up to which sled is complete. After a crash the start applies the same groups
+//! again.
 
 use super::super::EngineError;
 use super::super::wal::Segments;
@@ -17,10 +17,10 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// With so many bytes waiting, whoever writes has to wait as well.
+/// With so many bytes waiting, the committer waits too.
 const MAX_WAITING_BYTES: usize = 64 << 20;
 
-/// When sled is given what waits for it.
+/// When the memtable is written to sled.
 #[derive(Clone, Copy, Debug)]
 pub struct FlushPolicy {
     /// At the latest when so many bytes wait.
@@ -30,8 +30,8 @@ pub struct FlushPolicy {
 }
 
 impl Default for FlushPolicy {
-    /// 16 MiB, 5 s: most jobs have ended by then, and sled never hears that they were queued and begun. A start has that much
-    /// to read again, which takes well below a second.
+    /// 16 MiB, 5 s: most jobs have ended by then, so sled is not given their earlier states. A start applies that much of the
+    /// journal again, in well below a second.
     fn default() -> Self {
         Self {
             bytes: 16 << 20,
@@ -40,46 +40,46 @@ impl Default for FlushPolicy {
     }
 }
 
-/// What waits to be applied, as the two threads tell each other.
+/// The bytes that wait for a flush, shared by the committer and the flusher.
 pub struct Backlog {
-    rounds: FlushPolicy,
+    policy: FlushPolicy,
     state: Mutex<State>,
     changed: Condvar,
 }
 
 #[derive(Default)]
 struct State {
-    /// Bytes that the next round will take, and when the first of them came.
+    /// Bytes of the next flush, and when the first of them came.
     waiting: usize,
     since: Option<Instant>,
-    /// Bytes of the round that is on its way and that sled does not hold yet.
+    /// Bytes of the present flush that sled does not hold yet.
     applying: usize,
-    /// Nothing more comes.
+    /// The committer has ended.
     closing: bool,
-    /// Nothing more is applied.
+    /// The flusher has ended.
     ended: bool,
 }
 
 impl Backlog {
     /// Nothing waits yet.
-    pub fn new(rounds: FlushPolicy) -> Self {
+    pub fn new(policy: FlushPolicy) -> Self {
         Self {
-            rounds,
+            policy,
             state: Mutex::default(),
             changed: Condvar::new(),
         }
     }
 
-    /// So many bytes have been shown in the memtable.
+    /// Adds bytes that have become visible in the memtable.
     pub fn add(&self, bytes: usize) {
         let mut state = self.state.lock();
-        let was_full = state.waiting >= self.rounds.bytes;
+        let was_full = state.waiting >= self.policy.bytes;
         state.waiting += bytes;
         let is_first = state.since.is_none();
         if is_first {
             state.since = Some(Instant::now());
         }
-        if is_first || (state.waiting >= self.rounds.bytes && !was_full) {
+        if is_first || (state.waiting >= self.policy.bytes && !was_full) {
             self.changed.notify_all();
         }
     }
@@ -90,7 +90,7 @@ impl Backlog {
         state.waiting + state.applying
     }
 
-    /// Waits while too much is waiting.
+    /// Waits while the backlog is too large.
     pub fn wait_for_room(&self) {
         let mut state = self.state.lock();
         while state.waiting + state.applying > MAX_WAITING_BYTES && !state.ended {
@@ -98,13 +98,13 @@ impl Backlog {
         }
     }
 
-    /// Lets the last round begin.
+    /// Begins the last flush.
     pub fn close(&self) {
         self.state.lock().closing = true;
         self.changed.notify_all();
     }
 
-    /// Waits until a round is due; `false` when there will be none any more.
+    /// Waits until a flush is due; `false` when there will be none any more.
     fn wait_for_round(&self) -> bool {
         let mut state = self.state.lock();
         loop {
@@ -112,8 +112,8 @@ impl Backlog {
                 None if state.closing => return false,
                 None => self.changed.wait(&mut state),
                 Some(since) => {
-                    let due = since + self.rounds.after;
-                    let is_due = state.closing || state.waiting >= self.rounds.bytes;
+                    let due = since + self.policy.after;
+                    let is_due = state.closing || state.waiting >= self.policy.bytes;
                     if is_due || Instant::now() >= due {
                         state.applying = std::mem::take(&mut state.waiting);
                         state.since = None;
@@ -125,7 +125,7 @@ impl Backlog {
         }
     }
 
-    /// sled holds so many bytes more of the round: whoever waits for room goes on at sled's pace, and not by leaps of a round.
+    /// sled holds so many more bytes of the flush. The committer gets room step by step, not flush by flush.
     fn step_ended(&self, bytes: usize) {
         let mut state = self.state.lock();
         state.applying = state.applying.saturating_sub(bytes);
@@ -133,12 +133,12 @@ impl Backlog {
         self.changed.notify_all();
     }
 
-    fn round_ended(&self) {
+    fn flush_ended(&self) {
         self.state.lock().applying = 0;
         self.changed.notify_all();
     }
 
-    /// Nothing more is applied: whoever waits for room need not.
+    /// The flusher has ended: the committer waits for room no more.
     pub fn end(&self) {
         self.state.lock().ended = true;
         self.changed.notify_all();
@@ -154,14 +154,14 @@ pub struct FlusherThread {
     pub checkpoints: Checkpoints,
     pub watchdog: Watchdog,
     pub failure: Arc<Failure>,
-    /// Opened when the thread has ended and let go of sled.
+    /// Opened when the thread has ended and dropped sled.
     pub at_end: OpensLatch,
 }
 
 impl FlusherThread {
-    /// Applies round after round until the backlog is closed, or something fails.
+    /// Flushes until the backlog is closed, or a flush fails.
     pub fn run(mut self) {
-        let outcome = catch_unwind(AssertUnwindSafe(|| self.rounds()));
+        let outcome = catch_unwind(AssertUnwindSafe(|| self.flush_all()));
         let outcome = outcome.unwrap_or_else(|_| {
             // sled panics where it should return an error; after either, nothing more may be written.
             Err(EngineError::Failed("the storage thread panicked".into()))
@@ -175,7 +175,7 @@ impl FlusherThread {
         drop(at_end);
     }
 
-    fn rounds(&mut self) -> Result<(), EngineError> {
+    fn flush_all(&mut self) -> Result<(), EngineError> {
         while self.backlog.wait_for_round() && !self.failure.happened() {
             let (changes, last) = self.memtable.begin_flush();
             self.watchdog.begin();
@@ -185,8 +185,8 @@ impl FlusherThread {
             };
             self.tree.apply(&changes, last, step)?;
             self.memtable.flushed();
-            self.backlog.round_ended();
-            // Letting go of files can hang as any other call can.
+            self.backlog.flush_ended();
+            // Removing files can hang as any other call can.
             self.watchdog.begin();
             self.segments.release(last).map_err(|error| {
                 EngineError::Failed(format!("the journal: {}", explain(&error)))
@@ -203,7 +203,7 @@ impl FlusherThread {
 mod tests {
     use super::*;
 
-    /// A round of tens of megabytes takes a slow disk many seconds. Commits go on with each part of it that sled has.
+    /// A flush of tens of megabytes takes a slow disk many seconds. Each part that sled has makes room for commits.
     #[test]
     fn who_waits_for_room_goes_on_when_sled_has_a_part_of_the_round() {
         let backlog = Backlog::new(FlushPolicy::default());
@@ -216,7 +216,7 @@ mod tests {
             waits.join().expect("there is room");
         });
         assert_eq!(backlog.bytes(), MAX_WAITING_BYTES);
-        backlog.round_ended();
+        backlog.flush_ended();
         assert_eq!(backlog.bytes(), 1);
     }
 }

@@ -1,6 +1,6 @@
-//! What is durable in the journal and has yet to reach sled: readers look here first.
+//! The changes that are durable in the journal and have yet to reach sled. Readers look here first.
 //!
-//! Many changes of a record come and go while they are here, so sled gets only what is left of them.
+//! A record changes many times while it is here, and sled gets only the last value.
 
 use super::super::wal::GroupNumber;
 use super::super::{Direction, Key, KeyRange, Value};

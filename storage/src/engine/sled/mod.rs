@@ -1,9 +1,9 @@
 //! sled 0.34.7 with a journal in front of it, as an engine.
 //!
 //! A commit is durable when the journal has it: one group, one write to blocks that exist already, one fdatasync for all commits
-//! that wait. sled is given the changes afterwards, in rounds. It alone could not keep the promise of a commit at the speed of
-//! the wire (each of its flushes waits for the disk twice before the fdatasync that it still lacks), and where its log is
-//! damaged it drops the rest without a word; with the journal the end of it is made good, and what cannot be is noticed.
+//! that wait. The flusher gives the changes to sled afterwards. sled alone would be too slow (each of its flushes waits for the disk
+//! twice before the fdatasync that it still lacks), and where its log is damaged it drops the rest without an error; the journal
+//! restores the end of the log, and shows damage that it cannot restore.
 //!
 //! `flush_async` is never used (it can deadlock in this version), nor are sled's transactions (one process-wide lock, and
 //! closures that may run twice).
@@ -54,13 +54,12 @@ const LOCK_RETRY: Duration = Duration::from_millis(100);
 pub struct SledOptions {
     /// Memory for sled's page cache, in bytes. sled takes several times as much at a peak.
     pub cache_bytes: u64,
-    /// A commit that takes longer counts as a failure of the disk. It is answered if it comes back; all others are refused.
+    /// A commit that takes longer counts as a failure of the disk. It is answered if it returns; all others are refused.
     pub commit_timeout: Duration,
-    /// How long to wait for another process to let go of the directory.
+    /// How long to wait for another process to release the directory.
     pub lock_timeout: Duration,
     /// How the files of the journal are laid out.
     pub wal: Layout,
-    /// When sled is given what the journal has.
     pub flush: FlushPolicy,
     /// By how many bytes sled's log grows, at the least, before its checkpoint is brought forward: so much of it a start reads.
     pub checkpoint_after: u64,
@@ -86,7 +85,7 @@ impl SledOptions {
 /// Makes what was written to a file of the journal durable: returns once it would survive a power cut.
 pub type SyncStep = Box<dyn Fn(&File) -> io::Result<()> + Send>;
 
-/// An engine on a directory of its own.
+/// An engine on a directory.
 pub struct SledEngine {
     /// There until the engine is dropped.
     tree: Option<::sled::Tree>,
@@ -98,13 +97,13 @@ pub struct SledEngine {
     holds: Arc<Holds>,
     /// Open once the thread that gives sled its changes has ended, or hangs.
     applied: Arc<Latch>,
-    /// What is removed when the engine is dropped, where it is one that only looks.
+    /// The copy that a read-only engine works on, removed when the engine is dropped.
     looked: Option<ScratchCopy>,
 }
 
 impl SledEngine {
-    /// Opens a copy of what a directory holds, which nobody else may have meanwhile. Nothing in the directory is changed, and no
-    /// file in it gets another owner; what is committed goes the way of the copy. It is made in the system's directory for
+    /// Opens a copy of a directory, which is locked meanwhile. Nothing in the directory is changed, and no file in it gets another
+    /// owner; commits are lost with the copy. It is made in the system's directory for
     /// temporary files, and takes as much room there as the store.
     pub fn look(directory: &Path, options: SledOptions) -> Result<Self, EngineError> {
         let looked = ScratchCopy::at(directory, options.lock_timeout)?;
@@ -228,7 +227,7 @@ impl Engine for SledEngine {
         direction: Direction,
         limit: usize,
     ) -> Read<Vec<(Key, Value)>> {
-        // Looked at before sled is, as the memtable demands.
+        // Read before sled is, as the memtable demands.
         let changes = self.memtable.within(range, direction, limit);
         let own = |pair: &Result<(::sled::IVec, ::sled::IVec), ::sled::Error>| {
             pair.as_ref().map_or(true, |(key, _)| &**key != APPLIED)
@@ -284,8 +283,8 @@ impl Engine for SledEngine {
 impl Drop for SledEngine {
     fn drop(&mut self) {
         self.close();
-        // The last one to let go of sled makes it sync its log: it panics where the disk refuses, and waits for ever where the
-        // disk hangs. All that was answered is in the journal, so nothing is lost by either.
+        // Dropping the last handle makes sled sync its log: it panics where the disk fails, and waits for ever where the disk
+        // hangs. Every answered commit is in the journal, so nothing is lost by either.
         let tree = self.tree.take();
         let let_go = move |_: &watchdog::Steps| {
             drop(tree);

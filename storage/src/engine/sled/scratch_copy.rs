@@ -1,7 +1,7 @@
-//! A look at a store that leaves no trace of itself: on a copy, for sled writes to what it opens, and so does a journal.
+//! Reads a store without a trace: on a copy, because sled and the journal write to the directory that they open.
 //!
-//! Whoever looks may be another user than the one whom the service runs as. A file that they made or wrote over in the store's
-//! own directory might be one that the service can then not open.
+//! The reader may be another user than the service's. A file that this user made or wrote in the store's own directory might be one that the
+//! service cannot open afterwards.
 
 use super::super::EngineError;
 use super::LOCK_RETRY;
@@ -13,15 +13,15 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
-/// A copy of a store that nobody writes to meanwhile. Both end when it is dropped.
+/// A copy of a store, which is locked meanwhile. The copy and the lock end when it is dropped.
 pub struct ScratchCopy {
     copy: TempDir,
-    /// The lock that whoever opens the original takes.
+    /// The lock of the original.
     _lock: File,
 }
 
 impl ScratchCopy {
-    /// Waits for so long for another process to let go of the directory, and copies it.
+    /// Waits up to this time for the lock of the directory, and copies it.
     pub fn at(directory: &Path, lock_timeout: Duration) -> Result<Self, EngineError> {
         let wrong = |path: &Path, reason: String| EngineError::Directory {
             path: path.to_owned(),
@@ -56,7 +56,6 @@ impl ScratchCopy {
         Ok(Self { copy, _lock: log })
     }
 
-    /// Where the copy lies.
     pub fn path(&self) -> &Path {
         self.copy.path()
     }
@@ -71,14 +70,14 @@ fn copy_below(from: &Path, to: &Path) -> io::Result<()> {
             fs::create_dir(&target)?;
             copy_below(&entry.path(), &target)?;
         } else {
-            // Not with the modes of the original: whoever looks writes to the copy.
+            // Not with the modes of the original: the copy is written to.
             io::copy(&mut File::open(entry.path())?, &mut File::create(target)?)?;
         }
     }
     Ok(())
 }
 
-/// The error of opening the copy, told of the original.
+/// The error of opening the copy, with the path of the original.
 pub fn of_original(error: EngineError, directory: &Path) -> EngineError {
     match error {
         EngineError::Locked(_) => EngineError::Locked(directory.to_owned()),

@@ -21,7 +21,7 @@ impl SledTree {
     /// Returns once sled durably holds `changes`, and knows that it is complete up to `last`.
     ///
     /// The changes go in one by one, in the order of their keys, so that neighbours find their page in the processor's cache. A
-    /// batch of sled's would make them visible at once, which nobody needs (until all are in, readers find them in the memtable,
+    /// batch of sled's would make them visible at once, which is of no use (until all are in, readers find them in the memtable,
     /// and after a crash the journal gives them again), would take them in the order of a hash table, and would keep readers
     /// out for as long as it takes.
     ///
@@ -46,7 +46,7 @@ impl SledTree {
             }
             .map_err(failed)?;
         }
-        // Said only when it is true, whatever of an unsynced log a power cut leaves.
+        // Written only after the sync, so that it is true after any power cut.
         self.sync()?;
         each_step(unsynced);
         self.tree

@@ -1,9 +1,9 @@
-//! A cut through a store that is being written to: what a commit is about to change is put aside first, for as long as the
-//! reader has not passed it.
+//! A snapshot of a store while commits go on: before a commit replaces a value that the reader has not passed yet, the old value is
+//! kept for the reader.
 //!
-//! Neither sled nor the memtable keeps earlier values. Holding sled's changes back instead would have stopped the writers where
-//! the reader is slow. Here they go on at their speed, and what is put aside is the few keys that change ahead of the reader;
-//! should these ever be too many, it is the cut that is given up.
+//! Neither sled nor the memtable keeps earlier values. Holding sled's changes back instead would stop the writers of a slow reader.
+//! So writers never wait, and the few keys that change ahead of the reader cost memory. When they become too many, the snapshot is
+//! given up.
 
 use super::super::snapshot::{Snapshot, SnapshotError};
 use super::super::{Direction, Engine as _, Key, KeyRange, Value};
@@ -16,23 +16,23 @@ use std::ops::Bound;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// Bytes that are put aside at the most.
+/// Bytes of old values that are kept at most.
 const MAX_KEPT_BYTES: usize = 128 << 20;
 /// What an entry takes beside its key and its value, roughly.
 const ENTRY_BYTES: usize = 64;
 
-/// The cut that is being read, if one is.
+/// The snapshot that is being read, if one is.
 #[derive(Default)]
 pub struct Snapshots {
     state: Mutex<Option<Kept>>,
 }
 
-/// What a cut still needs.
+/// The progress of the reader, and the old values for it.
 pub struct Kept {
     tree: ::sled::Tree,
     /// The reader has all keys up to this one.
     passed: Option<Key>,
-    /// What stood under keys above it before they were changed.
+    /// The old values of keys above it that have changed since.
     before: Changes,
     bytes: usize,
     /// The reader has all.
@@ -42,7 +42,7 @@ pub struct Kept {
 }
 
 impl Snapshots {
-    /// From here on nothing that is on the disk gets lost.
+    /// From here on old values are kept.
     pub fn begin(&self, tree: ::sled::Tree) -> Result<(), SnapshotError> {
         let mut state = self.state.lock();
         if state.is_some() {
@@ -59,8 +59,8 @@ impl Snapshots {
         Ok(())
     }
 
-    /// Puts aside what stands under these keys. No cut begins, and none goes on, before the changes are shown: what is
-    /// returned is to be held until then.
+    /// Keeps the values of these keys. No snapshot begins or proceeds before the changes are visible: the caller holds the returned
+    /// guard until then.
     pub fn keep<'a>(
         &self,
         keys: impl Iterator<Item = &'a Key>,
@@ -73,7 +73,7 @@ impl Snapshots {
         state
     }
 
-    /// The reader has read up to and including `last`, or to the end. Gives what was put aside of that part.
+    /// The reader has read up to and including `last`, or to the end. Returns the old values of that part.
     fn pass(&self, last: Option<&Key>) -> Result<Changes, SnapshotError> {
         let mut state = self.state.lock();
         let Some(kept) = &mut *state else {
@@ -123,7 +123,7 @@ impl Kept {
         if !is_needed || self.before.contains_key(key) {
             return;
         }
-        // The memtable first, as it demands. A read that fails ends the cut and not the engine: the next reader will tell.
+        // The memtable first, as it demands. A read that fails ends the snapshot and not the engine.
         let value = memtable.get(key).map_or_else(|| self.stored(key), Ok);
         match value {
             Ok(value) => {
@@ -163,7 +163,7 @@ pub struct SledSnapshot {
 }
 
 impl SledSnapshot {
-    /// Reads the cut that the engine has just begun.
+    /// Reads the snapshot that the engine has just begun.
     pub fn new(engine: Arc<SledEngine>) -> Self {
         Self {
             engine,
@@ -182,7 +182,7 @@ impl Snapshot for SledSnapshot {
                 None => range,
             };
             let pairs = self.engine.scan(&range, Direction::Rising, limit).wait()?;
-            // What is put aside within this part lies over what stands there by now; it may also add to it.
+            // Old values replace the present ones of this part, and add the ones that were removed since.
             let last = pairs.last().map(|(key, _)| key.clone());
             self.ended = pairs.len() < limit;
             let last = last.filter(|_| !self.ended);

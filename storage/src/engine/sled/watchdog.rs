@@ -1,8 +1,8 @@
 //! Two ways to notice a disk that hangs: a [`Watchdog`] over the work of a thread (after an I/O error sled's `flush` can wait for
 //! ever), and [`watched`] for opening and closing, which also do not wait for ever.
 //!
-//! Opening and closing run on a thread of their own, which says before each step how long the step may take. When a step takes
-//! longer, the caller gets an error and the process ends; the thread may never come back.
+//! Opening and closing run on a separate thread, which announces before each step how long the step may take. When a step takes
+//! longer, the caller gets an error and the process ends; the thread may never return.
 
 use super::super::{EngineError, OnFailure};
 use parking_lot::{Condvar, Mutex};
@@ -42,7 +42,7 @@ impl Watchdog {
         })
     }
 
-    /// Work begins. Costs one uncontended lock and wakes nobody: the watcher looks by itself.
+    /// Work begins. Costs one uncontended lock and no wake-up: the watcher polls.
     pub fn begin(&self) {
         self.shared.state.lock().begun = Some(Instant::now());
     }

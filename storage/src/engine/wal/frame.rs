@@ -28,7 +28,6 @@ pub fn begin(buffer: &mut Vec<u8>) {
     buffer.resize(FRAME_BYTES, 0);
 }
 
-/// Adds a change.
 pub fn push(buffer: &mut Vec<u8>, key: &[u8], value: Option<&[u8]>) {
     let key_length = u16::try_from(key.len()).expect("a key of this program is short");
     let value_length = value.map_or(REMOVED, |value| {
@@ -61,7 +60,6 @@ fn checksum(changes: &[u8], length: u32, number: GroupNumber, salt: u64) -> u32 
 
 /// A group as it stands in a file.
 pub struct Frame<'a> {
-    /// Its number.
     pub number: GroupNumber,
     /// Its changes, still encoded.
     pub changes: &'a [u8],

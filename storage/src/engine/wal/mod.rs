@@ -1,8 +1,8 @@
-//! The journal: an append-only log of groups of changes, each on the disk before anybody is told of it.
+//! The journal: an append-only log of groups of changes, each durable before its commits are answered.
 //!
-//! It is what the promise of an engine stands on, so it asks little of the disk: files that are written from front to back,
-//! blocks that exist before they are used (syncing them changes no metadata of the file system), and one sync for a whole
-//! group. What is behind it may be slow, and may lose its last changes in a power cut: they are read from here again.
+//! An engine's durability depends on it, so it asks little of the disk: files that are written from front to back, blocks that exist
+//! before they are used (syncing them changes no metadata of the file system), and one sync for a whole group. The store behind it
+//! may be slow, and may lose its last changes in a power cut: a start applies them again from the journal.
 
 mod frame;
 mod header;
@@ -20,15 +20,15 @@ mod tests;
 /// The number of a group: 1 is the first one ever, and none is left out.
 pub type GroupNumber = u64;
 
-/// How the files are laid out. The figures of the service are those of [`Layout::default`]; tests take smaller ones.
+/// Sizes of the files. The service uses [`Layout::default`], tests use smaller ones.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
     /// A group that would pass this begins the next file. One that is larger by itself gets a file of its own.
     pub segment_bytes: u64,
     /// A file grows by so many zeros at a time.
     pub step_bytes: u64,
-    /// Files that are kept although all that they hold has been applied: what is behind the journal may turn out to have lost
-    /// its end. They are more where together they would be smaller than one full file.
+    /// Files that are kept although their groups have been applied: the store behind the journal may turn out to have lost its
+    /// last changes. They are more where together they would be smaller than one full file.
     pub kept: usize,
 }
 

@@ -1,4 +1,4 @@
-//! Reads a journal from the front, and tells a torn end from damage.
+//! Reads a journal from the front, and distinguishes a torn end from damage.
 //!
 //! Groups are written one after the other, each durable before the next one is begun. So only the very last one may be torn,
 //! and a whole group behind one that cannot be read proves that the unreadable one was durable once: that is damage, and not
@@ -23,7 +23,6 @@ pub enum Faults {
     /// Durable changes cannot be read.
     #[error("the journal is damaged: {} cannot be read from change {missing} on, though later ones can", .path.display())]
     Damaged {
-        /// The file.
         path: PathBuf,
         /// The first unreadable group.
         missing: GroupNumber,
@@ -31,7 +30,7 @@ pub enum Faults {
     /// Nothing of the last file can be read.
     #[error("the journal is damaged: neither copy of the head of {} can be read, and so none of its changes", .0.display())]
     Head(PathBuf),
-    /// What is behind the journal lacks changes that the journal has let go of.
+    /// The store lacks changes that the journal has removed.
     #[error(
         "the store ends with change {applied}, but the journal begins only with change {oldest}"
     )]
@@ -70,8 +69,8 @@ pub fn replay<E: From<Faults>>(
     };
     let mut read = Vec::new();
     if let Some((_, last)) = files.last() {
-        // A process that was killed may have written a group and not synced it. Whoever applies it now must not come to know
-        // more than the journal does after a power cut.
+        // A process that was killed may have written a group and not synced it. The store must not be given changes that the
+        // journal would lose in a power cut.
         File::open(last)
             .and_then(|file| file.sync_data())
             .map_err(Faults::from)?;
@@ -100,7 +99,7 @@ pub fn replay<E: From<Faults>>(
         } else if first != next {
             segments.add(path, last, bytes);
         }
-        // One that has no group yet is the very file that is written next. Noted as full, it would be let go of in use.
+        // A file without a group is the one that is written next. Noted as full, it would be removed in use.
     }
     Ok(Replayed { next, stale })
 }

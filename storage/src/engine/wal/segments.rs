@@ -17,7 +17,7 @@ pub fn path(directory: &Path, first: GroupNumber) -> PathBuf {
     directory.join(format!("{first:016x}.{EXTENSION}"))
 }
 
-/// The files in a directory, oldest first, with the first group that each one's name tells.
+/// The files in a directory, oldest first, with the first group of each, by its name.
 pub fn list(directory: &Path) -> io::Result<Vec<(GroupNumber, PathBuf)>> {
     let mut found = Vec::new();
     for entry in fs::read_dir(directory)? {
@@ -55,7 +55,7 @@ struct Full {
     bytes: u64,
 }
 
-/// The files behind the one that is being written. Shared by whoever writes and whoever applies.
+/// The full files. Shared by the committer and the flusher.
 #[derive(Clone, Debug)]
 pub struct Segments {
     full: Arc<Mutex<VecDeque<Full>>>,
@@ -63,7 +63,6 @@ pub struct Segments {
 }
 
 impl Segments {
-    /// None yet.
     pub fn new(layout: Layout) -> Self {
         Self {
             full: Arc::default(),
@@ -82,8 +81,8 @@ impl Segments {
         full.push_back(Full { path, last, bytes });
     }
 
-    /// All groups up to `applied` are durable elsewhere: lets go of the files that hold no other, but for the youngest. Of short
-    /// files, which a life of a second leaves, so many are kept as make up one that is full.
+    /// All groups up to `applied` are durable in sled: removes the files that hold no later group, but for the youngest. Of short
+    /// files, such as a process that runs for a second leaves, as many are kept as make up a full one.
     pub fn release(&self, applied: GroupNumber) -> io::Result<()> {
         loop {
             let mut files = self.full.lock();

@@ -57,13 +57,15 @@ impl AccountState {
     ///
     /// # Errors
     /// The balances do not fit the jobs: the store is damaged, and further decisions would make it worse.
-    pub fn load(store: &Store, account: Account) -> Result<Self, StoreError> {
+    pub async fn load(store: &Store, account: Account) -> Result<Self, StoreError> {
         let id = account.id;
         let mut state = Self::without_jobs(account);
-        store.each_live_job_of(id, |job| {
-            state.count_live(&job);
-            Ok(())
-        })?;
+        store
+            .each_live_job_of(id, |job| {
+                state.count_live(&job);
+                Ok(())
+            })
+            .await?;
         match state.fault() {
             Some(fault) => Err(StoreError::Inconsistent { account: id, fault }),
             None => Ok(state),
@@ -107,7 +109,6 @@ impl AccountState {
         self.live_jobs
     }
 
-    /// The account.
     pub fn account(&self) -> &Account {
         &self.account
     }

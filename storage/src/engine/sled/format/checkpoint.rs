@@ -1,9 +1,9 @@
-//! sled's snapshot: where in its log each page lies. With it a start reads the part of the log that came later, and no other.
+//! sled's snapshot, which is a checkpoint: where in its log each page is. With it a start reads only the later part of the log.
 //!
-//! sled writes one at each start and never afterwards, so that a start reads the log of a whole life, which are gigabytes after
-//! some millions of jobs. Here the one on the disk is brought forward while the service runs, between two rounds, when nobody
-//! writes to sled. It is made as a start makes it, from the one before and sled's own reading of the log since. Where anything
-//! looks otherwise than it should, the one before stays, which costs the next start some time and nothing else.
+//! sled writes one at each start and never afterwards, so a start would read the log of a whole life: gigabytes after some millions of
+//! jobs. So the flusher advances the checkpoint while the service runs, between two flushes, when no thread writes to sled. It is made as
+//! a start makes it, from the one before and sled's own reading of the log since. Where anything is not as expected, the one before
+//! stays, which costs the next start time and nothing else.
 
 use super::super::super::EngineError;
 use super::super::io_advice::explain;
@@ -60,8 +60,8 @@ impl Checkpoints {
         }
     }
 
-    /// Makes a new snapshot if the log has grown enough. Nobody else may write to sled meanwhile. `each_step` hears of each step,
-    /// none of which takes long.
+    /// Makes a new snapshot if the log has grown enough. No other thread may write to sled during it. `each_step` is called after each
+    /// step, none of which takes long.
     ///
     /// # Errors
     /// Those of the disk.
@@ -76,7 +76,7 @@ impl Checkpoints {
             return Ok(());
         }
         self.reached = end;
-        // What the new one tells is on the disk before it tells so.
+        // The log is durable before the snapshot that points into it.
         sled.sync()?;
         let made = self.make(sled, end, &each_step);
         let made = made.map_err(|error| {

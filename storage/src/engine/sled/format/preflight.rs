@@ -1,8 +1,8 @@
-//! What is done in a directory before sled opens it: nothing half-written is in the way, and the disk gives what sled will read.
+//! Prepares a directory before sled opens it: removes half-written files, and checks that the disk can read sled's log.
 //!
-//! sled takes a part of its log that it cannot read for what was never finished, goes on without it and writes zeros over it: a
-//! disk that fails to read once would cost the store. So all that sled looks for its records in is read before: there a disk that
-//! fails is an error, and what it gave is in the system's cache when sled asks for it.
+//! sled takes a part of its log that it cannot read for an unfinished write, drops it and writes zeros over it, so one failed read of the
+//! disk would cost the store. So the segments that sled will read are read before it opens: a disk that fails is an error here, and the
+//! data is in the system's cache when sled reads it.
 
 use super::LOG;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -10,7 +10,7 @@ use std::io;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 
-/// sled's log comes in segments of this size, as its settings have it unless they are told otherwise.
+/// The size of a segment of sled's log, by sled's default.
 pub const SEGMENT_BYTES: usize = 512 * 1024;
 /// A segment begins with the CRC-32 of the rest of its head, then the place of its first byte in all that was ever written.
 /// Both stand there inverted, the place but for its sign.
@@ -40,7 +40,7 @@ pub fn prepare(directory: &Path) -> io::Result<bool> {
         }
         other => other?,
     };
-    // The lock that sled itself will take. It is let go of when the file is dropped, so that sled can.
+    // The lock that sled itself will take. It is released when the file is dropped.
     match log.try_lock() {
         Ok(()) => {}
         Err(TryLockError::WouldBlock) => return Ok(false),
