@@ -6,8 +6,8 @@
 use tiny_skia::{FillRule, Mask, PathBuilder, Transform};
 
 use super::colour::Rgb;
+use super::fill::{Along, Edge, Fill};
 use super::grain::Grain;
-use super::ink::{Along, Edge, Ink};
 use super::shape::{Point, Shape};
 
 /// Shapes are filled in tiles of this many pixels a side, so that the coverage stays in the cache.
@@ -68,9 +68,9 @@ impl Canvas {
     }
 
     /// Fills a shape.
-    pub fn fill(&mut self, shape: &Shape, ink: &Ink) {
+    pub fn fill(&mut self, shape: &Shape, fill: &Fill) {
         let (left, top, right, bottom) = shape.bounds();
-        if !(left < right && top < bottom) || ink.opacity <= 0.0 {
+        if !(left < right && top < bottom) || fill.opacity <= 0.0 {
             return;
         }
         let area: Area = (
@@ -85,7 +85,7 @@ impl Canvas {
             while x < area.2 {
                 self.fill_tile(
                     shape,
-                    ink,
+                    fill,
                     (x, y, (x + TILE).min(area.2), (y + TILE).min(area.3)),
                 );
                 x += TILE;
@@ -94,8 +94,8 @@ impl Canvas {
         }
     }
 
-    fn fill_tile(&mut self, shape: &Shape, ink: &Ink, area: Area) {
-        let reach = ink
+    fn fill_tile(&mut self, shape: &Shape, fill: &Fill, area: Area) {
+        let reach = fill
             .edges
             .iter()
             .flatten()
@@ -119,9 +119,11 @@ impl Canvas {
         };
         mask.fill_path(&path, FillRule::Winding, true, Transform::identity());
         let (mask, mask_w) = (mask.data(), mask_w as usize);
-        let edges = ink.edges.map(|edge| edge.map(|e| Offsets::new(&e, mask_w)));
-        let opacity = (ink.opacity.clamp(0.0, 1.0) * 256.0) as u32;
-        let stipple = (ink.stipple * 256.0) as i32;
+        let edges = fill
+            .edges
+            .map(|edge| edge.map(|e| Offsets::new(&e, mask_w)));
+        let opacity = (fill.opacity.clamp(0.0, 1.0) * 256.0) as u32;
+        let stipple = (fill.stipple * 256.0) as i32;
         let columns = self.grain.mask();
         for y in area.1..area.3 {
             let row = self.grain.row(y as usize);
@@ -130,7 +132,7 @@ impl Canvas {
             let line = &mask[start..start + (area.2 - area.0) as usize];
             let out = (y as usize * self.width + area.0 as usize) * 3;
             let pixels = &mut self.pixels[out..out + line.len() * 3];
-            let place = Place::new(&ink.along, area.0, y);
+            let place = Place::new(&fill.along, area.0, y);
             for (i, (&cover, pixel)) in line.iter().zip(pixels.as_chunks_mut::<3>().0).enumerate() {
                 if cover == 0 {
                     continue;
@@ -138,7 +140,7 @@ impl Canvas {
                 let x = area.0 as usize + i;
                 let noise = i32::from(row[x & columns]);
                 let step = place.at(i as f32) + (((noise - 128) * stipple) >> 8);
-                let [mut r, mut g, mut b, a] = ink.ramp.at(step).map(u32::from);
+                let [mut r, mut g, mut b, a] = fill.gradient.at(step).map(u32::from);
                 for (edge, noise) in edges
                     .iter()
                     .zip([other[x & columns], row[(x + 53) & columns]])
@@ -288,7 +290,7 @@ impl Offsets {
     }
 }
 
-/// Position along the ramp for one row.
+/// Position along the gradient for one row.
 enum Place {
     Line { start: f32, step: f32 },
     Radius { x: f32, square: f32, scale: f32 },

@@ -4,7 +4,7 @@
 
 use super::colour::Rgb;
 use super::exact::{cos, sin};
-use super::ink::Ink;
+use super::fill::Fill;
 use super::shape::{Knot, Point, Shape, curve, knots, stroke};
 use super::studio::Studio;
 use super::swatches::Swatches;
@@ -241,14 +241,14 @@ impl<'s, 'p> Figure<'s, 'p> {
         let reach = reach * self.unit();
         let strength = strength * (1.0 - 0.6 * self.stand.distance);
         if reach < 0.8 {
-            self.studio.fill(shape, &Ink::flat(colour));
+            self.studio.fill(shape, &Fill::flat(colour));
         } else {
             self.studio.solid(shape, colour, reach, strength);
         }
     }
 
     fn glaze(&mut self, shape: &Shape, colour: Rgb, opacity: f32) {
-        let ink = Ink::flat(self.seen(colour)).faint(opacity);
-        self.studio.fill(shape, &ink);
+        let fill = Fill::flat(self.seen(colour)).faint(opacity);
+        self.studio.fill(shape, &fill);
     }
 }

@@ -3,7 +3,7 @@
 use super::canvas::Canvas;
 use super::colour::Rgb;
 use super::exact::mix;
-use super::ink::{Edge, Ink};
+use super::fill::{Edge, Fill};
 use super::lexicon::Time;
 use super::palette::{self, Palette};
 use super::scene::Plan;
@@ -99,19 +99,19 @@ impl<'p> Studio<'p> {
     }
 
     /// Fills a shape.
-    pub fn fill(&mut self, shape: &Shape, ink: &Ink) {
-        self.canvas.fill(shape, ink);
+    pub fn fill(&mut self, shape: &Shape, fill: &Fill) {
+        self.canvas.fill(shape, fill);
     }
 
     /// Fills a shape with one colour at an opacity.
     pub fn wash(&mut self, shape: Shape, colour: Rgb, opacity: f32) {
-        self.canvas.fill(&shape, &Ink::flat(colour).faint(opacity));
+        self.canvas.fill(&shape, &Fill::flat(colour).faint(opacity));
     }
 
     /// Fills the whole picture.
-    pub fn cover(&mut self, ink: &Ink) {
+    pub fn cover(&mut self, fill: &Fill) {
         self.canvas
-            .fill(&Shape::rect(0.0, 0.0, self.w(), self.h()), ink);
+            .fill(&Shape::rect(0.0, 0.0, self.w(), self.h()), fill);
     }
 
     /// A small round dot with a soft edge.
@@ -153,30 +153,30 @@ impl<'p> Studio<'p> {
         (dx / length, dy / length)
     }
 
-    /// Ink with light on the sunny side and shade on the other, `reach` pixels wide.
-    pub fn modelled(&self, ink: Ink, at: Point, reach: f32, strength: f32) -> Ink {
+    /// Fill with light on the sunny side and shade on the other, `reach` pixels wide.
+    pub fn modelled(&self, fill: Fill, at: Point, reach: f32, strength: f32) -> Fill {
         let toward = self.toward_light(at);
         let away = (-toward.0, -toward.1);
         let shade = Edge::new(away, reach * 2.2, self.palette.dark, 0.5 * strength);
-        ink.lit(self.rim(toward, reach, 0.8 * strength))
+        fill.lit(self.rim(toward, reach, 0.8 * strength))
             .shaded(shade)
     }
 
     /// Fills a shape with one modelled colour.
     pub fn solid(&mut self, shape: &Shape, colour: Rgb, reach: f32, strength: f32) {
         let (l, t, r, b) = shape.bounds();
-        let mut ink = self.modelled(
-            Ink::flat(colour),
+        let mut fill = self.modelled(
+            Fill::flat(colour),
             ((l + r) / 2.0, (t + b) / 2.0),
             reach,
             strength,
         );
-        if let Some(shade) = &mut ink.edges[1] {
+        if let Some(shade) = &mut fill.edges[1] {
             // A thing's own shade is its own colour, deeper and toward the dark of the scene: black looks like soot.
             shade.colour = colour.lift(-0.16).to(self.palette.dark, 0.28);
             shade.strength = 0.72 * strength;
         }
-        self.canvas.fill(shape, &ink);
+        self.canvas.fill(shape, &fill);
     }
 }
 

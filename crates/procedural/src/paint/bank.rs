@@ -1,11 +1,11 @@
 //! A bank: the ground below a line across the whole picture.
 
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::shape::{Point, Shape};
 use crate::studio::Studio;
 
 /// Everything below a line, down to `bottom`.
-pub fn fill(studio: &mut Studio<'_>, line: impl Fn(f32) -> f32, bottom: f32, ink: &Ink) {
+pub fn fill(studio: &mut Studio<'_>, line: impl Fn(f32) -> f32, bottom: f32, fill: &Fill) {
     let (w, _, s) = studio.size();
     let step = s / 130.0;
     let margin = s * 0.12;
@@ -17,5 +17,5 @@ pub fn fill(studio: &mut Studio<'_>, line: impl Fn(f32) -> f32, bottom: f32, ink
     }
     points.push((w + margin, bottom));
     points.push((-margin, bottom));
-    studio.fill(&Shape::polygon(points), ink);
+    studio.fill(&Shape::polygon(points), fill);
 }

@@ -1,7 +1,7 @@
 //! Cities: layers of towers above a river that mirrors them.
 
 use crate::colour::hex;
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::{Time, Weather};
 use crate::seed::Seed;
 use crate::shape::Shape;
@@ -41,8 +41,8 @@ pub fn paint(studio: &mut Studio<'_>) {
     let front = studio.front_y();
     let tone = studio.palette.dark.to(studio.palette.range[2], 0.45);
     let rim = studio.rim((0.0, -1.0), s * 0.014, 0.6);
-    let ink = Ink::down(&[tone.lift(0.06), tone], front - s * 0.02, h).lit(rim);
-    studio.fill(&Shape::rect(-s, front - s * 0.02, w + 2.0 * s, h), &ink);
+    let fill = Fill::down(&[tone.lift(0.06), tone], front - s * 0.02, h).lit(rim);
+    studio.fill(&Shape::rect(-s, front - s * 0.02, w + 2.0 * s, h), &fill);
     places::cast_all(studio, front + s * 0.04, front + s * 0.02, &mut seed);
 }
 

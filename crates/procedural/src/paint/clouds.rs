@@ -1,6 +1,6 @@
 //! Clouds: long streaks in low light, heaps by day, a lid in bad weather.
 
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::lexicon::{Light, Style, Time, Weather};
 use crate::shape::{Point, Shape, trace};
 use crate::studio::{Studio, noise, rough};
@@ -55,10 +55,11 @@ fn streak(studio: &mut Studio<'_>, at: Point, size: f32, key: u32) {
     let [top, middle, low] = studio.palette.sky;
     let body = middle.to(top, 0.5 * (1.0 - t));
     let bright = low.to(studio.palette.disc, 0.4);
-    let ramp = Ramp::with_opacity(&[(body, 0.35), (body.to(bright, 0.5), 0.75), (bright, 0.85)]);
+    let gradient =
+        Gradient::with_opacity(&[(body, 0.35), (body.to(bright, 0.5), 0.75), (bright, 0.85)]);
     let span = Along::Line((0.0, at.1 - size * 0.09), (0.0, at.1 + size * 0.04));
-    let ink = Ink::ramp(ramp, span).stippled(0.5).faint(0.75);
-    studio.fill(&Shape::polygon(points), &ink);
+    let fill = Fill::gradient(gradient, span).stippled(0.5).faint(0.75);
+    studio.fill(&Shape::polygon(points), &fill);
 }
 
 /// A heaped cloud with a flat, dissolving base.
@@ -83,7 +84,7 @@ fn heap(studio: &mut Studio<'_>, at: Point, size: f32, key: u32, bad: bool) {
         )
     });
     let ([high, middle, low], pale) = (studio.palette.sky, studio.palette.disc);
-    let ramp = Ramp::with_opacity(&if bad {
+    let gradient = Gradient::with_opacity(&if bad {
         let top = middle.to(low, 0.35);
         [(top, 0.95), (top, 0.92), (high, 0.9), (high, 0.6)]
     } else {
@@ -91,11 +92,11 @@ fn heap(studio: &mut Studio<'_>, at: Point, size: f32, key: u32, bad: bool) {
         [(top, 0.95), (top, 0.92), (foot, 0.6), (foot, 0.0)]
     });
     let span = Along::Line((0.0, at.1 - size * 0.30), (0.0, base + size * 0.01));
-    let mut ink = Ink::ramp(ramp, span).stippled(0.4);
+    let mut fill = Fill::gradient(gradient, span).stippled(0.4);
     if bad {
-        ink = ink.faint(0.8);
+        fill = fill.faint(0.8);
     } else {
-        ink = studio.modelled(ink.faint(0.85), at, size * 0.05, 0.5);
+        fill = studio.modelled(fill.faint(0.85), at, size * 0.05, 0.5);
     }
-    studio.fill(&shape, &ink);
+    studio.fill(&shape, &fill);
 }

@@ -2,7 +2,7 @@
 
 use crate::colour::hex;
 use crate::figure::Stand;
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::lexicon::Subject;
 use crate::scene::Actor;
 use crate::seed::Seed;
@@ -18,7 +18,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     let [top, middle, low] = studio.palette.sky;
     let between = (top.to(middle, 0.6), middle.to(low, 0.5));
     let water = [top, between.0, middle, between.1, low, low.lift(-0.04)];
-    studio.cover(&Ink::down(&water, 0.0, h).stippled(0.06));
+    studio.cover(&Fill::down(&water, 0.0, h).stippled(0.06));
     studio.sun = (studio.sun.0, -s * 0.15);
     studio.glow(studio.sun, s * 1.0, studio.palette.disc, 0.75);
     rays(studio, &mut seed);
@@ -28,9 +28,9 @@ pub fn paint(studio: &mut Studio<'_>) {
         let base = h - s * (1.0 - level) * (h / s).min(1.6);
         let tone = studio.palette.ground[i].to(middle, 0.45 - 0.3 * i as f32);
         let tones = [tone.lift(0.05), tone, low.lift(-0.03)];
-        let ink = Ink::down(&tones, base - s * 0.08, h).stippled(0.5);
+        let fill = Fill::down(&tones, base - s * 0.08, h).stippled(0.5);
         let line = |x: f32| base - s * 0.12 * (rough(key, x / s * 1.8) - 0.3);
-        bank::fill(studio, line, h + s, &ink);
+        bank::fill(studio, line, h + s, &fill);
         reef::paint(studio, base + s * 0.03, i, &mut seed);
     }
     swimmers(studio, &mut seed);
@@ -41,7 +41,7 @@ fn rays(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let long = h.min(s * 1.3);
     let count = (9.0 * (w / s).max(1.0)) as usize;
-    let fade = Ramp::fade(studio.palette.light, &[0.34, 0.16, 0.05, 0.0]);
+    let fade = Gradient::fade(studio.palette.light, &[0.34, 0.16, 0.05, 0.0]);
     for i in 0..count {
         let x = w * (i as f32 + seed.unit()) / count as f32;
         let foot = x + (x - studio.sun.0) / w.max(s) * s * 0.7;
@@ -49,8 +49,8 @@ fn rays(studio: &mut Studio<'_>, seed: &mut Seed) {
         let (left, right) = ((foot - wide, long), (foot + wide, long));
         let ray = vec![(x - thin, -2.0), (x + thin, -2.0), right, left];
         let span = Along::Line((0.0, 0.0), (0.0, long * seed.range(0.6, 1.0)));
-        let ink = Ink::ramp(fade.clone(), span).stippled(0.2);
-        studio.fill(&Shape::polygon(ray), &ink.faint(seed.range(0.4, 0.9)));
+        let fill = Fill::gradient(fade.clone(), span).stippled(0.2);
+        studio.fill(&Shape::polygon(ray), &fill.faint(seed.range(0.4, 0.9)));
     }
 }
 

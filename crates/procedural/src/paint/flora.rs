@@ -2,7 +2,7 @@
 
 use crate::colour::{Rgb, hex};
 use crate::exact::{TURN, cos, sin};
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::lexicon::{Place, Season};
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, stroke, trace};
@@ -67,7 +67,7 @@ pub fn far(
     ground: impl Fn(f32) -> f32,
     pine_height: f32,
     crown_height: f32,
-    ink: &Ink,
+    fill: &Fill,
     seed: &mut Seed,
 ) {
     let w = studio.w();
@@ -87,7 +87,7 @@ pub fn far(
             x += r * seed.range(0.5, 1.6);
         }
     }
-    studio.fill(&shape, ink);
+    studio.fill(&shape, fill);
 }
 
 fn far_pine(x: f32, y: f32, tall: f32) -> Shape {
@@ -120,12 +120,12 @@ pub fn broad(
     let lean = height * seed.range(-0.06, 0.06);
     let top = (x + lean, y - height * 0.62);
     let trunk = [foot, (x + lean * 0.3, y - height * 0.3), top];
-    let ink = studio.modelled(Ink::flat(bark), foot, height * 0.015, 0.8);
-    studio.fill(&stroke(&trunk, height * 0.07, height * 0.035), &ink);
+    let fill = studio.modelled(Fill::flat(bark), foot, height * 0.015, 0.8);
+    studio.fill(&stroke(&trunk, height * 0.07, height * 0.035), &fill);
     for side in [-1.0, 1.0] {
         let fork = (x + lean * 0.4, y - height * 0.36);
         let tip = (x + lean + side * height * 0.16, y - height * 0.60);
-        studio.fill(&stroke(&[fork, tip], height * 0.03, height * 0.012), &ink);
+        studio.fill(&stroke(&[fork, tip], height * 0.03, height * 0.012), &fill);
     }
     crown(
         studio,
@@ -158,17 +158,17 @@ fn crown(
         crown.add(bumpy(x, y, r, seed));
     }
     let tones = [leaf, leaf.lift(-0.07), leaf.lift(-0.15)];
-    let ink = Ink::down(&tones, cy - height * 0.3, cy + height * 0.32).stippled(0.6);
-    let ink = studio.modelled(ink, foot, height * 0.05, 0.5);
-    studio.fill(&crown, &ink);
+    let fill = Fill::down(&tones, cy - height * 0.3, cy + height * 0.32).stippled(0.6);
+    let fill = studio.modelled(fill, foot, height * 0.05, 0.5);
+    studio.fill(&crown, &fill);
     let toward = studio.toward_light(foot);
     let bright = leaf.to(studio.palette.light, 0.22);
-    let ramp = Ramp::with_opacity(&[(bright, 0.75), (bright, 0.5), (leaf, 0.0)]);
+    let gradient = Gradient::with_opacity(&[(bright, 0.75), (bright, 0.5), (leaf, 0.0)]);
     for &(x, y, r) in &clumps {
         let (x, y) = (x + toward.0 * r * 0.25, y + toward.1 * r * 0.25);
         let centre = (x + toward.0 * r * 0.35, y + toward.1 * r * 0.35);
-        let ink = Ink::ramp(ramp.clone(), Along::Radius(centre, r * 1.05)).stippled(0.7);
-        studio.fill(&bumpy(x, y, r * 0.8, seed), &ink);
+        let fill = Fill::gradient(gradient.clone(), Along::Radius(centre, r * 1.05)).stippled(0.7);
+        studio.fill(&bumpy(x, y, r * 0.8, seed), &fill);
     }
 }
 
@@ -203,8 +203,8 @@ pub fn bare(studio: &mut Studio<'_>, foot: Point, height: f32, colour: Rgb, seed
             }
         }
     }
-    let ink = studio.modelled(Ink::flat(colour), foot, height * 0.012, 0.7);
-    studio.fill(&shape, &ink);
+    let fill = studio.modelled(Fill::flat(colour), foot, height * 0.012, 0.7);
+    studio.fill(&shape, &fill);
 }
 
 /// A tuft of grass.

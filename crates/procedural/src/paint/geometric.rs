@@ -2,7 +2,7 @@
 
 use crate::colour::{Rgb, hex};
 use crate::exact::{TURN, cos, sin};
-use crate::ink::{Along, Edge, Ink, Ramp};
+use crate::fill::{Along, Edge, Fill, Gradient};
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, arc, stroke};
 use crate::studio::{Studio, rough};
@@ -35,9 +35,9 @@ pub fn paint(studio: &mut Studio<'_>) {
 }
 
 /// A colour that deepens from one point to another.
-pub fn shaded(tone: Rgb, from: Point, to: Point) -> Ink {
-    let ramp = Ramp::of(&[tone.lift(0.05), tone, tone.lift(-0.12)]);
-    Ink::ramp(ramp, Along::Line(from, to)).stippled(0.8)
+pub fn shaded(tone: Rgb, from: Point, to: Point) -> Fill {
+    let gradient = Gradient::of(&[tone.lift(0.05), tone, tone.lift(-0.12)]);
+    Fill::gradient(gradient, Along::Line(from, to)).stippled(0.8)
 }
 
 /// Discs, bars, arcs and dots that float over paper, on one diagonal.
@@ -45,7 +45,7 @@ fn forms(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let paper = colours[0];
     let tones = [paper.lift(0.02), paper, paper.lift(-0.05)];
-    studio.cover(&Ink::down(&tones, 0.0, h).stippled(0.4));
+    studio.cover(&Fill::down(&tones, 0.0, h).stippled(0.4));
     let count = ((w / s).max(h / s) * 9.0) as usize + 4;
     let slope = seed.range(-0.5, 0.5);
     for i in 0..count {
@@ -76,13 +76,13 @@ fn forms(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
 /// One form in a tone; the dot at the end of a bar has the other.
 fn form(studio: &mut Studio<'_>, at: Point, slope: f32, [tone, dot]: [Rgb; 2], seed: &mut Seed) {
     let r = studio.short() * seed.range(0.05, 0.20);
-    let ink = shaded(tone, (at.0 - r, at.1 - r), (at.0 + r, at.1 + r)).faint(0.92);
+    let fill = shaded(tone, (at.0 - r, at.1 - r), (at.0 + r, at.1 + r)).faint(0.92);
     let from_middle = |dx: f32, dy: f32| (at.0 + dx, at.1 + dy);
     match seed.below(6) {
-        0 | 1 => studio.fill(&Shape::circle(at, r), &ink),
+        0 | 1 => studio.fill(&Shape::circle(at, r), &fill),
         2 => {
             let half = arc(at, (r, r), seed.unit() * TURN, TURN / 2.0, 48);
-            studio.fill(&Shape::polygon(half), &ink);
+            studio.fill(&Shape::polygon(half), &fill);
         }
         3 => {
             let turn = seed.unit() * TURN;
@@ -96,7 +96,7 @@ fn form(studio: &mut Studio<'_>, at: Point, slope: f32, [tone, dot]: [Rgb; 2], s
             let a = slope + seed.range(-0.9, 0.9);
             let (dx, dy) = (cos(a) * r * 2.0, sin(a) * r * 2.0);
             let ends = [from_middle(-dx, -dy), from_middle(dx, dy)];
-            studio.fill(&stroke(&ends, r * 0.22, r * 0.22), &ink);
+            studio.fill(&stroke(&ends, r * 0.22, r * 0.22), &fill);
             studio.dot(from_middle(dx * 1.15, dy * 1.15), r * 0.16, dot, 1.0);
         }
         _ => {
@@ -106,7 +106,7 @@ fn form(studio: &mut Studio<'_>, at: Point, slope: f32, [tone, dot]: [Rgb; 2], s
                 from_middle(r * cos(a), r * sin(a))
             };
             let triangle = [0.0, 1.0, 2.0].map(corner);
-            studio.fill(&Shape::polygon(triangle.to_vec()), &ink);
+            studio.fill(&Shape::polygon(triangle.to_vec()), &fill);
         }
     }
 }
@@ -115,10 +115,10 @@ fn form(studio: &mut Studio<'_>, at: Point, slope: f32, [tone, dot]: [Rgb; 2], s
 fn waves(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
     let (_, h, s) = studio.size();
     let paper = [colours[0], colours[0].to(colours[2], 0.35)];
-    studio.cover(&Ink::down(&paper, 0.0, h).stippled(0.3));
+    studio.cover(&Fill::down(&paper, 0.0, h).stippled(0.3));
     let (x, y) = (studio.sun.0, h * 0.30);
-    let ink = shaded(colours[1], (x, y - s * 0.17), (x, y + s * 0.22));
-    studio.fill(&Shape::circle((x, y), s * 0.17), &ink);
+    let fill = shaded(colours[1], (x, y - s * 0.17), (x, y + s * 0.22));
+    studio.fill(&Shape::circle((x, y), s * 0.17), &fill);
     let count = (6.0 * (h / s).sqrt()) as usize + 3;
     for i in 0..count {
         let t = i as f32 / count as f32;
@@ -128,12 +128,12 @@ fn waves(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
         let phase = seed.unit() * TURN;
         let toward = (-0.4 * studio.side(), -0.9);
         let tones = [tone.lift(0.07), tone, tone.lift(-0.12)];
-        let ink = Ink::down(&tones, base - swing, base + h * 0.16)
+        let fill = Fill::down(&tones, base - swing, base + h * 0.16)
             .stippled(0.7)
             .lit(Edge::new(toward, s * 0.02, hex(0xFFF3D8), 0.6));
         let line = |x: f32| {
             base + swing * (sin(x / s * 2.6 + phase) * 0.5 + rough(key, x / s * 0.8) - 0.5)
         };
-        bank::fill(studio, line, h + s, &ink);
+        bank::fill(studio, line, h + s, &fill);
     }
 }

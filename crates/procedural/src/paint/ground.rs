@@ -2,7 +2,7 @@
 
 use crate::colour::hex;
 use crate::exact::smooth;
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::{Place, Season, Style, Subject};
 use crate::seed::Seed;
 use crate::studio::{Studio, rough};
@@ -29,10 +29,10 @@ pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) {
                 + (x - w / 2.0).clamp(-s, s) * tilt
         };
         let tones = [near, near.to(low, 0.4), low, low.lift(-0.05)];
-        let ink = Ink::down(&tones, base - swell, base + deep * 0.6)
+        let fill = Fill::down(&tones, base - swell, base + deep * 0.6)
             .stippled(0.55)
             .lit(studio.rim((0.15, -0.98), s * 0.022, 0.6));
-        bank::fill(studio, line, h + s, &ink);
+        bank::fill(studio, line, h + s, &fill);
         if i == 1 {
             places::back(studio, &line, seed);
         }

@@ -1,6 +1,6 @@
 //! Landscapes: what lies behind the first bank, and how the whole is put together.
 
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::{Place, Style, Subject, Weather};
 use crate::seed::Seed;
 use crate::studio::{Studio, rough};
@@ -53,9 +53,9 @@ pub fn backdrop(studio: &mut Studio<'_>, seed: &mut Seed) {
         let colour = studio.palette.at_distance(distance);
         let tall = s * (0.085 + 0.06 * i as f32);
         let tones = [colour, colour, colour.to(studio.palette.sky[2], 0.4)];
-        let ink = Ink::down(&tones, base - tall, base + s * 0.03).stippled(0.4);
+        let fill = Fill::down(&tones, base - tall, base + s * 0.03).stippled(0.4);
         let line = |x: f32| base - s * 0.03 * rough(key, x / s * 2.0);
-        flora::far(studio, line, tall, tall * 0.6, &ink, seed);
+        flora::far(studio, line, tall, tall * 0.6, &fill, seed);
         weather::mist(studio, base + s * 0.01, s * 0.06, 0.6);
     }
 }
@@ -80,9 +80,9 @@ fn scroll(studio: &mut Studio<'_>, seed: &mut Seed) {
         let line = |x: f32| base + s * (0.05 - 0.06 * rough(key, x / s * 2.0));
         let colour = studio.palette.at_distance(distance - 0.12);
         let tones = [colour, colour.to(studio.palette.sky[2], 0.6)];
-        let ink = Ink::down(&tones, base - s * 0.1, base + s * 0.08).stippled(0.5);
+        let fill = Fill::down(&tones, base - s * 0.1, base + s * 0.08).stippled(0.5);
         let (pines, crowns) = (s * (0.07 + 0.05 * t), s * (0.05 + 0.03 * t));
-        flora::far(studio, line, pines, crowns, &ink, seed);
+        flora::far(studio, line, pines, crowns, &fill, seed);
         weather::mist(studio, base + s * 0.10, s * 0.13, 0.95);
     }
 }

@@ -1,7 +1,7 @@
 //! What water does to light: reflections, and the path under sun or moon.
 
 use crate::exact::mix;
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::Weather;
 use crate::shape::Point;
 use crate::studio::{Studio, noise};
@@ -128,7 +128,8 @@ pub fn glitter(studio: &mut Studio<'_>, line: f32, bottom: f32, strength: f32) {
         let spread = s * (0.030 + 0.085 * near);
         let at = (x + spread * (seed.unit() + seed.unit() - 1.0) * 1.3, y);
         let half = s * (0.010 + 0.045 * near) * seed.range(0.3, 1.0);
-        let ink = Ink::flat(colour).faint(strength * seed.range(0.35, 0.85) * (1.0 - 0.45 * near));
-        lens(studio, at, half, s * (0.0012 + 0.0042 * near), &ink);
+        let fill =
+            Fill::flat(colour).faint(strength * seed.range(0.35, 0.85) * (1.0 - 0.45 * near));
+        lens(studio, at, half, s * (0.0012 + 0.0042 * near), &fill);
     }
 }

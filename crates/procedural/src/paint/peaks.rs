@@ -1,7 +1,7 @@
 //! Mountains: separate peaks, each with a lit and a shaded face, and snow on the higher ones.
 
 use crate::colour::{Rgb, hex};
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, stroke};
 use crate::studio::{Studio, rough};
@@ -76,7 +76,7 @@ impl Peak {
         let (near, far) = if sun_left { (-1.0, 1.0) } else { (1.0, -1.0) };
         let top = self.base - self.tall;
         let body =
-            |c: Rgb| Ink::down(&[c, c, c.to(haze, 0.4), haze], top, self.base).stippled(0.35);
+            |c: Rgb| Fill::down(&[c, c, c.to(haze, 0.4), haze], top, self.base).stippled(0.35);
         let left = (0..=STEPS).rev().map(|i| self.flank(-1.0, i));
         let whole = left.chain((0..=STEPS).map(|i| self.flank(1.0, i)));
         studio.fill(&Shape::polygon(whole.collect()), &body(colour.lift(-0.05)));
@@ -121,8 +121,8 @@ impl Peak {
             }
             points.extend((0..=inner).rev().map(|i| self.crest(i)));
             let (top, low) = (self.base - self.tall, self.base - self.tall * (0.9 - line));
-            let ink = Ink::down(&[tone, tone, tone.to(colour, 0.35)], top, low).stippled(0.4);
-            studio.fill(&Shape::polygon(points), &ink);
+            let fill = Fill::down(&[tone, tone, tone.to(colour, 0.35)], top, low).stippled(0.4);
+            studio.fill(&Shape::polygon(points), &fill);
         }
     }
 }

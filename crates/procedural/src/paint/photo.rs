@@ -2,7 +2,7 @@
 
 use image::RgbImage;
 
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::{Light, Time, Weather};
 use crate::seed::Seed;
 use crate::studio::{Studio, rough};
@@ -55,7 +55,7 @@ fn drift(studio: &mut Studio<'_>, seed: &mut Seed) {
     let [bright, shade] = studio.palette.ground;
     let base = h - s * 0.10;
     let light = studio.rim((0.1, -1.0), s * 0.02, 0.6);
-    let ink = Ink::down(&[bright, bright.to(shade, 0.6), shade], base - s * 0.04, h)
+    let ink = Fill::down(&[bright, bright.to(shade, 0.6), shade], base - s * 0.04, h)
         .stippled(0.6)
         .lit(light);
     bank::fill(

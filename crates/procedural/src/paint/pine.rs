@@ -1,7 +1,7 @@
 //! Conifers, built of skirts from the ground up, with snow on them if there is snow.
 
 use crate::colour::Rgb;
-use crate::ink::{Along, Edge, Ink, Ramp};
+use crate::fill::{Along, Edge, Fill, Gradient};
 use crate::seed::Seed;
 use crate::shape::{Point, Shape};
 use crate::studio::Studio;
@@ -31,9 +31,9 @@ pub fn pine(
     let toward = studio.toward_light((x, y)).0 * spread * 0.9;
     let span = Along::Line((x + toward, 0.0), (x - toward, 0.0));
     let lit = colour.to(light, 0.16);
-    let tones = Ramp::of(&[lit, colour, colour.lift(-0.04), colour.lift(-0.09)]);
+    let tones = Gradient::of(&[lit, colour, colour.lift(-0.04), colour.lift(-0.09)]);
     let under = colour.lift(-0.10).to(studio.palette.dark, 0.4);
-    let needles = Ink::ramp(tones, span).stippled(0.6).shaded(Edge::new(
+    let needles = Fill::gradient(tones, span).stippled(0.6).shaded(Edge::new(
         (0.0, -1.0),
         height * 0.035,
         under,
@@ -41,8 +41,8 @@ pub fn pine(
     ));
     let white = snow.map(|snow| {
         let shade = snow.to(studio.palette.ground[1], 0.6);
-        let tones = Ramp::of(&[snow.to(light, 0.3), snow, shade, shade]);
-        Ink::ramp(tones, span).stippled(0.5)
+        let tones = Gradient::of(&[snow.to(light, 0.3), snow, shade, shade]);
+        Fill::gradient(tones, span).stippled(0.5)
     });
     for tier in (0..tiers).rev() {
         let t = (tier as f32 + 1.0) / tiers as f32;

@@ -2,7 +2,7 @@
 
 use crate::colour::{Rgb, hex};
 use crate::exact::{TURN, cos, sin};
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::shape::{Point, Shape, arc};
 use crate::studio::Studio;
 
@@ -39,8 +39,8 @@ pub fn draw(studio: &mut Studio<'_>, at: Point, r: f32, colour: Rgb, rings: bool
         colour.lift(-0.26),
         colour.lift(-0.36),
     ];
-    let ink = Ink::ramp(Ramp::of(&tones), light).stippled(0.35);
-    studio.fill(&ball, &ink);
+    let fill = Fill::gradient(Gradient::of(&tones), light).stippled(0.35);
+    studio.fill(&ball, &fill);
     for band in 0..7 {
         let y = -0.8 + 0.25 * band as f32 + seed.range(-0.04, 0.04);
         let thick = seed.range(0.04, 0.13);
@@ -54,16 +54,16 @@ pub fn draw(studio: &mut Studio<'_>, at: Point, r: f32, colour: Rgb, rings: bool
             let (x, y) = (r * (x * c - y * s), r * (x * s + y * c));
             (at.0 + x, at.1 + y)
         });
-        let fade = Ramp::fade(tone, &[0.7, 0.45, 0.15, 0.0]);
-        let ink = Ink::ramp(fade, light).stippled(0.35);
-        studio.fill(&Shape::polygon(points.collect()), &ink);
+        let fade = Gradient::fade(tone, &[0.7, 0.45, 0.15, 0.0]);
+        let fill = Fill::gradient(fade, light).stippled(0.35);
+        studio.fill(&Shape::polygon(points.collect()), &fill);
     }
-    let bright = Ramp::fade(studio.palette.light, &[0.35, 0.0, 0.0]);
+    let bright = Gradient::fade(studio.palette.light, &[0.35, 0.0, 0.0]);
     let centre = (at.0 + toward.0 * r * 0.75, at.1 + toward.1 * r * 0.75);
-    let ink = Ink::ramp(bright, Along::Radius(centre, r))
+    let fill = Fill::gradient(bright, Along::Radius(centre, r))
         .lit(studio.rim(toward, r * 0.16, 0.75))
         .stippled(0.4);
-    studio.fill(&ball, &ink);
+    studio.fill(&ball, &fill);
     for (from, to, opacity) in RINGS.into_iter().filter(|_| rings) {
         studio.wash(ring(from, to, 0.0), pale, opacity);
     }

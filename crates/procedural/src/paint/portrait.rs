@@ -2,7 +2,7 @@
 
 use crate::colour::hex;
 use crate::figure::{Figure, Stand, drawing};
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::shape::Shape;
 use crate::studio::Studio;
 use crate::swatches::Swatches;
@@ -17,7 +17,7 @@ pub fn paint(studio: &mut Studio<'_>) {
     let mut seed = studio.seed.branch(58);
     let (w, h, s) = studio.size();
     let [top, middle, low] = studio.palette.sky;
-    studio.cover(&Ink::down(&[top, middle, low], 0.0, h).stippled(0.2));
+    studio.cover(&Fill::down(&[top, middle, low], 0.0, h).stippled(0.2));
     let wide = w > h * 1.4;
     let x = if wide { studio.stage_x() } else { w / 2.0 };
     studio.sun = (x - studio.side() * s, h - s * 1.25);
@@ -25,8 +25,8 @@ pub fn paint(studio: &mut Studio<'_>) {
     studio.glow((x, y), s * 0.75, light, 0.4);
     let disc = light.to(studio.palette.accent, 0.18);
     let tones = [disc, disc.to(low, 0.35)];
-    let ink = Ink::down(&tones, y - s * 0.4, y + s * 0.4).stippled(0.4);
-    studio.fill(&Shape::circle((x, y), s * 0.385), &ink);
+    let fill = Fill::down(&tones, y - s * 0.4, y + s * 0.4).stippled(0.4);
+    studio.fill(&Shape::circle((x, y), s * 0.385), &fill);
     sky::stars(studio, 0.25);
     foliage::wreath(studio, (x, h - s * 0.3), &mut seed);
     let said = studio.plan.actors.first();

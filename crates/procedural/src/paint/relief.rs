@@ -1,7 +1,7 @@
 //! The shape of the land: hills, mesas and dunes with their cacti, fields of corn.
 
 use crate::colour::{Rgb, hex};
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::Weather;
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, stroke, trace};
@@ -16,11 +16,11 @@ pub fn hills(studio: &mut Studio<'_>, distance: f32, base: f32, height: f32, see
     let (w, h, s) = studio.size();
     let height = height * (h / w).clamp(1.0, 3.0).sqrt();
     let haze = colour.to(studio.palette.sky[2], 0.5);
-    let ink = Ink::down(&[colour, colour, haze], base - height, base + height * 0.6)
+    let fill = Fill::down(&[colour, colour, haze], base - height, base + height * 0.6)
         .stippled(0.4)
         .lit(studio.rim((0.2, -0.97), s * 0.016, 0.35));
     let line = |x: f32| base - height * (rough(key, x / s * 1.3) * 1.5 - 0.3);
-    bank::fill(studio, line, base + height * 2.0, &ink);
+    bank::fill(studio, line, base + height * 2.0, &fill);
 }
 
 /// Table mountains and dunes.
@@ -38,7 +38,7 @@ pub fn desert(studio: &mut Studio<'_>, seed: &mut Seed) {
         let base = studio.horizon + s * (0.0 + 0.03 * k as f32);
         let [sand, shade] = studio.palette.ground;
         let tone = sand.to(studio.palette.sky[2], distance);
-        let ink = Ink::down(
+        let fill = Fill::down(
             &[tone, tone.to(shade, 0.6)],
             base - s * 0.05,
             base + s * 0.1,
@@ -46,7 +46,7 @@ pub fn desert(studio: &mut Studio<'_>, seed: &mut Seed) {
         .stippled(0.6)
         .lit(studio.rim((0.3, -0.95), s * 0.03, 0.6));
         let line = |x: f32| base - s * 0.07 * (1.0 - (2.0 * rough(key, x / s * 0.9) - 1.0).abs());
-        bank::fill(studio, line, base + s, &ink);
+        bank::fill(studio, line, base + s, &fill);
     }
 }
 
@@ -63,9 +63,9 @@ fn mesa(studio: &mut Studio<'_>, distance: f32, x: f32, (half, tall): Point, key
     }));
     points.extend([(x + half * 1.15, shoulder), (x + half * 1.5, foot)]);
     let (top, tones) = (horizon - tall, [colour, colour.lift(-0.02), haze]);
-    let ink = Ink::down(&tones, top, horizon + s * 0.04).stippled(0.4);
-    let ink = studio.modelled(ink, (x, top), half * 0.3, 0.55);
-    studio.fill(&Shape::polygon(points), &ink);
+    let fill = Fill::down(&tones, top, horizon + s * 0.04).stippled(0.4);
+    let fill = studio.modelled(fill, (x, top), half * 0.3, 0.55);
+    studio.fill(&Shape::polygon(points), &fill);
     for k in 1..4 {
         let y = horizon - tall * (1.0 - 0.17 * k as f32);
         let stratum = Shape::rect(x - half * 1.02, y, half * 2.04, tall * 0.022);
@@ -140,6 +140,9 @@ pub fn crop(studio: &mut Studio<'_>, top: f32, colour: Rgb, seed: &mut Seed) {
             ]));
         }
         let tones = [tone.to(studio.palette.light, 0.25), tone, tone.lift(-0.10)];
-        studio.fill(&shape, &Ink::down(&tones, y - tall, y + tall).stippled(0.5));
+        studio.fill(
+            &shape,
+            &Fill::down(&tones, y - tall, y + tall).stippled(0.5),
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::colour::{Rgb, hex};
 use crate::figure::Stand;
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::lexicon::{Subject, Time};
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, stroke, trace};
@@ -32,10 +32,10 @@ pub fn headland(studio: &mut Studio<'_>, seed: &mut Seed) {
     let rock = studio.palette.range[2].to(studio.palette.dark, 0.2);
     let grass = studio.palette.ground[0].to(rock, 0.35);
     let tones = [grass, rock, rock.lift(-0.05), rock.lift(-0.08)];
-    let ink = Ink::down(&tones, line - s * 0.16, line + s * 0.12).stippled(0.5);
-    let ink = studio.modelled(ink, (x, line), s * 0.012, 0.8);
-    studio.fill(&Shape::polygon(points), &ink);
-    let foam = Ink::flat(hex(0xFFFFFF)).faint(0.6);
+    let fill = Fill::down(&tones, line - s * 0.16, line + s * 0.12).stippled(0.5);
+    let fill = studio.modelled(fill, (x, line), s * 0.012, 0.8);
+    studio.fill(&Shape::polygon(points), &fill);
+    let foam = Fill::flat(hex(0xFFFFFF)).faint(0.6);
     for _ in 0..26 {
         let t = seed.unit();
         let y = line + s * (0.07 + 0.08 * t) + s * seed.range(-0.01, 0.012);
@@ -61,17 +61,17 @@ pub fn bank(studio: &mut Studio<'_>, inland: bool, seed: &mut Seed) {
     };
     let line = |x: f32| base - s * 0.07 * (rough(key, x / s * 0.9) - 0.4);
     if !inland {
-        let ramp = Ramp::fade(hex(0xFFFFFF), &[0.0, 0.85]);
+        let gradient = Gradient::fade(hex(0xFFFFFF), &[0.0, 0.85]);
         let span = Along::Line((0.0, base - s * 0.06), (0.0, base));
         let surf = |x: f32| line(x) - s * 0.016 - s * 0.012 * rough(key ^ 3, x / s * 6.0);
-        let foam = Ink::ramp(ramp, span).faint(0.8);
+        let foam = Fill::gradient(gradient, span).faint(0.8);
         bank::fill(studio, surf, base + s * 0.06, &foam);
     }
     let tones = [bright.to(shade, 0.25), shade, shade.lift(-0.10)];
-    let ink = Ink::down(&tones, base - s * 0.05, h + s * 0.02)
+    let fill = Fill::down(&tones, base - s * 0.05, h + s * 0.02)
         .stippled(0.55)
         .lit(studio.rim((0.0, -1.0), s * 0.012, 0.5));
-    bank::fill(studio, line, h + s, &ink);
+    bank::fill(studio, line, h + s, &fill);
     if inland {
         grass(studio, &line, shade, seed);
         reeds(studio, &line, shade, seed);

@@ -2,7 +2,7 @@
 
 use crate::colour::hex;
 use crate::exact::{TURN, cos, sin};
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::lexicon::{Light, Time, Weather};
 use crate::shape::{Shape, stroke, trace};
 use crate::studio::{Studio, noise, rough};
@@ -33,7 +33,7 @@ pub fn paint(studio: &mut Studio<'_>) {
 fn gradient(studio: &mut Studio<'_>) {
     let [top, middle, low] = studio.palette.sky;
     let colours = [top, top.to(middle, 0.5), middle, middle.to(low, 0.6), low];
-    studio.cover(&Ink::down(&colours, 0.0, studio.horizon).stippled(0.05));
+    studio.cover(&Fill::down(&colours, 0.0, studio.horizon).stippled(0.05));
     if studio.plan.weather != Weather::Storm {
         let reach = (studio.short() * 0.9).max(studio.horizon * 0.6);
         studio.glow(studio.sun, reach, studio.palette.disc, 0.42);
@@ -48,16 +48,16 @@ pub fn disc(studio: &mut Studio<'_>, night: bool) {
     }
     studio.glow(sun, r * 4.5, colour, 0.45);
     let moon = night || studio.plan.has(Light::Moon);
-    let ink = if moon {
+    let fill = if moon {
         let bright = colour.lift(0.02);
-        let ramp = Ramp::of(&[bright, bright, colour.lift(-0.06)]);
+        let gradient = Gradient::of(&[bright, bright, colour.lift(-0.06)]);
         let span = Along::Line((sun.0 - r, sun.1 - r), (sun.0 + r, sun.1 + r));
-        Ink::ramp(ramp, span)
+        Fill::gradient(gradient, span)
     } else {
-        let ramp = Ramp::of(&[colour.lift(0.04), colour]);
-        Ink::ramp(ramp, Along::Radius(sun, r))
+        let gradient = Gradient::of(&[colour.lift(0.04), colour]);
+        Fill::gradient(gradient, Along::Radius(sun, r))
     };
-    studio.fill(&Shape::circle(sun, r), &ink);
+    studio.fill(&Shape::circle(sun, r), &fill);
     let craters = [
         (-0.3, -0.25, 0.24),
         (0.28, 0.1, 0.3),
@@ -78,8 +78,8 @@ fn poster_sun(studio: &mut Studio<'_>) {
     let (r, y) = (s * 0.24, studio.horizon - s * 0.20);
     if !studio.plan.style.is_neon() {
         let disc = studio.palette.disc;
-        let ink = Ink::down(&[disc, disc.lift(-0.04)], y - r, y + r);
-        return studio.fill(&Shape::circle((x, y), r), &ink);
+        let fill = Fill::down(&[disc, disc.lift(-0.04)], y - r, y + r);
+        return studio.fill(&Shape::circle((x, y), r), &fill);
     }
     studio.glow((x, y), r * 2.4, hex(0xFF5FB0), 0.7);
     // The sun is a stack of bands: the polygon is cut by leaving gaps between slices of the circle.
@@ -97,7 +97,7 @@ fn poster_sun(studio: &mut Studio<'_>) {
         shape.add(Shape::polygon(right.chain(left).collect()));
     }
     let colours = [hex(0xFFE66D), hex(0xFF4F9A)];
-    studio.fill(&shape, &Ink::down(&colours, y - r, y + r));
+    studio.fill(&shape, &Fill::down(&colours, y - r, y + r));
 }
 
 /// Stars over the sky, more of them and smaller toward the top.
@@ -127,7 +127,7 @@ fn aurora(studio: &mut Studio<'_>) {
         let (key, base) = (seed.bits() as u32, h * seed.range(0.42, 0.74));
         let strips = (w / s * 130.0) as usize;
         let tall = h * seed.range(0.36, 0.5);
-        let fade = Ramp::with_opacity(&[
+        let fade = Gradient::with_opacity(&[
             (colour, 0.0),
             (colour, 0.10),
             (colour, 0.34),
@@ -142,8 +142,8 @@ fn aurora(studio: &mut Studio<'_>) {
             let top = y - tall * ray;
             let span = Along::Line((0.0, top), (0.0, y + s * 0.02));
             let strip = Shape::rect(x, top, w / strips as f32, y - top + s * 0.02);
-            let ink = Ink::ramp(fade.clone(), span).faint(0.35 + 0.6 * ray);
-            studio.fill(&strip, &ink);
+            let fill = Fill::gradient(fade.clone(), span).faint(0.35 + 0.6 * ray);
+            studio.fill(&strip, &fill);
         }
     }
 }

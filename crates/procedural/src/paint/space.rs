@@ -2,7 +2,7 @@
 
 use crate::colour::Rgb;
 use crate::figure::Stand;
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::Subject;
 use crate::scene::Actor;
 use crate::seed::Seed;
@@ -36,7 +36,7 @@ fn nebula(studio: &mut Studio<'_>, seed: &mut Seed) {
     let (w, h, s) = studio.size();
     let [top, middle, low] = studio.palette.sky;
     let tones = [top, middle.to(top, 0.45), middle, middle.to(low, 0.5)];
-    studio.cover(&Ink::down(&tones, 0.0, h).stippled(0.06));
+    studio.cover(&Fill::down(&tones, 0.0, h).stippled(0.06));
     let lit = [
         low,
         studio.palette.range[0],
@@ -132,11 +132,11 @@ fn surface(studio: &mut Studio<'_>) {
         let key = seed.bits() as u32;
         let base = h * level;
         let tones = [tone, tone.to(shade, 0.6), shade.lift(-0.06)];
-        let ink = Ink::down(&tones, base - s * 0.05, base + h * 0.25)
+        let fill = Fill::down(&tones, base - s * 0.05, base + h * 0.25)
             .stippled(0.5)
             .lit(studio.rim((0.0, -1.0), s * 0.018, 0.6));
         let line = |x: f32| base - s * 0.09 * (rough(key, x / s * 1.6) - 0.3);
-        bank::fill(studio, line, h + s, &ink);
+        bank::fill(studio, line, h + s, &fill);
     }
     for _ in 0..(w / s * 9.0) as usize {
         let (x, y) = (seed.unit() * w, h * seed.range(0.83, 0.99));

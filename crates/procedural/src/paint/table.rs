@@ -1,7 +1,7 @@
 //! The table of a still life: a wall in window light, wood, linen, and a lamp on tall pictures.
 
 use crate::colour::{Rgb, hex};
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::lexicon::Time;
 use crate::seed::Seed;
 use crate::shape::{Shape, stroke};
@@ -22,12 +22,12 @@ pub fn paint(studio: &mut Studio<'_>, seed: &mut Seed) -> f32 {
     let beside = if studio.right { -s * 0.3 } else { w + s * 0.3 };
     studio.sun = (beside, edge - s * 0.9);
     let tones = [wall.lift(-0.08), wall, wall.lift(0.05)];
-    studio.cover(&Ink::down(&tones, 0.0, edge).stippled(0.35));
+    studio.cover(&Fill::down(&tones, 0.0, edge).stippled(0.35));
     window_light(studio, wall, edge);
-    let ink = Ink::down(&[wood.lift(0.06), wood, wood.lift(-0.14)], edge, h)
+    let fill = Fill::down(&[wood.lift(0.06), wood, wood.lift(-0.14)], edge, h)
         .stippled(0.5)
         .lit(studio.rim((0.0, -1.0), s * 0.02, 0.5));
-    studio.fill(&Shape::rect(-10.0, edge, w + 20.0, h), &ink);
+    studio.fill(&Shape::rect(-10.0, edge, w + 20.0, h), &fill);
     for i in 0..16 {
         let y = edge + s * 0.02 + (h - edge) * i as f32 / 16.0;
         let (x, long) = (seed.unit() * w, s * seed.range(0.1, 0.6));
@@ -71,9 +71,9 @@ fn lamp(studio: &mut Studio<'_>, y: f32) {
         let lower = [(x + wide, bottom), (x - wide, bottom)];
         Shape::polygon([upper, lower].concat())
     };
-    let fade = Ramp::fade(warm, &[0.30, 0.12, 0.0]);
-    let ink = Ink::ramp(fade, Along::Line((0.0, y), (0.0, y + s * 1.1))).stippled(0.2);
-    studio.fill(&trapeze(y, s * 0.16, y + s * 1.1, s * 0.46), &ink);
+    let fade = Gradient::fade(warm, &[0.30, 0.12, 0.0]);
+    let fill = Fill::gradient(fade, Along::Line((0.0, y), (0.0, y + s * 1.1))).stippled(0.2);
+    studio.fill(&trapeze(y, s * 0.16, y + s * 1.1, s * 0.46), &fill);
     studio.wash(Shape::rect(x - s * 0.004, 0.0, s * 0.008, y), metal, 1.0);
     studio.glow((x, y), s * 0.4, warm, 0.7);
     studio.wash(Shape::circle((x, y), s * 0.05), hex(0xFFF3D0), 1.0);
@@ -96,9 +96,9 @@ fn cloth(studio: &mut Studio<'_>, edge: f32, seed: &mut Seed) {
         (-0.16, 0.185),
         (-0.30, 0.15),
     ];
-    let ink = Ink::down(&[linen, linen.lift(-0.08)], edge, edge + s * 0.2).stippled(0.5);
-    let ink = studio.modelled(ink, (x, edge), s * 0.01, 0.7);
-    studio.fill(&Shape::polygon(spread.map(p).to_vec()), &ink);
+    let fill = Fill::down(&[linen, linen.lift(-0.08)], edge, edge + s * 0.2).stippled(0.5);
+    let fill = studio.modelled(fill, (x, edge), s * 0.01, 0.7);
+    studio.fill(&Shape::polygon(spread.map(p).to_vec()), &fill);
     for fold in [
         [(-0.28, 0.10), (-0.06, 0.18)],
         [(0.05, 0.06), (0.16, 0.17)],

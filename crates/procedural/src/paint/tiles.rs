@@ -2,7 +2,7 @@
 
 use crate::colour::Rgb;
 use crate::exact::TURN;
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, arc, stroke, trace};
 use crate::studio::Studio;
@@ -23,8 +23,8 @@ pub fn paint(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
         ground = (ground + 1 + seed.below(5)) % 6;
         let mut other = || colours[(ground + 1 + seed.below(5)) % 6];
         let (a, b) = (other(), other());
-        let ink = shaded(colours[ground], (x, y), (x + tw * 0.4, y + th * 1.6));
-        studio.fill(&Shape::rect(x, y, tw + 1.0, th + 1.0), &ink);
+        let fill = shaded(colours[ground], (x, y), (x + tw * 0.4, y + th * 1.6));
+        studio.fill(&Shape::rect(x, y, tw + 1.0, th + 1.0), &fill);
         tile(studio, (x, y), (tw, th), [a, b], seed);
     }
 }
@@ -46,40 +46,40 @@ fn tile(
         points.extend(arc((cx, cy), (r * tw, r * th), start, TURN / 4.0, 36));
         Shape::polygon(points)
     };
-    let ink = |c: Rgb| shaded(c, (cx, cy), (mx + (mx - cx), my + (my - cy)));
+    let fill = |c: Rgb| shaded(c, (cx, cy), (mx + (mx - cx), my + (my - cy)));
     match seed.below(6) {
         0 => {
             for (k, c) in [(1.0, a), (0.75, b), (0.5, a), (0.25, b)] {
-                studio.fill(&pie(k), &ink(c));
+                studio.fill(&pie(k), &fill(c));
             }
         }
         1 => {
-            studio.fill(&pie(1.0), &ink(a));
+            studio.fill(&pie(1.0), &fill(a));
             let dot = Shape::ellipse(mx, my, tw * 0.16, th * 0.16);
-            studio.fill(&dot, &Ink::flat(b));
+            studio.fill(&dot, &Fill::flat(b));
         }
         2 => {
             let radii = (tw * 0.42, th * 0.42);
-            studio.fill(&Shape::ellipse(mx, my, radii.0, radii.1), &ink(a));
+            studio.fill(&Shape::ellipse(mx, my, radii.0, radii.1), &fill(a));
             let half = arc((mx, my), radii, start, TURN / 2.0, 40);
-            studio.fill(&Shape::polygon(half), &ink(b));
+            studio.fill(&Shape::polygon(half), &fill(b));
         }
         3 => {
             let mut leaf = bow((cx, cy), (ox, cy), (ox, oy));
             leaf.extend(bow((ox, oy), (cx, oy), (cx, cy)));
-            studio.fill(&Shape::polygon(leaf), &ink(a));
+            studio.fill(&Shape::polygon(leaf), &fill(a));
             let rib = stroke(&[(cx, cy), (ox, oy)], tw * 0.02, tw * 0.02);
-            studio.fill(&rib, &Ink::flat(b));
+            studio.fill(&rib, &Fill::flat(b));
         }
         4 => {
             let half = Shape::polygon(vec![(cx, cy), (ox, cy), (cx, oy)]);
-            studio.fill(&half, &ink(a));
+            studio.fill(&half, &fill(a));
         }
         _ => {
             for i in 0..4 {
                 let left = x + tw * (0.06 + 0.25 * i as f32);
                 let bar = Shape::rect(left, y + th * 0.1, tw * 0.12, th * 0.8);
-                studio.fill(&bar, &ink(if i % 2 == 0 { a } else { b }));
+                studio.fill(&bar, &fill(if i % 2 == 0 { a } else { b }));
             }
         }
     }

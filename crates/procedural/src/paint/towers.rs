@@ -1,7 +1,7 @@
 //! Towers of a city, with their roofs, windows and signs.
 
 use crate::colour::{Rgb, hex};
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::seed::Seed;
 use crate::shape::{Point, Shape};
 use crate::studio::Studio;
@@ -30,10 +30,10 @@ pub fn row(studio: &mut Studio<'_>, height: f32, distance: f32, lit: f32, seed: 
         let mut tower = Shape::rect(x, top, wide, tall + s * 0.02);
         roof(&mut tower, (x, top), (wide, tall), seed.below(5));
         let rim = studio.rim((face, -0.15), wide * 0.30, 0.30 * (1.1 - distance));
-        let ink = Ink::down(&[tone, tone.to(haze, 0.35), haze], top - tall * 0.1, base)
+        let fill = Fill::down(&[tone, tone.to(haze, 0.35), haze], top - tall * 0.1, base)
             .stippled(0.4)
             .lit(rim);
-        studio.fill(&tower, &ink);
+        studio.fill(&tower, &fill);
         windows(
             studio,
             (x, top),

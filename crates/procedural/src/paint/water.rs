@@ -1,7 +1,7 @@
 //! Sea, lakes and rivers, and the boats on them.
 
 use crate::figure::Stand;
-use crate::ink::Ink;
+use crate::fill::Fill;
 use crate::lexicon::{Place, Subject, Weather};
 use crate::seed::Seed;
 use crate::shape::{Shape, trace};
@@ -64,8 +64,8 @@ fn islands(studio: &mut Studio<'_>, seed: &mut Seed) {
         points.extend([(x + half, line + 2.0), (x - half, line + 2.0)]);
         let colour = studio.palette.at_distance(0.92 - 0.12 * i as f32);
         let tones = [colour, colour.to(studio.palette.sky[2], 0.4)];
-        let ink = Ink::down(&tones, line - tall, line).stippled(0.4);
-        studio.fill(&Shape::polygon(points), &ink);
+        let fill = Fill::down(&tones, line - tall, line).stippled(0.4);
+        studio.fill(&Shape::polygon(points), &fill);
     }
     weather::mist(studio, line, s * 0.035, 0.6);
 }

@@ -2,7 +2,7 @@
 
 use crate::colour::{Rgb, hex};
 use crate::exact::{TURN, sin};
-use crate::ink::{Edge, Ink};
+use crate::fill::{Edge, Fill};
 use crate::lexicon::Weather;
 use crate::seed::Seed;
 use crate::shape::{Point, Shape};
@@ -29,8 +29,8 @@ pub fn paint(studio: &mut Studio<'_>, line: f32, bottom: f32, calm: bool, seed: 
         } else {
             (bright, 0.22 + 0.2 * near)
         };
-        let ink = Ink::flat(colour).faint(opacity);
-        lens(studio, (x, y), half, thick, &ink);
+        let fill = Fill::flat(colour).faint(opacity);
+        lens(studio, (x, y), half, thick, &fill);
     }
     if stormy {
         breakers(studio, line, bottom, [dim, bright], seed);
@@ -61,10 +61,10 @@ fn breakers(
         let tone = dim.to(bright, 0.40 - 0.20 * near);
         let crest_tone = tone.to(bright, 0.45);
         let tones = [crest_tone, tone, tone.lift(-0.05), tone.lift(-0.08)];
-        let ink = Ink::down(&tones, base - high, base + high * 1.2)
+        let fill = Fill::down(&tones, base - high, base + high * 1.2)
             .stippled(0.5)
             .lit(Edge::new((0.2, -0.98), s * 0.010, foam, 0.8));
-        bank::fill(studio, surface, bottom + s, &ink.faint(0.96));
+        bank::fill(studio, surface, bottom + s, &fill.faint(0.96));
         for _ in 0..(w / s * 620.0) as usize {
             let x = seed.unit() * w;
             let top = crest(x);
@@ -79,7 +79,7 @@ fn breakers(
 }
 
 /// A flat drop of light or shade on the water.
-pub fn lens(studio: &mut Studio<'_>, (x, y): Point, half: f32, thick: f32, ink: &Ink) {
+pub fn lens(studio: &mut Studio<'_>, (x, y): Point, half: f32, thick: f32, fill: &Fill) {
     let shape = Shape::polygon(vec![
         (x - half, y),
         (x - half * 0.45, y - thick * 0.8),
@@ -88,5 +88,5 @@ pub fn lens(studio: &mut Studio<'_>, (x, y): Point, half: f32, thick: f32, ink: 
         (x + half * 0.4, y + thick * 0.4),
         (x - half * 0.5, y + thick * 0.5),
     ]);
-    studio.fill(&shape, ink);
+    studio.fill(&shape, fill);
 }

@@ -1,7 +1,7 @@
 //! What falls or drifts in front of everything: snow, rain, fog, lightning.
 
 use crate::colour::hex;
-use crate::ink::{Along, Ink, Ramp};
+use crate::fill::{Along, Fill, Gradient};
 use crate::lexicon::{Season, Weather};
 use crate::shape::{Shape, stroke};
 use crate::studio::Studio;
@@ -82,10 +82,10 @@ fn leaves(studio: &mut Studio<'_>, colours: [u32; 3]) {
 /// A bank of mist lying at a height.
 pub fn mist(studio: &mut Studio<'_>, middle: f32, half: f32, opacity: f32) {
     let colour = studio.palette.sky[2].to(studio.palette.light, 0.2);
-    let ramp = Ramp::fade(colour, &[0.0, 0.55, 0.8, 0.45, 0.0]);
+    let gradient = Gradient::fade(colour, &[0.0, 0.55, 0.8, 0.45, 0.0]);
     let (top, bottom) = (middle - half, middle + half);
-    let ink = Ink::ramp(ramp, Along::Line((0.0, top), (0.0, bottom)))
+    let fill = Fill::gradient(gradient, Along::Line((0.0, top), (0.0, bottom)))
         .stippled(0.18)
         .faint(opacity);
-    studio.fill(&Shape::rect(0.0, top, studio.w(), half * 2.0), &ink);
+    studio.fill(&Shape::rect(0.0, top, studio.w(), half * 2.0), &fill);
 }

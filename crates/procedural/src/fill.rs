@@ -1,15 +1,15 @@
-//! What a shape is filled with: a stippled colour ramp, and light and shade along its edges.
+//! What a shape is filled with: a stippled colour gradient, and light and shade along its edges.
 
 use super::colour::Rgb;
 use super::shape::Point;
 
 /// 256 colours with opacity, looked up by position.
 #[derive(Debug, Clone)]
-pub struct Ramp {
+pub struct Gradient {
     steps: Vec<[u8; 4]>,
 }
 
-impl Ramp {
+impl Gradient {
     /// One opaque colour.
     pub fn flat(colour: Rgb) -> Self {
         Self {
@@ -75,7 +75,7 @@ fn bytes(c: Rgb, opacity: f32) -> [u8; 4] {
     [c.r + 0.5, c.g + 0.5, c.b + 0.5, opacity * 255.0 + 0.5].map(|v| v as u8)
 }
 
-/// Along what the ramp runs.
+/// Along what the gradient runs.
 #[derive(Debug, Clone, Copy)]
 pub enum Along {
     /// From the first point to the second.
@@ -111,12 +111,12 @@ impl Edge {
 
 /// How a shape is filled.
 #[derive(Debug, Clone)]
-pub struct Ink {
+pub struct Fill {
     /// The colours.
-    pub ramp: Ramp,
+    pub gradient: Gradient,
     /// Where they run.
     pub along: Along,
-    /// Width of the stipple as a part of the ramp: 0 is smooth, 1 dissolves it.
+    /// Width of the stipple as a part of the gradient: 0 is smooth, 1 dissolves it.
     pub stipple: f32,
     /// Opacity of the whole, 0 to 1.
     pub opacity: f32,
@@ -124,16 +124,16 @@ pub struct Ink {
     pub edges: [Option<Edge>; 2],
 }
 
-impl Ink {
+impl Fill {
     /// One colour.
     pub fn flat(colour: Rgb) -> Self {
-        Self::ramp(Ramp::flat(colour), Along::Line((0.0, 0.0), (0.0, 1.0)))
+        Self::gradient(Gradient::flat(colour), Along::Line((0.0, 0.0), (0.0, 1.0)))
     }
 
-    /// A ramp along something, lightly stippled.
-    pub fn ramp(ramp: Ramp, along: Along) -> Self {
+    /// A gradient along something, lightly stippled.
+    pub fn gradient(gradient: Gradient, along: Along) -> Self {
         Self {
-            ramp,
+            gradient,
             along,
             stipple: 0.25,
             opacity: 1.0,
@@ -143,7 +143,10 @@ impl Ink {
 
     /// Colours from top to bottom.
     pub fn down(colours: &[Rgb], top: f32, bottom: f32) -> Self {
-        Self::ramp(Ramp::of(colours), Along::Line((0.0, top), (0.0, bottom)))
+        Self::gradient(
+            Gradient::of(colours),
+            Along::Line((0.0, top), (0.0, bottom)),
+        )
     }
 
     /// The same with another stipple width.
