@@ -95,40 +95,21 @@ impl Canvas {
     }
 
     fn fill_tile(&mut self, shape: &Shape, fill: &Fill, area: Area) {
-        let reach = fill
-            .edges
-            .iter()
-            .flatten()
-            .fold(0.0f32, |r, e| r.max(e.reach));
-        let pad = reach.ceil() as i32 + 1;
-        let (ox, oy) = (area.0 - pad, area.1 - pad);
-        let mask_w = (area.2 - area.0 + 2 * pad) as u32;
-        let mask_h = (area.3 - area.1 + 2 * pad) as u32;
-        let mut path = PathBuilder::new();
-        for contour in &shape.contours {
-            let mut points = contour.iter().map(|p| (p.0 - ox as f32, p.1 - oy as f32));
-            let Some((x, y)) = points.next() else {
-                continue;
-            };
-            path.move_to(x, y);
-            points.for_each(|(x, y)| path.line_to(x, y));
-            path.close();
-        }
-        let (Some(path), Some(mut mask)) = (path.finish(), Mask::new(mask_w, mask_h)) else {
+        let reaches = fill.edges.iter().flatten().map(|edge| edge.reach);
+        let pad = reaches.fold(0.0, f32::max).ceil() as i32 + 1;
+        let Some(mask) = coverage(shape, area, pad) else {
             return;
         };
-        mask.fill_path(&path, FillRule::Winding, true, Transform::identity());
-        let (mask, mask_w) = (mask.data(), mask_w as usize);
-        let edges = fill
-            .edges
-            .map(|edge| edge.map(|e| Offsets::new(&e, mask_w)));
+        let (mask, mask_w) = (mask.data(), mask.width() as usize);
+        let offsets = |edge| Offsets::new(&edge, mask_w);
+        let edges = fill.edges.map(|edge| edge.map(offsets));
         let opacity = (fill.opacity.clamp(0.0, 1.0) * 256.0) as u32;
         let stipple = (fill.stipple * 256.0) as i32;
         let columns = self.grain.mask();
         for y in area.1..area.3 {
             let row = self.grain.row(y as usize);
             let other = self.grain.row(y as usize + 89);
-            let start = (y - oy) as usize * mask_w + (area.0 - ox) as usize;
+            let start = (y - area.1 + pad) as usize * mask_w + pad as usize;
             let line = &mask[start..start + (area.2 - area.0) as usize];
             let out = (y as usize * self.width + area.0 as usize) * 3;
             let pixels = &mut self.pixels[out..out + line.len() * 3];
@@ -141,10 +122,8 @@ impl Canvas {
                 let noise = i32::from(row[x & columns]);
                 let step = place.at(i as f32) + (((noise - 128) * stipple) >> 8);
                 let [mut r, mut g, mut b, a] = fill.gradient.at(step).map(u32::from);
-                for (edge, noise) in edges
-                    .iter()
-                    .zip([other[x & columns], row[(x + 53) & columns]])
-                {
+                let reaches = [other[x & columns], row[(x + 53) & columns]];
+                for (edge, noise) in edges.iter().zip(reaches) {
                     let Some(edge) = edge else { continue };
                     let beyond =
                         mask[(start + i).wrapping_add_signed(edge.table[usize::from(noise)])];
@@ -257,6 +236,27 @@ impl Canvas {
             }
         }
     }
+}
+
+/// How much of each pixel a shape covers, in an area and `pad` pixels around it.
+fn coverage(shape: &Shape, area: Area, pad: i32) -> Option<Mask> {
+    let (left, top) = (area.0 - pad, area.1 - pad);
+    let width = (area.2 - area.0 + 2 * pad) as u32;
+    let height = (area.3 - area.1 + 2 * pad) as u32;
+    let mut path = PathBuilder::new();
+    for contour in &shape.contours {
+        let mut points = contour
+            .iter()
+            .map(|p| (p.0 - left as f32, p.1 - top as f32));
+        if let Some((x, y)) = points.next() {
+            path.move_to(x, y);
+            points.for_each(|(x, y)| path.line_to(x, y));
+            path.close();
+        }
+    }
+    let (path, mut mask) = (path.finish()?, Mask::new(width, height)?);
+    mask.fill_path(&path, FillRule::Winding, true, Transform::identity());
+    Some(mask)
 }
 
 /// `a` with `amount` 256ths of `b`.
