@@ -95,8 +95,11 @@ impl Holds {
                 false
             }
         });
+        if is_nested {
+            return;
+        }
         let mut panicked = None;
-        while !is_nested {
+        loop {
             let next = READY.with_borrow_mut(|queue| {
                 let next = queue.as_mut().and_then(VecDeque::pop_front);
                 if next.is_none() {

@@ -10,7 +10,7 @@ mod needs;
 mod read;
 mod state;
 
-pub use known::Known;
+pub use known::{Known, Pairs};
 pub use state::{AccountState, Decided, StateChange};
 
 use super::commands::{

@@ -20,7 +20,7 @@ mod table_key;
 pub mod tables;
 mod webhooks;
 
-pub use account_batch::{AccountState, Batch, Decided, Known, StateChange};
+pub use account_batch::{AccountState, Batch, Decided, Known, Pairs, StateChange};
 pub use commands::{
     AcceptError, Accepted, AccountChanged, CommandError, Deposit, DepositError, EventError,
     IdempotencyUse, Limits, NewJob,

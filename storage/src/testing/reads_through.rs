@@ -1,8 +1,8 @@
 //! A store as what is known for a decision: every record is read when it is asked for. For tests and benchmarks that decide outside
 //! of rounds.
 
-use crate::engine::{Ask, Key, Seen, Value};
-use crate::store::{Known, Store, StoreError};
+use crate::engine::{Ask, Seen};
+use crate::store::{Known, Pairs, Store, StoreError};
 use std::borrow::Cow;
 
 impl Known for Store {
@@ -11,7 +11,7 @@ impl Known for Store {
         Some(value.map(|it| it.map(Cow::Owned)).map_err(StoreError::from))
     }
 
-    fn pairs(&self, scan: &Ask) -> Option<Result<Cow<'_, [(Key, Value)]>, StoreError>> {
+    fn pairs(&self, scan: &Ask) -> Option<Result<Pairs<'_>, StoreError>> {
         let mut seen = Seen::default();
         let read = seen.read(&**self.engine(), vec![scan.clone()]);
         let pairs = read.map(|()| seen.pairs(scan).unwrap_or_default().to_vec());
