@@ -130,6 +130,12 @@ impl Fill {
         Self::gradient(Gradient::flat(colour), Along::Line((0.0, 0.0), (0.0, 1.0)))
     }
 
+    /// A colour that deepens from one point to another.
+    pub fn deepening(tone: Rgb, from: Point, to: Point) -> Self {
+        let gradient = Gradient::of(&[tone.lift(0.05), tone, tone.lift(-0.12)]);
+        Self::gradient(gradient, Along::Line(from, to)).stippled(0.8)
+    }
+
     /// A gradient along something, lightly stippled.
     pub fn gradient(gradient: Gradient, along: Along) -> Self {
         Self {

@@ -2,7 +2,7 @@
 
 use crate::colour::{Rgb, hex};
 use crate::exact::{TURN, cos, sin};
-use crate::fill::{Along, Edge, Fill, Gradient};
+use crate::fill::{Edge, Fill};
 use crate::seed::Seed;
 use crate::shape::{Point, Shape, arc, stroke};
 use crate::studio::{Studio, rough};
@@ -32,12 +32,6 @@ pub fn paint(studio: &mut Studio<'_>) {
         1 => forms(studio, &colours, &mut seed),
         _ => waves(studio, &colours, &mut seed),
     }
-}
-
-/// A colour that deepens from one point to another.
-pub fn shaded(tone: Rgb, from: Point, to: Point) -> Fill {
-    let gradient = Gradient::of(&[tone.lift(0.05), tone, tone.lift(-0.12)]);
-    Fill::gradient(gradient, Along::Line(from, to)).stippled(0.8)
 }
 
 /// Discs, bars, arcs and dots that float over paper, on one diagonal.
@@ -76,7 +70,7 @@ fn forms(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
 /// One form in a tone; the dot at the end of a bar has the other.
 fn form(studio: &mut Studio<'_>, at: Point, slope: f32, [tone, dot]: [Rgb; 2], seed: &mut Seed) {
     let r = studio.short() * seed.range(0.05, 0.20);
-    let fill = shaded(tone, (at.0 - r, at.1 - r), (at.0 + r, at.1 + r)).faint(0.92);
+    let fill = Fill::deepening(tone, (at.0 - r, at.1 - r), (at.0 + r, at.1 + r)).faint(0.92);
     let from_middle = |dx: f32, dy: f32| (at.0 + dx, at.1 + dy);
     match seed.below(6) {
         0 | 1 => studio.fill(&Shape::circle(at, r), &fill),
@@ -117,7 +111,7 @@ fn waves(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
     let paper = [colours[0], colours[0].to(colours[2], 0.35)];
     studio.cover(&Fill::down(&paper, 0.0, h).stippled(0.3));
     let (x, y) = (studio.sun.0, h * 0.30);
-    let fill = shaded(colours[1], (x, y - s * 0.17), (x, y + s * 0.22));
+    let fill = Fill::deepening(colours[1], (x, y - s * 0.17), (x, y + s * 0.22));
     studio.fill(&Shape::circle((x, y), s * 0.17), &fill);
     let count = (6.0 * (h / s).sqrt()) as usize + 3;
     for i in 0..count {

@@ -7,8 +7,6 @@ use crate::seed::Seed;
 use crate::shape::{Point, Shape, arc, stroke, trace};
 use crate::studio::Studio;
 
-use super::geometric::shaded;
-
 /// Paints the whole picture with tiles.
 pub fn paint(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
     let (w, h, s) = studio.size();
@@ -23,7 +21,7 @@ pub fn paint(studio: &mut Studio<'_>, colours: &[Rgb; 6], seed: &mut Seed) {
         ground = (ground + 1 + seed.below(5)) % 6;
         let mut other = || colours[(ground + 1 + seed.below(5)) % 6];
         let (a, b) = (other(), other());
-        let fill = shaded(colours[ground], (x, y), (x + tw * 0.4, y + th * 1.6));
+        let fill = Fill::deepening(colours[ground], (x, y), (x + tw * 0.4, y + th * 1.6));
         studio.fill(&Shape::rect(x, y, tw + 1.0, th + 1.0), &fill);
         tile(studio, (x, y), (tw, th), [a, b], seed);
     }
@@ -46,7 +44,7 @@ fn tile(
         points.extend(arc((cx, cy), (r * tw, r * th), start, TURN / 4.0, 36));
         Shape::polygon(points)
     };
-    let fill = |c: Rgb| shaded(c, (cx, cy), (mx + (mx - cx), my + (my - cy)));
+    let fill = |c: Rgb| Fill::deepening(c, (cx, cy), (mx + (mx - cx), my + (my - cy)));
     match seed.below(6) {
         0 => {
             for (k, c) in [(1.0, a), (0.75, b), (0.5, a), (0.25, b)] {
