@@ -110,11 +110,12 @@ impl<'a> Ingestion<'a> {
             .iter()
             .map(|entry| entry.stage.get())
             .collect();
-        if faults.is_empty() && stages.contains(&Stage::Storing) {
-            return Err(StoreFault::TimedOut.into());
-        }
+        // Where some entry waits for memory, the service is overloaded, and the store is slow for the same reason.
         if faults.is_empty() && stages.contains(&Stage::Waiting) {
             return Err(NoRoom.into());
+        }
+        if faults.is_empty() && stages.contains(&Stage::Storing) {
+            return Err(StoreFault::TimedOut.into());
         }
         let seconds = self.limits.timeout.as_secs_f32();
         for (index, _) in stages

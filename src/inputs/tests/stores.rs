@@ -10,9 +10,11 @@ use object_store::{
     memory::InMemory, path::Path,
 };
 use parking_lot::Mutex;
+use tintype_storage::domain::ids::AccountId;
+use uuid::Uuid;
 
 use super::{
-    super::{IngestError, InputLimits, StoreFault, discard, ingest},
+    super::{IngestError, InputLimits, MemoryBudget, StoreFault, discard, ingest},
     pictures::*,
     server::{Act, Server, head, ok},
     support::*,
@@ -277,6 +279,24 @@ async fn a_store_that_misses_the_deadline_is_not_blamed_on_the_urls() {
         matches!(error, IngestError::Store(StoreFault::TimedOut)),
         "{error}"
     );
+}
+
+#[actix_web::test]
+async fn a_deadline_that_is_missed_for_memory_is_not_blamed_on_the_store() {
+    let server = large_server().await;
+    let store: Arc<dyn ObjectStore> = Failing::at(At::PutHangs);
+    // Room for one small image of the account at a time.
+    let memory = MemoryBudget::new(200_000).of(AccountId(Uuid::nil()), Duration::MAX);
+    let limits = InputLimits {
+        timeout: Duration::from_secs(1),
+        memory,
+        ..limits()
+    };
+    let urls = ["/small", "/small"].map(|path| server.url(path));
+    let error = ingest(&egress(), store, &prefix(), &urls, &limits)
+        .await
+        .unwrap_err();
+    assert!(matches!(error, IngestError::NoRoom(_)), "{error}");
 }
 
 #[actix_web::test]
