@@ -32,7 +32,7 @@ impl AuditFilter {
     }
 }
 
-/// Is an action meant by this name? `key.change` is by itself and by `key`.
+/// Does this name select an action? `key.change` and `key` both select `key.change`.
 pub fn is_named(action: Action, name: &str) -> bool {
     action.word() == name || action.word().split('.').next() == Some(name)
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::hash::Hash;
 use std::time::Duration;
 
-/// Entries up to which nobody looks for old ones.
+/// Up to this many entries, old ones are not removed.
 const FEW: usize = 1_024;
 
 /// When each thing was last done. Not kept across restarts.

@@ -13,7 +13,7 @@ use tintype_storage::domain::tier::Tier;
 #[derive(Clone, Debug)]
 pub struct Payer {
     pub key: Arc<ApiKey>,
-    /// How the key was shown; `None` for a person or the operator, who use a key of the account that nobody holds.
+    /// How the key was shown; `None` for a person or the operator, who use a key of the account whose text is not stored.
     pub shown: Option<ShownKey>,
     /// How the key stands with its rate limit, this call counted; `None` without a limit.
     pub rate: Option<Standing>,

@@ -28,7 +28,7 @@ pub fn elapsed() -> Elapsed {
 /// Limiters up to which nobody looks for quiet ones.
 const FEW: usize = 1_024;
 
-/// The limiters of whatever has been counted lately.
+/// The limiters that counted something recently.
 pub struct Limiters<K> {
     elapsed: Elapsed,
     table: RwLock<Table<K>>,
@@ -175,7 +175,7 @@ impl Standing {
         self.check("this API key", "requests")
     }
 
-    /// The same for what somebody else than a key may do.
+    /// The same for callers that are not API keys.
     pub fn check(&self, who: &str, what: &str) -> Result<(), Error> {
         let Some(seconds) = self.refused else {
             return Ok(());

@@ -34,7 +34,7 @@ impl Who {
         }
     }
 
-    /// What their sessions are about in the audit log: the person, or nobody for the operator.
+    /// What their sessions are about in the audit log: the person, or `None` for the operator.
     fn subject(&self) -> Subject {
         match self {
             Self::Operator => Subject {
@@ -89,8 +89,8 @@ pub fn resolve(state: &AppState, id: Digest32) -> Result<Option<SignedIn>, Store
     Ok(current.then_some(SignedIn { id, session, who }))
 }
 
-/// Begins a session, in one commit with `writes`. Without a `context` it is another session of somebody who has signed in, and
-/// has no line of its own.
+/// Begins a session, in one commit with `writes`. Without a `context` the audit log gets no line: the visitor has signed in
+/// before.
 pub async fn begin(
     state: &AppState,
     turn: Turn,
@@ -143,7 +143,7 @@ pub async fn end(
     Ok(state.commit(Change::in_turn(turn, writes)).await?)
 }
 
-/// Ends all sessions of whoever has signed in.
+/// Ends all sessions of a visitor.
 pub async fn end_all(
     state: &AppState,
     context: &AuditContext,

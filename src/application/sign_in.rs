@@ -1,6 +1,6 @@
 //! Credentials: the operator's token, and a person's e-mail address and password.
 //!
-//! Failures are logged and slowed down, never refused: nobody can lock somebody else out. See [`super::auth_throttle`].
+//! Failures are logged and slowed down, never refused, so a guesser cannot lock a person out. See [`super::auth_throttle`].
 
 use super::audit_context::{AuditContext, to_audit_entry};
 use super::call_origin::CallOrigin;
@@ -34,7 +34,7 @@ async fn refused(
     error
 }
 
-/// Refuses whatever is not the operator's token.
+/// Refuses every token but the operator's.
 ///
 /// # Errors
 /// `Unauthorized`, after a delay where there were many failures.

@@ -132,7 +132,7 @@ impl AppState {
     /// Bounds of fetching input images.
     pub fn input_limits(&self, account: AccountId) -> InputLimits {
         let inputs = &self.config.inputs;
-        // Before whoever waits for a step of the upload gives up.
+        // Shorter than the time-out of the steps of an upload.
         let patience = inputs.timeout().min(self.config.server.body_timeout()) / 2;
         InputLimits {
             memory: self.memory.of(account, patience),

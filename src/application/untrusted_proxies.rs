@@ -4,7 +4,7 @@ use parking_lot::Mutex;
 use std::collections::HashSet;
 use std::net::IpAddr;
 
-/// Peers that are told of. Anybody can send the header, so this also bounds the lines of the log.
+/// The log names at most this many peers: any caller can send the header.
 const CAPACITY: usize = 1_000;
 
 /// Peers that have been told of, each once.

@@ -44,7 +44,7 @@ impl DisconnectSender {
 pub enum Outcome {
     /// It had not started, and no other caller waited for it.
     Canceled,
-    /// It has started, or another caller watches it: it goes on and is charged, even if nobody watches it at its end.
+    /// It has started, or another caller watches it: it goes on and is charged, even without a caller that watches it at its end.
     GoesOn,
     /// It had ended before.
     Over(Box<Job>),

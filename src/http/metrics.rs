@@ -1,4 +1,4 @@
-//! `GET /metrics`: beside everything else, or on an address of its own.
+//! `GET /metrics`: on the address of the service, or on a separate one.
 //!
 //! The figures show the sum of all balances. Beside everything else they are told without a token only to who calls from this
 //! machine and through no proxy.

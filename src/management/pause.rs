@@ -27,7 +27,7 @@ pub async fn set(
     Ok(HttpResponse::Ok().json(Switches::from(&pause)))
 }
 
-/// `PATCH /pause`: what is left out stays as it is, whatever somebody else has made of it meanwhile.
+/// `PATCH /pause`: what is left out stays as it is, including what others have changed meanwhile.
 pub async fn change(
     OperatorCall(caller): OperatorCall,
     request: HttpRequest,

@@ -1,6 +1,6 @@
 //! Requests that the HTTP server cannot read, in the log.
 //!
-//! The server's library logs each of them as an error, so that anybody who reaches the listener could fill the disk. Here they are
+//! The server's library logs each of them as an error, so that any caller could fill the disk. Here they are
 //! counted, and told together, at most once a second.
 
 use std::fmt;

@@ -45,7 +45,7 @@ fn signed_in(request: &HttpRequest) -> Result<SignedIn, Problem> {
     Ok(visitor)
 }
 
-/// Whoever has signed in.
+/// The visitor who has signed in.
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
         let visitor = signed_in(&request)?;

@@ -1,5 +1,5 @@
 //! The web panel: pages from the binary, and the JSON that they are filled with. Most of it is the handlers of
-//! [`crate::management`], for whoever has signed in.
+//! [`crate::management`], for visitors who have signed in.
 
 mod audit;
 mod charts;

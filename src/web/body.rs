@@ -21,7 +21,7 @@ pub async fn read_json(
     read_json_within(limit, request, payload, state).await
 }
 
-/// The same with a limit of its own, where a call needs few bytes.
+/// The same with a lower limit, for calls that need few bytes.
 pub async fn read_json_within(
     limit: usize,
     request: &HttpRequest,

@@ -1,4 +1,4 @@
-//! Hostile calls, by the groups of `tests/hostile.md`. None waits long for an answer, as nobody hostile does.
+//! Hostile calls, by the groups of `tests/hostile.md`. None waits long for an answer.
 
 use crate::support::http::Request;
 use crate::support::{Customer, fox, fox_with};

@@ -79,7 +79,7 @@ impl World {
         answer.json()
     }
 
-    /// Stops it and demands what holds whatever has come: little memory, no panic, exact books.
+    /// Stops it and demands what always holds: little memory, no panic, exact books.
     pub fn end(self) {
         let peak = self.process.peak_memory();
         println!("peak memory: {} MiB", peak >> 20);
@@ -96,7 +96,7 @@ impl World {
     }
 }
 
-/// A picture of 16 bits per channel, which is small as long as nobody decodes it.
+/// A picture of 16 bits per channel, which is small until it is decoded.
 fn png(width: u32, height: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     let mut encoder = png::Encoder::new(&mut bytes, width, height);

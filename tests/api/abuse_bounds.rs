@@ -42,7 +42,7 @@ fn an_account_has_at_most_a_hundred_keys() {
 }
 
 #[test]
-fn a_webhook_gets_one_test_delivery_a_minute_whoever_asks() {
+fn a_webhook_gets_one_test_delivery_a_minute_from_all_callers_together() {
     let server = Server::with(Options::new().allow_loopback());
     let customer = server.customer("1");
     let owner = server.person(&customer.account, "ada@example.com", "owner");

@@ -1,4 +1,4 @@
-//! Guesses at tokens and passwords: slowed down and logged, and nobody is locked out.
+//! Guesses at tokens and passwords: slowed down and logged, and locking out no caller.
 
 use crate::support::options::ADMIN_TOKEN;
 use crate::support::panel::PASSWORD;

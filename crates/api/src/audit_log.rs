@@ -15,7 +15,7 @@ pub struct AuditEntry {
     pub audit_id: Id,
     /// When.
     pub at: Moment,
-    /// Who: whoever held the token, the service itself, or a person who had signed in.
+    /// The operator, the service itself, or a person who had signed in.
     pub actor: ActorWord,
     /// Only of a person.
     pub person_id: Option<Id>,

@@ -82,7 +82,7 @@ pub fn surface() -> ApiRouter {
     ApiRouter::new("/admin/v1", paths.into())
 }
 
-/// Whoever has the operator's token is the operator.
+/// A caller with the operator's token is the operator.
 pub const AUTHENTICATOR: Authenticator = Authenticator(|request| {
     Box::pin(async move {
         let operator = Operator::extract(&request).await?;

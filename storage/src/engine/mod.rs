@@ -195,7 +195,7 @@ pub trait Engine: Send + Sync {
     fn scan(&self, range: &KeyRange, direction: Direction, limit: usize)
     -> Read<Vec<(Key, Value)>>;
 
-    /// Holds keys, reads, decides and commits; see [`Round`]. Never fails by itself: the round's `done` hears of it. A round that
+    /// Holds keys, reads, decides and commits; see [`Round`]. Failures go to the round's `done`. A round that
     /// holds what another one holds waits for that one's end. An engine whose process is the only writer uses [`Holds`].
     fn round(self: Arc<Self>, round: Box<dyn Round>);
 

@@ -251,7 +251,7 @@ impl Batch<'_> {
     /// What the end of a job brings with it.
     fn end_of(&mut self, step: &Step, now: Timestamp) -> Result<JobEnd, StoreError> {
         let job = &step.job;
-        // Never before the moment of acceptance, whatever the clock says now.
+        // Never before the moment of acceptance, even if the clock was set back.
         let at = job.state.finished_at().unwrap_or(now);
         let place = DailyUsageKey::of(job, at.day());
         let (usage, webhooks) = (self.usage(place), self.webhooks_for(job));

@@ -14,7 +14,7 @@ fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<
     postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
 }
 
-/// An account that warns nobody of a low balance.
+/// An account without a low-balance warning.
 #[derive(Deserialize, Serialize)]
 pub struct AccountV1 {
     pub id: AccountId,
