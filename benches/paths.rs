@@ -98,11 +98,11 @@ impl World {
     fn create(&mut self, count: usize) -> Vec<JobId> {
         let ids: Vec<JobId> = (0..count).map(|_| JobId(self.ids.next(now()))).collect();
         let new: Vec<NewJob> = (0..count).map(|_| self.new_job()).collect();
-        let mut batch = self.book.batch(&self.store, LIMITS);
+        let mut decisions = self.book.decisions(&self.store, LIMITS);
         for (id, new) in ids.iter().zip(new) {
-            batch.accept(*id, &new, now()).expect("accepted");
+            decisions.accept(*id, &new, now()).expect("accepted");
         }
-        let decided = batch.finish().expect("writes");
+        let decided = decisions.finish().expect("writes");
         commit_and_wait(self.store.engine().as_ref(), decided.writes).expect("commit");
         self.book.apply(decided.change);
         ids
@@ -113,13 +113,13 @@ impl World {
             .iter()
             .map(|_| TransactionId(self.ids.next(now())))
             .collect();
-        let mut batch = self.book.batch(&self.store, LIMITS);
+        let mut decisions = self.book.decisions(&self.store, LIMITS);
         for (job, entry) in jobs.iter().zip(entries) {
-            batch
+            decisions
                 .apply(*job, event.clone(), entry, now())
                 .expect("applied");
         }
-        let decided = batch.finish().expect("writes");
+        let decided = decisions.finish().expect("writes");
         commit_and_wait(self.store.engine().as_ref(), decided.writes).expect("commit");
         self.book.apply(decided.change);
     }

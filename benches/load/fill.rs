@@ -71,19 +71,19 @@ pub fn deliveries(wanted: &Deliveries) -> anyhow::Result<()> {
         commit_and_wait(engine.as_ref(), store.put_webhook(&webhook))?;
         let known = ApiKey::with_all_rights(key, account.id, now);
         let book = AccountState::without_jobs(account);
-        let mut batch = book.batch(&store, limits());
+        let mut decisions = book.decisions(&store, limits());
         // Nobody calls with it: it needs no record.
-        batch.change_key(key, Some((KeyHash([0; 32]), known)), Writes::new());
+        decisions.change_key(key, Some((KeyHash([0; 32]), known)), Writes::new());
         for turn in 0..wanted.count / wanted.receivers {
             let place = (turn * wanted.receivers + number) as u32;
             let due = wanted.first.plus(wanted.spacing * place);
             let job = JobId(ids.next(due));
-            batch.accept(job, &new_job(key)?, due)?;
+            decisions.accept(job, &new_job(key)?, due)?;
             for event in [JobEvent::Begin { max_runs: 1 }, finish(job)] {
-                batch.apply(job, event, TransactionId(ids.next(due)), due)?;
+                decisions.apply(job, event, TransactionId(ids.next(due)), due)?;
             }
         }
-        commit_and_wait(engine.as_ref(), batch.finish()?.writes)?;
+        commit_and_wait(engine.as_ref(), decisions.finish()?.writes)?;
     }
     engine.close();
     Ok(())

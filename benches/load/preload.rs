@@ -114,11 +114,11 @@ fn add_jobs(
     end: bool,
 ) -> anyhow::Result<Vec<JobId>> {
     let mut made = Vec::with_capacity(jobs);
-    let mut batch = busy.book.batch(store, limits());
+    let mut decisions = busy.book.decisions(store, limits());
     for number in 0..jobs {
         let now = Timestamp::now();
         let job = JobId(ids.next(now));
-        batch.accept(job, &new_job(busy.key)?, now)?;
+        decisions.accept(job, &new_job(busy.key)?, now)?;
         if end {
             let ending = match number % FAILED {
                 0 => JobEvent::Fail {
@@ -128,12 +128,12 @@ fn add_jobs(
                 _ => finish(job),
             };
             for event in [JobEvent::Begin { max_runs: 1 }, ending] {
-                batch.apply(job, event, TransactionId(ids.next(now)), now)?;
+                decisions.apply(job, event, TransactionId(ids.next(now)), now)?;
             }
         }
         made.push(job);
     }
-    let decided = batch.finish()?;
+    let decided = decisions.finish()?;
     commit_and_wait(store.engine().as_ref(), decided.writes)?;
     busy.book.apply(decided.change);
     Ok(made)

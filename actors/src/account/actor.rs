@@ -1,4 +1,4 @@
-//! The account actor: takes what waits in its inbox and begins a round about it. What arrives during the round is the next batch.
+//! The account actor: takes what waits in its inbox and begins a round about it. What arrives during the round is the next round.
 
 use super::round::{AccountRound, Decision, Wake};
 use super::shared::AccountShared;
@@ -6,7 +6,7 @@ use actix::{Actor, Addr, AsyncContext, Context, Handler};
 use std::sync::Arc;
 
 /// Commands that are decided as one commit.
-const MAX_BATCH: usize = 256;
+const MAX_COMMANDS: usize = 256;
 
 pub struct AccountActor {
     shared: Arc<AccountShared>,
@@ -21,7 +21,7 @@ impl AccountActor {
     fn work(&self, address: &Addr<Self>) {
         let AccountShared { context, inbox, .. } = &*self.shared;
         while !context.fail_stop.has_tripped() {
-            let commands = inbox.take(MAX_BATCH);
+            let commands = inbox.take(MAX_COMMANDS);
             if commands.is_empty() {
                 return;
             }

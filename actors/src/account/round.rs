@@ -1,11 +1,11 @@
-//! One round of an account: decides a batch of commands, and announces the decisions once they are durable.
+//! One round of an account: decides a round of commands, and announces the decisions once they are durable.
 
 use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
 use super::shared::AccountShared;
 use crate::delivery::DeliveryCommand;
 use crate::queue::QueuedJob;
-use crate::stats::BatchCounts;
+use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
 use tintype_storage::domain::delivery::Delivery;
@@ -15,7 +15,7 @@ use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
 use tintype_storage::store::{
-    Accepted, AccountState, Batch, Decided, EventError, StateChange, StoreError, Writes,
+    Accepted, AccountState, Decided, Decisions, EventError, StateChange, StoreError, Writes,
 };
 
 /// There may be something to decide: in the inbox, or because the round has ended, well or not.
@@ -23,7 +23,7 @@ use tintype_storage::store::{
 #[rtype(result = "()")]
 pub struct Wake;
 
-/// A batch of commands of one account.
+/// A round of commands of one account.
 pub struct AccountRound {
     pub shared: Arc<AccountShared>,
     /// The actor.
@@ -48,7 +48,7 @@ pub struct Decision {
     /// For the observer; empty where there is none.
     ended: Vec<Job>,
     deliveries: Vec<Delivery>,
-    counts: BatchCounts,
+    counts: DecidedCounts,
 }
 
 impl Round for AccountRound {
@@ -63,9 +63,9 @@ impl Round for AccountRound {
     fn decide(&mut self, seen: &Seen) -> Verdict {
         let context = &self.shared.context;
         let state = self.shared.state.lock();
-        let batch = state.batch(seen, context.limits).under(&self.pause);
+        let decisions = state.decisions(seen, context.limits).under(&self.pause);
         self.decision = Decision::default();
-        match self.decision.decide(&mut self.commands, batch, context) {
+        match self.decision.decide(&mut self.commands, decisions, context) {
             Ok(verdict) => verdict,
             Err(error) => {
                 self.decision.error = Some(error);
@@ -119,22 +119,22 @@ fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<Ask> {
 }
 
 impl Decision {
-    /// Decides commands until the batch is full. An error is one of the store, and ends the process.
+    /// Decides commands until the round is full. An error is one of the store, and ends the process.
     fn decide(
         &mut self,
         commands: &mut [AccountCommand],
-        mut batch: Batch<'_>,
+        mut decisions: Decisions<'_>,
         context: &AccountContext,
     ) -> Result<Verdict, StoreError> {
         let now = (context.clock)();
         let mut unread = Vec::new();
         for command in commands {
-            if batch.is_full() {
+            if decisions.is_full() {
                 break;
             }
-            let outcome = self.command(command, &mut batch, context, now);
+            let outcome = self.command(command, &mut decisions, context, now);
             // The other commands are looked at nevertheless, so that all that is unread is asked for at once.
-            unread.extend(batch.unread());
+            unread.extend(decisions.unread());
             if unread.is_empty() {
                 outcome?;
             }
@@ -147,7 +147,7 @@ impl Decision {
             writes,
             deliveries,
             change,
-        } = batch.finish()?;
+        } = decisions.finish()?;
         self.deliveries = deliveries;
         self.change = Some(change);
         Ok(Verdict::Write(writes))
@@ -156,25 +156,25 @@ impl Decision {
     fn command(
         &mut self,
         command: &mut AccountCommand,
-        batch: &mut Batch<'_>,
+        decisions: &mut Decisions<'_>,
         context: &AccountContext,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         match command {
             AccountCommand::Accept { job, note, reply } => {
                 let id = JobId(context.ids.next(now));
-                let outcome = reply.decide(batch.accept(id, job, now))?;
+                let outcome = reply.decide(decisions.accept(id, job, now))?;
                 match outcome {
                     Ok(Accepted { replayed: true, .. }) => self.counts.replayed(),
                     Ok(_) => {
                         self.counts.accepted(job.tier, job.mode);
                         self.queued.push(QueuedJob {
                             job: id,
-                            account: batch.account().id,
+                            account: decisions.account().id,
                             tier: job.tier,
                         });
                         if let Some(note) = note {
-                            batch.record(&note(&id));
+                            decisions.record(&note(&id));
                         }
                     }
                     Err(_) => {}
@@ -186,7 +186,7 @@ impl Decision {
                     *job,
                     JobEvent::Begin { max_runs },
                     reply,
-                    batch,
+                    decisions,
                     context,
                     now,
                 )?;
@@ -197,9 +197,9 @@ impl Decision {
                 note,
                 reply,
             } => {
-                self.apply(*job, event.clone(), reply, batch, context, now)?;
+                self.apply(*job, event.clone(), reply, decisions, context, now)?;
                 if let (Some(Ok(job)), Some(note)) = (&reply.outcome, note) {
-                    batch.record(&note(job));
+                    decisions.record(&note(job));
                 }
             }
             AccountCommand::Deposit {
@@ -208,11 +208,11 @@ impl Decision {
                 reply,
             } => {
                 let id = TransactionId(context.ids.next(now));
-                let outcome = reply.decide(batch.deposit(id, deposit, now))?;
+                let outcome = reply.decide(decisions.deposit(id, deposit, now))?;
                 if let (Ok(entry), Some(note)) = (outcome, note)
                     && entry.id == id
                 {
-                    batch.record(&note(entry));
+                    decisions.record(&note(entry));
                 }
             }
             AccountCommand::Change {
@@ -220,10 +220,10 @@ impl Decision {
                 note,
                 reply,
             } => {
-                if let (Some(changed), Some(note)) = (batch.change(change.clone()), note) {
-                    batch.record(&note(&changed));
+                if let (Some(changed), Some(note)) = (decisions.change(change.clone()), note) {
+                    decisions.record(&note(&changed));
                 }
-                reply.decide(Ok(batch.account().clone()))?;
+                reply.decide(Ok(decisions.account().clone()))?;
             }
             AccountCommand::ChangeKey(change) => {
                 let KeyChange {
@@ -233,7 +233,7 @@ impl Decision {
                     reply,
                     ..
                 } = &mut **change;
-                batch.change_key(*key, after.clone(), writes.clone());
+                decisions.change_key(*key, after.clone(), writes.clone());
                 reply.decide(Ok(()))?;
             }
         }
@@ -245,13 +245,13 @@ impl Decision {
         id: JobId,
         event: JobEvent,
         reply: &mut Reply<Job, EventError>,
-        batch: &mut Batch<'_>,
+        decisions: &mut Decisions<'_>,
         context: &AccountContext,
         now: Timestamp,
     ) -> Result<(), StoreError> {
         let begins = matches!(event, JobEvent::Begin { .. });
         let entry = TransactionId(context.ids.next(now));
-        if let Ok(job) = reply.decide(batch.apply(id, event, entry, now))? {
+        if let Ok(job) = reply.decide(decisions.apply(id, event, entry, now))? {
             self.changed.push(id);
             self.counts.changed(job, begins, now);
             let is_observed = context.observer.is_some() && job.state.is_terminal();

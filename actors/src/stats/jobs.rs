@@ -52,7 +52,7 @@ impl JobStats {
     }
 
     /// Adds what a commit has made durable.
-    pub(crate) fn add(&self, counts: &BatchCounts) {
+    pub(crate) fn add(&self, counts: &DecidedCounts) {
         let mut together = 0;
         for (tier, modes) in counts.accepted.iter().enumerate() {
             for (mode, jobs) in modes.iter().enumerate().filter(|(_, jobs)| **jobs > 0) {
@@ -82,7 +82,7 @@ impl JobStats {
 
 /// The counts of one commit, before it is durable.
 #[derive(Default)]
-pub(crate) struct BatchCounts {
+pub(crate) struct DecidedCounts {
     accepted: [[u64; 2]; 3],
     replayed: u64,
     /// With the wait for the first run; `None` for a later run.
@@ -90,7 +90,7 @@ pub(crate) struct BatchCounts {
     ended: Vec<(Tier, JobOutcome, Duration, Timestamp)>,
 }
 
-impl BatchCounts {
+impl DecidedCounts {
     pub(crate) fn accepted(&mut self, tier: Tier, mode: Mode) {
         self.accepted[tier.index()][mode as usize] += 1;
     }
@@ -118,8 +118,8 @@ mod tests {
     #[test]
     fn only_commits_that_accept_jobs_count_as_such() {
         let stats = JobStats::since(Timestamp::from_millis(0));
-        stats.add(&BatchCounts::default());
-        let mut counts = BatchCounts::default();
+        stats.add(&DecidedCounts::default());
+        let mut counts = DecidedCounts::default();
         (0..3).for_each(|_| counts.accepted(Tier::Pro, Mode::TextToImage));
         counts.accepted(Tier::Fast, Mode::ImageToImage);
         counts.replayed();

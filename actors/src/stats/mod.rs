@@ -10,7 +10,7 @@ mod sliding_window;
 
 pub use backends::BackendStats;
 pub use deliveries::{ANSWERS, DeliveryStats};
-pub(crate) use jobs::BatchCounts;
+pub(crate) use jobs::DecidedCounts;
 pub use jobs::JobStats;
 pub use sliding_window::{SlidingWindow, WINDOW, WindowCounts};
 

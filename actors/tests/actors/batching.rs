@@ -97,7 +97,7 @@ fn more_than_can_be_decided_is_refused_and_not_piled_up() {
         for answer in answers {
             accepted += usize::from(answer.await.is_ok_and(|outcome| outcome.is_ok()));
         }
-        // What the inbox holds, the same once more in the actor's hand, and a batch for each commit.
+        // What the inbox holds, the same once more in the actor's hand, and a round for each commit.
         let most = 2 * 4_096 + 256 * (ROUNDS + 2);
         assert!((4_096..=most).contains(&accepted), "{accepted} accepted");
         assert_eq!(world.system.live_jobs(), accepted);

@@ -81,11 +81,11 @@ fn a_lost_hint_costs_a_while_and_no_more() {
             settle().await;
             let account = world.store.account(A).wait().unwrap().expect("an account");
             let book = AccountState::load(&world.store, account).wait().unwrap();
-            let mut batch = book.batch(&world.store, LIMITS);
+            let mut decisions = book.decisions(&world.store, LIMITS);
             let entry = TransactionId(Uuid::from_u128(9));
             let now = Timestamp::from_millis(START);
-            batch.apply(id, JobEvent::Cancel, entry, now).unwrap();
-            commit_and_wait(&*world.engine, batch.finish().unwrap().writes).unwrap();
+            decisions.apply(id, JobEvent::Cancel, entry, now).unwrap();
+            commit_and_wait(&*world.engine, decisions.finish().unwrap().writes).unwrap();
         };
         let (ended, ()) = tokio::join!(timeout(WHILE, waiting), cancel);
         let job = ended.expect("in time").unwrap().expect("a job");

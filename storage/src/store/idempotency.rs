@@ -1,5 +1,5 @@
 //! What idempotency keys were used for, for as long as they are remembered. The rule is the same for a look-up of the edge and for
-//! the decision of a batch.
+//! the decision of a round.
 
 use super::records::UsesOf;
 use super::tables::IDEMPOTENCY;

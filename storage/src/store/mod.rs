@@ -1,6 +1,6 @@
 //! Typed records over any engine: queries, and the writes that belong to one decision.
 
-mod account_batch;
+mod account_decisions;
 mod accounts;
 mod api_keys;
 mod audit_log;
@@ -20,7 +20,7 @@ mod table_key;
 pub mod tables;
 mod webhooks;
 
-pub use account_batch::{AccountState, Batch, Decided, Known, Pairs, StateChange};
+pub use account_decisions::{AccountState, Decided, Decisions, Known, Pairs, StateChange};
 pub use commands::{
     AcceptError, Accepted, AccountChanged, CommandError, Deposit, DepositError, EventError,
     IdempotencyUse, Limits, NewJob,

@@ -22,7 +22,7 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, Key, Value};
 use tintype_storage::store::{
-    AccountState, Batch, Deposit, IdempotencyUse, Limits, NewJob, Store, Writes,
+    AccountState, Decisions, Deposit, IdempotencyUse, Limits, NewJob, Store, Writes,
 };
 use uuid::Uuid;
 
@@ -118,29 +118,29 @@ struct Teller<'a> {
 }
 
 impl Teller<'_> {
-    fn decide(&mut self, decide: impl FnOnce(&mut Batch<'_>, Timestamp, TransactionId)) {
+    fn decide(&mut self, decide: impl FnOnce(&mut Decisions<'_>, Timestamp, TransactionId)) {
         self.step += 1;
         let number = self.round * 1_000 + self.step;
-        let mut batch = self.book.batch(&self.store, LIMITS);
+        let mut decisions = self.book.decisions(&self.store, LIMITS);
         decide(
-            &mut batch,
+            &mut decisions,
             at(number),
             TransactionId(uuid(self.round, 0x1_0000 + self.step)),
         );
-        let decided = batch.finish().expect("sound balances");
+        let decided = decisions.finish().expect("sound balances");
         (self.commit)(decided.writes);
         self.book.apply(decided.change);
     }
 
     fn accept(&mut self, jobs: &[(u32, &str, Option<&str>)]) {
         let round = self.round;
-        self.decide(|batch, now, _| {
+        self.decide(|decisions, now, _| {
             for (number, prompt, name) in jobs {
                 let new = new_job(prompt, *name);
-                // The story tells of no change of a key: the batch knows this one without a record.
+                // The story tells of no change of a key: the round knows this one without a record.
                 let key = ApiKey::with_all_rights(new.key, ACCOUNT, at(0));
-                batch.change_key(new.key, Some((KeyHash([0; 32]), key)), Writes::new());
-                let accepted = batch.accept(job(round, *number), &new, now);
+                decisions.change_key(new.key, Some((KeyHash([0; 32]), key)), Writes::new());
+                let accepted = decisions.accept(job(round, *number), &new, now);
                 assert!(!accepted.expect("accepted").replayed);
             }
         });
@@ -148,7 +148,9 @@ impl Teller<'_> {
 
     fn apply(&mut self, number: u32, event: JobEvent) {
         let id = job(self.round, number);
-        self.decide(|batch, now, line| drop(batch.apply(id, event, line, now).expect("applied")));
+        self.decide(|decisions, now, line| {
+            drop(decisions.apply(id, event, line, now).expect("applied"))
+        });
     }
 
     fn attempt(&mut self, number: u32, status: u16) {
@@ -206,7 +208,7 @@ impl Teller<'_> {
         self.apply(3, JobEvent::Cancel);
         self.attempt(1, 200);
         self.attempt(2, 204);
-        self.decide(|batch, now, line| {
+        self.decide(|decisions, now, line| {
             let deposit = Deposit {
                 amount: amount("2.50"),
                 reference: Some("invoice 7".into()),
@@ -215,7 +217,7 @@ impl Teller<'_> {
                     fingerprint: Fingerprint([9; 32]),
                 }),
             };
-            batch.deposit(line, &deposit, now).expect("a deposit");
+            decisions.deposit(line, &deposit, now).expect("a deposit");
         });
         self.attempt(3, 410);
         self.attempt(3, 503);

@@ -72,10 +72,10 @@ fn each_ended_job_counts_on_its_day_under_its_key() {
 fn jobs_of_one_batch_and_a_clock_that_goes_back_and_forth_count_all_the_same() {
     let mut till = Till::with("10");
     let jobs: Vec<_> = (0..6).map(|_| till.running("0.10")).collect();
-    till.batch(|batch, ids| {
+    till.decisions(|decisions, ids| {
         for (at, job) in jobs.iter().enumerate() {
             ids.now = crate::support::at(DAY_MILLIS * (2 + at as i64 % 2));
-            ids.apply(batch, *job, finish()).expect("finish");
+            ids.apply(decisions, *job, finish()).expect("finish");
         }
     });
     let mut days: BTreeMap<i64, u64> = BTreeMap::new();

@@ -102,12 +102,12 @@ fn a_job_that_ends_while_it_is_listed_is_found_once_and_ended() {
     });
     let mut till = Till::open(Arc::clone(&engine) as Arc<dyn Engine>, ACCOUNT, amount("9"));
     let jobs = [(); 3].map(|()| till.accept(new_job(amount("1"))).expect("accept").job);
-    let mut batch = till.book.batch(&till.store, limits());
+    let mut decisions = till.book.decisions(&till.store, limits());
     let transaction = tintype_storage::domain::ids::TransactionId(uuid(7_777));
-    batch
+    decisions
         .apply(jobs[1], JobEvent::Cancel, transaction, at(2_000_000))
         .expect("cancel");
-    *engine.then.lock() = Some(batch.finish().expect("writes").writes);
+    *engine.then.lock() = Some(decisions.finish().expect("writes").writes);
     let found = till.store.jobs_of(ACCOUNT, Part::All, None, None, 9).wait();
     let found = found.expect("jobs");
     let told: Vec<JobId> = found.iter().map(|job| job.id).collect();

@@ -38,9 +38,9 @@ fn hostile_48_the_same_key_a_thousand_times_at_once() {
         let mut till = Till::with("1");
         let mut outcomes = Vec::new();
         for _ in 0..1_000 / batch_size {
-            till.batch(|batch, ids| {
+            till.decisions(|decisions, ids| {
                 for _ in 0..batch_size {
-                    outcomes.push(ids.accept(batch, job("k", 1)).expect("accept"));
+                    outcomes.push(ids.accept(decisions, job("k", 1)).expect("accept"));
                 }
             });
         }
@@ -56,12 +56,12 @@ fn hostile_48_the_same_key_a_thousand_times_at_once() {
 #[test]
 fn hostile_49_the_same_key_with_another_request_is_refused() {
     let mut till = Till::with("1");
-    let first = till.batch(|batch, ids| {
-        let first = ids.accept(batch, job("k", 1)).expect("accept");
-        assert!(reused(&ids.accept(batch, job("k", 2))), "in one batch");
+    let first = till.decisions(|decisions, ids| {
+        let first = ids.accept(decisions, job("k", 1)).expect("accept");
+        assert!(reused(&ids.accept(decisions, job("k", 2))), "in one round");
         first
     });
-    assert!(reused(&till.accept(job("k", 2))), "in the next batch");
+    assert!(reused(&till.accept(job("k", 2))), "in the next round");
     assert_eq!(
         till.accept(job("k", 1)).expect("replay"),
         replay_of(first),
@@ -76,9 +76,9 @@ fn hostile_50_other_calls_and_accounts_have_keys_of_their_own() {
     let mut till = Till::open(engine.clone(), ACCOUNT, amount("1"));
     let mut other = Till::open(engine, AccountId(uuid(0xacd)), amount("1"));
     let first = till.accept(job("k", 1)).expect("accept");
-    let theirs = other.batch(|batch, ids| {
+    let theirs = other.decisions(|decisions, ids| {
         ids.id();
-        ids.accept(batch, job("k", 1)).expect("accept")
+        ids.accept(decisions, job("k", 1)).expect("accept")
     });
     assert!(!theirs.replayed && theirs.job != first.job);
     let deposited = till
@@ -131,26 +131,29 @@ fn hostile_51_no_name_is_taken_for_another() {
 fn hostile_52_a_refused_call_does_not_use_up_its_key() {
     let mut till = Till::with("0.05");
     till.limits.max_live_per_account = 1;
-    till.batch(|batch, ids| {
-        assert!(ids.accept(batch, job("k", 1)).is_err(), "balance");
+    till.decisions(|decisions, ids| {
+        assert!(ids.accept(decisions, job("k", 1)).is_err(), "balance");
         // The name may even come with another request now: the first one was never accepted.
-        assert!(!reused(&ids.accept(batch, job("k", 2))));
-        ids.deposit(batch, deposit(amount("1"))).expect("deposit");
+        assert!(!reused(&ids.accept(decisions, job("k", 2))));
+        ids.deposit(decisions, deposit(amount("1")))
+            .expect("deposit");
         let key = new_job(amount("1")).key;
         ids.spend_limits.insert(key, limit("0.01"));
         assert!(matches!(
-            ids.accept(batch, job("k", 1)),
+            ids.accept(decisions, job("k", 1)),
             Err(AcceptError::KeyLimit(_))
         ));
         ids.spend_limits.clear();
-        let blocking = ids.accept(batch, new_job(amount("0.10"))).expect("accept");
+        let blocking = ids
+            .accept(decisions, new_job(amount("0.10")))
+            .expect("accept");
         assert!(matches!(
-            ids.accept(batch, job("k", 1)),
+            ids.accept(decisions, job("k", 1)),
             Err(AcceptError::TooManyLive(1))
         ));
-        ids.apply(batch, blocking.job, begin()).expect("begin");
-        ids.apply(batch, blocking.job, fail()).expect("fail");
-        assert!(!ids.accept(batch, job("k", 3)).expect("accept").replayed);
+        ids.apply(decisions, blocking.job, begin()).expect("begin");
+        ids.apply(decisions, blocking.job, fail()).expect("fail");
+        assert!(!ids.accept(decisions, job("k", 3)).expect("accept").replayed);
     });
     till.check();
 }
@@ -177,14 +180,14 @@ fn a_key_whose_waiting_caller_got_no_answer_is_as_good_as_new() {
     ] {
         for in_one_batch in [true, false] {
             let mut till = Till::with("1");
-            let first = till.batch(|batch, ids| {
-                let first = ids.accept(batch, waited_for()).expect("accept");
+            let first = till.decisions(|decisions, ids| {
+                let first = ids.accept(decisions, waited_for()).expect("accept");
                 if event != JobEvent::Cancel {
-                    ids.apply(batch, first.job, begin()).expect("begin");
+                    ids.apply(decisions, first.job, begin()).expect("begin");
                 }
-                ids.apply(batch, first.job, event.clone()).expect("end");
+                ids.apply(decisions, first.job, event.clone()).expect("end");
                 if in_one_batch {
-                    let again = ids.accept(batch, waited_for()).expect("accept");
+                    let again = ids.accept(decisions, waited_for()).expect("accept");
                     assert_eq!(again.replayed, !is_new, "{event:?}");
                 }
                 first
@@ -258,10 +261,10 @@ fn hostile_54_the_edge_of_the_window() {
     );
     till.now = start + day;
     let next_id = till.id();
-    let second = till.batch(|batch, ids| {
+    let second = till.decisions(|decisions, ids| {
         let new = job("k", 2);
-        know_key(batch, new.key, Default::default());
-        batch
+        know_key(decisions, new.key, Default::default());
+        decisions
             .accept(JobId(next_id), &new, ids.now)
             .expect("a new use")
     });
@@ -379,10 +382,10 @@ fn hostile_56_a_replay_after_the_job_has_ended() {
     for (name, end) in [("done", finish()), ("failed", fail())] {
         let first = till.accept(job(name, 1)).expect("accept");
         till.apply(first.job, begin()).expect("begin");
-        till.batch(|batch, ids| {
-            ids.apply(batch, first.job, end).expect("end");
+        till.decisions(|decisions, ids| {
+            ids.apply(decisions, first.job, end).expect("end");
             assert_eq!(
-                ids.accept(batch, job(name, 1)).expect("replay"),
+                ids.accept(decisions, job(name, 1)).expect("replay"),
                 replay_of(first)
             );
         });
@@ -400,11 +403,11 @@ fn a_deposit_is_made_once_within_a_batch_and_across() {
         reference: Some("invoice 7".into()),
         idempotency: named("d", meaning),
     };
-    let first = till.batch(|batch, ids| {
-        let first = ids.deposit(batch, once(1)).expect("deposit");
-        assert_eq!(ids.deposit(batch, once(1)).expect("replay"), first);
+    let first = till.decisions(|decisions, ids| {
+        let first = ids.deposit(decisions, once(1)).expect("deposit");
+        assert_eq!(ids.deposit(decisions, once(1)).expect("replay"), first);
         assert!(matches!(
-            ids.deposit(batch, once(2)),
+            ids.deposit(decisions, once(2)),
             Err(DepositError::KeyReused)
         ));
         first

@@ -1,4 +1,4 @@
-//! What happens to jobs: races within a batch, runs, bounds, and events that meet nothing.
+//! What happens to jobs: races within a round, runs, bounds, and events that meet nothing.
 
 use crate::support::*;
 use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
@@ -27,8 +27,10 @@ fn hostile_41_settled_once_whatever_comes_late() {
             (failed, fail()),
         ];
         let outcomes: Vec<_> = if in_one_batch {
-            till.batch(|batch, ids| events.map(|(job, event)| ids.apply(batch, job, event)))
-                .into()
+            till.decisions(|decisions, ids| {
+                events.map(|(job, event)| ids.apply(decisions, job, event))
+            })
+            .into()
         } else {
             events.map(|(job, event)| till.apply(job, event)).into()
         };
@@ -59,13 +61,13 @@ fn hostile_41_cancel_and_begin_in_one_batch() {
     for cancel_first in [true, false] {
         let mut till = Till::with("1");
         let job = till.accept(new_job(amount("0.10"))).expect("accept").job;
-        let (cancel, run) = till.batch(|batch, ids| {
+        let (cancel, run) = till.decisions(|decisions, ids| {
             if cancel_first {
-                let cancel = ids.apply(batch, job, JobEvent::Cancel);
-                (cancel, ids.apply(batch, job, begin()))
+                let cancel = ids.apply(decisions, job, JobEvent::Cancel);
+                (cancel, ids.apply(decisions, job, begin()))
             } else {
-                let run = ids.apply(batch, job, begin());
-                (ids.apply(batch, job, JobEvent::Cancel), run)
+                let run = ids.apply(decisions, job, begin());
+                (ids.apply(decisions, job, JobEvent::Cancel), run)
             }
         });
         if cancel_first {
@@ -101,13 +103,15 @@ fn an_account_may_have_so_many_live_jobs_and_no_more() {
     let mut till = Till::with("1");
     till.limits.max_live_per_account = 2;
     let first = till.running("0.10");
-    till.batch(|batch, ids| {
-        ids.accept(batch, new_job(amount("0.10"))).expect("second");
-        let refused = ids.accept(batch, new_job(amount("0.10")));
+    till.decisions(|decisions, ids| {
+        ids.accept(decisions, new_job(amount("0.10")))
+            .expect("second");
+        let refused = ids.accept(decisions, new_job(amount("0.10")));
         assert!(matches!(refused, Err(AcceptError::TooManyLive(2))));
-        ids.apply(batch, first, finish()).expect("finish");
-        ids.accept(batch, new_job(amount("0.10"))).expect("a place");
-        let refused = ids.accept(batch, new_job(amount("0.10")));
+        ids.apply(decisions, first, finish()).expect("finish");
+        ids.accept(decisions, new_job(amount("0.10")))
+            .expect("a place");
+        let refused = ids.accept(decisions, new_job(amount("0.10")));
         assert!(matches!(refused, Err(AcceptError::TooManyLive(2))));
     });
     assert_eq!(till.figures(), ["0.90", "0.20", "0.70"]);
@@ -194,14 +198,14 @@ fn unknown_jobs_and_those_of_others_are_not_found() {
 #[test]
 fn a_batch_that_decides_nothing_writes_nothing() {
     let till = Till::with("0");
-    let mut batch = till.book.batch(&till.store, limits());
+    let mut decisions = till.book.decisions(&till.store, limits());
     let new = new_job(amount("1"));
-    know_key(&mut batch, new.key, Default::default());
-    let refused = batch.accept(JobId(uuid(9)), &new, at(0));
+    know_key(&mut decisions, new.key, Default::default());
+    let refused = decisions.accept(JobId(uuid(9)), &new, at(0));
     assert!(insufficient(&refused));
-    let unknown = batch.apply(JobId(uuid(9)), begin(), TransactionId(uuid(10)), at(0));
+    let unknown = decisions.apply(JobId(uuid(9)), begin(), TransactionId(uuid(10)), at(0));
     assert!(matches!(unknown, Err(EventError::NotFound)));
-    assert!(batch.finish().expect("writes").writes.is_empty());
+    assert!(decisions.finish().expect("writes").writes.is_empty());
 }
 
 #[test]
@@ -213,13 +217,14 @@ fn an_event_that_meets_a_damaged_record_leaves_the_batch_fit_to_commit() {
     let spent = [b"u".as_slice(), key(1).as_bytes()].concat();
     commit_and_wait(&**store.engine(), vec![(spent.clone(), Some(vec![99]))]).expect("damage");
     till.book = Till::reload(store.clone(), ACCOUNT).book;
-    till.batch(|batch, ids| {
-        let refused = ids.apply(batch, job, finish());
+    till.decisions(|decisions, ids| {
+        let refused = ids.apply(decisions, job, finish());
         assert!(matches!(
             refused,
             Err(EventError::Store(StoreError::Damaged { .. }))
         ));
-        ids.deposit(batch, deposit(amount("1"))).expect("deposit");
+        ids.deposit(decisions, deposit(amount("1")))
+            .expect("deposit");
     });
     commit_and_wait(&**store.engine(), vec![(spent, None)]).expect("mend");
     assert_eq!(till.figures(), ["2.00", "0.10", "1.90"]);

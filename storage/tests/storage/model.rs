@@ -1,4 +1,4 @@
-//! Random decisions in random batches against a model in plain integers, with a crash at any point.
+//! Random decisions in random rounds against a model in plain integers, with a crash at any point.
 
 use crate::support::*;
 use std::collections::BTreeMap;
@@ -103,7 +103,7 @@ impl Run {
         self.till.now += random.below(3_000) as i64;
         let now = self.till.now;
         let size = 1 + random.below(8);
-        self.till.batch(|batch, ids| {
+        self.till.decisions(|decisions, ids| {
             for _ in 0..size {
                 let name = (random.below(3) == 0).then(|| *random.pick(&NAMES));
                 let meaning = random.below(2) as u8;
@@ -121,7 +121,7 @@ impl Run {
                             ..SpendLimits::default()
                         };
                         ids.spend_limits.insert(new.key, limits);
-                        let outcome = ids.accept(batch, new.clone());
+                        let outcome = ids.accept(decisions, new.clone());
                         accepted(model, &new, limits, price, (name, meaning), now, outcome);
                     }
                     4..9 => {
@@ -136,13 +136,13 @@ impl Run {
                             4 => JobEvent::Cancel,
                             _ => JobEvent::CutOff,
                         };
-                        let outcome = ids.apply(batch, job, event.clone());
+                        let outcome = ids.apply(decisions, job, event.clone());
                         applied(model, job, &event, outcome.map(|job| job.state));
                     }
                     _ => {
                         let amount = random.below(300) as i64 - 100;
                         let outcome = ids.deposit(
-                            batch,
+                            decisions,
                             Deposit {
                                 idempotency,
                                 ..deposit(units(amount))

@@ -16,15 +16,15 @@ fn hostile_37_ten_thousand_creates_with_funds_for_some() {
         while asked < 10_000 {
             let count = batch_size.min(10_000 - asked);
             asked += count;
-            till.batch(|batch, ids| {
+            till.decisions(|decisions, ids| {
                 for _ in 0..count {
-                    let outcome = ids.accept(batch, new_job(amount("0.039")));
+                    let outcome = ids.accept(decisions, new_job(amount("0.039")));
                     refused += usize::from(insufficient(&outcome));
                     accepted += usize::from(outcome.is_ok());
                 }
             });
         }
-        assert_eq!((accepted, refused), (103, 9_897), "batches of {batch_size}");
+        assert_eq!((accepted, refused), (103, 9_897), "rounds of {batch_size}");
         assert_eq!(till.figures(), ["4.03899", "4.017", "0.02199"]);
         till.check();
     }
@@ -38,14 +38,14 @@ fn hostile_38_the_same_with_eight_keys_of_one_account() {
         till.spend_limits.insert(key(number), limit("1.30"));
     }
     for round in 0..50 {
-        till.batch(|batch, ids| {
+        till.decisions(|decisions, ids| {
             for at in 0..8 {
                 let number = (at + round) % 8;
                 let new = NewJob {
                     key: key(number as u128),
                     ..new_job(amount("0.10"))
                 };
-                accepted[number] += usize::from(ids.accept(batch, new).is_ok());
+                accepted[number] += usize::from(ids.accept(decisions, new).is_ok());
             }
         });
     }
@@ -130,21 +130,25 @@ fn hostile_40_a_negative_price_is_no_deposit() {
 #[test]
 fn hostile_41_a_whole_life_in_one_batch() {
     let mut till = Till::with("0.10");
-    till.batch(|batch, ids| {
+    till.decisions(|decisions, ids| {
         for _ in 0..3 {
-            // Funds for one: what a failed job gives back pays for the next, within the batch.
-            let job = ids.accept(batch, new_job(amount("0.10"))).expect("accept");
+            // Funds for one: what a failed job gives back pays for the next, within the round.
+            let job = ids
+                .accept(decisions, new_job(amount("0.10")))
+                .expect("accept");
             assert!(insufficient(
-                &ids.accept(batch, new_job(amount("0.000001")))
+                &ids.accept(decisions, new_job(amount("0.000001")))
             ));
-            ids.apply(batch, job.job, begin()).expect("begin");
-            ids.apply(batch, job.job, fail()).expect("fail");
+            ids.apply(decisions, job.job, begin()).expect("begin");
+            ids.apply(decisions, job.job, fail()).expect("fail");
         }
-        let job = ids.accept(batch, new_job(amount("0.10"))).expect("accept");
-        ids.apply(batch, job.job, begin()).expect("begin");
-        ids.apply(batch, job.job, finish()).expect("finish");
+        let job = ids
+            .accept(decisions, new_job(amount("0.10")))
+            .expect("accept");
+        ids.apply(decisions, job.job, begin()).expect("begin");
+        ids.apply(decisions, job.job, finish()).expect("finish");
         assert!(insufficient(
-            &ids.accept(batch, new_job(amount("0.000001")))
+            &ids.accept(decisions, new_job(amount("0.000001")))
         ));
     });
     assert_eq!(till.figures(), ["0.00", "0.00", "0.00"]);
@@ -169,12 +173,12 @@ fn hostile_43_deposits_between_creates() {
     let mut till = Till::with("0");
     let mut accepted = 0;
     for _ in 0..100 {
-        till.batch(|batch, ids| {
+        till.decisions(|decisions, ids| {
             for _ in 0..3 {
-                accepted += u32::from(ids.accept(batch, new_job(amount("0.039"))).is_ok());
-                ids.deposit(batch, deposit(amount("0.013")))
+                accepted += u32::from(ids.accept(decisions, new_job(amount("0.039"))).is_ok());
+                ids.deposit(decisions, deposit(amount("0.013")))
                     .expect("deposit");
-                accepted += u32::from(ids.accept(batch, new_job(amount("0.039"))).is_ok());
+                accepted += u32::from(ids.accept(decisions, new_job(amount("0.039"))).is_ok());
             }
         });
     }

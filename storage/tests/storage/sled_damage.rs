@@ -123,11 +123,11 @@ fn history(backlog: Backlog) -> History {
             *both.sled.lock() = open(elsewhere.path()).expect("open");
             *both.sled.lock() = open_with(directory.path(), rounds).expect("open");
         }
-        before = till.batch(|batch, ids| {
+        before = till.decisions(|decisions, ids| {
             if let Some(job) = before.take() {
-                ids.apply(batch, job, begin()).expect("begin");
+                ids.apply(decisions, job, begin()).expect("begin");
                 let end = if number % 3 == 0 { fail() } else { finish() };
-                ids.apply(batch, job, end).expect("end");
+                ids.apply(decisions, job, end).expect("end");
             }
             let words = PromptText {
                 // Large enough that the log has many segments.
@@ -138,7 +138,7 @@ fn history(backlog: Backlog) -> History {
                 brief: PromptRef::Inline(words),
                 ..new_job(units(1 + i64::from(number)))
             };
-            Some(ids.accept(batch, new).expect("accept").job)
+            Some(ids.accept(decisions, new).expect("accept").job)
         });
         moments.insert(moment(&*both).expect("moment"));
     }

@@ -1,4 +1,4 @@
-//! Answered means synced: while a batch waits for the disk it is neither answered nor read.
+//! Answered means synced: while a round waits for the disk it is neither answered nor read.
 
 use crate::support::{Random, no_failure};
 use parking_lot::{Condvar, Mutex};

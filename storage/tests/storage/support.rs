@@ -19,8 +19,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, AccountState, Batch, Deposit, DepositError, EventError, IdempotencyUse,
-    Limits, NewJob, Store,
+    AcceptError, Accepted, AccountState, Decisions, Deposit, DepositError, EventError,
+    IdempotencyUse, Limits, NewJob, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -216,28 +216,28 @@ impl Till {
         self.next_id = id;
     }
 
-    /// Decides in one batch and commits it.
-    pub fn batch<T>(&mut self, decide: impl FnOnce(&mut Batch<'_>, &mut Ids) -> T) -> T {
+    /// Decides in one round and commits it.
+    pub fn decisions<T>(&mut self, decide: impl FnOnce(&mut Decisions<'_>, &mut Ids) -> T) -> T {
         let now = at(self.now);
         let mut ids = Ids {
             next: &mut self.next_id,
             spend_limits: &mut self.spend_limits,
             now,
         };
-        let mut batch = self.book.batch(&self.store, self.limits);
-        let outcome = decide(&mut batch, &mut ids);
-        let decided = batch.finish().expect("balances that add up");
+        let mut decisions = self.book.decisions(&self.store, self.limits);
+        let outcome = decide(&mut decisions, &mut ids);
+        let decided = decisions.finish().expect("balances that add up");
         commit_and_wait(&**self.store.engine(), decided.writes).expect("commit");
         self.book.apply(decided.change);
         outcome
     }
 
     pub fn accept(&mut self, new: NewJob) -> Result<Accepted, AcceptError> {
-        self.batch(|batch, ids| ids.accept(batch, new))
+        self.decisions(|decisions, ids| ids.accept(decisions, new))
     }
 
     pub fn apply(&mut self, job: JobId, event: JobEvent) -> Result<Job, EventError> {
-        self.batch(|batch, ids| ids.apply(batch, job, event))
+        self.decisions(|decisions, ids| ids.apply(decisions, job, event))
     }
 
     /// Accepts and begins a job.
@@ -248,7 +248,7 @@ impl Till {
     }
 
     pub fn deposit(&mut self, deposit: Deposit) -> Result<LedgerEntry, DepositError> {
-        self.batch(|batch, ids| ids.deposit(batch, deposit))
+        self.decisions(|decisions, ids| ids.deposit(decisions, deposit))
     }
 
     pub fn books(&self) -> Balances {
@@ -275,15 +275,15 @@ impl Till {
     }
 }
 
-/// Has a batch know a key with these limits and all other rights.
-pub fn know_key(batch: &mut Batch<'_>, id: KeyId, limits: SpendLimits) {
+/// Has a round know a key with these limits and all other rights.
+pub fn know_key(decisions: &mut Decisions<'_>, id: KeyId, limits: SpendLimits) {
     let key = ApiKey {
         spend_limit: limits.total,
         spend_limit_monthly: limits.monthly,
         spend_limit_daily: limits.daily,
-        ..ApiKey::with_all_rights(id, batch.account().id, at(0))
+        ..ApiKey::with_all_rights(id, decisions.account().id, at(0))
     };
-    batch.change_key(id, Some((KeyHash([0; 32]), key)), Vec::new());
+    decisions.change_key(id, Some((KeyHash([0; 32]), key)), Vec::new());
 }
 
 /// Gives each decision its ids and its moment.
@@ -300,27 +300,31 @@ impl Ids<'_> {
     }
 
     /// Accepts a job under a key that the store need not hold.
-    pub fn accept(&mut self, batch: &mut Batch<'_>, new: NewJob) -> Result<Accepted, AcceptError> {
+    pub fn accept(
+        &mut self,
+        decisions: &mut Decisions<'_>,
+        new: NewJob,
+    ) -> Result<Accepted, AcceptError> {
         let limits = self.spend_limits.get(&new.key).copied();
-        know_key(batch, new.key, limits.unwrap_or_default());
-        batch.accept(JobId(self.id()), &new, self.now)
+        know_key(decisions, new.key, limits.unwrap_or_default());
+        decisions.accept(JobId(self.id()), &new, self.now)
     }
 
     pub fn apply(
         &mut self,
-        batch: &mut Batch<'_>,
+        decisions: &mut Decisions<'_>,
         job: JobId,
         event: JobEvent,
     ) -> Result<Job, EventError> {
-        batch.apply(job, event, TransactionId(self.id()), self.now)
+        decisions.apply(job, event, TransactionId(self.id()), self.now)
     }
 
     pub fn deposit(
         &mut self,
-        batch: &mut Batch<'_>,
+        decisions: &mut Decisions<'_>,
         deposit: Deposit,
     ) -> Result<LedgerEntry, DepositError> {
-        batch.deposit(TransactionId(self.id()), &deposit, self.now)
+        decisions.deposit(TransactionId(self.id()), &deposit, self.now)
     }
 }
 

@@ -1,6 +1,6 @@
-//! The idempotency keys of a batch: their first use, as it was read or in the batch itself.
+//! The idempotency keys of a round: their first use, as it was read or in the round itself.
 
-use super::Batch;
+use super::Decisions;
 use crate::domain::ids::JobId;
 use crate::domain::time::Timestamp;
 use crate::store::commands::IdempotencyUse;
@@ -9,7 +9,7 @@ use crate::store::tables::IDEMPOTENCY;
 use crate::store::{IdempotencyKey, IdempotencyRecord, IdempotentCall, StoreError};
 use uuid::Uuid;
 
-impl Batch<'_> {
+impl Decisions<'_> {
     /// What the first use of the key made; `Some(None)` when that was another request.
     pub(super) fn first_use(
         &mut self,

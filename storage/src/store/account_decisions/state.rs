@@ -1,6 +1,6 @@
-//! What the owner of an account keeps in memory between batches.
+//! What the owner of an account keeps in memory between rounds.
 
-use super::{Batch, Known};
+use super::{Decisions, Known};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash};
@@ -35,11 +35,11 @@ pub(super) struct KeyState {
 /// A key with the hash of its text; `None` where the account has no such key.
 pub(super) type KeyTerms = Option<Arc<(KeyHash, ApiKey)>>;
 
-/// What a batch has decided.
+/// What a round has decided.
 pub struct Decided {
     /// The writes of one commit; empty when nothing has changed.
     pub writes: Writes,
-    /// The deliveries that the batch has made.
+    /// The deliveries that the round has made.
     pub deliveries: Vec<Delivery>,
     /// What the state becomes once the writes are durable.
     pub change: StateChange,
@@ -114,8 +114,8 @@ impl AccountState {
     }
 
     /// Begins to decide on what is known. The state stays as it is until [`AccountState::apply`].
-    pub fn batch<'a>(&'a self, known: &'a dyn Known, limits: Limits) -> Batch<'a> {
-        Batch::new(self, known, limits)
+    pub fn decisions<'a>(&'a self, known: &'a dyn Known, limits: Limits) -> Decisions<'a> {
+        Decisions::new(self, known, limits)
     }
 
     /// Applies what was decided, once it is durable.

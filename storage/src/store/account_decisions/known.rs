@@ -1,4 +1,4 @@
-//! What a batch decides on: the records that were read for it. It reads nothing else.
+//! What a round decides on: the records that were read for it. It reads nothing else.
 
 use crate::engine::{Ask, Key, Seen, Value};
 use crate::store::StoreError;

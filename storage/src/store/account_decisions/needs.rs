@@ -1,4 +1,4 @@
-//! What the decision about a command surely needs to know. [`Batch::unread`](super::Batch::unread) asks for what it turns out to need
+//! What the decision about a command surely needs to know. [`Decisions::unread`](super::Decisions::unread) asks for what it turns out to need
 //! beside.
 
 use super::AccountState;
@@ -17,7 +17,7 @@ impl AccountState {
         ACCOUNTS.key(&self.account.id)
     }
 
-    /// For [`Batch::accept`](super::Batch::accept).
+    /// For [`Decisions::accept`](super::Decisions::accept).
     pub fn needs_to_accept(&self, new: &NewJob, needs: &mut Vec<Ask>) {
         if self.keys.get(&new.key).is_none_or(|it| it.terms.is_none()) {
             needs.push(Ask::Get(API_KEYS_BY_ID.key(&new.key)));
@@ -25,7 +25,7 @@ impl AccountState {
         self.needs_of_use(IdempotentCall::Generation, new.idempotency.as_ref(), needs);
     }
 
-    /// For [`Batch::apply`](super::Batch::apply).
+    /// For [`Decisions::apply`](super::Decisions::apply).
     pub fn needs_to_apply(&self, job: JobId, event: &JobEvent, needs: &mut Vec<Ask>) {
         needs.push(Ask::Get(LIVE_JOBS.key(&(self.account.id, job))));
         match event {
@@ -36,7 +36,7 @@ impl AccountState {
         }
     }
 
-    /// For [`Batch::deposit`](super::Batch::deposit).
+    /// For [`Decisions::deposit`](super::Decisions::deposit).
     pub fn needs_to_deposit(&self, deposit: &Deposit, needs: &mut Vec<Ask>) {
         self.needs_of_use(IdempotentCall::Deposit, deposit.idempotency.as_ref(), needs);
     }

@@ -1,7 +1,7 @@
-//! The decisions about one account's jobs and money, many at a time, each batch one commit.
+//! The decisions about one account's jobs and money, many at a time, each round one commit.
 //!
-//! A batch decides on what was read for it, and changes nothing but itself: the same decisions can be made again, from other
-//! records. The batches of an account are decided one after the other, the next one when the commit of the last one is durable.
+//! A round decides on what was read for it, and changes nothing but itself: the same decisions can be made again, from other
+//! records. The rounds of an account are decided one after the other, the next one when the commit of the last one is durable.
 
 mod idempotency;
 mod key_terms;
@@ -39,11 +39,11 @@ use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
-/// Bytes after which a batch is full: enough for a few hundred jobs, and little of what an engine takes at once.
+/// Bytes after which a round is full: enough for a few hundred jobs, and little of what an engine takes at once.
 const MAX_BYTES: usize = 256 * 1024;
 
 /// Decisions that will be one commit.
-pub struct Batch<'a> {
+pub struct Decisions<'a> {
     state: &'a AccountState,
     known: &'a dyn Known,
     unread: Vec<Ask>,
@@ -55,20 +55,20 @@ pub struct Batch<'a> {
     account: Account,
     account_changed: bool,
     live_jobs: usize,
-    /// The keys that the batch has touched.
+    /// The keys that the round has touched.
     keys: HashMap<KeyId, KeyState>,
-    /// Jobs that this batch has touched.
+    /// Jobs that this round has touched.
     jobs: HashMap<JobId, Job>,
-    /// Deposits that this batch has made.
+    /// Deposits that this round has made.
     entries: HashMap<TransactionId, LedgerEntry>,
-    /// Idempotency keys that this batch has used.
+    /// Idempotency keys that this round has used.
     used: HashMap<(IdempotentCall, String), IdempotencyRecord>,
     usage: HashMap<DailyUsageKey, DailyUsage>,
     webhooks: Option<Arc<Vec<Webhook>>>,
     deliveries: Vec<Delivery>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> Decisions<'a> {
     fn new(state: &'a AccountState, known: &'a dyn Known, limits: Limits) -> Self {
         Self {
             state,
@@ -91,7 +91,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    /// Has the batch refuse jobs that these switches pause.
+    /// Has the round refuse jobs that these switches pause.
     pub fn under(self, pause: &'a Pause) -> Self {
         Self {
             pause: Some(pause),
@@ -100,7 +100,7 @@ impl<'a> Batch<'a> {
     }
 }
 
-impl Batch<'_> {
+impl Decisions<'_> {
     /// The account as it will be.
     pub fn account(&self) -> &Account {
         &self.account
@@ -111,7 +111,7 @@ impl Batch<'_> {
         self.writes.insert(key, value);
     }
 
-    /// Does this batch hold as much as one commit should? Later commands go to the next batch, so that no commit keeps other
+    /// Does this round hold as much as one commit should? Later commands go to the next round, so that no commit keeps other
     /// accounts waiting for long.
     pub fn is_full(&self) -> bool {
         self.bytes >= MAX_BYTES
@@ -212,7 +212,7 @@ impl Batch<'_> {
         Ok(spent)
     }
 
-    /// Applies an event to a job: its state, its money and its ledger line in this one batch.
+    /// Applies an event to a job: its state, its money and its ledger line in this one round.
     pub fn apply(
         &mut self,
         id: JobId,
@@ -223,7 +223,7 @@ impl Batch<'_> {
         let job = self.known_job(id)?.ok_or(EventError::NotFound)?;
         let step = transition(&job, event, now)?;
         let balances = self.account.balances;
-        // All that can fail comes first: an error leaves the batch as it was, fit to be committed.
+        // All that can fail comes first: an error leaves the round as it was, fit to be committed.
         match step.money {
             MoneyStep::Keep => {
                 self.put(LIVE_JOBS.put(&(self.account.id, id), &step.job));
@@ -371,7 +371,7 @@ impl Batch<'_> {
         Some(AccountChanged { before, after })
     }
 
-    /// Adds a line of the audit log, for what this batch has decided.
+    /// Adds a line of the audit log, for what this round has decided.
     pub fn record(&mut self, entry: &AuditEntry) {
         self.put(AUDIT_LOG.put(&entry.id, entry));
     }

@@ -1,12 +1,12 @@
-//! How a batch reads what is known.
+//! How a round reads what is known.
 
-use super::Batch;
+use super::Decisions;
 use crate::domain::ids::AccountId;
 use crate::engine::Ask;
 use crate::store::{Record, StoreError, Table, TableKey};
 
-impl Batch<'_> {
-    /// What the decisions of this batch need beside what they were given. Where there is anything, they are to be made again.
+impl Decisions<'_> {
+    /// What the decisions of this round need beside what they were given. Where there is anything, they are to be made again.
     pub fn unread(&mut self) -> Vec<Ask> {
         std::mem::take(&mut self.unread)
     }

@@ -1,7 +1,7 @@
-//! The API keys that ask a batch for jobs. Only a decision of its account changes a key, so what was read once holds until such
+//! The API keys that ask a round for jobs. Only a decision of its account changes a key, so what was read once holds until such
 //! a decision replaces it.
 
-use super::Batch;
+use super::Decisions;
 use super::state::KeyTerms;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::caller::{CallerRefusal, is_stricter, judge};
@@ -13,7 +13,7 @@ use crate::store::tables::{API_KEYS, API_KEYS_BY_ID};
 use crate::store::{StoreError, Writes};
 use std::sync::Arc;
 
-impl Batch<'_> {
+impl Decisions<'_> {
     /// Judges the key of a job as it is now, and returns the limits of what it may spend.
     pub(super) fn judge_key(
         &mut self,
