@@ -3,6 +3,7 @@
 //! A round decides on what was read for it, and changes nothing but itself: the same decisions can be made again, from other
 //! records. The rounds of an account are decided one after the other, the next one when the commit of the last one is durable.
 
+mod admission;
 mod idempotency;
 mod key_terms;
 mod known;
@@ -30,10 +31,11 @@ use crate::domain::ids::{JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
-use crate::domain::spending::{KeySpending, SpendLimits};
+use crate::domain::spending::KeySpending;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{self, Webhook};
 use crate::engine::{Ask, Key, Value};
+use admission::Asked;
 use state::KeyState;
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -131,7 +133,14 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<Accepted, AcceptError> {
         let call = IdempotentCall::Generation;
-        let spend_limits = self.judge_key(new, now)?;
+        let asked = Asked {
+            key: new.key,
+            shown: new.shown.as_ref(),
+            models: &[new.tier],
+            jobs: 1,
+            price: new.price,
+        };
+        let spend_limits = self.judge_key(&asked, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let job = first.ok_or(AcceptError::KeyReused)?;
             return Ok(Accepted {
@@ -139,15 +148,7 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
-        if let Some(pause) = self.pause {
-            pause.admit(new.tier)?;
-        }
-        self.judge_rate(new)?;
-        if self.live_jobs >= self.limits.max_live_per_account {
-            return Err(AcceptError::TooManyLive(self.live_jobs));
-        }
-        let balances = self.account.balances.hold(new.price)?;
-        self.check_key_limits(new, spend_limits, now)?;
+        let balances = self.admit(&asked, spend_limits, now)?;
         let job = Job {
             id,
             account: self.account.id,
@@ -167,15 +168,20 @@ impl Decisions<'_> {
         };
         self.account.balances = balances;
         self.account_changed = true;
-        self.live_jobs += 1;
-        self.key(job.key).hold(job.price);
-        self.put(LIVE_JOBS.put(&(job.account, id), &job));
+        self.add_job(job);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
-        self.jobs.insert(id, job);
         Ok(Accepted {
             job: id,
             replayed: false,
         })
+    }
+
+    /// Adds a job whose price is held.
+    fn add_job(&mut self, job: Job) {
+        self.live_jobs += 1;
+        self.key(job.key).hold(job.price);
+        self.put(LIVE_JOBS.put(&(job.account, job.id), &job));
+        self.jobs.insert(job.id, job);
     }
 
     fn known_job(&mut self, id: JobId) -> Result<Option<Job>, StoreError> {
@@ -187,20 +193,6 @@ impl Decisions<'_> {
             Some(job) => Ok(Some(job)),
             None => self.read(&ENDED_JOBS, &key),
         }
-    }
-
-    fn check_key_limits(
-        &mut self,
-        new: &NewJob,
-        limits: SpendLimits,
-        now: Timestamp,
-    ) -> Result<(), AcceptError> {
-        if !limits.any() {
-            return Ok(());
-        }
-        let spent = self.spent(new.key)?;
-        let held = self.key(new.key).held;
-        Ok(limits.check(&spent, held, new.price, now)?)
     }
 
     fn spent(&mut self, key: KeyId) -> Result<KeySpending, StoreError> {

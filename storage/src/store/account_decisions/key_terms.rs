@@ -2,37 +2,40 @@
 //! a decision replaces it.
 
 use super::Decisions;
+use super::admission::Asked;
 use super::state::KeyTerms;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::caller::{CallerRefusal, is_stricter, judge};
 use crate::domain::ids::KeyId;
 use crate::domain::spending::SpendLimits;
 use crate::domain::time::Timestamp;
-use crate::store::commands::{AcceptError, NewJob};
+use crate::store::commands::AcceptError;
 use crate::store::tables::{API_KEYS, API_KEYS_BY_ID};
 use crate::store::{StoreError, Writes};
 use std::sync::Arc;
 
 impl Decisions<'_> {
-    /// Judges the key of a job as it is now, and returns the limits of what it may spend.
+    /// Judges the key that asks for jobs as it is now, and returns the limits of what it may spend.
     pub(super) fn judge_key(
         &mut self,
-        new: &NewJob,
+        asked: &Asked<'_>,
         now: Timestamp,
     ) -> Result<SpendLimits, AcceptError> {
         let is_active = self.account.active;
-        let terms = self.terms(new.key)?.ok_or(CallerRefusal::Unknown)?;
+        let terms = self.terms(asked.key)?.ok_or(CallerRefusal::Unknown)?;
         let (hash, key) = &*terms;
-        judge(hash, key, new.shown.as_ref(), new.tier, is_active, now)?;
+        for tier in asked.models {
+            judge(hash, key, asked.shown, *tier, is_active, now)?;
+        }
         Ok(key.spend_limits())
     }
 
     /// A call was counted against the rate limit that its key had when it came. A stricter one since then refuses it.
-    pub(super) fn judge_rate(&mut self, new: &NewJob) -> Result<(), AcceptError> {
-        let Some(shown) = &new.shown else {
+    pub(super) fn judge_rate(&mut self, asked: &Asked<'_>) -> Result<(), AcceptError> {
+        let Some(shown) = asked.shown else {
             return Ok(());
         };
-        let now = self.terms(new.key)?.and_then(|terms| terms.1.rate_limit);
+        let now = self.terms(asked.key)?.and_then(|terms| terms.1.rate_limit);
         if is_stricter(now, shown.rate_limit) {
             return Err(AcceptError::RateLowered);
         }

@@ -1,0 +1,60 @@
+//! Whether new jobs are accepted: the rules that hold in the decision that reserves their price.
+
+use super::Decisions;
+use crate::domain::amount::Amount;
+use crate::domain::caller::ShownKey;
+use crate::domain::ids::KeyId;
+use crate::domain::ledger::Balances;
+use crate::domain::spending::SpendLimits;
+use crate::domain::tier::Tier;
+use crate::domain::time::Timestamp;
+use crate::store::commands::AcceptError;
+
+/// What is asked for: one job, or the jobs of a batch, which are accepted together or not at all.
+pub(super) struct Asked<'a> {
+    /// The key that asks.
+    pub key: KeyId,
+    /// How the key was shown; `None` in the panel.
+    pub shown: Option<&'a ShownKey>,
+    /// The models of the jobs.
+    pub models: &'a [Tier],
+    /// How many jobs.
+    pub jobs: usize,
+    /// The sum of their prices.
+    pub price: Amount,
+}
+
+impl Decisions<'_> {
+    /// Admits what a key may ask for that was judged, and returns the balances with the price held.
+    pub(super) fn admit(
+        &mut self,
+        asked: &Asked<'_>,
+        spend_limits: SpendLimits,
+        now: Timestamp,
+    ) -> Result<Balances, AcceptError> {
+        if let Some(pause) = self.pause {
+            asked.models.iter().try_for_each(|it| pause.admit(*it))?;
+        }
+        self.judge_rate(asked)?;
+        if self.live_jobs + asked.jobs > self.limits.max_live_per_account {
+            return Err(AcceptError::TooManyLive(self.live_jobs));
+        }
+        let balances = self.account.balances.hold(asked.price)?;
+        self.check_key_limits(asked, spend_limits, now)?;
+        Ok(balances)
+    }
+
+    fn check_key_limits(
+        &mut self,
+        asked: &Asked<'_>,
+        limits: SpendLimits,
+        now: Timestamp,
+    ) -> Result<(), AcceptError> {
+        if !limits.any() {
+            return Ok(());
+        }
+        let spent = self.spent(asked.key)?;
+        let held = self.key(asked.key).held;
+        Ok(limits.check(&spent, held, asked.price, now)?)
+    }
+}
