@@ -25,7 +25,15 @@ pub fn api_key(
     let spending = state.store.key_spending(key.id).wait()?;
     let written = state.store.key_last_use(key.id).wait()?;
     let last_use = state.key_ring.last_use(key.id).max(written);
-    Ok(ApiKey::new(key, &spending, last_use, text, state.now()))
+    let system = state.store.panel_key(key.account).wait()? == Some(key.id);
+    Ok(ApiKey::new(
+        key,
+        system,
+        &spending,
+        last_use,
+        text,
+        state.now(),
+    ))
 }
 
 /// A person; `token` is that of an invitation that was made just now.

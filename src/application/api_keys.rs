@@ -70,7 +70,10 @@ pub async fn issue(
     let now = state.now();
     let text = api_key::text(&rand::random());
     let id = KeyId(state.system.accounts().context().ids.next(now));
-    let key = shape(ApiKey::with_all_rights(id, account, now));
+    let key = ApiKey {
+        text_prefix: Some(api_key::text_prefix(&text)),
+        ..shape(ApiKey::with_all_rights(id, account, now))
+    };
     let mut writes = state.store.put_key(&api_key::hash(&text), &key);
     writes.extend(also(&key));
     let entry = entry(state, context, Action::KeyCreate, &key);
@@ -116,13 +119,17 @@ pub async fn rotate(
     let context = caller.change(state, before.account)?;
     let now = state.now();
     let until = (!overlap.is_zero()).then(|| now.plus(overlap));
-    let (key, ended) = before.rotate(old, until, now);
+    let text = api_key::text(&rand::random());
+    let (rotated, ended) = before.rotate(old, until, now);
+    let key = ApiKey {
+        text_prefix: Some(api_key::text_prefix(&text)),
+        ..rotated
+    };
     if key.retired.len() > MAX_RETIRED {
         return Err(Error::conflict(format!(
             "{MAX_RETIRED} earlier texts of this key are still valid; wait for one to end, or rotate with overlap_hours 0, which ends them all"
         )));
     }
-    let text = api_key::text(&rand::random());
     let new = api_key::hash(&text);
     let entry = changed(state, context, Action::KeyRotate, &before, &key);
     let mut writes = state.store.rotate_key(&old, &new, &key, &ended);
@@ -135,10 +142,19 @@ pub async fn rotate(
 }
 
 /// Deletes a key.
+///
+/// # Errors
+/// `Conflict` for the key of the panel's playground: the playground would silently make another one.
 pub async fn delete(state: &AppState, caller: &Caller, id: KeyId) -> Result<(), Error> {
     let turn = state.operator.take().await;
     let (hash, key) = find(state, caller, id).await?;
     let context = caller.change(state, key.account)?;
+    if state.store.panel_key(key.account).await? == Some(id) {
+        return Err(Error::conflict(format!(
+            "the key `{}` belongs to the panel, whose playground charges it; deactivate it to switch the playground off",
+            key.name
+        )));
+    }
     let entry = entry(state, context, Action::KeyDelete, &key);
     let entry = to_audit_entry(entry, Some(facts(&key, state.now())), None);
     let mut writes = state.store.remove_key(&hash, &key);
@@ -178,6 +194,7 @@ fn facts(key: &ApiKey, now: Timestamp) -> Value {
     let rate_limit = |it: RateLimit| json!({"per_second": it.per_second, "burst": it.burst});
     json!({
         "name": key.name,
+        "prefix": key.text_prefix,
         "models": models(key),
         "active": key.active,
         "expires_at": text(key.expires_at),

@@ -119,6 +119,7 @@ async fn list(of: OfAccount) -> anyhow::Result<()> {
         "LIMIT",
         "LAST USED",
         "NAME",
+        "PREFIX",
     ];
     let all = of.whole("/keys").await?;
     of.common.show_list(all, heads, |it: ApiKey| {
@@ -131,6 +132,7 @@ async fn list(of: OfAccount) -> anyhow::Result<()> {
             or_dash(it.spend_limit),
             or_dash(it.last_used_at),
             it.name,
+            or_dash(it.prefix),
         ]
     })
 }
@@ -184,6 +186,7 @@ fn shown(it: ApiKey) -> String {
     facts(&[
         ("key", Some(&it.key_id)),
         ("api key", it.api_key.as_deref()),
+        ("prefix", it.prefix.as_deref()),
         ("name", Some(&it.name)),
         ("account", Some(&it.account_id)),
         ("active", Some(yes_or_no(it.active))),
@@ -216,7 +219,7 @@ mod tests {
     #[test]
     fn a_key_is_shown_with_its_limits_beside_what_is_spent() {
         let key = json!({
-            "key_id": "k1", "account_id": "a1", "api_key": "tt_x", "name": "ci", "models": ["fast", "pro"], "active": false,
+            "key_id": "k1", "account_id": "a1", "api_key": "tt_2Wa7x", "prefix": "tt_2Wa7", "system": false, "name": "ci", "models": ["fast", "pro"], "active": false,
             "expires_at": "t1", "spend_limit": "5.00", "spend_limit_daily": null, "spend_limit_monthly": "2.00",
             "spent": "0.50", "spent_today": "0.10", "spent_this_month": "0.20",
             "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": ["10.0.0.0/8", "::1/128"],

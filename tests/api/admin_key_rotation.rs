@@ -34,6 +34,7 @@ fn both_texts_are_valid_for_a_day_unless_asked_otherwise() {
     assert_eq!(answer["key_id"], old.key_id.as_str());
     assert_eq!(answer["previous_valid_until"], "2026-11-19T11:06:40.001Z");
     assert_ne!(new.key, old.key);
+    assert_eq!(answer["prefix"], new.key[..7]);
     assert!(opens(&server, &old) && opens(&server, &new));
     server.clock.advance(HOUR * 24 - Duration::from_millis(1));
     assert!(opens(&server, &old));

@@ -31,7 +31,7 @@ fn a_key_is_shown_once() {
     assert!(text[3..].bytes().all(|byte| byte.is_ascii_alphanumeric()));
     assert!(Uuid::try_parse(made["key_id"].as_str().unwrap()).is_ok());
     let mut expected = json!({
-        "key_id": made["key_id"], "account_id": account, "name": "ci", "models": ["fast", "pro"], "active": true,
+        "key_id": made["key_id"], "account_id": account, "prefix": &text[..7], "system": false, "name": "ci", "models": ["fast", "pro"], "active": true,
         "expires_at": "2030-01-31T12:00:00.000Z", "spend_limit": "5.00", "spent": "0.00",
         "spend_limit_daily": null, "spend_limit_monthly": null, "spent_today": "0.00", "spent_this_month": "0.00",
         "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": null, "last_used_at": null,

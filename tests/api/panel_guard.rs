@@ -309,8 +309,12 @@ fn the_playground_takes_the_same_path_as_a_native_call() {
     let panel = named.iter().find(|key| key["name"] == "panel").unwrap();
     assert_eq!(panel["spent"], "0.134");
     assert!(panel.get("api_key").is_none());
+    assert_eq!(panel["system"], true);
+    assert!(named.iter().filter(|key| key["system"] == true).count() == 1);
     // Switched off, it stays so.
     let path = format!("/keys/{}", panel["key_id"].as_str().unwrap());
+    let refused = server.admin("DELETE", &path).refused(409, "conflict");
+    assert!(refused.text().contains("deactivate it"));
     let off = server.admin("PATCH", &path).json(&json!({"active": false}));
     off.expect(200);
     form(&fox()).refused(403, "forbidden");

@@ -11,6 +11,7 @@ mod deliveries;
 mod drafts;
 mod filters;
 mod hands;
+mod keys;
 mod lists;
 mod live;
 mod markup;

@@ -85,6 +85,10 @@ pub struct ApiKey {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "KeyText")]
     pub api_key: Option<KeyText>,
+    /// The first characters of its text, such as `tt_2Wa7`; `null`: it is from before they were kept.
+    pub prefix: Option<String>,
+    /// The service made it for itself: images of the panel's playground are charged under it.
+    pub system: bool,
     /// A name for people.
     pub name: String,
     /// The models that it may ask for.
@@ -118,9 +122,11 @@ pub struct ApiKey {
 }
 
 impl ApiKey {
-    /// A key with what it has spent and when it was used; `text` is that of a new key.
+    /// A key with what it has spent and when it was used; `text` is that of a new key, `system` says whether the service made it
+    /// for itself.
     pub fn new(
         key: api_key::ApiKey,
+        system: bool,
         spending: &KeySpending,
         last_use: Option<Timestamp>,
         text: Option<String>,
@@ -131,6 +137,7 @@ impl ApiKey {
             key_id: key.id.into(),
             account_id: key.account.into(),
             api_key: text.map(KeyText::from),
+            system,
             models: models(&key),
             active: key.active,
             expires_at: key.expires_at.map(Moment::from),
@@ -145,6 +152,7 @@ impl ApiKey {
             last_used_at: last_use.map(Moment::from),
             previous_valid_until: key.overlap_ends(now).map(Moment::from),
             created_at: key.created_at.into(),
+            prefix: key.text_prefix,
             name: key.name,
         }
     }

@@ -15,6 +15,8 @@ fn example() -> Value {
     json!({
         "key_id": KEY,
         "account_id": ACCOUNT,
+        "prefix": "tt_0n7k",
+        "system": false,
         "name": "website",
         "models": ["fast"],
         "active": true,
@@ -116,10 +118,10 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
 /// `DELETE /keys/{key_id}`
 pub fn remove(_: &mut Sketch<'_>) -> Operation {
     Operation::new("removeKey", "Keys", "Delete a key")
-        .text("Its jobs go on, and are paid.")
+        .text("Its jobs go on, and are paid. The panel's own key (`system`) is not deleted: 409.")
         .path_id("key_id", ID)
         .answer(Answer::new(204, "The key is gone."))
-        .refuses([Code::NotFound])
+        .refuses([Code::NotFound, Code::Conflict])
 }
 
 /// `POST /keys/{key_id}/rotate`

@@ -22,7 +22,7 @@ function timeline(job) {
 }
 
 export const pairs = (...entries) => h("dl", { class: "pairs" },
-  entries.filter(([, value]) => value !== null && value !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
+  entries.filter((it) => it && it[1] !== null && it[1] !== undefined).map(([name, value]) => [h("dt", {}, name), h("dd", {}, value)]));
 
 function stage(job, context) {
   const address = `/panel/api${context.base}/jobs/${job.job_id}/picture`;

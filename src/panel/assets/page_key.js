@@ -6,7 +6,7 @@ import { finished, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { attempt, dialog, notice } from "./dialogs.js";
 import { pairs } from "./page_job.js";
-import { keyState } from "./page_keys.js";
+import { deactivateKey, keyState, prefix, systemBadge } from "./page_keys.js";
 import { changeKey, rotateKey } from "./key_form.js";
 
 /** The used part of a limit. */
@@ -22,21 +22,23 @@ export async function key(main, context) {
   const again = context.fresh(() => draw());
   const draw = async () => {
     const found = await get(`${own}${query({ days: span })}`, context.signal);
-    const turn = () => attempt(() => call("PATCH", own, { active: !found.active }), found.active ? "Deactivated" : "Activated", again);
+    const turn = () => (found.active ? deactivateKey(path, found).then(again) : attempt(() => call("PATCH", own, { active: true }), "Activated", again));
     const drop = () => dialog({ title: `Delete “${found.name}”?`, text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.", confirm: "Delete", danger: true,
       submit: async () => { await remove(own); location.hash = "#/keys"; } });
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
     const rate = found.rate_limit;
     fill(main,
-      head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found)), h("code", { class: "wrap" }, found.key_id),
-        ...(context.canChange ? [button("Change", () => changeKey(path, found, again)), button("Rotate", () => rotateKey(path, found, again)),
-          button(found.active ? "Deactivate" : "Activate", turn), button("Delete", drop, "danger")] : [])),
+      head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found), systemBadge(found)), found.system ? "The panel created this key. Images of the playground are charged to it." : null,
+        ...(context.canChange ? [button("Change", () => changeKey(path, found, again)), found.system ? null : button("Rotate", () => rotateKey(path, found, again)),
+          button(found.active ? "Deactivate" : "Activate", turn), found.system ? null : button("Delete", drop, "danger")] : [])),
       h("div", { class: "stack" },
         found.previous_valid_until ? notice("info", `The old key works until ${moment(found.previous_valid_until)}.`) : null,
         h("div", { class: "halves" },
           h("section", { class: "card stack" }, h("div", { class: "row spread" }, h("h2", {}, "Spent"), h("a", { href: `#/jobs?key=${found.key_id}` }, "Jobs of this key")),
             used("Today (UTC)", found.spent_today, found.spend_limit_daily), used("This month", found.spent_this_month, found.spend_limit_monthly), used("Total", found.spent, found.spend_limit)),
           h("section", { class: "card" }, h("h2", {}, "Restrictions"), pairs(
+            found.system ? null : ["Begins with", prefix(found)],
+            ["Key id", h("code", { class: "wrap" }, found.key_id)],
             ["Models", found.models.join(", ")],
             ["Rate limit", rate ? `${rate.per_second} per second, burst ${rate.burst}` : "default of the service"],
             ["IP addresses", found.allowed_ips ? found.allowed_ips.join(", ") : "all"],

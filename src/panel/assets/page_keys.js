@@ -12,6 +12,20 @@ export function keyState(key) {
   return key.expires_at && new Date(key.expires_at) <= new Date() ? badge("expired") : badge("active");
 }
 
+/** The first characters of a key, to compare with a key that was found somewhere. */
+export const prefix = (key) => (key.prefix ? h("code", {}, `${key.prefix}…`) : h("span", { title: "This key was created before its first characters were stored" }, "prefix not recorded"));
+
+/** Marks the key that the service made for itself. */
+export const systemBadge = (key) => (key.system ? h("span", { class: "badge plain", title: "Created by the panel. Images of the playground are charged to it." }, "system") : null);
+
+/** Asks, then deactivates a key. */
+export const deactivateKey = (path, key) => dialog({
+  title: key.system ? "Switch the playground off?" : `Deactivate “${key.name}”?`, confirm: "Deactivate", danger: true,
+  text: key.system ? "The panel charges images of the playground to this key. While it is inactive, the playground refuses to generate. You can activate it again at any time."
+    : "Programs that use this key are refused at once. You can activate it again at any time.",
+  submit: async () => { await call("PATCH", `${path}/${key.key_id}`, { active: false }); toast("Deactivated"); },
+});
+
 /** A summary of the limits. */
 function limits(key) {
   const said = [
@@ -23,14 +37,12 @@ function limits(key) {
 
 export async function keys(main, context) {
   const path = `${context.base}/keys`;
-  const turn = (key, active) => call("PATCH", `${path}/${key.key_id}`, { active });
-  const activate = (key) => attempt(() => turn(key, true), "Activated", list.load);
-  const deactivate = (key) => dialog({ title: `Deactivate “${key.name}”?`, text: "Programs that use this key are refused at once. You can activate it again at any time.", confirm: "Deactivate", danger: true,
-    submit: async () => { await turn(key, false); toast("Deactivated"); } }).then(list.load);
+  const activate = (key) => attempt(() => call("PATCH", `${path}/${key.key_id}`, { active: true }), "Activated", list.load);
+  const deactivate = (key) => deactivateKey(path, key).then(list.load);
   const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
   const columns = [
-    { title: "Name", cell: (key) => h("div", { class: "wrap" }, h("a", { href: `#/keys/${key.key_id}` }, h("b", {}, key.name)),
-      h("div", { class: "small muted" }, key.models.length === TIERS.length ? "all models" : key.models.join(", "))) },
+    { title: "Name", cell: (key) => h("div", { class: "wrap" }, h("a", { href: `#/keys/${key.key_id}` }, h("b", {}, key.name)), " ", systemBadge(key),
+      h("div", { class: "small muted" }, key.system ? "charged by the playground" : prefix(key), " · ", key.models.length === TIERS.length ? "all models" : key.models.join(", "))) },
     { title: "State", kind: "fit", cell: keyState },
     { title: "Limits", cell: (key) => h("span", { class: "small" }, limits(key)) },
     { title: "Spent", kind: "num fit", cell: (key) => money(key.spent) },

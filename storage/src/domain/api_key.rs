@@ -14,6 +14,8 @@ pub const PREFIX: &str = "tt_";
 const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const BODY: usize = 43;
 const CHECK: usize = 6;
+/// Characters of the body that are kept as text: 24 of 256 bits, too few to guess the rest.
+const SHOWN: usize = 4;
 
 /// SHA-256 of a key's text: all that is kept of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -45,6 +47,8 @@ pub struct ApiKey {
     /// Earlier texts of this key that open the door for some time yet.
     pub retired: Vec<RetiredHash>,
     pub created_at: Timestamp,
+    /// The first characters of its text, by which people recognise it; `None` for a key from before they were kept.
+    pub text_prefix: Option<String>,
 }
 
 /// A text that a key had before it was rotated.
@@ -95,6 +99,7 @@ impl ApiKey {
             allowed_ips: Vec::new(),
             retired: Vec::new(),
             created_at,
+            text_prefix: None,
         }
     }
 
@@ -210,6 +215,11 @@ pub fn text(random: &[u8; 32]) -> String {
     format!("{PREFIX}{body}")
 }
 
+/// The first characters of a key, by which people recognise it.
+pub fn text_prefix(text: &str) -> String {
+    text.chars().take(PREFIX.len() + SHOWN).collect()
+}
+
 /// Does the text have the form of a key, checksum included?
 pub fn is_well_formed(text: &str) -> bool {
     let Some(rest) = text
@@ -262,6 +272,7 @@ mod tests {
             format!("tt_{}{}", "0".repeat(43), checksum(&"0".repeat(43)))
         );
         assert_ne!(text(&[1; 32]), text(&[2; 32]));
+        assert_eq!(text_prefix(&key), key[..7]);
     }
 
     #[test]

@@ -2,13 +2,18 @@
 
 use super::codec::Earlier;
 use crate::domain::account::Account;
-use crate::domain::ids::AccountId;
+use crate::domain::amount::Amount;
+use crate::domain::api_key::{ApiKey, RateLimit, RetiredHash};
+use crate::domain::ids::{AccountId, KeyId};
 use crate::domain::ledger::Balances;
+use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
+use ipnet::IpNet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 pub(super) const ACCOUNT: Earlier<Account> = &[(1, upgraded::<AccountV1, Account>)];
+pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgraded::<ApiKeyV1, ApiKey>)];
 
 fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
     postcard::take_from_bytes::<E>(bytes).map(|(record, rest)| (record.into(), rest))
@@ -30,6 +35,42 @@ impl From<AccountV1> for Account {
             balances: account.balances,
             active: account.active,
             ..Self::new(account.id, account.name, account.created_at)
+        }
+    }
+}
+
+/// A key without the first characters of its text.
+#[derive(Deserialize, Serialize)]
+pub struct ApiKeyV1 {
+    pub id: KeyId,
+    pub account: AccountId,
+    pub name: String,
+    pub models: Option<Vec<Tier>>,
+    pub active: bool,
+    pub expires_at: Option<Timestamp>,
+    pub spend_limit: Option<Amount>,
+    pub spend_limit_daily: Option<Amount>,
+    pub spend_limit_monthly: Option<Amount>,
+    pub rate_limit: Option<RateLimit>,
+    pub allowed_ips: Vec<IpNet>,
+    pub retired: Vec<RetiredHash>,
+    pub created_at: Timestamp,
+}
+
+impl From<ApiKeyV1> for ApiKey {
+    fn from(key: ApiKeyV1) -> Self {
+        Self {
+            name: key.name,
+            models: key.models,
+            active: key.active,
+            expires_at: key.expires_at,
+            spend_limit: key.spend_limit,
+            spend_limit_daily: key.spend_limit_daily,
+            spend_limit_monthly: key.spend_limit_monthly,
+            rate_limit: key.rate_limit,
+            allowed_ips: key.allowed_ips,
+            retired: key.retired,
+            ..Self::with_all_rights(key.id, key.account, key.created_at)
         }
     }
 }

@@ -36,7 +36,7 @@ tables! {
     LEDGER: (AccountId, TransactionId) => LedgerEntry = b"t" "ledger_entry" .fits(|key, it| it.id == key.1);
     IDEMPOTENCY: IdempotencyKey => IdempotencyRecord = b"i" "idempotency_key" .fits(|key, it| it.expires_at == key.expires_at);
     /// The look-up of authentication.
-    API_KEYS: KeyHash => ApiKey = b"h" "api_key";
+    API_KEYS: KeyHash => ApiKey = b"h" "api_key" .earlier(migrations::API_KEY);
     API_KEYS_BY_ID: KeyId => KeyHash = b"k" "api_key_by_id";
     API_KEYS_OF_ACCOUNT: (AccountId, KeyId) => KeyHash = b"o" "api_key_of_account";
     /// What keys have spent, those that were removed included.

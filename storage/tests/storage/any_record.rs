@@ -191,27 +191,30 @@ pub fn api_keys() -> impl Strategy<Value = ApiKey> {
     (
         ids(),
         ids(),
-        words(),
+        (words(), option::of(words())),
         models,
         any::<bool>(),
         (bounds, places),
         moments(),
     )
         .prop_map(
-            |(id, account, name, models, active, (bounds, places), created_at)| ApiKey {
-                id: KeyId(id),
-                account: AccountId(account),
-                name,
-                models,
-                active,
-                expires_at: bounds.0,
-                spend_limit: bounds.1[0],
-                spend_limit_daily: bounds.1[1],
-                spend_limit_monthly: bounds.1[2],
-                rate_limit: bounds.2,
-                allowed_ips: places.0,
-                retired: places.1,
-                created_at,
+            |(id, account, (name, text_prefix), models, active, (bounds, places), created_at)| {
+                ApiKey {
+                    id: KeyId(id),
+                    account: AccountId(account),
+                    name,
+                    models,
+                    active,
+                    expires_at: bounds.0,
+                    spend_limit: bounds.1[0],
+                    spend_limit_daily: bounds.1[1],
+                    spend_limit_monthly: bounds.1[2],
+                    rate_limit: bounds.2,
+                    allowed_ips: places.0,
+                    retired: places.1,
+                    created_at,
+                    text_prefix,
+                }
             },
         )
 }

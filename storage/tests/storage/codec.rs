@@ -220,6 +220,7 @@ fn some_key() -> ApiKey {
             until: at(9_000),
         }],
         created_at: at(1_000),
+        text_prefix: Some("tt_2Wa7".into()),
     }
 }
 

@@ -1,17 +1,19 @@
 //! A data directory whose records have an earlier shape: it opens, passes the audit, keeps what it held, and can be exported.
 
-use crate::support::{ACCOUNT, Till, amount, begin, finish, new_job, no_failure};
+use crate::support::{ACCOUNT, Till, amount, at, begin, finish, new_job, no_failure, uuid};
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::api_key::{ApiKey, KeyHash};
+use tintype_storage::domain::ids::KeyId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
 use tintype_storage::store::Store;
-use tintype_storage::store::migrations::AccountV1;
+use tintype_storage::store::migrations::{AccountV1, ApiKeyV1};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
 
@@ -118,4 +120,36 @@ fn the_next_change_of_a_record_writes_it_in_the_present_format() {
     till.check();
     drop(till);
     store.engine().close();
+}
+
+#[test]
+fn a_key_of_an_earlier_format_is_found_by_its_hash() {
+    let store = Store::new(Arc::new(MemoryEngine::new()));
+    let key = ApiKey {
+        name: "ci".into(),
+        active: false,
+        spend_limit: Some(amount("5")),
+        ..ApiKey::with_all_rights(KeyId(uuid(7)), ACCOUNT, at(1_000))
+    };
+    let earlier = ApiKeyV1 {
+        id: key.id,
+        account: key.account,
+        name: key.name.clone(),
+        models: None,
+        active: false,
+        expires_at: None,
+        spend_limit: key.spend_limit,
+        spend_limit_daily: None,
+        spend_limit_monthly: None,
+        rate_limit: None,
+        allowed_ips: Vec::new(),
+        retired: Vec::new(),
+        created_at: key.created_at,
+    };
+    let hash = KeyHash([3; 32]);
+    let stored = [b"h".as_slice(), &hash.0].concat();
+    let value = [vec![1], postcard::to_stdvec(&earlier).expect("encode")].concat();
+    commit_and_wait(&**store.engine(), vec![(stored, Some(value))]).expect("commit");
+    let found = store.key_by_hash(&hash).wait().expect("read");
+    assert_eq!(found, Some(key));
 }

@@ -183,6 +183,22 @@ pub fn operations(tour: &mut Tour<'_>) {
         "conflict",
     );
     tour.gives(server.admin("DELETE", &format!("/keys/{key}")), "204");
+    let owner = server.person(&account, "owner@example.com", "owner");
+    let form = "--b\r\nContent-Disposition: form-data; name=\"request\"\r\n\r\n{\"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}\r\n--b--\r\n";
+    owner
+        .call(
+            server,
+            "POST",
+            &format!("/accounts/{account}/generations/fast"),
+        )
+        .bytes("multipart/form-data; boundary=b", form.as_bytes())
+        .expect(202);
+    let keys = server.admin("GET", &format!("/accounts/{account}/keys?limit=100"));
+    let keys = keys.expect(200).json();
+    let panel = keys["data"].as_array().unwrap().iter();
+    let panel = panel.clone().find(|it| it["system"] == true).unwrap();
+    let panel = format!("/keys/{}", panel["key_id"].as_str().unwrap());
+    tour.gives(server.admin("DELETE", &panel), "conflict");
 
     let people = format!("/accounts/{account}/people");
     let invite = || {

@@ -1,0 +1,38 @@
+//! API keys as people recognise them: by the first characters of their text, and the one that is the panel's own.
+
+use crate::browse;
+use crate::calls::calls;
+use serde_json::json;
+
+#[test]
+fn keys_are_listed_with_their_first_characters_and_the_panels_own_cannot_be_deleted() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let script = "const made = await send('POST', base + '/keys', { name: 'website' });
+            await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });
+            return { begins: made.api_key.slice(0, 7) };";
+        let made = calls(&browser, script).await;
+        browser.go("#/keys", "API keys").await;
+        let row = |name: &str| format!("//tr[.//b[.='{name}']]");
+        let begins = made["begins"].as_str().unwrap();
+        browser
+            .find(&format!("{}//code[.='{begins}…']", row("website")))
+            .await;
+        browser
+            .find(&format!("{}//span[.='system']", row("panel")))
+            .await;
+        browser.press("panel").await;
+        browser.see("p", "Images of the playground").await;
+        let buttons =
+            "return [...document.querySelectorAll('header button')].map((it) => it.textContent);";
+        browser
+            .comes_to(buttons, json!(["Change", "Deactivate"]))
+            .await;
+        browser.press("Deactivate").await;
+        browser.see("h2", "Switch the playground off?").await;
+        browser.press("Cancel").await;
+        browser.see("span", "active").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
