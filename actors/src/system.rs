@@ -4,7 +4,9 @@ use crate::account::{AccountCommand, AccountContext, AccountRegistry};
 use crate::backends::{Backend, BackendHealth, BackendPool, Routes};
 use crate::clock::{Clock, Jitter};
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths, DeliveryLimits};
-use crate::dispatch::{CutOff, DispatchContext, Dispatcher, DispatcherCommand, ProgressBoard};
+use crate::dispatch::{
+    CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
+};
 use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::ports::{ImageStore, Observer, Transport};
@@ -158,6 +160,7 @@ impl System {
             accounts: Arc::clone(&accounts),
             image_store: Arc::clone(&image_store),
             progress: ProgressBoard::default(),
+            failures: FailureBoard::default(),
             stats,
             observer,
             jitter,
@@ -251,6 +254,11 @@ impl System {
     /// How far a running job's picture is, 0 to 1, where its backend reports it.
     pub fn progress(&self, job: JobId) -> Option<f32> {
         self.dispatch.progress.of(job)
+    }
+
+    /// The failed tries of a job that failed, as far back as they are remembered.
+    pub fn failed_tries(&self, job: JobId) -> Vec<FailedTry> {
+        self.dispatch.failures.of(job)
     }
 
     /// What has happened since the start.

@@ -7,7 +7,7 @@ use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
 use crate::request_text::{self, WordsError};
 use tintype_api::text::AspectWord;
-use tintype_api::{ApiKey, Delivery, JobRecord, Model, Person, Webhook};
+use tintype_api::{ApiKey, BackendError, Delivery, JobRecord, Model, Person, Webhook};
 use tintype_storage::domain::api_key;
 use tintype_storage::domain::delivery;
 use tintype_storage::domain::job::{Job, PromptRef, PromptText};
@@ -74,6 +74,16 @@ pub async fn job_record<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<
         Error::new(ErrorKind::StorageUnavailable, detail)
     })?;
     with_picture(state, job, text).await
+}
+
+/// A failed job with what went wrong at each back end, which only the operator sees.
+pub fn with_causes<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> JobRecord<'a> {
+    let tries = state.system.failed_tries(job.id).into_iter();
+    let causes = tries.map(|it| BackendError::new(Some(it.backend), it.error.at, it.error.cause));
+    JobRecord {
+        causes: causes.collect(),
+        ..record
+    }
 }
 
 async fn with_picture<'a>(

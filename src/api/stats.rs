@@ -3,7 +3,7 @@
 use crate::application::service_stats::ServiceStats;
 use tintype_actors::backends::{BackendHealth, Health};
 use tintype_actors::stats::WINDOW;
-use tintype_api::{Backend, Stats, Throughput};
+use tintype_api::{Backend, BackendError, Stats, Throughput};
 use tintype_storage::domain::tier::Tier;
 
 /// The figures of the whole service.
@@ -29,7 +29,9 @@ fn backend(backend: &BackendHealth) -> Backend {
     Backend {
         name: backend.name.clone(),
         health: match backend.health {
+            Health::Unknown => "unknown".into(),
             Health::Up => "up".into(),
+            Health::Degraded => "degraded".into(),
             Health::Down => "down".into(),
             Health::Probing => "probing".into(),
         },
@@ -37,5 +39,8 @@ fn backend(backend: &BackendHealth) -> Backend {
         probe_in_seconds: backend.probe_in.map(|it| it.as_secs()),
         places: backend.slots,
         running: backend.running,
+        last_answer_at: backend.last_answer_at.map(Into::into),
+        last_error: (backend.last_error.as_ref())
+            .map(|it| BackendError::new(None, it.at, it.cause.clone())),
     }
 }

@@ -5,7 +5,7 @@ use super::operator::{Operator, PageOptions, given};
 use super::output::{facts, shortened};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
-use tintype_api::JobRecord;
+use tintype_api::{BackendError, JobRecord};
 use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 
@@ -150,6 +150,7 @@ fn shown(it: JobRecord<'_>) -> String {
         Some(error) => format!("{}: {error}", &*it.job.status),
         None => it.job.status.to_string(),
     };
+    let causes: Vec<String> = it.causes.iter().map(cause).collect();
     let picture = it.job.result.as_ref().map(|it| &*it.image_url);
     facts(&[
         ("job", Some(&it.job.job_id)),
@@ -166,7 +167,17 @@ fn shown(it: JobRecord<'_>) -> String {
         ("started", it.job.started_at.as_deref()),
         ("finished", it.job.finished_at.as_deref()),
         ("picture", picture),
+        (
+            "cause",
+            (!causes.is_empty()).then(|| causes.join("; ")).as_deref(),
+        ),
     ])
+}
+
+/// What went wrong at a back end.
+fn cause(it: &BackendError) -> String {
+    let backend = it.backend.as_deref().unwrap_or("a back end");
+    format!("{backend}: {} ({})", it.message, &*it.at)
 }
 
 #[cfg(test)]
@@ -181,6 +192,7 @@ mod tests {
             "prompt": "a red fox in the snow,\u{1b}[2J painted by nobody", "metadata": {"order": 7}, "callback_url": null,
             "created_at": "t0", "started_at": "t1", "finished_at": "t2", "result": null, "error": "the back end refused it",
             "queue_position": null, "origin": "native", "inputs": [], "picture": null,
+            "causes": [{"backend": "gpu", "at": "t1", "message": "no connection: Connection refused"}],
         });
         serde_json::from_value(job).unwrap()
     }

@@ -10,6 +10,7 @@ use crate::web::problem::{FieldFault, Problem};
 use actix_web::{HttpRequest, HttpResponse, web};
 use futures_util::future::join_all;
 use tintype_storage::domain::ids::AccountId;
+use tintype_storage::store::JobPage;
 
 /// Parameters of the list. Those of `GET /api/v1/jobs` are taken as well.
 const NAMES: &[&str] = &[
@@ -32,18 +33,23 @@ pub async fn list(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let (mut account, mut filter) = (None, JobFilter::default());
-    let window = paging::filtered_window(&request, NAMES, |name, value| match name {
-        "account_id" => take_account(&mut account, value),
-        _ => job_query::read(&mut filter, name, value).err(),
-    })?;
-    let page = job_list::page_of_all(&state, account, window, filter).await?;
+    let page = page(&request, &state).await?;
     let told = page
         .items
         .iter()
         .map(|job| answers::listed_job(&state, job));
     let data = join_all(told).await.into_iter().collect::<Result<_, _>>()?;
     Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
+}
+
+/// The page that a query asks for.
+pub async fn page(request: &HttpRequest, state: &web::Data<AppState>) -> Result<JobPage, Problem> {
+    let (mut account, mut filter) = (None, JobFilter::default());
+    let window = paging::filtered_window(request, NAMES, |name, value| match name {
+        "account_id" => take_account(&mut account, value),
+        _ => job_query::read(&mut filter, name, value).err(),
+    })?;
+    Ok(job_list::page_of_all(state, account, window, filter).await?)
 }
 
 pub fn take_account(account: &mut Option<AccountId>, value: &str) -> Option<FieldFault> {

@@ -1,10 +1,12 @@
-//! The jobs of an account, as its pages show them.
+//! Jobs as pages show them: with the names of their keys, and for the operator of their accounts.
 
+use super::names::Names;
 use crate::api::answers;
 use crate::application::job_list;
 use crate::application::jobs;
 use crate::application::state::AppState;
-use crate::web::access::{OfAccount, part};
+use crate::management;
+use crate::web::access::{OfAccount, OperatorCall, part};
 use crate::web::job_query;
 use crate::web::paging::Listing;
 use crate::web::problem::Problem;
@@ -27,24 +29,65 @@ pub async fn list_jobs(of: OfAccount, request: HttpRequest, state: Data<AppState
     Ok(HttpResponse::Ok().json(Listing::of(data, next)))
 }
 
+/// `GET /jobs`: those of all accounts, with the accounts' names.
+pub async fn list_all(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let page = management::jobs::page(&request, &state).await?;
+    let mut names = Names::default();
+    let mut data = Vec::with_capacity(page.items.len());
+    for job in &page.items {
+        data.push(OfAnAccount {
+            record: answers::listed_job(&state, job).await?,
+            account_name: names.account(&state, job.account)?,
+        });
+    }
+    Ok(HttpResponse::Ok().json(Listing::of(data, page.next)))
+}
+
+/// A job with the name of its account, where that is still there.
+#[derive(Serialize)]
+struct OfAnAccount<'a> {
+    #[serde(flatten)]
+    record: JobRecord<'a>,
+    account_name: Option<String>,
+}
+
 async fn find(of: &OfAccount, request: &HttpRequest, state: &AppState) -> Result<Job, Problem> {
     Ok(jobs::find(state, of.account.id, part(request, "job_id")).await?)
 }
 
 pub async fn show_job(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
     let job = find(&of, &request, &state).await?;
-    Ok(HttpResponse::Ok().json(Running {
-        record: answers::job_record(&state, &job).await?,
+    let record = answers::job_record(&state, &job).await?;
+    let key = state.store.key(job.key).await?;
+    Ok(HttpResponse::Ok().json(Detailed {
+        record: match of.caller.is_operator() {
+            true => answers::with_causes(&state, &job, record),
+            false => record,
+        },
+        key: key.map(|(_, key)| NamedKey {
+            name: key.name,
+            prefix: key.text_prefix,
+        }),
         progress: state.system.progress(job.id),
     }))
 }
 
-/// A job with how far its picture is. Written as it is, so that the caller's metadata keep their digits and their order.
+/// A job with its key and how far its picture is. Written as it is, so that the caller's metadata keep their digits and their
+/// order.
 #[derive(Serialize)]
-struct Running<'a> {
+struct Detailed<'a> {
     #[serde(flatten)]
     record: JobRecord<'a>,
+    /// `None` for a key that was deleted.
+    key: Option<NamedKey>,
     progress: Option<f32>,
+}
+
+/// What people recognise a key by.
+#[derive(Serialize)]
+struct NamedKey {
+    name: String,
+    prefix: Option<String>,
 }
 
 pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {

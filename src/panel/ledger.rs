@@ -1,23 +1,78 @@
-//! The ledger as a file, whole: it is written while it is sent, however long it is.
+//! The ledger: a page of it, and as a file, whole, which is written while it is sent, however long it is.
 
+use super::names::Names;
 use crate::application::error;
-use crate::application::ledger::LedgerFilter;
+use crate::application::ledger::{self, LedgerFilter};
 use crate::application::state::AppState;
 use crate::ledger_csv::{HEAD, Line};
 use crate::web::access::OfAccount;
 use crate::web::ledger_query;
+use crate::web::paging::try_listing;
 use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use bytes::Bytes;
 use futures_util::{StreamExt as _, stream};
+use serde_json::{Value, json};
 use std::io;
-use tintype_storage::domain::ids::AccountId;
+use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::job::PromptRef;
 use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Page, StoreError};
 
 /// Entries that are read, and sent, at a time.
 const STEP: usize = 1_000;
+
+/// Characters of a prompt that a line shows.
+const PROMPT_CHARS: usize = 120;
+
+/// `GET /transactions`, with what each charge paid for.
+pub async fn list(
+    of: OfAccount,
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let (window, filter) = ledger_query::of(&request)?;
+    let account = of.account.id;
+    let page = ledger::page(&state, account, window, filter).await?;
+    let described = web::block(move || {
+        let mut names = Names::default();
+        try_listing(page, |entry| {
+            let job = entry.job;
+            let mut view = json!(tintype_api::Transaction::from(entry));
+            if let Some(job) = job {
+                view["job"] = charged(&mut names, &state, account, job)?;
+            }
+            Ok::<_, StoreError>(view)
+        })
+    });
+    Ok(HttpResponse::Ok().json(described.await.map_err(|_| error::busy())??))
+}
+
+/// What a charge paid for; `null` for a job that is no longer there.
+fn charged(
+    names: &mut Names,
+    state: &AppState,
+    account: AccountId,
+    id: JobId,
+) -> Result<Value, StoreError> {
+    let Some(job) = state.store.job(account, id).wait()? else {
+        return Ok(Value::Null);
+    };
+    let prompt = match &job.brief {
+        PromptRef::Inline(text) => Some(text.prompt.chars().take(PROMPT_CHARS).collect::<String>()),
+        // A long one is in the object store, which a list does not ask.
+        PromptRef::Stored(_) => None,
+    };
+    Ok(json!({
+        "tier": job.tier.word(),
+        "resolution": job.resolution.word(),
+        "key_id": job.key,
+        "key_name": names.key(state, job.key)?,
+        "prompt": prompt,
+    }))
+}
 
 /// `GET /ledger.csv`, with the filters of the list.
 pub async fn csv(

@@ -12,6 +12,7 @@ mod invitations;
 mod jobs;
 mod key;
 mod ledger;
+mod names;
 mod overview;
 mod pages;
 mod pictures;
@@ -20,6 +21,7 @@ mod routes;
 mod sent;
 mod service;
 mod sessions;
+mod webhook_outcomes;
 
 pub use routes::configure;
 

@@ -40,6 +40,7 @@ assets!(
     "progress.js",
     "drafts.js",
     "demo.js",
+    "backends.js",
     "icons.js",
     "snippets.js",
     "verifiers.js",

@@ -3,9 +3,9 @@
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
     audit, events, home, invitations, jobs, key, ledger, overview, pages, pictures, playground,
-    sent, sessions,
+    sent, sessions, webhook_outcomes,
 };
-use crate::management::{self, accounts, deliveries, deposits, keys, pause, people, webhooks};
+use crate::management::{accounts, deliveries, deposits, keys, pause, people, webhooks};
 use crate::web::catch_panic::Walled;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
@@ -71,7 +71,7 @@ fn of_operator(api: &mut web::ServiceConfig) {
             .route(web::get().to(Walled(accounts::list)))
             .route(web::post().to(Walled(accounts::open))),
     )
-    .service(at("/jobs").route(web::get().to(Walled(management::jobs::list))))
+    .service(at("/jobs").route(web::get().to(Walled(jobs::list_all))))
     .service(at("/stats").route(web::get().to(Walled(home::show_stats))))
     .service(at("/settings").route(web::get().to(Walled(home::settings))))
     .service(at("/audit").route(web::get().to(Walled(audit::list))))
@@ -98,7 +98,7 @@ fn of_account(api: &mut web::ServiceConfig) {
     .configure(of_jobs)
     .configure(of_keys)
     .configure(of_webhooks)
-    .service(at("/transactions").route(web::get().to(Walled(accounts::transactions))))
+    .service(at("/transactions").route(web::get().to(Walled(ledger::list))))
     .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
     .service(at("/deposits").route(web::post().to(Walled(deposits::create))))
     .service(
@@ -163,6 +163,7 @@ fn of_webhooks(api: &mut web::ServiceConfig) {
         at("/webhooks/{webhook_id}/redeliver")
             .route(web::post().to(Walled(deliveries::redeliver_failed))),
     )
+    .service(at("/webhook-outcomes").route(web::get().to(Walled(webhook_outcomes::show))))
     .service(at("/deliveries").route(web::get().to(Walled(deliveries::list_of_account))))
     .service(at("/deliveries/{delivery_id}").route(web::get().to(Walled(deliveries::show))))
     .service(at("/deliveries/{delivery_id}/sent").route(web::get().to(Walled(sent::list))))

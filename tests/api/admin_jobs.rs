@@ -57,6 +57,8 @@ fn jobs_of_every_account_are_listed_filtered_and_shown() {
 fn stats_tell_of_queue_back_ends_and_throughput() {
     let server = Server::start();
     let ada = server.customer("10");
+    let unseen = server.admin("GET", "/stats").expect(200).json();
+    assert_eq!(unseen["backends"][0]["health"], "unknown");
     let done = server.create(&ada);
     server.job_once(&ada, &done, "done");
     server.generator.hold();
@@ -75,6 +77,8 @@ fn stats_tell_of_queue_back_ends_and_throughput() {
     assert!(counted["since"].is_string(), "{counted}");
     assert_eq!(stats["backends"][0]["name"], "builtin");
     assert_eq!(stats["backends"][0]["health"], "up");
+    assert!(stats["backends"][0]["last_answer_at"].is_string());
+    assert!(stats["backends"][0]["last_error"].is_null());
     assert_eq!(stats["webhooks_pending"], 0);
     server.generator.release_all();
 }

@@ -40,6 +40,7 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("POST", "/webhooks/{webhook_id}/test", false),
     ("POST", "/webhooks/{webhook_id}/rotate-secret", false),
     ("POST", "/webhooks/{webhook_id}/redeliver", false),
+    ("GET", "/webhook-outcomes", false),
     ("GET", "/deliveries", false),
     ("GET", "/deliveries/{delivery_id}", false),
     ("GET", "/deliveries/{delivery_id}/sent", false),

@@ -12,6 +12,7 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/models", None, 200),
         ("GET", "/transactions", None, 200),
         ("GET", "/ledger.csv", None, 200),
+        ("GET", "/webhook-outcomes", None, 200),
         ("PATCH", "", Some(json!({"name": "renamed"})), 200),
         ("POST", "/deposits", Some(json!({"amount": "5"})), 201),
         ("GET", "/people", None, 200),

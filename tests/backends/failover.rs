@@ -208,3 +208,34 @@ fn weights_share_the_work() {
     }
     assert_eq!((first.seen().len(), second.seen().len()), (6, 2));
 }
+
+#[test]
+fn the_operator_sees_why_a_job_failed_and_the_caller_does_not() {
+    let server = Server::with(pro(
+        Options::new()
+            .set("backends.gone.kind", "openai")
+            .set("backends.gone.base_url", "http://127.0.0.1:9/v1")
+            .set("backends.gone.retries", 0),
+        &["gone"],
+    ));
+    let customer = server.customer("10.00");
+    assert_eq!(told(&server, "gone")["health"], "unknown");
+    let job = make(&server, &customer, json!({}));
+    assert_eq!(job["error"], "the image generator could not be reached");
+    assert!(job.get("causes").is_none());
+    let path = format!("/jobs/{}", job["job_id"].as_str().unwrap());
+    let record = server.admin("GET", &path).expect(200).json();
+    let cause = &record["causes"][0];
+    assert_eq!(cause["backend"], "gone");
+    let message = cause["message"].as_str().unwrap();
+    assert!(message.contains("no connection"), "{message}");
+    let state = told(&server, "gone");
+    assert_eq!(state["health"], "degraded");
+    assert_eq!(state["last_error"]["message"], cause["message"]);
+    assert!(state["last_answer_at"].is_null());
+    let owner = server.person(&customer.account, "owner@a.example", "owner");
+    let theirs = format!("/accounts/{}{path}", customer.account);
+    let theirs = owner.call(&server, "GET", &theirs).expect(200).json();
+    assert!(theirs.get("causes").is_none(), "{theirs}");
+    assert!(theirs["key"]["prefix"].is_string());
+}

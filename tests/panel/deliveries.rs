@@ -16,6 +16,11 @@ fn what_was_sent_is_shown_of_attempts_that_were_made_since() {
         browser.press("Send a test").await;
         browser.see("h1", "Deliveries").await;
         browser.see("b", "HTTP 500").await;
+        // A test tells of no job, so nothing links to one.
+        browser.see("summary", "test delivery").await;
+        browser.see("summary", "HTTP 500").await;
+        let links = "return document.querySelectorAll('details a[href^=\"#/jobs/\"]').length;";
+        assert_eq!(browser.run(links, vec![]).await, json!(0));
         // The same delivery stands in the list below, folded.
         browser.press_in("(//button[.='Show request'])[1]").await;
         browser.see("code", "X-Signature").await;
@@ -61,6 +66,31 @@ fn a_link_leads_to_its_delivery_however_old_it_is() {
             .go(&format!("#/deliveries?open={gone}"), "Deliveries")
             .await;
         browser.see("div", "no longer exists").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn each_webhook_shows_how_many_of_its_deliveries_arrived() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "await send('POST', base + '/webhooks', {{ url: '{hook}' }});
+             return await make(base, {{ prompt: 'a fox', aspect_ratio: '1:1' }});"
+        );
+        let job = calls(&browser, &script).await;
+        let id = job["job_id"].as_str().unwrap();
+        browser.go("#/webhooks", "Webhooks").await;
+        browser.see("span", "100 % of 1 delivery delivered").await;
+        browser.go("#/deliveries", "Deliveries").await;
+        let short = &id[id.len() - 8..];
+        browser
+            .find(&format!(
+                "//summary[contains(., 'job {short}') and contains(., 'HTTP 200')]"
+            ))
+            .await;
         browser.leave().await;
         drop(service);
     });

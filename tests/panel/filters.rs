@@ -26,9 +26,13 @@ fn jobs_are_filtered_by_metadata_and_by_a_key_that_is_gone() {
         browser.sign_in_as_operator().await;
         let filled = calls(
             &browser,
-            "for (const order of [4711, 4712]) await make(base, { prompt: `order ${order}`, aspect_ratio: '1:1', metadata: { order } });
-             const all = await send('GET', base + '/keys');
-             const key = all.data.find((it) => it.name === 'panel');
+            "const key = await send('POST', base + '/keys', { name: 'shop' });
+             for (const order of [4711, 4712]) {
+                 const headers = { Authorization: 'Bearer ' + key.api_key, 'Content-Type': 'application/json' };
+                 const body = JSON.stringify({ prompt: `order ${order}`, aspect_ratio: '1:1', metadata: { order } });
+                 const answer = await fetch('/api/v1/nb/text-generations', { method: 'POST', headers, body });
+                 if (answer.status !== 202) throw new Error(await answer.text());
+             }
              await send('DELETE', base + '/keys/' + key.key_id);
              return { key: key.key_id };",
         )

@@ -5,6 +5,7 @@
 
 mod access;
 mod accounts;
+mod backends;
 mod browser;
 mod calls;
 mod deliveries;

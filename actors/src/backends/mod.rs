@@ -1,6 +1,7 @@
 //! The backends: their slots, their circuit breakers, and which of them a run gets.
 
 mod breaker;
+mod contact;
 mod failover_queue;
 mod health;
 mod lease;
@@ -9,6 +10,7 @@ mod selection;
 mod weighted_round_robin;
 
 pub(crate) use breaker::BreakerEvent;
+pub use contact::BackendError;
 pub(crate) use failover_queue::LeaseRequest;
 pub use health::{BackendHealth, Health};
 pub(crate) use lease::BackendLease;

@@ -1,6 +1,7 @@
 //! The configured backends, their slots and breakers, and the runs that wait to fail over.
 
 use super::breaker::Breaker;
+use super::contact::Contact;
 use super::failover_queue::{FailoverQueue, LeaseRequest};
 use super::health::BackendHealth;
 use super::lease::BackendLease;
@@ -49,6 +50,7 @@ impl Routes {
 struct Pooled {
     backend: Backend,
     breaker: Breaker,
+    contact: Contact,
     free: Arc<Semaphore>,
 }
 
@@ -65,6 +67,7 @@ impl BackendPool {
     pub fn new(backends: Vec<Backend>, routes: Routes, wake: Arc<Notify>) -> Self {
         let pooled = |backend: Backend| Pooled {
             breaker: Breaker::new(&backend.name),
+            contact: Contact::default(),
             free: Arc::new(Semaphore::new(backend.slots)),
             backend,
         };
@@ -83,6 +86,11 @@ impl BackendPool {
     /// The backend that a route leads to.
     pub fn backend(&self, route: &Route) -> &Backend {
         &self.backends[route.backend].backend
+    }
+
+    /// What was last seen of the backend that a route leads to.
+    pub fn contact(&self, route: &Route) -> &Contact {
+        &self.backends[route.backend].contact
     }
 
     /// Does the breaker of this route's backend let runs through?
@@ -132,7 +140,15 @@ impl BackendPool {
     pub fn health(&self, now: Instant) -> Vec<BackendHealth> {
         let health = |it: &Pooled| {
             let free = it.free.available_permits();
-            BackendHealth::new(&it.backend.name, &it.breaker, now, it.backend.slots, free)
+            let seen = it.contact.seen();
+            BackendHealth::new(
+                &it.backend.name,
+                &it.breaker,
+                seen,
+                now,
+                it.backend.slots,
+                free,
+            )
         };
         self.backends.iter().map(health).collect()
     }

@@ -1,6 +1,7 @@
 //! What the dispatcher and all job actors share.
 
 use super::cut_off::CutOff;
+use super::failures::FailureBoard;
 use super::progress::ProgressBoard;
 use crate::account::AccountRegistry;
 use crate::backends::BackendPool;
@@ -20,6 +21,7 @@ pub struct DispatchContext {
     pub accounts: Arc<AccountRegistry>,
     pub image_store: Arc<dyn ImageStore>,
     pub progress: ProgressBoard,
+    pub failures: FailureBoard,
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,
     /// Spreads the waits between tries.

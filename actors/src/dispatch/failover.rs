@@ -3,14 +3,18 @@
 
 use super::backoff;
 use super::context::DispatchContext;
+use super::failures::FailedTry;
 use super::run_deadline::RunDeadline;
 use super::run_log::RunLog;
-use crate::backends::{BackendLease, BreakerEvent, Route};
-use crate::ports::{BreakerEffect, GenerateError, GenerationTask, Picture, Progress, TryOutcome};
+use crate::backends::{BackendError, BackendLease, BreakerEvent, Route};
+use crate::ports::{
+    BreakerEffect, GenerateError, GenerationTask, Picture, Progress, TryOutcome, with_cause,
+};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tintype_storage::domain::job::{Job, PromptRef, ResultImage};
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::time::Timestamp;
 use tokio::time::{Instant, timeout};
 
 /// How long a backend may take to say whether it holds earlier work. A backend that loads a model is slow to answer, and without
@@ -67,6 +71,10 @@ pub async fn generate(
                     Ok(image) => return Ok(image),
                     Err(error) => {
                         stats.unusable.fetch_add(1, Ordering::Relaxed);
+                        // The backend's picture is of no use, unless it is the store that failed.
+                        if error.outcome() == TryOutcome::Broken {
+                            tries.failed(error.to_string());
+                        }
                         error
                     }
                 }
@@ -173,8 +181,10 @@ impl Tries<'_> {
                 backend.timeout,
                 backend.generator.generate(self.task.clone()),
             );
-            let error = match deadline.work(answer).await {
+            let (answer, cause) = with_cause(deadline.work(answer)).await;
+            let error = match answer {
                 Some(Ok(Ok(picture))) => {
+                    self.answered();
                     self.record(began, TryOutcome::Picture);
                     lease.pass.record(BreakerEvent::Succeeded, Instant::now());
                     return Ok(picture);
@@ -188,6 +198,15 @@ impl Tries<'_> {
                 None => return Err(deadline.exceeded()),
             };
             self.record(began, error.outcome());
+            match error.outcome() {
+                TryOutcome::Transient | TryOutcome::TimedOut | TryOutcome::Broken => {
+                    self.failed(cause.unwrap_or_else(|| error.to_string()));
+                }
+                TryOutcome::Refused | TryOutcome::Blocked | TryOutcome::NoPicture => {
+                    self.answered();
+                }
+                TryOutcome::Picture | TryOutcome::NotAsked => {}
+            }
             match error.breaker_effect() {
                 BreakerEffect::Success => {
                     lease.pass.record(BreakerEvent::Succeeded, Instant::now())
@@ -210,6 +229,25 @@ impl Tries<'_> {
             let stats = &self.context.stats.backends[self.route.backend];
             stats.retries.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    fn now(&self) -> Timestamp {
+        (self.context.accounts.context().clock)()
+    }
+
+    fn answered(&self) {
+        self.context.pool.contact(self.route).answered(self.now());
+    }
+
+    /// Records a failure of the backend in the operator's words.
+    fn failed(&self, cause: String) {
+        let at = self.now();
+        let error = BackendError { at, cause };
+        self.log.fail(FailedTry {
+            backend: self.context.pool.backend(self.route).name.clone(),
+            error: error.clone(),
+        });
+        self.context.pool.contact(self.route).failed(error);
     }
 
     fn record(&self, began: Instant, outcome: TryOutcome) {

@@ -27,7 +27,10 @@ pub async fn run(
     };
     let (event, end) = match outcome {
         Some(Ok(Ok(image))) => (JobEvent::Finish { image }, RunEnd::Picture),
-        Some(Ok(Err(error))) => failed(error.to_string(), error.kind()),
+        Some(Ok(Err(error))) => {
+            context.failures.remember(job.id, log.take_failures());
+            failed(error.to_string(), error.kind())
+        }
         Some(Err(_)) => {
             tracing::error!(job = %job.id, "a run panicked");
             let error = "the image generator failed unexpectedly; try again, or change the request";

@@ -1,5 +1,6 @@
-//! The tries of a run, for the observer.
+//! The tries of a run, for the observer and for the operator.
 
+use super::failures::FailedTry;
 use crate::ports::{RunEnd, RunReport, TryOutcome, TryReport};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -12,6 +13,8 @@ use tokio::time::Instant;
 pub struct RunLog {
     began: Instant,
     tries: Arc<Mutex<Vec<TryReport>>>,
+    /// The last failure on each backend.
+    failures: Arc<Mutex<Vec<FailedTry>>>,
 }
 
 impl RunLog {
@@ -19,7 +22,19 @@ impl RunLog {
         Self {
             began: Instant::now(),
             tries: Arc::default(),
+            failures: Arc::default(),
         }
+    }
+
+    pub fn fail(&self, failed: FailedTry) {
+        let mut failures = self.failures.lock();
+        failures.retain(|it| it.backend != failed.backend);
+        failures.push(failed);
+    }
+
+    /// The last failure on each backend, which the log forgets.
+    pub fn take_failures(&self) -> Vec<FailedTry> {
+        std::mem::take(&mut *self.failures.lock())
     }
 
     pub fn add(&self, backend: &str, took: Duration, outcome: TryOutcome) {

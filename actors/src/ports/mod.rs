@@ -1,6 +1,7 @@
 //! The ports: what the actors ask of the outside, and the types that these traits need. Nothing here imports another module of
 //! this crate.
 
+mod cause;
 mod failure;
 mod generator;
 mod image_store;
@@ -9,6 +10,8 @@ mod outcome;
 mod progress;
 mod transport;
 
+pub use cause::note_cause;
+pub(crate) use cause::with_cause;
 pub(crate) use failure::BreakerEffect;
 pub use failure::GenerateError;
 pub use generator::{GenerationTask, Generator, Picture};

@@ -51,6 +51,53 @@ fn a_back_end_that_keeps_failing_is_left_alone_until_a_probe_succeeds() {
 }
 
 #[test]
+fn the_state_of_a_back_end_is_what_was_seen_of_it() {
+    run(async {
+        let acts = vec![Act::Transient(None), Act::Picture, Act::Broken];
+        let (first, second) = (Scripted::new(acts, Act::Picture), quick());
+        let world = two(&first, &second).start();
+        let seen = || world.system.backends().swap_remove(0);
+        assert_eq!(healths(&world), [Health::Unknown, Health::Unknown]);
+        let before = seen();
+        assert_eq!((before.last_answer_at, before.last_error), (None, None));
+        one_after_the_other(&world, 1).await;
+        assert_eq!(healths(&world), [Health::Degraded, Health::Up]);
+        let failed = seen();
+        let error = failed.last_error.expect("an error");
+        assert_eq!(error.cause, "its log says more", "the operator's words");
+        assert_eq!(failed.last_answer_at, None);
+        one_after_the_other(&world, 1).await;
+        assert_eq!(healths(&world), [Health::Up, Health::Up]);
+        let up = seen();
+        assert_eq!(up.last_error, Some(error), "it is still told");
+        assert!(up.last_answer_at.is_some());
+        // Its breaker stays closed, because it answered, but nobody got a picture from it.
+        one_after_the_other(&world, 1).await;
+        assert_eq!(healths(&world), [Health::Degraded, Health::Up]);
+        assert_eq!(seen().faults, 0);
+        world.check();
+    });
+}
+
+#[test]
+fn the_operator_finds_the_cause_of_a_failed_job() {
+    run(async {
+        let mut plan = Plan::with(Scripted::always(Act::Transient(None)), 1);
+        plan.retries = 1;
+        let world = plan.start();
+        let id = world.accept(A, Tier::Fast, "a fox").await;
+        assert_eq!(world.failure(id).await, "it is busy");
+        let tries = world.system.failed_tries(id);
+        assert_eq!(tries.len(), 1, "the last error of each back end");
+        assert_eq!(tries[0].error.cause, "its log says more");
+        assert_eq!(
+            Some(&tries[0].error),
+            world.system.backends()[0].last_error.as_ref()
+        );
+    });
+}
+
+#[test]
 fn while_one_run_probes_the_others_go_elsewhere() {
     run(async {
         let mut acts = vec![Act::Transient(None); 5];

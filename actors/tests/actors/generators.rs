@@ -6,7 +6,9 @@ use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, ImageStore, Picture};
+use tintype_actors::ports::{
+    GenerateError, GenerationTask, Generator, ImageStore, Picture, note_cause,
+};
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Job, PromptText, ResultImage};
 use tokio::sync::watch;
@@ -170,10 +172,13 @@ impl Generator for Scripted {
                 Act::Refuse => Err(GenerateError::Refused("no such thing".into())),
                 Act::Nothing => Err(GenerateError::NoPicture("only words".into())),
                 Act::Block => Err(GenerateError::Blocked("violence".into())),
-                Act::Transient(retry_after) => Err(GenerateError::Transient {
-                    reason: "it is busy".into(),
-                    retry_after,
-                }),
+                Act::Transient(retry_after) => {
+                    note_cause("its log says more");
+                    Err(GenerateError::Transient {
+                        reason: "it is busy".into(),
+                        retry_after,
+                    })
+                }
                 Act::Broken => Err(GenerateError::Broken("it is broken".into())),
                 Act::NotAsked => Err(GenerateError::NotAsked("it takes no such thing".into())),
                 Act::Unsound => Err(GenerateError::Unsound("the input is damaged".into())),

@@ -147,7 +147,7 @@ fn a_fault_of_our_own_store_ends_the_run_and_is_no_back_ends() {
         }
         assert_eq!((first.seen().len(), second.seen().len()), (9, 0));
         let told = world.system.backends();
-        assert_eq!((told[0].health, told[0].faults), (Health::Up, 0));
+        assert_eq!((told[0].health, told[0].faults), (Health::Unknown, 0));
     });
 }
 

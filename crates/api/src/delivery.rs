@@ -2,7 +2,7 @@
 
 use crate::field::{Cursor, Moment as MomentField, Optional};
 use crate::schema::{Count, StatusCode};
-use crate::text::{DeliveryReason, DeliveryStatus, Id, Moment, Url};
+use crate::text::{DeliveryKindWord, DeliveryReason, DeliveryStatus, Id, Moment, Url};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use tintype_storage::domain::delivery;
@@ -33,7 +33,9 @@ pub struct Delivery {
     pub delivery_id: Id,
     /// Whose it is.
     pub account_id: Id,
-    /// The job that it tells of.
+    /// What it tells of: the end of a job, or nothing but that it arrives.
+    pub kind: DeliveryKindWord,
+    /// The job that it tells of; of a test, an id that no job has.
     pub job_id: Id,
     /// The webhook; it may have been removed since.
     pub webhook_id: Id,
@@ -86,6 +88,7 @@ impl Delivery {
         Self {
             delivery_id: delivery.id.into(),
             account_id: delivery.account.into(),
+            kind: delivery.kind.word().into(),
             job_id: delivery.job.into(),
             webhook_id: delivery.webhook.into(),
             url: delivery.url,

@@ -1,6 +1,7 @@
 //! Jobs: as a creation, the lookup and the lists answer them, and with all that is on record.
 
 use crate::schema::{Count, Metadata};
+use crate::stats::BackendError;
 use crate::text::{
     AspectWord, Id, JobStatus, ModeWord, Moment, Money, OriginWord, Queued, RatioWord,
     ResolutionWord, TierWord, Url, UrlPath,
@@ -179,6 +180,10 @@ pub struct JobRecord<'a> {
     pub inputs: Vec<InputImage>,
     /// Only of a job that is done.
     pub picture: Option<Picture>,
+    /// Only of a failed job that the operator looks up: the last error of each back end that it was tried on. Kept for the newest
+    /// 1,000 failed jobs, until the service restarts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub causes: Vec<BackendError>,
 }
 
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -248,6 +253,7 @@ impl<'a> JobRecord<'a> {
                 height: it.height,
             }),
             job: Job::new(job, image_url, queue_position),
+            causes: Vec::new(),
         }
     }
 }

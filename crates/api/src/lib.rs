@@ -39,6 +39,6 @@ pub use model::Model;
 pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
 pub use problem::{Fault, Problem};
-pub use stats::{Backend, Standing, Stats, Throughput};
+pub use stats::{Backend, BackendError, Standing, Stats, Throughput};
 pub use transaction::{NewDeposit, Transaction};
 pub use webhook::{Webhook, WebhookFields};

@@ -3,8 +3,9 @@
 use crate::schema::{Count, PerTier};
 use crate::text::{HealthWord, Moment, StandingWord};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use tintype_storage::domain::time::Timestamp;
 
 /// How the process stands.
 #[derive(Serialize, JsonSchema)]
@@ -59,9 +60,10 @@ pub struct Throughput {
 pub struct Backend {
     /// The operator's name for it.
     pub name: String,
-    /// Whether it is used: `probing` is on its way up again.
+    /// From what was seen since the start: `unknown` before the first contact, `degraded` after a failed try, `down` while it is not
+    /// used, `probing` while one run tests it.
     pub health: HealthWord,
-    /// Faults in a row, while it is up.
+    /// Faults in a row.
     #[schemars(with = "Count")]
     pub faults: u32,
     /// Seconds until the next probe, while it is down.
@@ -73,4 +75,32 @@ pub struct Backend {
     /// Runs that it has.
     #[schemars(with = "Count")]
     pub running: usize,
+    /// When it last answered as it should, if only with a refusal.
+    pub last_answer_at: Option<Moment>,
+    /// What went wrong last.
+    pub last_error: Option<BackendError>,
+}
+
+/// What went wrong at a back end.
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct BackendError {
+    /// The operator's name for the back end, where it is not given around.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "String")]
+    pub backend: Option<String>,
+    /// When.
+    pub at: Moment,
+    /// What happened, for the operator: it may name addresses of the set-up.
+    pub message: String,
+}
+
+impl BackendError {
+    pub fn new(backend: Option<String>, at: Timestamp, message: String) -> Self {
+        Self {
+            backend,
+            at: at.into(),
+            message,
+        }
+    }
 }

@@ -117,6 +117,8 @@ word_types!(
     EncodingWord => Encoding::ALL.iter().map(|it| it.word()),
     /// A delivery's state.
     DeliveryStatus => ["pending", "delivered", "failed"],
+    /// What a delivery tells of.
+    DeliveryKindWord => ["event", "test"],
     /// Why a delivery failed.
     DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed"],
     /// The interface that a job came by.
@@ -130,5 +132,5 @@ word_types!(
     /// The state of a person's invitation.
     PersonStatus => ["active", "invited", "expired"],
     /// A back end's health.
-    HealthWord => ["up", "down", "probing"],
+    HealthWord => ["unknown", "up", "degraded", "down", "probing"],
 );

@@ -39,7 +39,7 @@ use server::Server;
 use std::sync::Arc;
 use std::time::Duration;
 use templates::Templates;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture};
+use tintype_actors::ports::{GenerateError, GenerationTask, Generator, Picture, note_cause};
 use tokio::time::sleep;
 use uuid::Uuid;
 use watch::Watch;
@@ -280,7 +280,9 @@ impl Inner {
         let known = self.server.checkpoints().await.map_err(told)?;
         known.into_iter().next().ok_or_else(|| {
             let backend = self.server.upstream().name();
-            tracing::warn!(%backend, "it has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model in another way");
+            let cause = "it has no checkpoint: put one into its models/checkpoints, or use a workflow that loads its model in another way";
+            tracing::warn!(%backend, "{cause}");
+            note_cause(cause);
             not_set_up()
         })
     }
@@ -299,7 +301,9 @@ impl Inner {
 
     fn no_picture(&self) -> GenerateError {
         let backend = self.server.upstream().name();
-        tracing::warn!(%backend, "the workflow ended without a picture: it needs a SaveImage node");
+        let cause = "the workflow ended without a picture: it needs a SaveImage node";
+        tracing::warn!(%backend, "{cause}");
+        note_cause(cause);
         not_set_up()
     }
 
@@ -309,6 +313,9 @@ impl Inner {
         let exception = upstream.clean(&failure.exception);
         let message = upstream.clean(&failure.message);
         tracing::warn!(%backend, node, exception, message, "the workflow failed");
+        note_cause(format!(
+            "the workflow failed at its node {node}: {exception}: {message}"
+        ));
         match failure.is_out_of_memory() {
             true => GenerateError::Transient {
                 reason: "the image generator ran out of memory".into(),

@@ -6,6 +6,7 @@ use crate::backends::upstream::{Answer, Fault, Form, Part, Socket, Upstream};
 use percent_encoding::NON_ALPHANUMERIC;
 use serde_json::{Value, json};
 use std::time::Duration;
+use tintype_actors::ports::note_cause;
 use tintype_imaging::fit::Fitted;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -143,6 +144,9 @@ impl Server {
                 let text = |key: &str| self.upstream.clean(error[key].as_str().unwrap_or_default());
                 let (kind, message, details) = (text("type"), text("message"), text("details"));
                 tracing::warn!(%backend, node, class, kind, message, details, "a node of the workflow is refused");
+                note_cause(format!(
+                    "node {node} ({class}) of the workflow is refused: {message} {details}"
+                ));
             }
         }
     }

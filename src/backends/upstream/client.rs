@@ -17,6 +17,7 @@ use std::error::Error as _;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_actors::ports::note_cause;
 use tintype_egress::{SetupError, tls};
 use url::Url;
 
@@ -260,6 +261,7 @@ impl Upstream {
     pub fn logged(&self, path: &str, fault: Fault) -> Fault {
         let backend = self.name();
         tracing::warn!(%backend, path, "{fault}");
+        note_cause(fault.to_string());
         fault
     }
 

@@ -51,5 +51,6 @@ pub async fn show(
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
     let job = find(&path, &request, &state).await?;
-    Ok(HttpResponse::Ok().json(answers::job_record(&state, &job).await?))
+    let record = answers::job_record(&state, &job).await?;
+    Ok(HttpResponse::Ok().json(answers::with_causes(&state, &job, record)))
 }

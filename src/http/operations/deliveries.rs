@@ -14,6 +14,7 @@ fn example() -> Value {
     json!({
         "delivery_id": JOB,
         "account_id": ACCOUNT,
+        "kind": "event",
         "job_id": JOB,
         "webhook_id": WEBHOOK,
         "url": "https://shop.example/hooks/tintype",

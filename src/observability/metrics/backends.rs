@@ -66,13 +66,14 @@ pub fn collect(told: &mut Exposition, system: &System) {
         "1 at the state in which the breaker is: closed (used), open (passed over), half_open (being tried out).",
     );
     for backend in &health {
-        for (state, of) in [
-            ("closed", Health::Up),
-            ("open", Health::Down),
-            ("half_open", Health::Probing),
-        ] {
+        let now = match backend.health {
+            Health::Unknown | Health::Up | Health::Degraded => "closed",
+            Health::Down => "open",
+            Health::Probing => "half_open",
+        };
+        for state in ["closed", "open", "half_open"] {
             let labels = [("backend", backend.name.as_str()), ("state", state)];
-            family.flag(&labels, backend.health == of);
+            family.flag(&labels, state == now);
         }
     }
     let mut family = told.gauge(

@@ -42,7 +42,7 @@ const COLOURS = {
   queued: "", processing: "busy", done: "good", failed: "bad",
   pending: "busy", retrying: "warn", delivered: "good",
   active: "good", inactive: "", expired: "bad", invited: "warn",
-  up: "good", down: "bad", probing: "warn", paused: "warn",
+  up: "good", degraded: "warn", down: "bad", probing: "warn", paused: "warn",
 };
 
 /** The state of something, in a word and a colour. */

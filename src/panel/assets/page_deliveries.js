@@ -25,6 +25,12 @@ function outcome(it, at, sent) {
     sent ? [h("div", { class: "small muted" }, "Request"), request(sent[at])] : null);
 }
 
+/** The response to the last attempt. */
+function last({ attempts }) {
+  const tried = attempts[attempts.length - 1];
+  return tried ? (tried.status_code ? `HTTP ${tried.status_code}` : "no response") : null;
+}
+
 /**
  * Deliveries of one page, which open to their attempts. `again` looks at the page again; `ready` is to be given the deliveries
  * before they are shown.
@@ -51,11 +57,13 @@ export function unfolding(context, again, areOpen = false) {
     const state = it.status === "pending" && count > 0 ? "retrying" : it.status;
     return h("details", { open: folds.get(id) ?? areOpen, "data-key": id,
       ontoggle: (event) => folds.set(id, event.target.open) },
-    h("summary", {}, badge(state), h("span", { class: "grow mono" }, it.url),
-      h("span", { class: "small muted" }, `${count} ${count === 1 ? "attempt" : "attempts"}`), h("span", { class: "small muted" }, time(it.created_at))),
+    h("summary", {}, badge(state), h("span", { class: "grow" }, h("span", { class: "mono" }, it.url),
+      h("span", { class: "small muted line" }, it.kind === "test" ? "test delivery" : ["job ", shortId(it.job_id)])),
+    h("span", { class: "small muted" }, [last(it), `${count} ${count === 1 ? "attempt" : "attempts"}`].filter(Boolean).join(" · ")),
+    h("span", { class: "small muted" }, time(it.created_at))),
     h("div", { class: "stack" },
       h("div", { class: "row wraps spread" },
-        h("span", { class: "small muted" }, "job ", h("a", { href: `#/jobs/${it.job_id}` }, shortId(it.job_id)), " · webhook-id ", h("code", { class: "wrap" }, id),
+        h("span", { class: "small muted" }, it.kind === "test" ? "test delivery, about no job" : ["job ", h("a", { href: `#/jobs/${it.job_id}` }, shortId(it.job_id))], " · webhook-id ", h("code", { class: "wrap" }, id),
           it.reason ? ` · ${it.reason}` : "", it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
         h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: look }, shown ? "Hide request" : "Show request") : null,
           context.canChange ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),

@@ -1,7 +1,7 @@
 // One job: its image, request, timeline and deliveries.
 import { fill, h } from "./dom.js";
 import { get, remove } from "./api.js";
-import { badge, bytes, duration, moment, money } from "./format.js";
+import { badge, bytes, duration, moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
 import { unfolding } from "./page_deliveries.js";
@@ -38,6 +38,15 @@ function stage(job, context) {
     "The image appears here as soon as it is ready.", develop(job)));
 }
 
+/** The key of a job as people recognise it. */
+const keyOf = (job) => (job.key ? h("a", { href: `#/keys/${job.key_id}` }, job.key.name, job.key.prefix ? [" ", h("code", {}, `${job.key.prefix}…`)] : null)
+  : ["deleted ", shortId(job.key_id)]);
+
+/** What went wrong at each back end, for the operator. */
+const causes = (job) => (job.causes?.length ? h("section", { class: "card" }, h("h2", {}, "Cause"),
+  h("ul", { class: "stack lines" }, job.causes.map((it) => h("li", {}, h("b", {}, it.backend), h("div", { class: "wrap" }, it.message),
+    h("time", { class: "small muted", datetime: it.at, title: it.at }, moment(it.at)))))) : null);
+
 export const metadataOf = (job) => JSON.stringify(job.metadata, null, 2);
 
 export async function job(main, context) {
@@ -56,11 +65,12 @@ export async function job(main, context) {
       h("div", { class: "stack" }, stage(found, context),
         h("section", { class: "card" }, h("h2", {}, "Prompt"), h("p", { class: "words" }, found.prompt ?? "The prompt was too long to store and is no longer available."))),
       h("div", { class: "stack" },
+        causes(found),
         h("section", { class: "card" }, h("h2", {}, "Timeline"), timeline(found)),
         h("section", { class: "card" }, h("h2", {}, "Request"), pairs(
           ["Model", found.tier], ["Resolution", found.resolution],
           ["Aspect ratio", found.aspect_ratio === found.ratio ? found.ratio : `${found.aspect_ratio} → ${found.ratio}`],
-          ["Interface", found.origin], ["Price", money(found.price)], ["Key", h("a", { href: `#/keys/${found.key_id}` }, h("code", {}, found.key_id))],
+          ["Interface", found.origin], ["Price", money(found.price)], ["Key", keyOf(found)],
           ["Callback", found.callback_url],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),

@@ -7,24 +7,25 @@ import { date, endOf, filtersOf, keepFilters, options, select, startOf } from ".
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 
-const small = (job, context) => `/panel/api${context.base}/jobs/${job.job_id}/thumbnail`;
-
-/** A thumbnail, or an icon if the image is gone. */
-function picture(job, context, props) {
-  return h("img", { ...props, src: small(job, context), alt: "", loading: "lazy", decoding: "async",
+/** A small image of a job of the account at `base`, or an icon if the image is gone. */
+function picture(job, base, props) {
+  return h("img", { ...props, src: `/panel/api${base}/jobs/${job.job_id}/thumbnail`, alt: "", loading: "lazy", decoding: "async",
     onerror: (event) => event.target.replaceWith(h("span", { class: "thumb" }, icon("jobs"))) });
 }
+
+/** The thumbnail in a row of a list. */
+export const thumbnail = (job, base) => (job.status === "done" ? picture(job, base, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")));
 
 /** A job in the gallery. */
 export function tile(job, context) {
   const words = job.prompt ?? "A long prompt";
   return h("a", { href: `#/jobs/${job.job_id}`, "data-key": job.job_id, "aria-label": `${job.status}: ${words.slice(0, 80)}` },
-    job.status === "done" ? picture(job, context) : [h("span", { class: "words" }, words), badge(job.status)]);
+    job.status === "done" ? picture(job, context.base) : [h("span", { class: "words" }, words), badge(job.status)]);
 }
 
 const columns = (context) => [
-  { title: "Prompt", cell: (job) => h("span", { class: "row" },
-    job.status === "done" ? picture(job, context, { class: "thumb" }) : h("span", { class: "thumb" }, icon("jobs")),
+  { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" },
+    thumbnail(job, context.base),
     h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.prompt ?? "A long prompt")) },
   { title: "State", kind: "fit", cell: (job) => badge(job.status) },
   { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },

@@ -8,9 +8,17 @@ import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
 
+/** What a charge paid for. */
+function paid(it) {
+  const link = (words) => h("a", { class: "prompt clip", href: `#/jobs/${it.job_id}` }, words);
+  if (!it.job) return link(shortId(it.job_id));
+  return h("div", { class: "wrap" }, link(it.job.prompt ?? "A long prompt"),
+    h("div", { class: "small muted" }, `${it.job.tier} · ${it.job.resolution} · key `, it.job.key_name ?? "deleted"));
+}
+
 const columns = [
-  { title: "What", cell: (it) => h("div", {}, h("b", {}, KINDS[it.kind] ?? it.kind), h("div", { class: "small muted wrap" }, it.reference ?? "")) },
-  { title: "Job", kind: "fit", cell: (it) => it.job_id ? h("a", { href: `#/jobs/${it.job_id}` }, shortId(it.job_id)) : "–" },
+  { title: "What", cell: (it) => h("div", {}, h("b", {}, KINDS[it.kind] ?? it.kind), it.reference ? h("div", { class: "small muted wrap" }, it.reference) : null) },
+  { title: "Job", kind: "rest", cell: (it) => (it.job_id ? paid(it) : h("span", { class: "muted" }, "–")) },
   { title: "When", kind: "fit", cell: (it) => h("time", { datetime: it.created_at, title: it.created_at }, moment(it.created_at)) },
   { title: "Amount", kind: "num fit", cell: (it) => h("span", { class: it.amount.startsWith("-") ? "" : "plus" }, it.amount.startsWith("-") ? it.amount.replace("-", "−") : `+${it.amount}`) },
   { title: "Balance after", kind: "num fit", cell: (it) => it.balance_after },

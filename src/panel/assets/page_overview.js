@@ -1,7 +1,8 @@
 // The overview: balance, jobs, deliveries and charts.
 import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
-import { badge, money, unit } from "./format.js";
+import { money, unit } from "./format.js";
+import { backends } from "./backends.js";
 import { finished, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
@@ -32,18 +33,6 @@ function notices(view) {
     webhooks.failed ? notice("bad", h("a", { href: "#/deliveries?status=failed" }, failed(webhooks)), " after all attempts. Check the response of the receiver, then send again.") : null,
   ];
 }
-
-/** The problem of a back end, if any. */
-function trouble(it) {
-  const faults = it.faults ? `${it.faults} ${it.faults === 1 ? "failure" : "failures"} in a row` : "";
-  const probe = it.probe_in_seconds === null ? "" : `next test in ${it.probe_in_seconds} s`;
-  return [faults, probe].filter(Boolean).join(", ");
-}
-
-export const backends = (list) => h("ul", { class: "stack tight" }, list.map((it) => h("li", { class: "row wraps spread" },
-  h("span", { class: "wrap" }, it.name),
-  h("span", { class: "row wraps" }, trouble(it) ? h("span", { class: "small muted" }, trouble(it)) : null,
-    h("span", { class: "small muted nowrap" }, `${it.running} of ${it.places} busy`), badge(it.health)))));
 
 export async function overview(main, context) {
   let span = 14;

@@ -3,10 +3,11 @@ import { fill, h } from "./dom.js";
 import { get } from "./api.js";
 import { head } from "./shell.js";
 import { code } from "./dialogs.js";
-import { backends } from "./page_overview.js";
+import { backends } from "./backends.js";
 import { badge, money, time } from "./format.js";
 import { empty, listing, table } from "./lists.js";
 import { switches } from "./pause.js";
+import { thumbnail } from "./page_jobs.js";
 
 const TIERS = ["fast", "quality", "pro"];
 const figure = (label, value, note) => h("div", { class: "card figure" }, h("span", { class: "label" }, label), h("span", { class: "value" }, String(value)), note ? h("span", { class: "small muted" }, note) : null);
@@ -14,7 +15,9 @@ const figure = (label, value, note) => h("div", { class: "card figure" }, h("spa
 /** The newest jobs of all accounts. */
 function allJobs(context) {
   const columns = [
-    { title: "Prompt", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt")) },
+    { title: "Prompt", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, `/accounts/${job.account_id}`),
+      h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, `#/jobs/${job.job_id}`) }, h("span", { class: "clip" }, job.prompt ?? "A long prompt"))) },
+    { title: "Account", kind: "fit", cell: (job) => h("button", { class: "link", type: "button", onclick: () => context.visit(job.account_id, "#/overview") }, h("span", { class: "clip short" }, job.account_name ?? "deleted")) },
     { title: "State", kind: "fit", cell: (job) => badge(job.status) },
     { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution}` },
     { title: "Price", kind: "num fit", cell: (job) => money(job.price) },

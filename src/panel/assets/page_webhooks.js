@@ -54,17 +54,23 @@ export async function webhooks(main, context) {
       submit: () => remove(own) }).then(again);
     return h("div", { class: "row wraps" }, slim("Send a test", test), slim("Show secret", show), slim("New secret", rotate), slim("Change", change), slim("Send failed again", resend), slim("Delete", drop, "danger"));
   };
-  const card = (webhook, at) => h("section", { class: "card hook", "data-key": webhook.webhook_id },
+  const rate = ({ delivered, failed, pending }, all) => {
+    const ended = delivered + failed;
+    const words = ended ? `${Math.floor((delivered / ended) * 1000) / 10} % of ${ended} ${ended === 1 ? "delivery" : "deliveries"} delivered` : "no delivery has ended yet";
+    return [words, pending ? `${pending} pending` : null, all ? null : "of the newest 1,000 of the account"].filter(Boolean).join(", ");
+  };
+  const card = (outcomes) => (webhook, at) => h("section", { class: "card hook", "data-key": webhook.webhook_id },
     h("div", { class: "row wraps spread" }, h("span", { class: "url" }, webhook.url),
       h("span", { class: "row wraps" }, at === 0 ? h("span", { class: "badge plain" }, "default") : null,
         h("span", { class: "badge plain" }, webhook.encoding))),
     h("p", { class: "small muted" }, at === 0 ? "Receives every job that names no callback_url, because it is the oldest webhook, and the jobs that name its URL."
       : "Receives only the jobs that name its URL as their callback_url."),
-    h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
+    h("div", { class: "row wraps spread" }, h("span", { class: "small muted" }, "registered ", time(webhook.created_at), " · ",
+      rate(outcomes.webhooks[webhook.webhook_id] ?? { delivered: 0, failed: 0, pending: 0 }, outcomes.all), " · ", h("a", { href: `#/deliveries?webhook_id=${webhook.webhook_id}` }, "deliveries")),
       context.canChange ? act(webhook) : null));
   const load = async () => {
-    const found = await get(`${path}?limit=100`, context.signal);
-    fill(list, found.data.length ? found.data.map(card) : h("div", { class: "sheet" }, empty("No webhooks yet", "Without a webhook, programs poll for the result.")));
+    const [found, outcomes] = await Promise.all([get(`${path}?limit=100`, context.signal), get(`${context.base}/webhook-outcomes`, context.signal)]);
+    fill(list, found.data.length ? found.data.map(card(outcomes)) : h("div", { class: "sheet" }, empty("No webhooks yet", "Without a webhook, programs poll for the result.")));
   };
   const receivers = tabs("Language of the receiver", Object.keys(verifiers), (name) => code(verifiers[name]));
   fill(main, head("Webhooks", "We POST here when a job finishes. Each webhook has its own signing secret."),

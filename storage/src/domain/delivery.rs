@@ -57,6 +57,16 @@ pub enum DeliveryKind {
     Test,
 }
 
+impl DeliveryKind {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Event => "event",
+            Self::Test => "test",
+        }
+    }
+}
+
 /// Where a delivery stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum DeliveryState {

@@ -1,0 +1,43 @@
+//! How many deliveries of each webhook have arrived.
+
+use crate::application::error;
+use crate::application::state::AppState;
+use crate::web::access::OfAccount;
+use crate::web::problem::Problem;
+use actix_web::{HttpResponse, web};
+use serde::Serialize;
+use serde_json::json;
+use std::collections::BTreeMap;
+use tintype_storage::domain::delivery::DeliveryState;
+use tintype_storage::engine::Wait as _;
+
+/// Deliveries that are looked at: the newest ones of the account.
+const DELIVERIES: usize = 1_000;
+
+/// What became of the deliveries to one webhook.
+#[derive(Default, Serialize)]
+struct Outcomes {
+    delivered: usize,
+    failed: usize,
+    pending: usize,
+}
+
+/// `GET /webhook-outcomes`: by the id of the webhook. `all` is false where the account has more deliveries than were counted.
+pub async fn show(of: OfAccount, state: web::Data<AppState>) -> Result<HttpResponse, Problem> {
+    let read = web::block(move || {
+        let newest = state.store.deliveries_of(of.account.id, DELIVERIES, None);
+        newest.wait()
+    });
+    let newest = read.await.map_err(|_| error::busy())??;
+    let mut webhooks: BTreeMap<String, Outcomes> = BTreeMap::new();
+    for delivery in newest.items {
+        let outcomes = webhooks.entry(delivery.webhook.to_string()).or_default();
+        match delivery.state {
+            DeliveryState::Delivered { .. } => outcomes.delivered += 1,
+            DeliveryState::Failed { .. } => outcomes.failed += 1,
+            DeliveryState::Pending { .. } => outcomes.pending += 1,
+        }
+    }
+    let view = json!({"webhooks": webhooks, "all": newest.next.is_none()});
+    Ok(HttpResponse::Ok().json(view))
+}

@@ -1,0 +1,71 @@
+//! What the operator sees of back ends, and of the jobs that fail at them.
+
+use crate::browse_with;
+use crate::calls::calls;
+use serde_json::json;
+
+#[test]
+fn a_back_end_is_shown_as_it_was_seen_and_a_failed_job_with_its_cause() {
+    let settings = [
+        ("TINTYPE__BACKENDS__GONE__KIND", "openai"),
+        ("TINTYPE__BACKENDS__GONE__BASE_URL", "http://127.0.0.1:9/v1"),
+        ("TINTYPE__BACKENDS__GONE__RETRIES", "0"),
+        ("TINTYPE__TIERS__FAST__BACKENDS", "[{ name = \"gone\" }]"),
+    ];
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/service", "Service").await;
+        let state = |name: &str| format!("//li[.//b[.='{name}']]//span[contains(@class, 'badge')]");
+        browser
+            .find(&format!("{}[.='unknown']", state("gone")))
+            .await;
+        browser
+            .find(&format!("{}[.='unknown']", state("builtin")))
+            .await;
+        let made = "return await make(base, { prompt: 'a red fox', aspect_ratio: '1:1' });";
+        let job = calls(&browser, made).await;
+        browser
+            .find(&format!("{}[.='degraded']", state("gone")))
+            .await;
+        browser.see("li", "1 failure in a row").await;
+        browser.see("li", "no connection").await;
+        // The list of all accounts says whose the job is.
+        browser
+            .find("//tr[contains(., 'a red fox')]//button[.='default']")
+            .await;
+        let page = format!("#/jobs/{}", job["job_id"].as_str().unwrap());
+        browser.go(&page, "Job").await;
+        browser.see("h2", "Cause").await;
+        browser.see("li", "no connection").await;
+        browser
+            .find("//dd/a[starts-with(., 'panel tt_')]/code")
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn jobs_of_all_accounts_have_thumbnails_and_ledger_lines_say_what_they_paid_for() {
+    browse_with(&[], |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let made = "return await make(base, { prompt: 'a heron at dawn', aspect_ratio: '1:1' });";
+        calls(&browser, made).await;
+        browser.go("#/service", "Service").await;
+        browser
+            .find("//tr[contains(., 'a heron at dawn')]//img")
+            .await;
+        let loaded = "const it = document.querySelector('tbody img'); return Boolean(it?.complete && it.naturalWidth);";
+        browser.comes_to(loaded, json!(true)).await;
+        browser.go("#/ledger", "Ledger").await;
+        let charge = "//tr[contains(., 'Charge')]";
+        browser
+            .find(&format!("{charge}//a[.='a heron at dawn']"))
+            .await;
+        browser
+            .find(&format!("{charge}//div[.='fast · 1K · key panel']"))
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}
