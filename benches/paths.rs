@@ -77,6 +77,7 @@ impl World {
         NewJob {
             key: self.key,
             shown: None,
+            account_rate_limit: None,
             tier: Tier::Pro,
             mode: Mode::TextToImage,
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

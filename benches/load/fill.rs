@@ -141,6 +141,7 @@ pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
     Ok(NewJob {
         key,
         shown: None,
+        account_rate_limit: None,
         tier: Tier::Pro,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

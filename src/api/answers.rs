@@ -1,5 +1,6 @@
 //! Answers that need more than their record.
 
+use crate::application::accounts;
 use crate::application::deliveries;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::image_url;
@@ -7,7 +8,8 @@ use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
 use crate::request_text::{self, WordsError};
 use tintype_api::text::AspectWord;
-use tintype_api::{ApiKey, BackendError, Delivery, JobRecord, Model, Person, Webhook};
+use tintype_api::{Account, ApiKey, BackendError, Delivery, JobRecord, Model, Person, Webhook};
+use tintype_storage::domain::account;
 use tintype_storage::domain::api_key;
 use tintype_storage::domain::delivery;
 use tintype_storage::domain::job::{Job, PromptRef, PromptText};
@@ -15,6 +17,15 @@ use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::engine::Wait as _;
+
+/// An account with what it has used of its limits.
+pub fn account(state: &AppState, account: account::Account) -> Result<Account, Error> {
+    let live_jobs = match account.limits.max_concurrent {
+        Some(_) => accounts::actor(state, account.id)?.live_jobs(),
+        None => 0,
+    };
+    Ok(Account::new(account, live_jobs, state.now()))
+}
 
 /// A key with what it has spent and when it was used; `text` is that of a new key.
 pub fn api_key(

@@ -1,5 +1,6 @@
 //! Accounts: opened, changed, and switched off and on.
 
+use super::api_keys::rate_facts;
 use super::audit_context::{Subject, to_audit_entry};
 use super::caller::Caller;
 use super::commit::{Change, Turn, detached};
@@ -11,6 +12,8 @@ use std::sync::Arc;
 use std::time::Duration;
 use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
+use tintype_storage::domain::account_limits::AccountLimits;
+use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::ids::{AccountId, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
@@ -71,6 +74,9 @@ pub async fn open(
     let mut money = new.balance.unwrap_or_default().to_string();
     if let Some(low) = new.low_balance {
         money = format!("{money} {low}");
+    }
+    if new.limits.any() {
+        money = format!("{money} {}", limit_facts(&new.limits));
     }
     let used = idempotency_key.map(|key| IdempotencyUse {
         fingerprint: fingerprint([&new.name, &money]),
@@ -146,14 +152,14 @@ pub async fn create(
     }
     let entry = context.line(state, Action::AccountCreate, subject(account.id));
     let mut facts = json!({"name": account.name, "balance": balance.to_string()});
-    note_low_balance(&mut facts, &account);
+    note_terms(&mut facts, &account);
     let entry = to_audit_entry(entry, None, Some(facts));
     writes.push(state.store.add_audit(&entry));
     state.commit(Change::in_turn(turn, writes)).await?;
     Ok(account)
 }
 
-/// Gives an account another name, or switches it off or on.
+/// Gives an account another name or other limits, or switches it off or on.
 pub async fn change(
     state: &AppState,
     caller: &Caller,
@@ -194,12 +200,26 @@ fn subject(account: AccountId) -> Subject {
 /// What the audit log says of an account that is changed.
 fn facts(account: &Account) -> Value {
     let mut facts = json!({"name": account.name, "active": account.active});
-    note_low_balance(&mut facts, account);
+    note_terms(&mut facts, account);
     facts
 }
 
-fn note_low_balance(facts: &mut Value, account: &Account) {
+fn note_terms(facts: &mut Value, account: &Account) {
     if let Some(low) = account.low_balance {
         facts["low_balance"] = low.to_string().into();
     }
+    if account.limits.any() {
+        facts["limits"] = limit_facts(&account.limits);
+    }
+}
+
+/// The limits that an account has.
+fn limit_facts(limits: &AccountLimits) -> Value {
+    let text = |amount: Option<Amount>| amount.map(|it| it.to_string());
+    json!({
+        "spend_per_day": text(limits.spend_per_day),
+        "spend_per_month": text(limits.spend_per_month),
+        "rate_limit": limits.rate_limit.map(rate_facts),
+        "max_concurrent": limits.max_concurrent,
+    })
 }

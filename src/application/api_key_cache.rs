@@ -4,7 +4,7 @@ use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal};
+use tintype_storage::domain::api_key::{self, ApiKey, KeyHash, KeyRefusal, RateLimit};
 use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -13,7 +13,7 @@ use tintype_storage::store::{Store, StoreError};
 /// Keys that are remembered; when there are more, all are looked up anew.
 const CAPACITY: usize = 100_000;
 
-/// A copy of some of the store's keys, and of whether their accounts are switched on. What changes either must have it forgotten
+/// A copy of some of the store's keys, and of whether their accounts are switched on and how often they may call. What changes any of it must have it forgotten
 /// here, once that is on the disk.
 #[derive(Default)]
 pub struct KeyRing {
@@ -37,6 +37,8 @@ pub struct Found {
     /// SHA-256 of the text.
     pub hash: KeyHash,
     account_is_active: bool,
+    /// How often all keys of the account may call.
+    pub account_rate_limit: Option<RateLimit>,
     /// The text has been replaced and ends then.
     until: Option<Timestamp>,
     last_use: Arc<LastUse>,
@@ -94,7 +96,8 @@ impl KeyRing {
         let mut state = self.state.write();
         let found = Found {
             // That an account is gone is told where it is asked for.
-            account_is_active: account.is_none_or(|it| it.active),
+            account_is_active: account.as_ref().is_none_or(|it| it.active),
+            account_rate_limit: account.and_then(|it| it.limits.rate_limit),
             last_use: Arc::clone(state.uses.entry(key.id).or_default()),
             key: Arc::new(key),
             hash,
@@ -119,7 +122,7 @@ impl KeyRing {
         }
     }
 
-    /// Forgets all keys of an account that was switched off or on.
+    /// Forgets all keys of an account that was changed.
     pub fn forget_account(&self, account: AccountId) {
         let mut state = self.state.write();
         state.forgotten += 1;

@@ -191,7 +191,6 @@ fn changed(
 
 /// What the audit log says of a key: all that an operator sets.
 fn facts(key: &ApiKey, now: Timestamp) -> Value {
-    let rate_limit = |it: RateLimit| json!({"per_second": it.per_second, "burst": it.burst});
     json!({
         "name": key.name,
         "prefix": key.text_prefix,
@@ -201,10 +200,16 @@ fn facts(key: &ApiKey, now: Timestamp) -> Value {
         "spend_limit": text(key.spend_limit),
         "spend_limit_daily": text(key.spend_limit_daily),
         "spend_limit_monthly": text(key.spend_limit_monthly),
-        "rate_limit": key.rate_limit.map(rate_limit),
+        "rate_limit": key.rate_limit.map(rate_facts),
         "allowed_ips": key.range_texts(),
+        "max_concurrent": key.max_concurrent,
         "previous_valid_until": text(key.overlap_ends(now)),
     })
+}
+
+/// What the audit log says of a rate limit.
+pub fn rate_facts(rate: RateLimit) -> Value {
+    json!({"per_second": rate.per_second, "burst": rate.burst})
 }
 
 fn models(key: &ApiKey) -> Vec<&'static str> {

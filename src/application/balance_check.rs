@@ -5,19 +5,22 @@ use super::state::AppState;
 use std::sync::Arc;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::ApiKey;
-use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::AcceptError;
 use tokio::task::spawn_blocking;
 
-/// Refuses what the account's balance or the key's own limits do not cover.
+/// Refuses what the account's balance, its limits or the key's own do not cover.
 ///
 /// # Errors
-/// `InsufficientBalance`, `KeyLimitReached`
+/// `InsufficientBalance`, `AccountLimitReached`, `KeyLimitReached`
 pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> Result<(), Error> {
     let account = state.store.account(key.account).await?;
-    let books = account.map(|account| account.balances).unwrap_or_default();
-    books.hold(price).map_err(AcceptError::from)?;
+    let account = account.ok_or_else(error::account_is_gone)?;
+    account.balances.hold(price).map_err(AcceptError::from)?;
+    account
+        .check_spending(price, state.now())
+        .map_err(AcceptError::AccountLimit)?;
     let limits = key.spend_limits();
     if !limits.any() {
         return Ok(());
@@ -31,7 +34,7 @@ pub async fn check(state: &Arc<AppState>, key: &Arc<ApiKey>, price: Amount) -> R
 }
 
 /// What a key has spent, and what its live jobs hold.
-fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(KeySpending, Amount), Error> {
+fn spent_and_held(state: &AppState, key: &ApiKey) -> Result<(Spending, Amount), Error> {
     let spent = state.store.key_spending(key.id).wait()?;
     let mut held = Amount::ZERO;
     state

@@ -19,6 +19,7 @@ pub enum ErrorKind {
     Unauthorized,
     InsufficientBalance,
     KeyLimitReached,
+    AccountLimitReached,
     ModelNotAllowed,
     AddressNotAllowed,
     Forbidden,
@@ -189,11 +190,14 @@ impl From<AcceptError> for Error {
             AcceptError::Caller(refusal) => refusal.into(),
             AcceptError::Paused(paused) => paused.into(),
             AcceptError::RateLowered => Self::new(ErrorKind::RateLimited, error.to_string()),
-            AcceptError::TooManyLive(_) => Self::new(
+            AcceptError::TooManyLive { .. } | AcceptError::TooManyLiveOfKey { .. } => Self::new(
                 ErrorKind::RateLimited,
                 format!("{error}; wait for some of them to finish"),
             )
             .retry_after(5),
+            AcceptError::AccountLimit(_) => {
+                Self::new(ErrorKind::AccountLimitReached, error.to_string())
+            }
             AcceptError::KeyLimit(_) => Self::new(ErrorKind::KeyLimitReached, error.to_string()),
             AcceptError::Ledger(error) => {
                 Self::new(ErrorKind::InsufficientBalance, error.to_string())

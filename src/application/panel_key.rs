@@ -4,6 +4,7 @@ use super::api_keys;
 use super::caller::Caller;
 use super::error::{Error, ErrorKind};
 use super::payer::Payer;
+use super::rate_limit::Counted;
 use super::state::AppState;
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
@@ -26,10 +27,12 @@ pub async fn payer(state: &AppState, caller: &Caller, account: &Account) -> Resu
     if let Err(refusal) = key.admit(account.active, state.now()) {
         return Err(refused(&key, &refusal.to_string()));
     }
+    let rate = account.limits.rate_limit;
+    let counted = Counted::new(None, account.id, rate, &state.account_rates);
     Ok(Payer {
         key: Arc::new(key),
         shown: None,
-        rate: None,
+        counted,
         audit: Some(audit),
     })
 }

@@ -2,7 +2,7 @@
 
 use super::audit_context::AuditContext;
 use super::error::Error;
-use super::rate_limit::{self, Standing};
+use super::rate_limit::Counted;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::caller::{CallerRefusal, ShownKey};
@@ -15,8 +15,8 @@ pub struct Payer {
     pub key: Arc<ApiKey>,
     /// How the key was shown; `None` for a person or the operator, who use a key of the account whose text is not stored.
     pub shown: Option<ShownKey>,
-    /// How the key stands with its rate limit, this call counted; `None` without a limit.
-    pub rate: Option<Standing>,
+    /// How the key and the account stand with their rate limits, this call counted.
+    pub counted: Counted,
     /// For the audit log: the person or the operator.
     pub audit: Option<AuditContext>,
 }
@@ -38,12 +38,12 @@ impl Payer {
         }
     }
 
-    /// Refuses a call that is one too many for the key's rate. The call was counted when it came; the refusal waits for its place
+    /// Refuses a call that is one too many for the rate of the key or the account. The call was counted when it came; the refusal waits for its place
     /// in the order of checks.
     ///
     /// # Errors
     /// `RateLimited`
     pub fn check_rate(&self) -> Result<(), Error> {
-        rate_limit::admit(self.rate)
+        self.counted.admit()
     }
 }

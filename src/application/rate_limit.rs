@@ -1,5 +1,5 @@
-//! How often an API key may call, and a person may change something: `governor` decides, one small limiter for each that has been
-//! counted lately.
+//! How often an API key and all keys of an account may call, and a person may change something: `governor` decides, one small limiter
+//! for each that has been counted lately.
 
 use super::error::{Error, ErrorKind};
 use governor::clock::Clock;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 use tintype_storage::domain::api_key::{ApiKey, RateLimit};
-use tintype_storage::domain::ids::KeyId;
+use tintype_storage::domain::ids::{AccountId, KeyId};
 
 /// Time since some moment; never goes back.
 pub type Elapsed = Arc<dyn Fn() -> Duration + Send + Sync>;
@@ -38,6 +38,41 @@ pub struct Limiters<K> {
 pub struct Rates {
     default: Option<RateLimit>,
     limiters: Limiters<KeyId>,
+}
+
+/// How a call stands with the limits that it was counted against, of its key and of its account.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Counted {
+    pub key: Option<Standing>,
+    pub account: Option<Standing>,
+}
+
+impl Counted {
+    /// Counts a call of an account that has this limit; `key` is how the call stands with the limit of its key. A call that the key's
+    /// limit refuses is none of the account's.
+    pub fn new(
+        key: Option<Standing>,
+        account: AccountId,
+        rate: Option<RateLimit>,
+        limiters: &Limiters<AccountId>,
+    ) -> Self {
+        let is_refused = key.is_some_and(|it| it.refused.is_some());
+        let counts = rate.filter(|_| !is_refused);
+        Self {
+            key,
+            account: counts.map(|rate| limiters.count(account, rate)),
+        }
+    }
+
+    /// Refuses a call that was one too many.
+    ///
+    /// # Errors
+    /// `RateLimited`
+    pub fn admit(&self) -> Result<(), Error> {
+        admit(self.key)?;
+        let account = self.account.map(|it| it.check("this account", "requests"));
+        account.unwrap_or(Ok(()))
+    }
 }
 
 struct Table<K> {
@@ -185,6 +220,11 @@ impl Standing {
             "{who} may make {per_second} {what} per second, and {burst} at once after a quiet time"
         );
         Err(Error::new(ErrorKind::RateLimited, detail).retry_after(seconds))
+    }
+
+    /// The limit.
+    pub fn rate(&self) -> RateLimit {
+        self.rate
     }
 
     /// Calls at once after a quiet time.

@@ -70,6 +70,8 @@ pub struct AppState {
     pub key_ring: Arc<KeyRing>,
     /// How often keys may call.
     pub rates: Rates,
+    /// How often all keys of an account may call.
+    pub account_rates: Limiters<AccountId>,
     /// How often keys that have no rate may make the service fetch.
     pub fetch_rates: Rates,
     /// How often people of accounts may change something.

@@ -4,7 +4,7 @@
 //!    little and so comes before the body is parsed;
 //! 2. the interface parses the body (422);
 //! 3. an idempotency key that was used before (the first job, or 422);
-//! 4. pauses and the full queue (503), the key's rate and the account's live jobs (429), `callback_url` (422);
+//! 4. pauses and the full queue (503), the rates and the live jobs of the key and the account (429), `callback_url` (422);
 //! 5. the rate of calls that fetch (429), balance and spend limits (402), looked at before anything is fetched or stored for the
 //!    call;
 //! 6. the input images (422, 502, 503);
@@ -37,7 +37,7 @@ use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::engine::deferred_wake::DeferredWake;
-use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
+use tintype_storage::store::{Accepted, IdempotencyUse, NewJob};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, sleep_until};
 
@@ -216,11 +216,7 @@ impl Admitted {
         caller.check_rate()?;
         let account = state.system.accounts().get(caller.account())?;
         let account = account.ok_or_else(error::account_is_gone)?;
-        // A hint: the decision counts again.
-        let live = account.live_jobs();
-        if live >= state.config.jobs.max_live_per_account as usize {
-            return Err(AcceptError::TooManyLive(live).into());
-        }
+        account.check_live_jobs(&caller.key)?;
         let callback = callback_of(state, caller, request).await?;
         Ok(Self { account, callback })
     }
@@ -388,6 +384,7 @@ impl Submission {
         Ok(NewJob {
             key: self.caller.key.id,
             shown: self.caller.shown,
+            account_rate_limit: self.caller.counted.account.map(|it| it.rate()),
             tier: offer.tier(),
             mode: match inputs.is_empty() {
                 true => Mode::TextToImage,

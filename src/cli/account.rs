@@ -1,6 +1,7 @@
 //! `tintype account ...`: the accounts of a running server.
 
-use super::common::{Common, block_on, moment, or_dash, yes_or_no};
+use super::common::{Common, block_on, moment, or_dash, rate_text, yes_or_no};
+use super::limit_options::LimitOptions;
 use super::operator::{Operator, PageOptions, given, read};
 use super::output::{facts, print};
 use crate::ledger_csv::{HEAD, Line};
@@ -30,6 +31,8 @@ pub enum Command {
     Activate(One),
     /// Warn the people of an account in the panel when less than an amount is available.
     LowBalance(LowBalance),
+    /// Limit what all keys of an account may do together. Limits that you leave out stay unchanged.
+    Limit(Limit),
     /// List deposits, adjustments and charges, newest first.
     Ledger(Ledger),
 }
@@ -83,6 +86,8 @@ pub struct Add {
     #[arg(long, value_name = "NAME")]
     idempotency_key: Option<String>,
     #[command(flatten)]
+    limits: LimitOptions,
+    #[command(flatten)]
     common: Common,
 }
 
@@ -106,6 +111,18 @@ pub struct LowBalance {
     account: String,
     /// Amount, such as 5.00; none: no warning.
     amount: String,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// Options of `account limit`.
+#[derive(Args)]
+pub struct Limit {
+    /// The account, by id or name.
+    #[arg(value_name = "ID_OR_NAME")]
+    account: String,
+    #[command(flatten)]
+    limits: LimitOptions,
     #[command(flatten)]
     common: Common,
 }
@@ -141,6 +158,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
                 let amount = (it.amount != "none").then_some(it.amount);
                 change(&it.account, json!({"low_balance": amount}), &it.common).await
             }
+            Command::Limit(arguments) => limit(arguments).await,
             Command::Ledger(arguments) => ledger(arguments).await,
         }
     })
@@ -187,11 +205,25 @@ async fn add(arguments: Add) -> anyhow::Result<()> {
     for (name, amount) in amounts {
         body.extend(amount.map(|it| (name.to_owned(), it.into())));
     }
+    let limits = arguments.limits.body()?;
+    if !limits.is_empty() {
+        body.insert("limits".to_owned(), limits.into());
+    }
     let operator = arguments.common.operator()?;
     let name = arguments.idempotency_key.as_deref();
     let body = Value::Object(body);
     let answer = operator.post_once("/accounts", body, name).await?;
     arguments.common.show(answer, shown)
+}
+
+async fn limit(arguments: Limit) -> anyhow::Result<()> {
+    let limits = arguments.limits.body()?;
+    anyhow::ensure!(
+        !limits.is_empty(),
+        "nothing to change; give an option such as --spend-per-day 50 (see tintype account limit --help)"
+    );
+    let body = json!({"limits": limits});
+    change(&arguments.account, body, &arguments.common).await
 }
 
 async fn change(account: &str, body: Value, common: &Common) -> anyhow::Result<()> {
@@ -262,6 +294,21 @@ async fn print_file(
 }
 
 fn shown(it: Account) -> String {
+    let limits = it.limits.as_ref();
+    let used = |used: Option<&str>, limit: &str| format!("{} of {limit}", used.unwrap_or("0.00"));
+    let today = limits.and_then(|it| {
+        let spent = it.used.spent_today.as_deref();
+        Some(used(spent, it.spend_per_day.as_deref()?))
+    });
+    let month = limits.and_then(|it| {
+        let spent = it.used.spent_this_month.as_deref();
+        Some(used(spent, it.spend_per_month.as_deref()?))
+    });
+    let live = limits.and_then(|it| {
+        let live = it.used.live_jobs.unwrap_or_default().to_string();
+        Some(used(Some(&live), &it.max_concurrent?.to_string()))
+    });
+    let rate = limits.and_then(|it| it.rate_limit.as_ref().map(rate_text));
     facts(&[
         ("account", Some(&it.account_id)),
         ("name", Some(&it.name)),
@@ -270,6 +317,27 @@ fn shown(it: Account) -> String {
         ("reserved", Some(&it.reserved)),
         ("available", Some(&it.available)),
         ("low balance", it.low_balance.as_deref()),
+        ("spent today", today.as_deref()),
+        ("spent this month", month.as_deref()),
+        ("live jobs", live.as_deref()),
+        ("rate", rate.as_deref()),
         ("created", Some(&it.created_at)),
     ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_account_is_shown_with_what_is_used_of_its_limits() {
+        let account = json!({
+            "account_id": "a1", "name": "studio", "balance": "25.00", "reserved": "0.134", "available": "24.866", "created_at": "t0",
+            "limits": {
+                "spend_per_day": "5.00", "spend_per_month": null, "rate_limit": {"per_second": 5, "burst": 10}, "max_concurrent": 20,
+                "used": {"spent_today": "1.34", "spent_this_month": "4.02", "live_jobs": 1},
+            },
+        });
+        insta::assert_snapshot!(shown(serde_json::from_value(account).unwrap()));
+    }
 }

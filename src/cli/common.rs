@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use std::io::{self, Write as _};
 use std::process::ExitCode;
-use tintype_api::Listing;
+use tintype_api::{Listing, Rate};
 use tintype_storage::domain::time::Timestamp;
 
 /// Options of every command that calls a running server as its operator.
@@ -106,6 +106,11 @@ pub fn block_on(work: impl Future<Output = anyhow::Result<()>>) -> anyhow::Resul
 pub fn moment(text: &str) -> Result<Timestamp, String> {
     Timestamp::parse(text)
         .ok_or_else(|| "expected a time such as 2026-11-20T00:00:00Z (RFC 3339)".to_owned())
+}
+
+/// A rate limit in words.
+pub fn rate_text(rate: &Rate) -> String {
+    format!("{} per second, burst {}", rate.per_second, rate.burst)
 }
 
 pub fn yes_or_no(it: bool) -> &'static str {

@@ -1,6 +1,6 @@
 //! `tintype key ...`: the API keys of a running server.
 
-use super::common::{Common, OfAccount, block_on, or_dash, yes_or_no};
+use super::common::{Common, OfAccount, block_on, or_dash, rate_text, yes_or_no};
 use super::key_options::KeyOptions;
 use super::output::facts;
 use clap::{Args, Subcommand};
@@ -179,10 +179,7 @@ fn shown(it: ApiKey) -> String {
         Some(limit) => format!("{spent} of {}", &**limit),
         None => spent.to_owned(),
     };
-    let rate = it
-        .rate_limit
-        .as_ref()
-        .map(|rate| format!("{} per second, burst {}", rate.per_second, rate.burst));
+    let rate = it.rate_limit.as_ref().map(rate_text);
     facts(&[
         ("key", Some(&it.key_id)),
         ("api key", it.api_key.as_deref()),
@@ -205,6 +202,10 @@ fn shown(it: ApiKey) -> String {
             "allowed ips",
             it.allowed_ips.as_ref().map(|it| it.join(", ")).as_deref(),
         ),
+        (
+            "live jobs at most",
+            it.max_concurrent.map(|it| it.to_string()).as_deref(),
+        ),
         ("expires", it.expires_at.as_deref()),
         ("old key valid until", it.previous_valid_until.as_deref()),
         ("last used", it.last_used_at.as_deref()),
@@ -223,6 +224,7 @@ mod tests {
             "expires_at": "t1", "spend_limit": "5.00", "spend_limit_daily": null, "spend_limit_monthly": "2.00",
             "spent": "0.50", "spent_today": "0.10", "spent_this_month": "0.20",
             "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": ["10.0.0.0/8", "::1/128"],
+            "max_concurrent": 4,
             "last_used_at": null, "previous_valid_until": "t2", "created_at": "t0",
         });
         insta::assert_snapshot!(shown(serde_json::from_value(key).unwrap()));

@@ -28,6 +28,9 @@ pub struct KeyOptions {
     /// Allowed IP addresses and ranges, separated by commas; none: all addresses.
     #[arg(long, value_name = "RANGES")]
     allowed_ips: Option<String>,
+    /// Jobs of the key that may be queued or processing at once; none: no limit.
+    #[arg(long, value_name = "COUNT")]
+    max_concurrent: Option<String>,
 }
 
 impl KeyOptions {
@@ -37,29 +40,39 @@ impl KeyOptions {
     /// A time or a rate that cannot be parsed. The server checks all other values.
     pub fn body(self) -> anyhow::Result<Map<String, Value>> {
         let mut body = Map::new();
-        let mut put =
-            |name: &str, given: Option<String>, read: &dyn Fn(&str) -> anyhow::Result<Value>| {
-                if let Some(text) = given {
-                    let value = if text == "none" {
-                        Value::Null
-                    } else {
-                        read(&text)?
-                    };
-                    body.insert(name.to_owned(), value);
-                }
-                anyhow::Ok(())
-            };
         let list = |text: &str| Ok(text.split(',').map(|it| it.trim().to_owned()).collect());
         let plain = |text: &str| Ok(Value::from(text));
-        put("models", self.models, &list)?;
-        put("expires_at", self.expires, &time)?;
-        put("spend_limit", self.spend_limit, &plain)?;
-        put("spend_limit_daily", self.spend_limit_daily, &plain)?;
-        put("spend_limit_monthly", self.spend_limit_monthly, &plain)?;
-        put("rate_limit", self.rate_limit, &rate)?;
-        put("allowed_ips", self.allowed_ips, &list)?;
+        for (name, amount) in [
+            ("spend_limit", self.spend_limit),
+            ("spend_limit_daily", self.spend_limit_daily),
+            ("spend_limit_monthly", self.spend_limit_monthly),
+        ] {
+            put(&mut body, name, amount, plain)?;
+        }
+        put(&mut body, "models", self.models, list)?;
+        put(&mut body, "expires_at", self.expires, time)?;
+        put(&mut body, "rate_limit", self.rate_limit, rate)?;
+        put(&mut body, "allowed_ips", self.allowed_ips, list)?;
+        put(&mut body, "max_concurrent", self.max_concurrent, count)?;
         Ok(body)
     }
+}
+
+/// Adds the field of an option that was given; `none` becomes `null`.
+pub fn put(
+    body: &mut Map<String, Value>,
+    name: &str,
+    given: Option<String>,
+    read: impl Fn(&str) -> anyhow::Result<Value>,
+) -> anyhow::Result<()> {
+    if let Some(text) = given {
+        let value = match text.as_str() {
+            "none" => Value::Null,
+            text => read(text)?,
+        };
+        body.insert(name.to_owned(), value);
+    }
+    Ok(())
 }
 
 fn time(text: &str) -> anyhow::Result<Value> {
@@ -68,7 +81,8 @@ fn time(text: &str) -> anyhow::Result<Value> {
     Ok(moment.to_string().into())
 }
 
-fn rate(text: &str) -> anyhow::Result<Value> {
+/// A rate limit.
+pub fn rate(text: &str) -> anyhow::Result<Value> {
     let numbers = text
         .split_once('/')
         .and_then(|(rate, burst)| Some((rate.parse::<u32>().ok()?, burst.parse::<u32>().ok()?)));
@@ -78,6 +92,14 @@ fn rate(text: &str) -> anyhow::Result<Value> {
         )
     })?;
     Ok(json!({"per_second": rate, "burst": burst}))
+}
+
+/// A number of live jobs.
+pub fn count(text: &str) -> anyhow::Result<Value> {
+    let count: u32 = text.parse().map_err(|_| {
+        anyhow::anyhow!("--max-concurrent `{text}`: expected a whole number from 1 to 1,000,000")
+    })?;
+    Ok(count.into())
 }
 
 #[cfg(test)]
@@ -93,11 +115,12 @@ mod tests {
             spend_limit: some("none"),
             spend_limit_daily: some("1.5"),
             rate_limit: some("5/10"),
+            max_concurrent: some("3"),
             ..KeyOptions::default()
         };
         let expected = json!({
             "models": ["fast", "pro"], "expires_at": "2030-01-31T12:00:00.000Z", "spend_limit": null,
-            "spend_limit_daily": "1.5", "rate_limit": {"per_second": 5, "burst": 10}
+            "spend_limit_daily": "1.5", "rate_limit": {"per_second": 5, "burst": 10}, "max_concurrent": 3
         });
         assert_eq!(Value::Object(options.body().unwrap()), expected);
         assert!(KeyOptions::default().body().unwrap().is_empty());

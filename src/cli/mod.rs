@@ -17,6 +17,7 @@ mod import;
 mod job;
 mod key;
 mod key_options;
+mod limit_options;
 mod listen;
 mod native_client;
 mod operator;

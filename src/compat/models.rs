@@ -3,7 +3,6 @@
 use super::auth;
 use super::dialect::Dialect;
 use super::refusal::{Kind, Refusal};
-use crate::application::rate_limit;
 use crate::application::state::AppState;
 use crate::compat::state::CompatState;
 use crate::config::{Tier as TierConfig, Tiers};
@@ -72,7 +71,7 @@ pub async fn show(
 
 fn admitted(request: &HttpRequest, state: &AppState) -> Result<(), Refusal> {
     auth::authenticate(request, state)?;
-    Ok(rate_limit::admit(rate_headers::standing(request))?)
+    Ok(rate_headers::counted(request).admit()?)
 }
 
 /// Both interfaces have this path under `/v1`. OpenAI's clients send their key as a bearer token and Google's do not.

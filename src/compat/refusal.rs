@@ -93,7 +93,9 @@ impl From<Error> for Refusal {
     fn from(error: Error) -> Self {
         let kind = match error.kind {
             ErrorKind::Unauthorized => Kind::InvalidKey,
-            ErrorKind::InsufficientBalance | ErrorKind::KeyLimitReached => Kind::NoFunds,
+            ErrorKind::InsufficientBalance
+            | ErrorKind::KeyLimitReached
+            | ErrorKind::AccountLimitReached => Kind::NoFunds,
             ErrorKind::AddressNotAllowed => Kind::WrongAddress,
             ErrorKind::ModelNotAllowed | ErrorKind::Forbidden => Kind::NotAllowed,
             ErrorKind::NotFound | ErrorKind::Gone => Kind::NotFound,
@@ -132,7 +134,9 @@ impl From<Problem> for Refusal {
     fn from(problem: Problem) -> Self {
         let kind = match problem.code {
             Code::Unauthorized => Kind::InvalidKey,
-            Code::InsufficientBalance | Code::KeyLimitReached => Kind::NoFunds,
+            Code::InsufficientBalance | Code::KeyLimitReached | Code::AccountLimitReached => {
+                Kind::NoFunds
+            }
             Code::AddressNotAllowed => Kind::WrongAddress,
             Code::ModelNotAllowed | Code::Forbidden | Code::InvalidSignature | Code::UrlExpired => {
                 Kind::NotAllowed

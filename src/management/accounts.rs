@@ -1,5 +1,6 @@
 //! Accounts: opened, listed, changed; and their ledgers.
 
+use crate::api::answers;
 use crate::api::requests::{read, read_once};
 use crate::application::accounts;
 use crate::application::ledger;
@@ -8,11 +9,11 @@ use crate::web::access::{OfAccount, OperatorCall};
 use crate::web::body;
 use crate::web::idempotency_key::{self, created};
 use crate::web::ledger_query;
-use crate::web::paging::{self, listing};
+use crate::web::paging::{self, listing, try_listing};
 use crate::web::problem::Problem;
 use actix_web::web::{Data, Payload};
 use actix_web::{HttpRequest, HttpResponse};
-use tintype_api::{Account, Transaction};
+use tintype_api::{NewAccount, Transaction};
 
 type Answer = Result<HttpResponse, Problem>;
 
@@ -24,24 +25,26 @@ pub async fn open(
     state: Data<AppState>,
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
-    let (new, key) = read_once(&body, idempotency_key::key(request.headers()))?;
-    let opened = accounts::open(&state, &caller, new, key).await?;
-    Ok(created(opened.is_replay).json(Account::from(opened.account)))
+    let (new, key): (NewAccount, _) = read_once(&body, idempotency_key::key(request.headers()))?;
+    let opened = accounts::open(&state, &caller, new.into(), key).await?;
+    let account = answers::account(&state, opened.account)?;
+    Ok(created(opened.is_replay).json(account))
 }
 
 /// `GET /accounts`
 pub async fn list(_: OperatorCall, request: HttpRequest, state: Data<AppState>) -> Answer {
     let window = paging::window(&request)?;
     let page = state.store.accounts(window.limit, window.after).await?;
-    Ok(HttpResponse::Ok().json(listing(page, Account::from)))
+    let view = |account| answers::account(&state, account);
+    Ok(HttpResponse::Ok().json(try_listing(page, view)?))
 }
 
 /// `GET /accounts/{account_id}`
-pub async fn show(of: OfAccount) -> Answer {
-    Ok(HttpResponse::Ok().json(Account::from(of.account)))
+pub async fn show(of: OfAccount, state: Data<AppState>) -> Answer {
+    Ok(HttpResponse::Ok().json(answers::account(&state, of.account)?))
 }
 
-/// `PATCH /accounts/{account_id}`: another name, or switched off or on.
+/// `PATCH /accounts/{account_id}`: another name or other limits, or switched off or on.
 pub async fn change(
     OperatorCall(caller): OperatorCall,
     of: OfAccount,
@@ -51,7 +54,7 @@ pub async fn change(
 ) -> Answer {
     let body = body::read_json(&request, payload, &state).await?;
     let account = accounts::change(&state, &caller, of.account.id, read(&body)?).await?;
-    Ok(HttpResponse::Ok().json(Account::from(account)))
+    Ok(HttpResponse::Ok().json(answers::account(&state, account)?))
 }
 
 /// `GET /accounts/{account_id}/transactions`

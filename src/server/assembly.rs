@@ -190,6 +190,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         catalog: catalog(&config.tiers),
         key_ring: Arc::default(),
         rates: Rates::new(config.limits.of_keys(), Arc::clone(&elapsed)),
+        account_rates: Limiters::new(Arc::clone(&elapsed)),
         fetch_rates: Rates::new(config.limits.of_fetches(), Arc::clone(&elapsed)),
         change_rates: Limiters::new(Arc::clone(&elapsed)),
         test_deliveries: Cooldown::new(TEST_EVERY, Arc::clone(&elapsed)),

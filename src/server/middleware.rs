@@ -149,9 +149,8 @@ impl ResponseError for Rendered {
 
 fn sealed(mut response: ServiceResponse<BoxBody>, id: &RequestId) -> ServiceResponse<BoxBody> {
     id.write(response.headers_mut());
-    if let Some(standing) = rate_headers::standing(response.request()) {
-        rate_headers::write(&standing, response.headers_mut());
-    }
+    let counted = rate_headers::counted(response.request());
+    rate_headers::write(&counted, response.headers_mut());
     response
 }
 

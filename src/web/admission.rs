@@ -47,11 +47,11 @@ pub fn admit(request: &HttpRequest, state: &AppState, text: &str) -> Result<Paye
         address: address.map(Into::into),
         rate_limit: found.key.rate_limit,
     };
-    let rate = rate_headers::count(request, state, &found.key);
+    let counted = rate_headers::count(request, state, &found.key, found.account_rate_limit);
     Ok(Payer {
         key: found.key,
         shown: Some(shown),
-        rate,
+        counted,
         audit: None,
     })
 }

@@ -16,6 +16,7 @@ impl From<ErrorKind> for Code {
             ErrorKind::Unauthorized => Self::Unauthorized,
             ErrorKind::InsufficientBalance => Self::InsufficientBalance,
             ErrorKind::KeyLimitReached => Self::KeyLimitReached,
+            ErrorKind::AccountLimitReached => Self::AccountLimitReached,
             ErrorKind::ModelNotAllowed => Self::ModelNotAllowed,
             ErrorKind::AddressNotAllowed => Self::AddressNotAllowed,
             ErrorKind::Forbidden => Self::Forbidden,

@@ -15,6 +15,7 @@ pub enum Code {
     Unauthorized,
     InsufficientBalance,
     KeyLimitReached,
+    AccountLimitReached,
     ModelNotAllowed,
     AddressNotAllowed,
     Forbidden,
@@ -39,10 +40,11 @@ pub enum Code {
 
 impl Code {
     /// Every code, in the order of the documentation.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Unauthorized,
         Self::InsufficientBalance,
         Self::KeyLimitReached,
+        Self::AccountLimitReached,
         Self::ModelNotAllowed,
         Self::AddressNotAllowed,
         Self::Forbidden,
@@ -74,6 +76,11 @@ impl Code {
                 402,
                 "key_limit_reached",
                 "Spend limit of the API key reached",
+            ),
+            Self::AccountLimitReached => (
+                402,
+                "account_limit_reached",
+                "Spend limit of the account reached",
             ),
             Self::ModelNotAllowed => (
                 403,

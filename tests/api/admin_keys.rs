@@ -34,7 +34,7 @@ fn a_key_is_shown_once() {
         "key_id": made["key_id"], "account_id": account, "prefix": &text[..7], "system": false, "name": "ci", "models": ["fast", "pro"], "active": true,
         "expires_at": "2030-01-31T12:00:00.000Z", "spend_limit": "5.00", "spent": "0.00",
         "spend_limit_daily": null, "spend_limit_monthly": null, "spent_today": "0.00", "spent_this_month": "0.00",
-        "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": null, "last_used_at": null,
+        "rate_limit": {"per_second": 5, "burst": 10}, "allowed_ips": null, "max_concurrent": null, "last_used_at": null,
         "previous_valid_until": null, "created_at": clock::START
     });
     let list = server.admin("GET", &path).expect(200);

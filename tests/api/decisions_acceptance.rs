@@ -22,12 +22,14 @@ enum Change {
     Elsewhere,
     LimitLowered,
     RateLowered,
+    AccountSpendingLowered,
+    AccountRateLowered,
     AccountOff,
     ModelPaused,
     ServicePaused,
 }
 
-const CHANGES: [Change; 11] = [
+const CHANGES: [Change; 13] = [
     Change::Deleted,
     Change::Deactivated,
     Change::Expired,
@@ -36,6 +38,8 @@ const CHANGES: [Change; 11] = [
     Change::Elsewhere,
     Change::LimitLowered,
     Change::RateLowered,
+    Change::AccountSpendingLowered,
+    Change::AccountRateLowered,
     Change::AccountOff,
     Change::ModelPaused,
     Change::ServicePaused,
@@ -46,6 +50,10 @@ impl Change {
     fn make(self, server: &Server, account: &str, key: &str) {
         let path = format!("/keys/{key}");
         let patch = |body: Value| server.admin("PATCH", &path).json(&body).expect(200);
+        let limit = |limits: Value| {
+            let call = server.admin("PATCH", &format!("/accounts/{account}"));
+            call.json(&json!({"limits": limits})).expect(200)
+        };
         let _answer = match self {
             Self::Deleted => server.admin("DELETE", &path).expect(204),
             Self::Deactivated => patch(json!({"active": false})),
@@ -58,6 +66,8 @@ impl Change {
             Self::Elsewhere => patch(json!({"allowed_ips": ["192.0.2.1"]})),
             Self::LimitLowered => patch(json!({"spend_limit": "0.01"})),
             Self::RateLowered => patch(json!({"rate_limit": {"per_second": 1, "burst": 1}})),
+            Self::AccountSpendingLowered => limit(json!({"spend_per_day": "0.01"})),
+            Self::AccountRateLowered => limit(json!({"rate_limit": {"per_second": 1, "burst": 1}})),
             Self::AccountOff => server
                 .admin("PATCH", &format!("/accounts/{account}"))
                 .json(&json!({"active": false}))
@@ -144,6 +154,8 @@ fn a_native_call_is_judged_when_it_is_accepted() {
             (403, "address_not_allowed"),
             (402, "key_limit_reached"),
             (429, "rate_limited"),
+            (402, "account_limit_reached"),
+            (429, "rate_limited"),
             (401, "unauthorized"),
             (503, "paused"),
             (503, "paused"),
@@ -169,6 +181,8 @@ fn a_gemini_call_is_judged_when_it_is_accepted() {
             (403, "PERMISSION_DENIED"),
             (429, "RESOURCE_EXHAUSTED"),
             (429, "RESOURCE_EXHAUSTED"),
+            (429, "RESOURCE_EXHAUSTED"),
+            (429, "RESOURCE_EXHAUSTED"),
             (400, "INVALID_ARGUMENT"),
             (503, "UNAVAILABLE"),
             (503, "UNAVAILABLE"),
@@ -183,6 +197,8 @@ const OF_OPENAI: [Refused; CHANGES.len()] = [
     (401, "invalid_request_error"),
     (403, "invalid_request_error"),
     (403, "invalid_request_error"),
+    (429, "insufficient_quota"),
+    (429, "requests"),
     (429, "insufficient_quota"),
     (429, "requests"),
     (401, "invalid_request_error"),
@@ -274,6 +290,10 @@ fn a_picture_of_the_panel_is_judged_when_it_is_accepted() {
         (Change::Expired, (403, "forbidden")),
         (Change::Narrowed, (403, "model_not_allowed")),
         (Change::LimitLowered, (402, "key_limit_reached")),
+        (
+            Change::AccountSpendingLowered,
+            (402, "account_limit_reached"),
+        ),
         (Change::AccountOff, (403, "forbidden")),
         (Change::ModelPaused, (503, "paused")),
         (Change::ServicePaused, (503, "paused")),

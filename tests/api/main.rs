@@ -6,6 +6,7 @@
 mod abuse_bounds;
 mod abuse_credentials;
 mod admin_account_changes;
+mod admin_account_limits;
 mod admin_accounts;
 mod admin_audit;
 mod admin_jobs;

@@ -63,6 +63,27 @@ fn accounts_and_deposits() {
 }
 
 #[test]
+fn the_limits_of_an_account_and_of_a_key_are_set_shown_and_removed() {
+    let service = Service::start();
+    let added = service.ask(&["account", "add", "studio", "--spend-per-day", "5"]);
+    assert_eq!(fact(&added, "spent today"), "0.00 of 5.00");
+    let limits = ["--max-concurrent", "20", "--rate-limit", "5/10"];
+    let changed = service.ask(&[&["account", "limit", "studio"], &limits[..]].concat());
+    assert_eq!(fact(&changed, "live jobs"), "0 of 20");
+    assert_eq!(fact(&changed, "rate"), "5 per second, burst 10");
+    assert_eq!(fact(&changed, "spent today"), "0.00 of 5.00");
+    let removed = service.ask(&["account", "limit", "studio", "--spend-per-day", "none"]);
+    assert!(!removed.contains("spent today"), "{removed}");
+    assert_eq!(fact(&removed, "live jobs"), "0 of 20");
+    let refused = service.command(&["account", "limit", "studio"]);
+    let said = run(refused, b"").bad();
+    assert!(said.contains("--spend-per-day"), "{said}");
+    let key = ["key", "add", "ci", "--account", "studio"];
+    let key = service.ask(&[&key[..], &["--max-concurrent", "3"]].concat());
+    assert_eq!(fact(&key, "live jobs at most"), "3");
+}
+
+#[test]
 fn the_low_balance_of_an_account_is_set_and_removed() {
     let service = Service::start();
     let added = service.ask(&["account", "add", "studio", "--low-balance", "5"]);

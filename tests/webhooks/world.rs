@@ -409,6 +409,7 @@ fn new_job() -> NewJob {
     NewJob {
         key: KEY,
         shown: None,
+        account_rate_limit: None,
         tier: Tier::Fast,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

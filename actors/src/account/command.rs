@@ -76,7 +76,7 @@ pub enum AccountCommand {
         note: Option<Note<LedgerEntry>>,
         reply: Reply<LedgerEntry, DepositError>,
     },
-    /// Changes the account's name, or activates or deactivates it.
+    /// Changes the account's name or limits, or activates or deactivates it.
     Change {
         change: AccountChange,
         note: Option<Note<AccountChanged>>,
@@ -101,12 +101,12 @@ pub struct KeyChange {
 }
 
 impl AccountCommand {
-    /// May an overloaded account refuse it? It always takes the ends of runs, and the change of a key, which must not wait for
-    /// the calls that it is to stop.
+    /// May an overloaded account refuse it? It always takes the ends of runs, and the changes of the account and its keys, which must not
+    /// wait for the calls that they are to stop.
     pub(super) fn is_refusable(&self) -> bool {
         !matches!(
             self,
-            Self::Begin { .. } | Self::Apply { .. } | Self::ChangeKey(_)
+            Self::Begin { .. } | Self::Apply { .. } | Self::Change { .. } | Self::ChangeKey(_)
         )
     }
 

@@ -11,6 +11,7 @@ use actix::{Actor, Addr, ArbiterHandle};
 use parking_lot::RwLock;
 use std::collections::HashMap;
 use std::sync::Arc;
+use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::engine::Wait as _;
@@ -66,6 +67,25 @@ impl AccountHandle {
     /// Jobs of the account that are not terminal. A hint: the actor decides.
     pub fn live_jobs(&self) -> usize {
         self.shared.live_jobs()
+    }
+
+    /// Refuses a job where the account or the key has as many live ones as it may have. A hint: the actor decides.
+    ///
+    /// # Errors
+    /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`]
+    pub fn check_live_jobs(&self, key: &ApiKey) -> Result<(), AcceptError> {
+        let (live, most) = (self.shared.live_jobs(), self.shared.max_live_jobs());
+        if live >= most {
+            return Err(AcceptError::TooManyLive { live, most });
+        }
+        let Some(most) = key.max_concurrent.map(|most| most as usize) else {
+            return Ok(());
+        };
+        let live = self.shared.state.lock().live_jobs_of(key.id);
+        match live >= most {
+            true => Err(AcceptError::TooManyLiveOfKey { live, most }),
+            false => Ok(()),
+        }
     }
 }
 

@@ -220,7 +220,8 @@ impl Decision {
                 note,
                 reply,
             } => {
-                if let (Some(changed), Some(note)) = (decisions.change(change.clone()), note) {
+                if let (Some(changed), Some(note)) = (decisions.change(change.clone(), now)?, note)
+                {
                     decisions.record(&note(&changed));
                 }
                 reply.decide(Ok(decisions.account().clone()))?;

@@ -15,6 +15,8 @@ pub struct AccountShared {
     pub state: Mutex<AccountState>,
     /// This account's jobs that are not terminal, readable without the lock of the state.
     live: AtomicUsize,
+    /// The most of them that there may be.
+    max_live: AtomicUsize,
 }
 
 impl AccountShared {
@@ -25,6 +27,7 @@ impl AccountShared {
     ) -> Self {
         Self {
             live: AtomicUsize::new(state.live_jobs()),
+            max_live: AtomicUsize::new(context.limits.max_live(&state.account().limits)),
             context,
             inbox,
             state: Mutex::new(state),
@@ -36,13 +39,20 @@ impl AccountShared {
         self.live.load(Ordering::Relaxed)
     }
 
+    /// The most jobs that may not be terminal.
+    pub fn max_live_jobs(&self) -> usize {
+        self.max_live.load(Ordering::Relaxed)
+    }
+
     /// Applies what a round has decided, once it is durable.
     pub fn apply(&self, change: StateChange) {
         let mut state = self.state.lock();
         let before = state.live_jobs();
         state.apply(change);
         let now = state.live_jobs();
+        let most = self.context.limits.max_live(&state.account().limits);
         drop(state);
+        self.max_live.store(most, Ordering::Relaxed);
         self.live.store(now, Ordering::Relaxed);
         let all = &self.context.live_jobs;
         if now >= before {

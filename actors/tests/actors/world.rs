@@ -268,6 +268,7 @@ impl World {
         let job = NewJob {
             key: KeyId(account.0),
             shown: None,
+            account_rate_limit: None,
             tier,
             mode: Mode::TextToImage,
             aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

@@ -59,6 +59,7 @@ fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
     NewJob {
         key: request.key,
         shown: Some(shown),
+        account_rate_limit: None,
         tier: request.tier,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

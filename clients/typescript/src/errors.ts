@@ -7,6 +7,7 @@ export const ERROR_CODES = {
   unauthorized: 401,
   insufficient_balance: 402,
   key_limit_reached: 402,
+  account_limit_reached: 402,
   model_not_allowed: 403,
   address_not_allowed: 403,
   forbidden: 403,

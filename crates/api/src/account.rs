@@ -1,11 +1,35 @@
 //! Accounts.
 
-use crate::field::{Flag, Limit, Name, Nullable, OpeningBalance, Optional, Required};
+use crate::account_limits::AccountLimits;
+use crate::field::{Flag, Limit, Name, Nullable, Object, OpeningBalance, Optional, Required};
 use crate::schema::Off;
 use crate::text::{Id, Moment, Money};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use tintype_storage::domain::account::{self, AccountChange, NewAccount};
+use tintype_storage::domain::account::{self, AccountChange};
+use tintype_storage::domain::account_limits::{self, AccountLimitsChange};
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::time::Timestamp;
+
+/// An account that is to be opened.
+pub struct NewAccount {
+    pub name: String,
+    pub balance: Option<Amount>,
+    pub low_balance: Option<Amount>,
+    pub limits: Option<AccountLimitsChange>,
+}
+
+impl From<NewAccount> for account::NewAccount {
+    fn from(new: NewAccount) -> Self {
+        let limits = new.limits.unwrap_or_default();
+        Self {
+            name: new.name,
+            balance: new.balance,
+            low_balance: new.low_balance,
+            limits: limits.apply(account_limits::AccountLimits::default()),
+        }
+    }
+}
 
 body!(NewAccount {
     name: Required<Name>,
@@ -13,6 +37,8 @@ body!(NewAccount {
     balance: Optional<OpeningBalance>,
     /// When less than this is available, the account's people are warned in the panel.
     low_balance: Optional<Limit>,
+    /// What it may do at most, whatever its keys are allowed.
+    limits: Optional<Object<AccountLimitsChange>>,
 });
 
 body!(AccountChange {
@@ -21,6 +47,8 @@ body!(AccountChange {
     active: Optional<Flag>,
     /// When less than this is available, the account's people are warned in the panel. `null`: never.
     low_balance: Nullable<Limit>,
+    /// What it may do at most, whatever its keys are allowed. A limit that is not sent stays as it is. `null`: no limits.
+    limits: Nullable<Object<AccountLimitsChange>>,
 });
 
 /// An account on the wire.
@@ -47,16 +75,22 @@ pub struct Account {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Money")]
     pub low_balance: Option<Money>,
+    /// Only of an account that has any: what it may do at most, whatever its keys are allowed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AccountLimits")]
+    pub limits: Option<AccountLimits>,
 }
 
-impl From<account::Account> for Account {
-    fn from(account: account::Account) -> Self {
+impl Account {
+    /// An account with so many live jobs.
+    pub fn new(account: account::Account, live_jobs: usize, now: Timestamp) -> Self {
         let Balance {
             balance,
             reserved,
             available,
         } = Balance::from(&account);
         Self {
+            limits: AccountLimits::of(&account, live_jobs, now),
             account_id: account.id.into(),
             name: account.name,
             balance,

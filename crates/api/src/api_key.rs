@@ -2,7 +2,8 @@
 
 use crate::field::Moment as MomentField;
 use crate::field::{
-    AddressRanges, Flag, Limit, Models, Name, Nullable, Optional, OverlapHours, RateLimit,
+    AddressRanges, Flag, Limit, MaxConcurrent, Models, Name, Nullable, Optional, OverlapHours,
+    RateLimit,
 };
 use crate::schema::Count;
 use crate::text::{Id, KeyText, Moment, Money, TierWord};
@@ -10,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tintype_storage::domain::api_key::{self, KeyChange};
-use tintype_storage::domain::spending::{KeySpending, Period};
+use tintype_storage::domain::spending::{Period, Spending};
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::time::Timestamp;
 
@@ -32,6 +33,8 @@ body!(KeyChange {
     rate_limit: Nullable<RateLimit>,
     /// Addresses and ranges that it may be used from. `null`: everywhere.
     allowed_ips: Nullable<AddressRanges>,
+    /// How many of its jobs may be queued or processing at once. `null`: no such limit.
+    max_concurrent: Nullable<MaxConcurrent>,
 });
 
 /// A new text for a key.
@@ -52,8 +55,8 @@ impl Rotation {
     }
 }
 
-/// How often a key may call.
-#[derive(Serialize, Deserialize, JsonSchema)]
+/// How often there may be a call.
+#[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Rate {
     /// Calls a second.
@@ -113,6 +116,9 @@ pub struct ApiKey {
     pub rate_limit: Option<Rate>,
     /// Addresses and ranges that it may be used from; `null`: everywhere.
     pub allowed_ips: Option<Vec<String>>,
+    /// How many of its jobs may be queued or processing at once; `null`: no such limit.
+    #[schemars(with = "Option<Count>")]
+    pub max_concurrent: Option<u32>,
     /// When it was last used.
     pub last_used_at: Option<Moment>,
     /// Until when an earlier text of it is valid.
@@ -127,7 +133,7 @@ impl ApiKey {
     pub fn new(
         key: api_key::ApiKey,
         system: bool,
-        spending: &KeySpending,
+        spending: &Spending,
         last_use: Option<Timestamp>,
         text: Option<String>,
         now: Timestamp,
@@ -149,6 +155,7 @@ impl ApiKey {
             spent_this_month: spent(Period::Month),
             rate_limit: key.rate_limit.map(Rate::from),
             allowed_ips: key.range_texts(),
+            max_concurrent: key.max_concurrent,
             last_used_at: last_use.map(Moment::from),
             previous_valid_until: key.overlap_ends(now).map(Moment::from),
             created_at: key.created_at.into(),
@@ -185,6 +192,8 @@ pub struct OwnKey {
     pub month: Option<OwnMonthlyLimit>,
     #[serde(flatten)]
     pub day: Option<OwnDailyLimit>,
+    #[serde(flatten)]
+    pub live: Option<OwnMaxConcurrent>,
     /// How often it may call, be it by its own limit or by that of the configuration.
     pub rate_limit: Option<Rate>,
     /// When it was made.
@@ -211,11 +220,20 @@ pub struct OwnDailyLimit {
     pub spent_today: Money,
 }
 
+/// Of a key with a limit of live jobs.
+#[derive(Serialize, JsonSchema)]
+#[schemars(rename = "Live")]
+pub struct OwnMaxConcurrent {
+    /// Only of a key with such a limit: how many of its jobs may be queued or processing at once.
+    #[schemars(with = "Count")]
+    pub max_concurrent: u32,
+}
+
 impl OwnKey {
     /// A key with what it has spent; `rate` is the one that holds for it.
     pub fn new(
         key: &api_key::ApiKey,
-        spending: &KeySpending,
+        spending: &Spending,
         rate: Option<api_key::RateLimit>,
         now: Timestamp,
     ) -> Self {
@@ -236,6 +254,9 @@ impl OwnKey {
                 spend_limit_daily: limit.into(),
                 spent_today: spent(Period::Day),
             }),
+            live: key
+                .max_concurrent
+                .map(|max_concurrent| OwnMaxConcurrent { max_concurrent }),
             rate_limit: rate.map(Rate::from),
             created_at: key.created_at.into(),
         }

@@ -1,6 +1,6 @@
 //! Fields of request bodies: how each kind of value is read, and its schema.
 
-use crate::body::Presence;
+use crate::body::{self, Body, Presence};
 use crate::fields::{Fields, kind};
 use crate::schema::{described, or_null, words};
 use ipnet::{IpNet, Ipv4Net};
@@ -29,8 +29,10 @@ const MAX_REASON_CHARS: usize = 200;
 const MAX_RANGES: usize = 64;
 /// Of an IPv6 address that stands for an IPv4 one, the bits before the IPv4 address.
 const MAPPED_BITS: u8 = 96;
-/// Most calls per second, or at once, of a key's rate.
+/// Most calls per second, or at once, of a rate.
 const MAX_PER_SECOND: u32 = 1_000_000;
+/// Most live jobs that a limit can name.
+const MAX_LIVE: u32 = 1_000_000;
 const NO_CONTROL_CHARACTERS: &str = r"^[^\u0000-\u001f\u007f-\u009f]+$";
 const AMOUNT: &str = r"^-?0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$";
 const AMOUNT_FROM_ZERO: &str = r"^0*[0-9]{1,15}(\.[0-9]{1,6}0*)?$";
@@ -227,6 +229,56 @@ impl Kind for FlagOrFalse {
     }
 }
 
+/// An object with fields of its own, whose faults are listed with their paths.
+pub struct Object<B>(PhantomData<B>);
+
+impl<B: Body> Kind for Object<B> {
+    type Value = B;
+
+    fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<B> {
+        let what = kind(raw);
+        if what != "an object" {
+            fields.fault(name, format!("must be an object, not {what}"));
+            return None;
+        }
+        let faults = match body::read::<B>(raw.get().as_bytes()) {
+            Ok(object) => return Some(object),
+            Err(faults) => faults,
+        };
+        for fault in faults {
+            match fault.field.as_str() {
+                "body" => fields.fault(name, fault.message),
+                field => fields.fault(format!("{name}.{field}"), fault.message),
+            }
+        }
+        None
+    }
+
+    fn schema() -> Value {
+        B::schema(&[])
+    }
+}
+
+/// Live jobs that there may be at once.
+pub struct MaxConcurrent;
+
+impl Kind for MaxConcurrent {
+    type Value = u32;
+
+    fn read<'a>(fields: &mut Fields<'a>, name: &str, raw: &'a RawValue) -> Option<u32> {
+        let most = raw.get().parse().ok();
+        let most = most.filter(|it| (1..=MAX_LIVE).contains(it));
+        fields.checked(
+            name,
+            most.ok_or("must be a whole number from 1 to 1,000,000"),
+        )
+    }
+
+    fn schema() -> Value {
+        json!({"type": "integer", "minimum": 1, "maximum": MAX_LIVE})
+    }
+}
+
 /// The hours for which the old text of a rotated key stays valid.
 pub struct OverlapHours;
 
@@ -338,7 +390,7 @@ fn unmapped(range: IpNet) -> IpNet {
     }
 }
 
-/// How often a key may call.
+/// How often there may be a call.
 pub struct RateLimit;
 
 impl Kind for RateLimit {

@@ -10,6 +10,7 @@ mod body;
 pub mod text;
 
 mod account;
+mod account_limits;
 mod api_key;
 mod audit_log;
 mod delivery;
@@ -26,8 +27,11 @@ mod stats;
 mod transaction;
 mod webhook;
 
-pub use account::{Account, Balance};
-pub use api_key::{ApiKey, OwnDailyLimit, OwnKey, OwnMonthlyLimit, Rate, Rotation};
+pub use account::{Account, Balance, NewAccount};
+pub use account_limits::{AccountLimits, AccountUse};
+pub use api_key::{
+    ApiKey, OwnDailyLimit, OwnKey, OwnMaxConcurrent, OwnMonthlyLimit, Rate, Rotation,
+};
 pub use audit_log::AuditEntry;
 pub use body::{Body, Presence, read, read_requiring};
 pub use delivery::{Attempt, Delivery, Redelivery, RedeliveryRange};

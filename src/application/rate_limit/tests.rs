@@ -53,8 +53,15 @@ impl Bench {
 }
 
 fn told(standing: Standing) -> [String; 2] {
+    headers(&Counted {
+        key: Some(standing),
+        account: None,
+    })
+}
+
+fn headers(counted: &Counted) -> [String; 2] {
     let mut headers = HeaderMap::new();
-    crate::web::rate_headers::write(&standing, &mut headers);
+    crate::web::rate_headers::write(counted, &mut headers);
     ["ratelimit-policy", "ratelimit"]
         .map(|name| headers.get(name).unwrap().to_str().unwrap().to_owned())
 }
@@ -147,4 +154,37 @@ fn keys_that_go_quiet_are_dropped() {
         5,
         "and its count is kept"
     );
+}
+
+#[test]
+fn a_call_counts_for_its_account_unless_its_key_is_refused() {
+    let bench = Bench::new(None);
+    let limiters = Limiters::new(Arc::clone(&bench.rates.limiters.elapsed));
+    let account = AccountId(Uuid::from_u128(9));
+    let keys = [1, 2].map(|number| key(number, limit(1, 2)));
+    let call = |key: &ApiKey| {
+        let of_key = bench.rates.count(key);
+        Counted::new(of_key, account, limit(1, 3), &limiters)
+    };
+    let first = call(&keys[0]);
+    assert_eq!(
+        headers(&first),
+        [
+            r#""key";q=2;w=2, "account";q=3;w=3"#,
+            r#""key";r=1;t=1, "account";r=2;t=1"#
+        ]
+    );
+    assert!(call(&keys[0]).admit().is_ok());
+    for _ in 0..5 {
+        let refused = call(&keys[0]);
+        assert!(refused.admit().is_err() && refused.account.is_none());
+    }
+    assert!(call(&keys[1]).admit().is_ok(), "the third of the account");
+    let refused = call(&keys[1]);
+    assert_eq!(refused.key.map(|it| it.refused), Some(None));
+    let error = refused.admit().unwrap_err();
+    assert!(error.detail.starts_with("this account may make 1 requests"));
+    assert_eq!(error.retry_after, Some(1));
+    let unlimited = Counted::new(None, account, None, &limiters);
+    assert!(unlimited.admit().is_ok() && unlimited.account.is_none());
 }

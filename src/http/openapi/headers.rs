@@ -50,10 +50,10 @@ headers!(
         "The id of the request: the caller's own `X-Request-Id` if it is 1 to 128 of `A-Z a-z 0-9 . _ -`, otherwise a fresh one. It stands in the service's log.";
     /// How a limited key stands.
     RATE_LIMIT = "RateLimit", "RateLimit", false, Kind::Text, "\"key\";r=7;t=1",
-        "Only for a key with a rate: calls left (`r`), and seconds until all are back (`t`), as in the IETF's draft. On a `429` `t` is the moment of `Retry-After`, when the next call is admitted.";
+        "Only for a key or an account with a rate, with a member for each (`key`, `account`): calls left (`r`), and seconds until all are back (`t`), as in the IETF's draft. On a `429` `t` is the moment of `Retry-After`, when the next call is admitted.";
     /// The rate of a limited key.
     RATE_LIMIT_POLICY = "RateLimitPolicy", "RateLimit-Policy", false, Kind::Text, "\"key\";q=10;w=2",
-        "Only for a key with a rate: calls at once (`q`), and the seconds in which they come back (`w`).";
+        "Only for a key or an account with a rate, with a member for each (`key`, `account`): calls at once (`q`), and the seconds in which they come back (`w`).";
     /// Nothing is to be kept.
     CACHE_CONTROL = "NoStore", "Cache-Control", true, Kind::Word("no-store"), "no-store",
         "The answer is not to be kept.";

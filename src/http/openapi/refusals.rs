@@ -132,6 +132,9 @@ fn meaning(code: Code) -> &'static str {
         Code::Unauthorized => "credentials are missing, malformed, unknown, inactive or expired.",
         Code::InsufficientBalance => "`available` does not cover the price. Have money added.",
         Code::KeyLimitReached => "a spend limit of the key does not cover the price.",
+        Code::AccountLimitReached => {
+            "a spend limit that the operator has set for the account does not cover the price. Another key does not help; ask the operator, or wait for the next day or month (UTC)."
+        }
         Code::ModelNotAllowed => "the key is not scoped for this model.",
         Code::AddressNotAllowed => "the key may not be used from this address.",
         Code::Forbidden => "this is not allowed.",
@@ -154,7 +157,7 @@ fn meaning(code: Code) -> &'static str {
         }
         Code::IdempotencyKeyReused => "the idempotency key belongs to another request.",
         Code::RateLimited => {
-            "too many calls with this key, too many jobs of the account that are not over, or a second test delivery within a minute. Wait for `Retry-After` seconds."
+            "too many calls with this key or of this account, too many jobs of either that are not over, or a second test delivery within a minute. Wait for `Retry-After` seconds."
         }
         Code::Internal => "a fault of the service. Tell its operator the `request_id`.",
         Code::StorageUnavailable => {
@@ -176,6 +179,9 @@ fn detail(code: Code) -> &'static str {
         Code::InsufficientBalance => "the available balance is 0.01, the price 0.134",
         Code::KeyLimitReached => {
             "the API key has a spend limit of 5.00, of which 4.958 is spent or held; the price is 0.134"
+        }
+        Code::AccountLimitReached => {
+            "the account has a spend limit of 50.00 a day (UTC), of which 49.90 is spent or held; the price is 0.134"
         }
         Code::ModelNotAllowed => "this API key is not scoped for the pro model",
         Code::AddressNotAllowed => "the API key may not be used from 198.51.100.7",

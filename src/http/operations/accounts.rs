@@ -6,8 +6,8 @@ use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::words;
-use tintype_api::{Account, Body as _, NewDeposit, Transaction};
-use tintype_storage::domain::account::{AccountChange, NewAccount};
+use tintype_api::{Account, Body as _, NewAccount, NewDeposit, Transaction};
+use tintype_storage::domain::account::AccountChange;
 
 /// What the path names.
 pub const ID: &str = "The account's id.";
@@ -32,6 +32,9 @@ pub fn open(sketch: &mut Sketch<'_>) -> Operation {
             &[(
                 "With a balance",
                 json!({"name": "studio", "balance": "25.00"}),
+            ), (
+                "With a limit",
+                json!({"name": "guest", "balance": "25.00", "limits": {"spend_per_day": "5.00"}}),
             )],
         )
         .answer(
@@ -96,24 +99,40 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
     Operation::new(
         "changeAccount",
         "Accounts",
-        "Rename an account, or switch it off or on",
+        "Rename or limit an account, or switch it off or on",
     )
-    .text("What is not sent, or `null`, stays as it is.")
+    .text("What is not sent, or `null`, stays as it is; of `low_balance`, `limits` and each of the limits `null` removes it. A limit holds from the next call on, for all keys of the account together, and whatever they are allowed. What is reserved counts as spent, so that a day or month is never charged more than its limit.")
     .path_id("account_id", ID)
     .body(
         AccountChange::schema(&[]),
         &[
             ("Another name", json!({"name": "studio north"})),
             ("Switched off", json!({"active": false})),
+            (
+                "Limited",
+                json!({"limits": {"spend_per_day": "50.00", "max_concurrent": 20}}),
+            ),
         ],
     )
     .answer(Answer::json(
         200,
         "The account.",
         sketch.schema::<Account>(),
-        example(),
+        super::examples::with(example(), limited()),
     ))
     .refuses([Code::NotFound])
+}
+
+fn limited() -> Value {
+    json!({
+        "limits": {
+            "spend_per_day": "50.00",
+            "spend_per_month": null,
+            "rate_limit": null,
+            "max_concurrent": 20,
+            "used": {"spent_today": "4.02", "spent_this_month": "4.02", "live_jobs": 0},
+        },
+    })
 }
 
 /// `POST /accounts/{account_id}/deposits`

@@ -40,6 +40,7 @@ pub fn key(sketch: &mut Sketch<'_>) -> Operation {
         "spent": "0.134",
         "spend_limit_daily": "5.00",
         "spent_today": "0.134",
+        "max_concurrent": 10,
         "rate_limit": {"per_second": 5, "burst": 10},
         "created_at": "2026-11-18T11:06:40.001Z",
     });

@@ -50,6 +50,7 @@ pub fn create(endpoint: Endpoint, sketch: &mut Sketch<'_>) -> Operation {
         .refuses([
             Code::InsufficientBalance,
             Code::KeyLimitReached,
+            Code::AccountLimitReached,
             Code::ModelNotAllowed,
             Code::StorageUnavailable,
             Code::Paused,

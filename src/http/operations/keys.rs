@@ -29,6 +29,7 @@ fn example() -> Value {
         "spent_this_month": "0.039",
         "rate_limit": {"per_second": 5, "burst": 10},
         "allowed_ips": ["192.0.2.0/24"],
+        "max_concurrent": 10,
         "last_used_at": "2026-11-20T20:10:58.145Z",
         "previous_valid_until": null,
         "created_at": "2026-11-18T11:06:40.001Z",
@@ -66,6 +67,7 @@ pub fn create(sketch: &mut Sketch<'_>) -> Operation {
         "spend_limit": "5.00",
         "rate_limit": {"per_second": 5, "burst": 10},
         "allowed_ips": ["192.0.2.0/24"],
+        "max_concurrent": 10,
     });
     Operation::new("createKey", "Keys", "Create a key")
         .text("`api_key` is told this once; only its hash is kept. Every restriction is optional. An account has at most 100 keys.")

@@ -1,8 +1,10 @@
 //! Who pays.
 
+use super::account_limits::{AccountLimits, AccountLimitsChange};
 use super::amount::Amount;
 use super::ids::AccountId;
 use super::ledger::{Balances, LedgerError};
+use super::spending::{LimitReached, Spending};
 use super::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +20,11 @@ pub struct Account {
     pub active: bool,
     /// Below this the account's people are warned.
     pub low_balance: Option<Amount>,
+    #[serde(default)]
+    pub limits: AccountLimits,
+    /// What it has spent. Counted only while its spending has a limit.
+    #[serde(default)]
+    pub spending: Option<Spending>,
 }
 
 impl Account {
@@ -30,7 +37,19 @@ impl Account {
             created_at,
             active: true,
             low_balance: None,
+            limits: AccountLimits::default(),
+            spending: None,
         }
+    }
+
+    /// Refuses a price that the account may not spend beside what it has spent and reserved.
+    ///
+    /// # Errors
+    /// A limit would be passed.
+    pub fn check_spending(&self, price: Amount, now: Timestamp) -> Result<(), LimitReached> {
+        let spent = self.spending.unwrap_or_default();
+        let limits = self.limits.spend_limits();
+        limits.check(&spent, self.balances.reserved, price, now)
     }
 
     /// Is less available than the amount from which on its people are warned?
@@ -49,6 +68,7 @@ pub struct NewAccount {
     pub balance: Option<Amount>,
     /// Below this the account's people are warned.
     pub low_balance: Option<Amount>,
+    pub limits: AccountLimits,
 }
 
 impl NewAccount {
@@ -57,7 +77,11 @@ impl NewAccount {
     /// # Errors
     /// The balance is no sum that an account can hold.
     pub fn open(self, id: AccountId, now: Timestamp) -> Result<Account, LedgerError> {
+        let is_counted = self.limits.spend_limits().any();
+        let spending = is_counted.then(|| Spending::begin(Amount::ZERO, [], now));
         Ok(Account {
+            limits: self.limits,
+            spending: spending.transpose()?,
             balances: Balances::default().deposit(self.balance.unwrap_or_default())?,
             low_balance: self.low_balance,
             ..Account::new(id, self.name, now)
@@ -72,15 +96,22 @@ pub struct AccountChange {
     pub active: Option<bool>,
     /// Another amount below which its people are warned, or none.
     pub low_balance: Option<Option<Amount>>,
+    /// Other limits, or none at all.
+    pub limits: Option<Option<AccountLimitsChange>>,
 }
 
 impl AccountChange {
-    /// The account as it will be.
+    /// The account as it will be, but for its spending.
     pub fn apply(self, account: Account) -> Account {
         Account {
             name: self.name.unwrap_or(account.name),
             active: self.active.unwrap_or(account.active),
             low_balance: self.low_balance.unwrap_or(account.low_balance),
+            limits: match self.limits {
+                Some(Some(change)) => change.apply(account.limits),
+                Some(None) => AccountLimits::default(),
+                None => account.limits,
+            },
             ..account
         }
     }

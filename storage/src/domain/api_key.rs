@@ -49,6 +49,9 @@ pub struct ApiKey {
     pub created_at: Timestamp,
     /// The first characters of its text, by which people recognise it; `None` for a key from before they were kept.
     pub text_prefix: Option<String>,
+    /// Jobs of this key that are not terminal.
+    #[serde(default)]
+    pub max_concurrent: Option<u32>,
 }
 
 /// A text that a key had before it was rotated.
@@ -100,6 +103,7 @@ impl ApiKey {
             retired: Vec::new(),
             created_at,
             text_prefix: None,
+            max_concurrent: None,
         }
     }
 
@@ -183,6 +187,7 @@ pub struct KeyChange {
     pub spend_limit_monthly: Option<Option<Amount>>,
     pub rate_limit: Option<Option<RateLimit>>,
     pub allowed_ips: Option<Option<Vec<IpNet>>>,
+    pub max_concurrent: Option<Option<u32>>,
 }
 
 impl KeyChange {
@@ -201,6 +206,7 @@ impl KeyChange {
                 Some(ranges) => ranges.unwrap_or_default(),
                 None => key.allowed_ips,
             },
+            max_concurrent: self.max_concurrent.unwrap_or(key.max_concurrent),
             ..key
         }
     }

@@ -1,4 +1,4 @@
-//! What a key has spent, in all and in the day and month at hand, and whether one more price is within its limits.
+//! What a key or an account has spent, in all and in the day and month at hand, and whether one more price is within its limits.
 //!
 //! Days and months are those of UTC. A price counts for the day on which its job ends; what is held counts always, since it may
 //! be charged at any moment: so no day and no month is ever charged more than its limit, whenever jobs end. That holds under a
@@ -8,12 +8,13 @@ use super::amount::{Amount, AmountError};
 use super::time::Timestamp;
 use chrono::Datelike as _;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::fmt;
 
 /// What a limit is counted over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Period {
-    /// The key's whole life.
+    /// The whole life of the key.
     Total,
     /// A calendar month of UTC.
     Month,
@@ -47,7 +48,7 @@ impl fmt::Display for Period {
     }
 }
 
-/// The most that a key may spend; `None` for no limit.
+/// The most that a key or an account may spend; `None` for no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SpendLimits {
     /// Over all its life.
@@ -61,7 +62,7 @@ pub struct SpendLimits {
 /// One more price would pass a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "the API key has a spend limit of {limit} {period}, of which {used} is spent or held; the price is {price}"
+    "a spend limit of {limit} {period}, of which {used} is spent or held; the price is {price}"
 )]
 pub struct LimitReached {
     pub period: Period,
@@ -88,7 +89,7 @@ impl SpendLimits {
     /// May `price` be held besides what is spent and `held` already?
     pub fn check(
         &self,
-        spending: &KeySpending,
+        spending: &Spending,
         held: Amount,
         price: Amount,
         now: Timestamp,
@@ -112,16 +113,16 @@ impl SpendLimits {
     }
 }
 
-/// What a key has spent: the charges of its jobs.
+/// What a key or an account has spent: the charges of its jobs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct KeySpending {
+pub struct Spending {
     /// Over all its life.
     pub total: Amount,
     month: Counted,
     day: Counted,
 }
 
-/// The newest day or month with a charge.
+/// The newest day or month that counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Counted {
     number: i64,
@@ -143,7 +144,28 @@ impl Counted {
     }
 }
 
-impl KeySpending {
+impl Spending {
+    /// The spending of an account that begins to count at `now`, of which `total` was charged before. `days` are what it was charged
+    /// on each day since the month began, in their order.
+    pub fn begin(
+        total: Amount,
+        days: impl IntoIterator<Item = (i64, Amount)>,
+        now: Timestamp,
+    ) -> Result<Self, AmountError> {
+        let mut spending = Self::default();
+        for (day, spent) in days {
+            spending = spending.charge(spent, Timestamp::of_day(day))?;
+        }
+        // Today and this month count from now on, although nothing may have been charged in them.
+        let begun = spending.charge(Amount::ZERO, now)?;
+        Ok(Self { total, ..begun })
+    }
+
+    /// The day of UTC on which the month of `now` began, counted from 1970-01-01.
+    pub fn first_day_of_month(now: Timestamp) -> i64 {
+        now.day() - i64::from(now.to_datetime().day0())
+    }
+
     /// What was spent in the day or month of `now`, or in all.
     pub fn within(&self, period: Period, now: Timestamp) -> Amount {
         let counted = match period {
@@ -164,6 +186,38 @@ impl KeySpending {
             total: self.total.plus(price)?,
             month: self.month.charge(price, Period::Month.number(ended))?,
             day: self.day.charge(price, Period::Day.number(ended))?,
+        })
+    }
+
+    /// Why this is not what an account has spent, if it is not. `in_order` is what its charges come to one after the other, `days` what
+    /// each day was charged. The two differ only where the clock was set back: then what lies between them is right.
+    pub fn differs_from(&self, in_order: &Self, days: &BTreeMap<i64, Amount>) -> Option<String> {
+        if self.total != in_order.total {
+            return Some(format!(
+                "spent {} in all by its record, {} by its charges",
+                self.total, in_order.total
+            ));
+        }
+        let windows = [
+            (Period::Month, self.month, in_order.month),
+            (Period::Day, self.day, in_order.day),
+        ];
+        windows.into_iter().find_map(|(period, recorded, charged)| {
+            let counts = |day: i64| period.number(Timestamp::of_day(day)) >= recorded.number;
+            let of_days = days.iter().filter(|(day, _)| counts(**day));
+            let least = of_days.fold(Amount::ZERO, |sum, (_, it)| sum.plus(*it).unwrap_or(sum));
+            let most = match charged.number >= recorded.number {
+                true => charged.spent,
+                false => Amount::ZERO,
+            };
+            let is_right =
+                recorded.number >= charged.number && (least..=most).contains(&recorded.spent);
+            (!is_right).then(|| {
+                format!(
+                    "spent {} {period} by its record, {least} to {most} by its charges",
+                    recorded.spent
+                )
+            })
         })
     }
 
@@ -193,15 +247,15 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn spent(charges: &[(&str, &str)]) -> KeySpending {
+    fn spent(charges: &[(&str, &str)]) -> Spending {
         charges
             .iter()
-            .fold(KeySpending::default(), |spending, (moment, price)| {
+            .fold(Spending::default(), |spending, (moment, price)| {
                 spending.charge(amount(price), at(moment)).unwrap()
             })
     }
 
-    fn seen(spending: &KeySpending, now: &str) -> [String; 3] {
+    fn seen(spending: &Spending, now: &str) -> [String; 3] {
         Period::ALL.map(|period| spending.within(period, at(now)).to_string())
     }
 
@@ -238,6 +292,64 @@ mod tests {
             ["3.00", "3.00", "3.00"]
         );
         assert_eq!(spending.fault(), None);
+    }
+
+    #[test]
+    fn an_account_that_begins_to_count_knows_what_this_month_was_charged() {
+        let now = at("2026-12-15T12:00:00Z");
+        assert_eq!(Spending::first_day_of_month(now), now.day() - 14);
+        let days = [(now.day() - 1, amount("2")), (now.day(), amount("0.5"))];
+        let spending = Spending::begin(amount("9"), days, now).unwrap();
+        assert_eq!(
+            seen(&spending, "2026-12-15T23:00:00Z"),
+            ["9.00", "2.50", "0.50"]
+        );
+        let quiet = Spending::begin(amount("9"), [], now).unwrap();
+        assert_eq!(
+            seen(&quiet, "2026-12-15T23:00:00Z"),
+            ["9.00", "0.00", "0.00"]
+        );
+    }
+
+    #[test]
+    fn a_record_that_its_charges_do_not_explain_is_found() {
+        let charges = [("2026-12-14T00:00:00Z", "2"), ("2026-12-15T00:00:00Z", "1")];
+        let in_order = spent(&charges);
+        let days: BTreeMap<i64, Amount> = charges
+            .iter()
+            .map(|(moment, price)| (at(moment).day(), amount(price)))
+            .collect();
+        let differs = |record: &Spending| record.differs_from(&in_order, &days);
+        assert_eq!(differs(&in_order), None);
+        let begun = |moment: &str| {
+            let known = days.iter().map(|(day, spent)| (*day, *spent));
+            Spending::begin(amount("3"), known, at(moment)).unwrap()
+        };
+        assert_eq!(differs(&begun("2026-12-15T01:00:00Z")), None);
+        let without = Spending::begin(amount("3"), [], at("2026-12-15T01:00:00Z")).unwrap();
+        assert_eq!(
+            differs(&without).as_deref(),
+            Some("spent 0.00 a month (UTC) by its record, 3.00 to 3.00 by its charges")
+        );
+        let later = Spending::begin(amount("3"), [], at("2027-01-01T00:00:00Z")).unwrap();
+        assert_eq!(differs(&later), None, "no charge counts any more");
+        let missed = spent(&charges[..1]);
+        assert!(differs(&missed).unwrap().contains("in all"));
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_allows_what_lies_between_the_two_sums() {
+        let charges = [("2026-12-15T00:00:00Z", "1"), ("2026-12-14T00:00:00Z", "2")];
+        let in_order = spent(&charges);
+        let days: BTreeMap<i64, Amount> = charges
+            .iter()
+            .map(|(moment, price)| (at(moment).day(), amount(price)))
+            .collect();
+        let known = days.iter().map(|(day, spent)| (*day, *spent));
+        let begun = Spending::begin(amount("3"), known, at("2026-12-14T01:00:00Z")).unwrap();
+        assert_ne!(begun, in_order);
+        assert_eq!(begun.differs_from(&in_order, &days), None);
+        assert_eq!(in_order.differs_from(&in_order, &days), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod admission;
 mod idempotency;
 mod key_terms;
 mod known;
+mod limits;
 mod needs;
 mod read;
 mod state;
@@ -31,7 +32,7 @@ use crate::domain::ids::{JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
-use crate::domain::spending::KeySpending;
+use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{self, Webhook};
 use crate::engine::{Ask, Key, Value};
@@ -136,11 +137,12 @@ impl Decisions<'_> {
         let asked = Asked {
             key: new.key,
             shown: new.shown.as_ref(),
+            account_rate_limit: new.account_rate_limit,
             models: &[new.tier],
             jobs: 1,
             price: new.price,
         };
-        let spend_limits = self.judge_key(&asked, now)?;
+        let terms = self.judge_key(&asked, now)?;
         if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
             let job = first.ok_or(AcceptError::KeyReused)?;
             return Ok(Accepted {
@@ -148,7 +150,7 @@ impl Decisions<'_> {
                 replayed: true,
             });
         }
-        let balances = self.admit(&asked, spend_limits, now)?;
+        let balances = self.admit(&asked, &terms.1, now)?;
         let job = Job {
             id,
             account: self.account.id,
@@ -195,15 +197,6 @@ impl Decisions<'_> {
         }
     }
 
-    fn spent(&mut self, key: KeyId) -> Result<KeySpending, StoreError> {
-        if let Some(spent) = self.key(key).spent {
-            return Ok(spent);
-        }
-        let spent = self.read(&API_KEY_SPENDING, &key)?.unwrap_or_default();
-        self.key(key).spent = Some(spent);
-        Ok(spent)
-    }
-
     /// Applies an event to a job: its state, its money and its ledger line in this one round.
     pub fn apply(
         &mut self,
@@ -225,9 +218,12 @@ impl Decisions<'_> {
                 // All that is unread is asked for at once.
                 let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
                 let (end, spent) = (end?, spent?);
-                let charged = spent.charge(job.price, end.at);
-                let spent = self.sound(charged)?;
+                let of_account = self.account.spending;
+                let charge = |spent: Spending| spent.charge(job.price, end.at);
+                let spent = self.sound(charge(spent))?;
+                let of_account = self.sound(of_account.map(charge).transpose())?;
                 self.end(&step.job, balances, end);
+                self.account.spending = of_account;
                 self.charge(&step.job, spent, entry, now);
             }
             MoneyStep::Release => {
@@ -300,7 +296,7 @@ impl Decisions<'_> {
     }
 
     /// `spent` is what the job's key has spent with this charge.
-    fn charge(&mut self, job: &Job, spent: KeySpending, entry: TransactionId, now: Timestamp) {
+    fn charge(&mut self, job: &Job, spent: Spending, entry: TransactionId, now: Timestamp) {
         self.key(job.key).spent = Some(spent);
         self.put(API_KEY_SPENDING.put(&job.key, &spent));
         self.add_entry(LedgerEntry {
@@ -351,16 +347,27 @@ impl Decisions<'_> {
         Ok(entry)
     }
 
-    /// Changes the account's name, or activates or deactivates it. `None` where nothing changes.
-    pub fn change(&mut self, change: AccountChange) -> Option<AccountChanged> {
+    /// Changes the account's name or its limits, or activates or deactivates it. `None` where nothing changes.
+    pub fn change(
+        &mut self,
+        change: AccountChange,
+        now: Timestamp,
+    ) -> Result<Option<AccountChanged>, StoreError> {
         let before = self.account.clone();
-        let after = change.apply(before.clone());
+        let mut after = change.apply(before.clone());
+        after.spending = match after.limits.spend_limits().any() {
+            true => Some(match before.spending {
+                Some(spending) => spending,
+                None => self.count_spending(now)?,
+            }),
+            false => None,
+        };
         if after == before {
-            return None;
+            return Ok(None);
         }
         self.account = after.clone();
         self.account_changed = true;
-        Some(AccountChanged { before, after })
+        Ok(Some(AccountChanged { before, after }))
     }
 
     /// Adds a line of the audit log, for what this round has decided.

@@ -7,7 +7,7 @@ use super::tables::{
 use super::{AccountText, Mark, Page, Store, StoreError, Writes};
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::ids::{AccountId, KeyId};
-use crate::domain::spending::KeySpending;
+use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
 
@@ -88,7 +88,7 @@ impl Store {
     }
 
     /// What a key has spent: the charges of its jobs.
-    pub async fn key_spending(&self, id: KeyId) -> Result<KeySpending, StoreError> {
+    pub async fn key_spending(&self, id: KeyId) -> Result<Spending, StoreError> {
         Ok(API_KEY_SPENDING.get(self, &id).await?.unwrap_or_default())
     }
 

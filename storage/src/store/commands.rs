@@ -2,7 +2,9 @@
 
 use super::StoreError;
 use crate::domain::account::Account;
+use crate::domain::account_limits::AccountLimits;
 use crate::domain::amount::Amount;
+use crate::domain::api_key::RateLimit;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use crate::domain::caller::{CallerRefusal, ShownKey};
 use crate::domain::ids::{JobId, KeyId};
@@ -23,6 +25,16 @@ pub struct Limits {
     pub idempotency_retention: Duration,
 }
 
+impl Limits {
+    /// Jobs that an account with these limits may have at once.
+    pub fn max_live(&self, of_account: &AccountLimits) -> usize {
+        let most = self.max_live_per_account;
+        of_account
+            .max_concurrent
+            .map_or(most, |it| most.min(it as usize))
+    }
+}
+
 /// A job to be accepted: everything but its id and its moment.
 #[derive(Clone, Debug)]
 pub struct NewJob {
@@ -30,6 +42,8 @@ pub struct NewJob {
     pub key: KeyId,
     /// How the key was shown; `None` in the panel, where a person asks in its stead.
     pub shown: Option<ShownKey>,
+    /// The account's rate limit under which the call was counted.
+    pub account_rate_limit: Option<RateLimit>,
     pub tier: Tier,
     /// With input images or without.
     pub mode: Mode,
@@ -81,16 +95,22 @@ pub enum AcceptError {
     /// The model is paused by now.
     #[error(transparent)]
     Paused(#[from] Paused),
-    /// The key's rate limit is stricter by now than the one under which the call was counted.
+    /// The rate limit of the key or of its account is stricter by now than the one under which the call was counted.
     #[error(
-        "the rate limit of this API key was lowered while the request was on its way; send the request again"
+        "the rate limit of this API key or its account was lowered while the request was on its way; send the request again"
     )]
     RateLowered,
     /// The account has too many jobs that are not terminal.
-    #[error("the account has {0} jobs that are not finished, the most that it may have")]
-    TooManyLive(usize),
+    #[error("the account has {live} jobs that are not finished, and may have {most} of them")]
+    TooManyLive { live: usize, most: usize },
+    /// The key has too many jobs that are not terminal.
+    #[error("this API key has {live} jobs that are not finished, and may have {most} of them")]
+    TooManyLiveOfKey { live: usize, most: usize },
+    /// A limit of what the account may spend would be passed.
+    #[error("the account has {0}")]
+    AccountLimit(LimitReached),
     /// A limit of the API key would be passed.
-    #[error(transparent)]
+    #[error("the API key has {0}")]
     KeyLimit(#[from] LimitReached),
     /// The balance does not cover the price.
     #[error(transparent)]

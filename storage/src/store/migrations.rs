@@ -12,7 +12,10 @@ use ipnet::IpNet;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
-pub(super) const ACCOUNT: Earlier<Account> = &[(1, upgraded::<AccountV1, Account>)];
+pub(super) const ACCOUNT: Earlier<Account> = &[
+    (1, upgraded::<AccountV1, Account>),
+    (2, upgraded::<AccountV2, Account>),
+];
 pub(super) const API_KEY: Earlier<ApiKey> = &[(1, upgraded::<ApiKeyV1, ApiKey>)];
 
 fn upgraded<E: DeserializeOwned + Into<R>, R>(bytes: &[u8]) -> postcard::Result<(R, &[u8])> {
@@ -39,7 +42,29 @@ impl From<AccountV1> for Account {
     }
 }
 
-/// A key without the first characters of its text.
+/// An account without limits.
+#[derive(Deserialize, Serialize)]
+pub struct AccountV2 {
+    pub id: AccountId,
+    pub name: String,
+    pub balances: Balances,
+    pub created_at: Timestamp,
+    pub active: bool,
+    pub low_balance: Option<Amount>,
+}
+
+impl From<AccountV2> for Account {
+    fn from(account: AccountV2) -> Self {
+        Self {
+            balances: account.balances,
+            active: account.active,
+            low_balance: account.low_balance,
+            ..Self::new(account.id, account.name, account.created_at)
+        }
+    }
+}
+
+/// A key without the first characters of its text, and without a limit of live jobs.
 #[derive(Deserialize, Serialize)]
 pub struct ApiKeyV1 {
     pub id: KeyId,

@@ -16,7 +16,7 @@ use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
-use crate::domain::spending::KeySpending;
+use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::{Webhook, WebhookId};
 
@@ -40,7 +40,7 @@ tables! {
     API_KEYS_BY_ID: KeyId => KeyHash = b"k" "api_key_by_id";
     API_KEYS_OF_ACCOUNT: (AccountId, KeyId) => KeyHash = b"o" "api_key_of_account";
     /// What keys have spent, those that were removed included.
-    API_KEY_SPENDING: KeyId => KeySpending = b"u" "api_key_spending";
+    API_KEY_SPENDING: KeyId => Spending = b"u" "api_key_spending";
     API_KEY_LAST_USE: KeyId => Timestamp = b"y" "api_key_last_use";
     /// Hashes of texts that a rotation replaced: the second look-up of authentication.
     RETIRED_API_KEYS: KeyHash => KeyId = b"r" "api_key_earlier_text";

@@ -5,16 +5,19 @@ mod deliveries;
 mod people;
 mod records;
 
+use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::ids::{AccountId, JobId, KeyId};
 use crate::domain::job::{Job, JobState};
-use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use crate::domain::ledger::{EntryKind, LedgerEntry};
+use crate::domain::spending::Spending;
+use crate::domain::time::Timestamp;
 use crate::engine::Wait as _;
 use crate::store::tables::{
     API_KEY_SPENDING, API_KEYS, AUDIT_LOG, ENDED_JOBS, LEDGER, LIVE_JOBS, RETIRED_API_KEYS,
 };
 use crate::store::{All, Store, StoreError};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What a verification has read, and the faults that it has found.
 #[derive(Clone, Debug, Default)]
@@ -41,8 +44,12 @@ pub const MAX_FAULTS: usize = 1_000;
 struct Sums {
     reserved: Amount,
     done: Amount,
-    /// Prices of done jobs whose charge has not been met yet.
-    uncharged: HashMap<JobId, Amount>,
+    /// Done jobs whose charge has not been met yet: their prices, and when they ended.
+    uncharged: HashMap<JobId, (Amount, Timestamp)>,
+    /// What the account was charged, one charge after the other.
+    spending: Spending,
+    /// What it was charged for the jobs that ended on each day of UTC, counted from 1970-01-01.
+    days: BTreeMap<i64, Amount>,
     /// Of all ledger entries.
     balance: Amount,
     /// Of the charges among them.
@@ -87,10 +94,13 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
                 report.fault(format!("job {} is both live and ended", job.id));
             }
             match &job.state {
-                JobState::Done { .. } => {
+                JobState::Done { finished_at, .. } => {
                     let of_account = sums.entry(job.account).or_default();
                     add(&mut report, &mut of_account.done, job.price);
-                    of_account.uncharged.insert(job.id, job.price);
+                    let day = of_account.days.entry(finished_at.day()).or_default();
+                    add(&mut report, day, job.price);
+                    let ended = (job.price, *finished_at);
+                    of_account.uncharged.insert(job.id, ended);
                     add(&mut report, spent.entry(job.key).or_default(), job.price);
                     visit_done(&job);
                 }
@@ -123,7 +133,7 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
         .each_account(|account| {
             report.accounts += 1;
             let sums = sums.remove(&account.id).unwrap_or_default();
-            verify_account(account.id, &account.balances, &sums, &mut report);
+            verify_account(&account, &sums, &mut report);
             accounts.insert(account.id);
             Ok(())
         })
@@ -212,8 +222,11 @@ fn verify_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mu
     }
     if entry.kind == EntryKind::Charge {
         add(report, &mut sums.charged, entry.amount.negated());
-        let price = entry.job.and_then(|job| sums.uncharged.remove(&job));
-        if price != Some(entry.amount.negated()) {
+        let job = entry.job.and_then(|job| sums.uncharged.remove(&job));
+        if let Some((price, ended)) = job {
+            sums.spending = sums.spending.charge(price, ended).unwrap_or(sums.spending);
+        }
+        if job.map(|(price, _)| price) != Some(entry.amount.negated()) {
             report.fault(format!(
                 "account {id}: charge {} does not belong to exactly one done job of that price",
                 entry.id
@@ -222,7 +235,8 @@ fn verify_entry(id: AccountId, entry: &LedgerEntry, sums: &mut Sums, report: &mu
     }
 }
 
-fn verify_account(id: AccountId, books: &Balances, sums: &Sums, report: &mut Report) {
+fn verify_account(account: &Account, sums: &Sums, report: &mut Report) {
+    let (id, books) = (account.id, &account.balances);
     if let Some(fault) = books.fault() {
         report.fault(format!("account {id}: {fault}"));
     }
@@ -248,6 +262,15 @@ fn verify_account(id: AccountId, books: &Balances, sums: &Sums, report: &mut Rep
             "account {id}: charged is {}, its charges are {}, its done jobs cost {}",
             books.charged, sums.charged, sums.done
         ));
+    }
+    if account.spending.is_some() != account.limits.spend_limits().any() {
+        report.fault(format!(
+            "account {id}: its spending has a limit and is not counted, or is counted without one"
+        ));
+    }
+    let spending = account.spending;
+    if let Some(fault) = spending.and_then(|it| it.differs_from(&sums.spending, &sums.days)) {
+        report.fault(format!("account {id} has {fault}"));
     }
 }
 

@@ -69,6 +69,7 @@ fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
     NewJob {
         key: KeyId(Uuid::from_u128(0xb)),
         shown: None,
+        account_rate_limit: None,
         tier: Tier::Fast,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),

@@ -6,6 +6,7 @@ use proptest::option;
 use proptest::prelude::*;
 use std::fmt::Debug;
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit, RetiredHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -17,7 +18,7 @@ use tintype_storage::domain::job::{
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::WebhookId;
@@ -155,9 +156,13 @@ pub fn jobs() -> impl Strategy<Value = Job> {
 
 pub fn accounts() -> impl Strategy<Value = Account> {
     let books = (amounts(), amounts(), amounts(), amounts());
-    let low = option::of(amounts());
-    (ids(), words(), books, moments(), any::<bool>(), low).prop_map(
-        |(id, name, books, created_at, active, low_balance)| Account {
+    let rest = (
+        option::of(amounts()),
+        account_limits(),
+        option::of(spendings()),
+    );
+    (ids(), words(), books, moments(), any::<bool>(), rest).prop_map(
+        |(id, name, books, created_at, active, (low_balance, limits, spending))| Account {
             id: AccountId(id),
             name,
             balances: Balances {
@@ -169,15 +174,37 @@ pub fn accounts() -> impl Strategy<Value = Account> {
             created_at,
             active,
             low_balance,
+            limits,
+            spending,
+        },
+    )
+}
+
+fn rates() -> impl Strategy<Value = Option<RateLimit>> {
+    let rate = (any::<u32>(), any::<u32>());
+    option::of(rate.prop_map(|(per_second, burst)| RateLimit { per_second, burst }))
+}
+
+fn account_limits() -> impl Strategy<Value = AccountLimits> {
+    let amounts = [(); 2].map(|()| option::of(amounts()));
+    (amounts, rates(), option::of(any::<u32>())).prop_map(
+        |([spend_per_day, spend_per_month], rate_limit, max_concurrent)| AccountLimits {
+            spend_per_day,
+            spend_per_month,
+            rate_limit,
+            max_concurrent,
         },
     )
 }
 
 pub fn api_keys() -> impl Strategy<Value = ApiKey> {
-    let rate = (any::<u32>(), any::<u32>())
-        .prop_map(|(per_second, burst)| RateLimit { per_second, burst });
     let limits = [(); 3].map(|()| option::of(amounts()));
-    let bounds = (option::of(moments()), limits, option::of(rate));
+    let bounds = (
+        option::of(moments()),
+        limits,
+        rates(),
+        option::of(any::<u32>()),
+    );
     let range = any_of(&["10.0.0.0/8", "192.0.2.7/32", "2001:db8::/32"]);
     let retired = (any::<[u8; 32]>(), moments()).prop_map(|(hash, until)| RetiredHash {
         hash: KeyHash(hash),
@@ -214,6 +241,7 @@ pub fn api_keys() -> impl Strategy<Value = ApiKey> {
                     retired: places.1,
                     created_at,
                     text_prefix,
+                    max_concurrent: bounds.3,
                 }
             },
         )
@@ -280,9 +308,9 @@ pub fn pauses() -> impl Strategy<Value = Pause> {
     })
 }
 
-pub fn spendings() -> impl Strategy<Value = KeySpending> {
+pub fn spendings() -> impl Strategy<Value = Spending> {
     (0i64..=999_999_999_999, moments())
-        .prop_map(|(price, at)| KeySpending::default().charge(units(price), at).unwrap())
+        .prop_map(|(price, at)| Spending::default().charge(units(price), at).unwrap())
 }
 
 pub fn uses() -> impl Strategy<Value = IdempotencyRecord> {

@@ -5,7 +5,7 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RetiredHash};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
 use tintype_storage::domain::ids::{AccountId, AuditId};
-use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, Value, commit_and_wait};
 use tintype_storage::store::Writes;
@@ -97,7 +97,7 @@ fn a_day_that_spent_more_than_there_is_is_found() {
     let job = till.running("0.10");
     till.apply(job, finish()).expect("finish");
     till.check();
-    let mut spending = KeySpending::default();
+    let mut spending = Spending::default();
     for _ in 0..2 {
         spending = spending.charge(amount("0.10"), at(0)).expect("charge");
     }

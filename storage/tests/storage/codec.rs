@@ -6,6 +6,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use std::fmt::Debug;
 use tintype_storage::domain::account::Account;
+use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit, RetiredHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
@@ -16,7 +17,7 @@ use tintype_storage::domain::job::{
 use tintype_storage::domain::ledger::{Balances, LedgerEntry};
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{
@@ -193,6 +194,16 @@ fn some_account() -> Account {
         created_at: at(1_795_000_000_001),
         active: true,
         low_balance: Some(amount("5")),
+        limits: AccountLimits {
+            spend_per_day: Some(amount("10")),
+            spend_per_month: Some(amount("100")),
+            rate_limit: Some(RateLimit {
+                per_second: 5,
+                burst: 10,
+            }),
+            max_concurrent: Some(3),
+        },
+        spending: Spending::begin(amount("7.5"), [], at(1_795_000_000_001)).ok(),
     }
 }
 
@@ -221,6 +232,7 @@ fn some_key() -> ApiKey {
         }],
         created_at: at(1_000),
         text_prefix: Some("tt_2Wa7".into()),
+        max_concurrent: Some(4),
     }
 }
 
@@ -251,7 +263,7 @@ fn records_are_written_as_ever() {
             tiers: [Some("repair".into()), None, None],
         },
     };
-    let spending = KeySpending::default().charge(amount("0.039"), at(1_795_000_000_001));
+    let spending = Spending::default().charge(amount("0.039"), at(1_795_000_000_001));
     let audit = AuditEntry {
         id: AuditId(uuid(0x55)),
         at: at(1_000),

@@ -149,7 +149,7 @@ fn hostile_52_a_refused_call_does_not_use_up_its_key() {
             .expect("accept");
         assert!(matches!(
             ids.accept(decisions, job("k", 1)),
-            Err(AcceptError::TooManyLive(1))
+            Err(AcceptError::TooManyLive { live: 1, .. })
         ));
         ids.apply(decisions, blocking.job, begin()).expect("begin");
         ids.apply(decisions, blocking.job, fail()).expect("fail");

@@ -107,12 +107,18 @@ fn an_account_may_have_so_many_live_jobs_and_no_more() {
         ids.accept(decisions, new_job(amount("0.10")))
             .expect("second");
         let refused = ids.accept(decisions, new_job(amount("0.10")));
-        assert!(matches!(refused, Err(AcceptError::TooManyLive(2))));
+        assert!(matches!(
+            refused,
+            Err(AcceptError::TooManyLive { live: 2, .. })
+        ));
         ids.apply(decisions, first, finish()).expect("finish");
         ids.accept(decisions, new_job(amount("0.10")))
             .expect("a place");
         let refused = ids.accept(decisions, new_job(amount("0.10")));
-        assert!(matches!(refused, Err(AcceptError::TooManyLive(2))));
+        assert!(matches!(
+            refused,
+            Err(AcceptError::TooManyLive { live: 2, .. })
+        ));
     });
     assert_eq!(till.figures(), ["0.90", "0.20", "0.70"]);
     till.check();

@@ -1,5 +1,6 @@
 //! Tests of the storage crate through its public interface, as one program so that it is linked once.
 
+mod account_limits;
 mod any_record;
 mod audit_log;
 mod children;

@@ -210,7 +210,7 @@ fn accepted(
     };
     let found = match &outcome {
         Ok(_) => "accepted",
-        Err(AcceptError::TooManyLive(_)) => "too many",
+        Err(AcceptError::TooManyLive { .. }) => "too many",
         Err(AcceptError::Ledger(LedgerError::Insufficient { .. })) => "balance",
         Err(AcceptError::KeyLimit(_)) => "key limit",
         Err(error) => panic!("{error}"),

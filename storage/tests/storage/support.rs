@@ -1,9 +1,10 @@
 //! A till to try the account book with: a store, an account, and ids and moments that only ever rise.
 
+use std::any::type_name;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::account::Account;
+use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
@@ -46,10 +47,14 @@ pub fn units(millionths: i64) -> Amount {
     ))
 }
 
-/// The stored bytes of a record, to be put where the store itself would not put it. The account alone has had an earlier format.
+/// The stored bytes of a record, to be put where the store itself would not put it. Accounts and keys have had earlier formats.
 pub fn encode<R: serde::Serialize>(record: &R) -> Vec<u8> {
-    let is_account = std::any::type_name::<R>() == std::any::type_name::<Account>();
-    postcard::to_extend(record, vec![1 + u8::from(is_account)]).expect("a record")
+    let version = match type_name::<R>() {
+        it if it == type_name::<Account>() => 3,
+        it if it == type_name::<ApiKey>() => 2,
+        _ => 1,
+    };
+    postcard::to_extend(record, vec![version]).expect("a record")
 }
 
 pub fn at(millis: i64) -> Timestamp {
@@ -110,6 +115,7 @@ pub fn new_job(price: Amount) -> NewJob {
     NewJob {
         key: key(1),
         shown: None,
+        account_rate_limit: None,
         tier: Tier::Fast,
         mode: Mode::TextToImage,
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
@@ -249,6 +255,12 @@ impl Till {
 
     pub fn deposit(&mut self, deposit: Deposit) -> Result<LedgerEntry, DepositError> {
         self.decisions(|decisions, ids| ids.deposit(decisions, deposit))
+    }
+
+    pub fn change(&mut self, change: AccountChange) {
+        let now = at(self.now);
+        let changed = self.decisions(|decisions, _| decisions.change(change, now));
+        changed.expect("change");
     }
 
     pub fn books(&self) -> Balances {

@@ -1,21 +1,27 @@
 //! A data directory whose records have an earlier shape: it opens, passes the audit, keeps what it held, and can be exported.
 
-use crate::support::{ACCOUNT, Till, amount, at, begin, finish, new_job, no_failure, uuid};
+use crate::support::{ACCOUNT, Till, amount, at, begin, finish, key, new_job, no_failure};
+use serde::Serialize;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
 use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use tintype_storage::domain::account::Account;
+use tintype_storage::domain::account::{Account, AccountChange};
+use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
-use tintype_storage::domain::ids::KeyId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::sled::{SledEngine, SledOptions};
 use tintype_storage::engine::{Direction, KeyRange, commit_and_wait};
 use tintype_storage::export::{load, write};
-use tintype_storage::store::Store;
-use tintype_storage::store::migrations::{AccountV1, ApiKeyV1};
+use tintype_storage::store::migrations::{AccountV1, AccountV2, ApiKeyV1};
+use tintype_storage::store::{AcceptError, Part, Store};
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
+
+/// The version of the present format of accounts.
+const PRESENT: u8 = 3;
 
 fn open(directory: &Path) -> Store {
     let options = SledOptions {
@@ -34,40 +40,95 @@ fn version(store: &Store) -> u8 {
     value[0]
 }
 
-/// Writes an account with a job that is done and one that is queued, as format 1 would have.
-fn write_format_1(directory: &Path) -> Account {
+/// Writes a record as an earlier format did.
+fn rewrite(store: &Store, key: Vec<u8>, version: u8, record: &impl Serialize) {
+    let value = postcard::to_extend(record, vec![version]).expect("encode");
+    commit_and_wait(&**store.engine(), vec![(key, Some(value))]).expect("commit");
+}
+
+/// Writes an account with a key, a job that is done and one that is queued, as this format would have.
+fn write_format(format: u8, directory: &Path) -> Account {
     let store = open(directory);
     let mut till = Till::open(Arc::clone(store.engine()), ACCOUNT, amount("10"));
     let done = till.running("0.10");
     till.apply(done, finish()).expect("finish");
     till.accept(new_job(amount("0.20"))).expect("accept");
     till.check();
+    let stored = store.account(ACCOUNT).wait().expect("read");
     let account = Account {
         active: false,
-        ..store
-            .account(ACCOUNT)
-            .wait()
-            .expect("read")
-            .expect("the account")
+        low_balance: (format > 1).then(|| amount("5")),
+        ..stored.expect("the account")
     };
-    let earlier = AccountV1 {
-        id: account.id,
-        name: account.name.clone(),
-        balances: account.balances,
-        created_at: account.created_at,
-        active: false,
-    };
-    let value = [vec![1], postcard::to_stdvec(&earlier).expect("encode")].concat();
-    let key = [b"a", ACCOUNT.as_bytes().as_slice()].concat();
-    commit_and_wait(&**store.engine(), vec![(key, Some(value))]).expect("commit");
+    let (id, name) = (account.id, account.name.clone());
+    let (balances, created_at) = (account.balances, account.created_at);
+    let place = [b"a", ACCOUNT.as_bytes().as_slice()].concat();
+    match format {
+        1 => {
+            let earlier = AccountV1 {
+                id,
+                name,
+                balances,
+                created_at,
+                active: false,
+            };
+            rewrite(&store, place, 1, &earlier);
+        }
+        _ => {
+            let earlier = AccountV2 {
+                id,
+                name,
+                balances,
+                created_at,
+                active: false,
+                low_balance: account.low_balance,
+            };
+            rewrite(&store, place, 2, &earlier);
+        }
+    }
+    write_key(&store);
     drop(till);
     store.engine().close();
     account
 }
 
+const HASH: KeyHash = KeyHash([7; 32]);
+
+fn api_key() -> ApiKey {
+    ApiKey {
+        name: "a key".into(),
+        spend_limit_daily: Some(amount("3")),
+        ..ApiKey::with_all_rights(key(1), ACCOUNT, at(5))
+    }
+}
+
+/// Writes the account's key in its first format.
+fn write_key(store: &Store) {
+    let key = api_key();
+    commit_and_wait(&**store.engine(), store.put_key(&HASH, &key)).expect("commit");
+    let earlier = ApiKeyV1 {
+        id: key.id,
+        account: key.account,
+        name: key.name,
+        models: key.models,
+        active: key.active,
+        expires_at: key.expires_at,
+        spend_limit: key.spend_limit,
+        spend_limit_daily: key.spend_limit_daily,
+        spend_limit_monthly: key.spend_limit_monthly,
+        rate_limit: key.rate_limit,
+        allowed_ips: key.allowed_ips,
+        retired: key.retired,
+        created_at: key.created_at,
+    };
+    rewrite(store, [b"h", HASH.0.as_slice()].concat(), 1, &earlier);
+}
+
 fn holds(store: &Store, account: &Account) {
     let found = store.account(ACCOUNT).wait().expect("read");
     assert_eq!(found.as_ref(), Some(account));
+    let found = store.key(key(1)).wait().expect("read");
+    assert_eq!(found, Some((HASH, api_key())));
     let report = verify(store, |_| {}).expect("audit");
     assert_eq!(report.faults, Vec::<String>::new());
     assert_eq!((report.live_jobs, report.ended_jobs), (1, 1));
@@ -75,11 +136,52 @@ fn holds(store: &Store, account: &Account) {
 
 #[test]
 fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present_one() {
+    for format in [1, 2] {
+        let directory = tempfile::tempdir().expect("directory");
+        let account = write_format(format, directory.path());
+        let store = open(directory.path());
+        assert_eq!(version(&store), format);
+        holds(&store, &account);
+        let mut text = Vec::new();
+        let snapshot = Arc::clone(store.engine()).snapshot().expect("a snapshot");
+        write(snapshot, |block| {
+            text.extend(block);
+            Ok::<_, Infallible>(())
+        })
+        .expect("an export");
+        let copy = MemoryEngine::new();
+        load(&copy, &text[..], |_| {}).expect("imported");
+        let copy = Store::new(Arc::new(copy));
+        assert_eq!(version(&copy), PRESENT);
+        holds(&copy, &account);
+        store.engine().close();
+    }
+}
+
+/// An export as it was written before there were limits of accounts and of live jobs.
+fn without_limits(text: &[u8]) -> Vec<u8> {
+    let text = std::str::from_utf8(text).expect("lines");
+    let (records, _trailer) = text.trim_end().rsplit_once('\n').expect("a trailer");
+    let mut earlier = String::new();
+    for line in records.lines() {
+        let mut line: Value = serde_json::from_str(line).expect("JSON");
+        if let Some(record) = line.get_mut("record").and_then(Value::as_object_mut) {
+            for field in ["limits", "spending", "max_concurrent"] {
+                record.remove(field);
+            }
+        }
+        earlier += &format!("{line}\n");
+    }
+    let digest = hex::encode(Sha256::digest(&earlier));
+    let trailer = json!({"records": records.lines().count() - 1, "sha256": digest});
+    format!("{earlier}{trailer}\n").into_bytes()
+}
+
+#[test]
+fn an_export_from_before_there_were_limits_is_imported() {
     let directory = tempfile::tempdir().expect("directory");
-    let account = write_format_1(directory.path());
+    let account = write_format(2, directory.path());
     let store = open(directory.path());
-    assert_eq!(version(&store), 1);
-    holds(&store, &account);
     let mut text = Vec::new();
     let snapshot = Arc::clone(store.engine()).snapshot().expect("a snapshot");
     write(snapshot, |block| {
@@ -87,69 +189,66 @@ fn a_directory_of_an_earlier_format_opens_adds_up_and_is_exported_in_the_present
         Ok::<_, Infallible>(())
     })
     .expect("an export");
-    let copy = MemoryEngine::new();
-    load(&copy, &text[..], |_| {}).expect("imported");
-    let copy = Store::new(Arc::new(copy));
-    assert_eq!(version(&copy), 2);
-    holds(&copy, &account);
     store.engine().close();
+    let copy = MemoryEngine::new();
+    let earlier = without_limits(&text);
+    assert!(!String::from_utf8_lossy(&earlier).contains("max_concurrent"));
+    load(&copy, &earlier[..], |_| {}).expect("imported");
+    holds(&Store::new(Arc::new(copy)), &account);
 }
 
 #[test]
 fn the_next_change_of_a_record_writes_it_in_the_present_format() {
-    let directory = tempfile::tempdir().expect("directory");
-    let account = write_format_1(directory.path());
-    let store = open(directory.path());
-    let mut till = Till::reload(store.clone(), ACCOUNT);
-    till.continue_after(2_000);
-    let live = store
-        .jobs_of(ACCOUNT, tintype_storage::store::Part::Live, None, None, 10)
-        .wait();
-    let job = live.expect("jobs")[0].id;
-    till.apply(job, begin()).expect("begin");
-    assert_eq!(version(&store), 1, "this step leaves the account as it was");
-    till.apply(job, finish()).expect("finish");
-    assert_eq!(version(&store), 2);
-    let after = store
-        .account(ACCOUNT)
-        .wait()
-        .expect("read")
-        .expect("the account");
-    assert_eq!((&after.name, after.active), (&account.name, false));
-    assert_eq!(after.low_balance, None);
-    till.check();
-    drop(till);
-    store.engine().close();
+    for format in [1, 2] {
+        let directory = tempfile::tempdir().expect("directory");
+        let account = write_format(format, directory.path());
+        let store = open(directory.path());
+        let mut till = Till::reload(store.clone(), ACCOUNT);
+        till.continue_after(2_000);
+        let live = store.jobs_of(ACCOUNT, Part::Live, None, None, 10).wait();
+        let job = live.expect("jobs")[0].id;
+        till.apply(job, begin()).expect("begin");
+        assert_eq!(
+            version(&store),
+            format,
+            "this step leaves the account as it was"
+        );
+        till.apply(job, finish()).expect("finish");
+        assert_eq!(version(&store), PRESENT);
+        let after = store.account(ACCOUNT).wait().expect("read");
+        let expected = Account {
+            balances: till.books(),
+            ..account
+        };
+        assert_eq!(after, Some(expected));
+        till.check();
+        drop(till);
+        store.engine().close();
+    }
 }
 
 #[test]
-fn a_key_of_an_earlier_format_is_found_by_its_hash() {
-    let store = Store::new(Arc::new(MemoryEngine::new()));
-    let key = ApiKey {
-        name: "ci".into(),
-        active: false,
-        spend_limit: Some(amount("5")),
-        ..ApiKey::with_all_rights(KeyId(uuid(7)), ACCOUNT, at(1_000))
-    };
-    let earlier = ApiKeyV1 {
-        id: key.id,
-        account: key.account,
-        name: key.name.clone(),
-        models: None,
-        active: false,
-        expires_at: None,
-        spend_limit: key.spend_limit,
-        spend_limit_daily: None,
-        spend_limit_monthly: None,
-        rate_limit: None,
-        allowed_ips: Vec::new(),
-        retired: Vec::new(),
-        created_at: key.created_at,
-    };
-    let hash = KeyHash([3; 32]);
-    let stored = [b"h".as_slice(), &hash.0].concat();
-    let value = [vec![1], postcard::to_stdvec(&earlier).expect("encode")].concat();
-    commit_and_wait(&**store.engine(), vec![(stored, Some(value))]).expect("commit");
-    let found = store.key_by_hash(&hash).wait().expect("read");
-    assert_eq!(found, Some(key));
+fn a_spend_limit_counts_what_was_charged_before_there_were_limits() {
+    let directory = tempfile::tempdir().expect("directory");
+    write_format(2, directory.path());
+    let store = open(directory.path());
+    let mut till = Till::reload(store.clone(), ACCOUNT);
+    till.continue_after(2_000);
+    till.change(AccountChange {
+        active: Some(true),
+        limits: Some(Some(AccountLimitsChange {
+            spend_per_day: Some(Some(amount("0.35"))),
+            ..AccountLimitsChange::default()
+        })),
+        ..AccountChange::default()
+    });
+    let refused = till.accept(new_job(amount("0.06")));
+    assert!(
+        matches!(refused, Err(AcceptError::AccountLimit(_))),
+        "0.10 was charged today and 0.20 is reserved: {refused:?}"
+    );
+    till.accept(new_job(amount("0.05"))).expect("the last cent");
+    till.check();
+    drop(till);
+    store.engine().close();
 }

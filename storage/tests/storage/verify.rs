@@ -7,7 +7,7 @@ use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::ids::{AccountId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
-use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Key, commit_and_wait};
 use tintype_storage::store::AccountState;
@@ -320,7 +320,7 @@ fn a_job_on_the_wrong_side() {
 fn what_a_key_has_spent() {
     let sound = Sound::new();
     let spent = filed('u', &[key(1).as_bytes()]);
-    let too_much = KeySpending::default().charge(amount("0.11"), at(0));
+    let too_much = Spending::default().charge(amount("0.11"), at(0));
     sound.put(spent.clone(), &too_much.expect("spending"));
     let sentence = |spent| {
         format!(

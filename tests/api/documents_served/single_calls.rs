@@ -12,6 +12,10 @@ pub fn generations(tour: &mut Tour<'_>) {
     let poor = server.customer("0.01");
     let capped = server.another_key(&tour.customer.account, json!({"spend_limit": "0.01"}));
     let contract = tour.contract;
+    let limited = server.customer("9.00");
+    let path = format!("/accounts/{}", limited.account);
+    let limits = json!({"limits": {"spend_per_day": "0.01"}});
+    server.admin("PATCH", &path).json(&limits).expect(200);
     let calls = contract.calls();
     let calls: Vec<_> = calls
         .into_iter()
@@ -36,6 +40,10 @@ pub fn generations(tour: &mut Tour<'_>) {
         tour.gives(
             tour.bare(call, false).bearer(&capped.key),
             "key_limit_reached",
+        );
+        tour.gives(
+            tour.bare(call, false).bearer(&limited.key),
+            "account_limit_reached",
         );
         tour.gives(tour.good(call).idempotent(&call.template), "202");
         tour.gives(tour.good(call).idempotent(&call.template), "202");

@@ -41,7 +41,7 @@ use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
-use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::IdempotencyRecord;
@@ -116,7 +116,7 @@ struct Changed {
     live: BTreeMap<JobId, Option<Box<Job>>>,
     ended: BTreeMap<JobId, Option<Box<Job>>>,
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
-    spent: BTreeMap<KeyId, Option<KeySpending>>,
+    spent: BTreeMap<KeyId, Option<Spending>>,
     tallies: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
     names: BTreeMap<Used, Option<IdempotencyRecord>>,
     deliveries: BTreeMap<DeliveryId, Option<Delivery>>,

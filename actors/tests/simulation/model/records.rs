@@ -10,7 +10,7 @@ use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, Transaction
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
-use tintype_storage::domain::spending::KeySpending;
+use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::tables::{
@@ -28,7 +28,7 @@ pub enum Change {
     LiveJob(JobId, Option<Box<Job>>),
     EndedJob(JobId, Option<Box<Job>>),
     Line(AccountId, TransactionId, Option<LedgerEntry>),
-    Spent(KeyId, Option<KeySpending>),
+    Spent(KeyId, Option<Spending>),
     /// Of an account's key, on a day.
     DailyUsage(AccountId, i64, KeyId, Option<DailyUsage>),
     Name(Used, Option<IdempotencyRecord>),

@@ -183,7 +183,7 @@ impl Model {
                 });
                 (!remembered).then(|| format!("request {number}: its key was called reused"))
             }
-            Err(AcceptError::TooManyLive(_)) => {
+            Err(AcceptError::TooManyLive { .. }) => {
                 self.count("refused: too many live");
                 (window.most_live < self.rules.max_live).then(|| {
                     format!(

@@ -8,6 +8,7 @@ from ._version import __version__
 from .async_client import AsyncTintype
 from .client import Tintype
 from .errors import (
+    AccountLimitReachedError,
     AddressNotAllowedError,
     ApiConnectionError,
     ApiError,
@@ -73,6 +74,7 @@ from .types import (
 from .webhooks import WebhookEvent
 
 __all__ = [
+    "AccountLimitReachedError",
     "AddressNotAllowedError",
     "ApiConnectionError",
     "ApiError",

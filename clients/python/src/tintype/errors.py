@@ -139,6 +139,10 @@ class KeyLimitReachedError(ApiError):
     """402 `key_limit_reached`: the API key's own spend limit does not cover the price."""
 
 
+class AccountLimitReachedError(ApiError):
+    """402 `account_limit_reached`: a spend limit that the operator has set for the account does not cover the price."""
+
+
 class ModelNotAllowedError(ApiError):
     """403 `model_not_allowed`: the API key is not scoped for this tier."""
 
@@ -223,6 +227,7 @@ BY_CODE: Mapping[str, type[ApiError]] = {
     "unauthorized": UnauthorizedError,
     "insufficient_balance": InsufficientBalanceError,
     "key_limit_reached": KeyLimitReachedError,
+    "account_limit_reached": AccountLimitReachedError,
     "model_not_allowed": ModelNotAllowedError,
     "address_not_allowed": AddressNotAllowedError,
     "forbidden": ForbiddenError,

@@ -2,10 +2,10 @@
 
 use super::Decisions;
 use crate::domain::amount::Amount;
+use crate::domain::api_key::{ApiKey, RateLimit};
 use crate::domain::caller::ShownKey;
 use crate::domain::ids::KeyId;
 use crate::domain::ledger::Balances;
-use crate::domain::spending::SpendLimits;
 use crate::domain::tier::Tier;
 use crate::domain::time::Timestamp;
 use crate::store::commands::AcceptError;
@@ -16,6 +16,8 @@ pub(super) struct Asked<'a> {
     pub key: KeyId,
     /// How the key was shown; `None` in the panel.
     pub shown: Option<&'a ShownKey>,
+    /// The account's rate limit under which the call was counted.
+    pub account_rate_limit: Option<RateLimit>,
     /// The models of the jobs.
     pub models: &'a [Tier],
     /// How many jobs.
@@ -29,32 +31,17 @@ impl Decisions<'_> {
     pub(super) fn admit(
         &mut self,
         asked: &Asked<'_>,
-        spend_limits: SpendLimits,
+        key: &ApiKey,
         now: Timestamp,
     ) -> Result<Balances, AcceptError> {
         if let Some(pause) = self.pause {
             asked.models.iter().try_for_each(|it| pause.admit(*it))?;
         }
         self.judge_rate(asked)?;
-        if self.live_jobs + asked.jobs > self.limits.max_live_per_account {
-            return Err(AcceptError::TooManyLive(self.live_jobs));
-        }
+        self.check_live_jobs(key, asked.jobs)?;
         let balances = self.account.balances.hold(asked.price)?;
-        self.check_key_limits(asked, spend_limits, now)?;
+        self.check_account_spending(asked.price, now)?;
+        self.check_key_spending(key, asked.price, now)?;
         Ok(balances)
-    }
-
-    fn check_key_limits(
-        &mut self,
-        asked: &Asked<'_>,
-        limits: SpendLimits,
-        now: Timestamp,
-    ) -> Result<(), AcceptError> {
-        if !limits.any() {
-            return Ok(());
-        }
-        let spent = self.spent(asked.key)?;
-        let held = self.key(asked.key).held;
-        Ok(limits.check(&spent, held, asked.price, now)?)
     }
 }

@@ -7,7 +7,6 @@ use super::state::KeyTerms;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::caller::{CallerRefusal, is_stricter, judge};
 use crate::domain::ids::KeyId;
-use crate::domain::spending::SpendLimits;
 use crate::domain::time::Timestamp;
 use crate::store::commands::AcceptError;
 use crate::store::tables::{API_KEYS, API_KEYS_BY_ID};
@@ -15,23 +14,26 @@ use crate::store::{StoreError, Writes};
 use std::sync::Arc;
 
 impl Decisions<'_> {
-    /// Judges the key that asks for jobs as it is now, and returns the limits of what it may spend.
+    /// Judges the key that asks for jobs as it is now, and returns it.
     pub(super) fn judge_key(
         &mut self,
         asked: &Asked<'_>,
         now: Timestamp,
-    ) -> Result<SpendLimits, AcceptError> {
+    ) -> Result<Arc<(KeyHash, ApiKey)>, AcceptError> {
         let is_active = self.account.active;
         let terms = self.terms(asked.key)?.ok_or(CallerRefusal::Unknown)?;
         let (hash, key) = &*terms;
         for tier in asked.models {
             judge(hash, key, asked.shown, *tier, is_active, now)?;
         }
-        Ok(key.spend_limits())
+        Ok(terms)
     }
 
-    /// A call was counted against the rate limit that its key had when it came. A stricter one since then refuses it.
+    /// A call was counted against the rate limits that its key and its account had when it came. A stricter one since then refuses it.
     pub(super) fn judge_rate(&mut self, asked: &Asked<'_>) -> Result<(), AcceptError> {
+        if is_stricter(self.account.limits.rate_limit, asked.account_rate_limit) {
+            return Err(AcceptError::RateLowered);
+        }
         let Some(shown) = asked.shown else {
             return Ok(());
         };

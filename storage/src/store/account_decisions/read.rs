@@ -45,6 +45,24 @@ impl Decisions<'_> {
         }
     }
 
+    /// The same with their keys.
+    pub(super) fn scan_entries<K: TableKey, R: Record>(
+        &mut self,
+        table: &Table<K, R>,
+        scan: Ask,
+    ) -> Result<Vec<(K, R)>, StoreError> {
+        match self.known.pairs(&scan) {
+            Some(pairs) => pairs?
+                .iter()
+                .filter_map(|(key, value)| table.entry(key, value).transpose())
+                .collect(),
+            None => {
+                self.unread.push(scan);
+                Err(StoreError::Unread)
+            }
+        }
+    }
+
     pub(super) fn account_id(&self) -> AccountId {
         self.account.id
     }

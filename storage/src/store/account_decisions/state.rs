@@ -8,7 +8,7 @@ use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
 use crate::domain::ids::KeyId;
 use crate::domain::job::Job;
-use crate::domain::spending::KeySpending;
+use crate::domain::spending::Spending;
 use crate::store::commands::Limits;
 use crate::store::{Store, StoreError, Writes};
 use std::collections::HashMap;
@@ -26,8 +26,9 @@ pub struct AccountState {
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyState {
     pub held: Amount,
+    pub live_jobs: usize,
     pub terms: Option<KeyTerms>,
-    pub spent: Option<KeySpending>,
+    pub spent: Option<Spending>,
     /// The key's usage of the day, counted from 1970-01-01, on which a job ended last.
     pub usage: Option<(i64, DailyUsage)>,
 }
@@ -109,6 +110,11 @@ impl AccountState {
         self.live_jobs
     }
 
+    /// Jobs of one key that are not terminal.
+    pub fn live_jobs_of(&self, key: KeyId) -> usize {
+        self.keys.get(&key).map_or(0, |it| it.live_jobs)
+    }
+
     pub fn account(&self) -> &Account {
         &self.account
     }
@@ -127,11 +133,15 @@ impl AccountState {
 }
 
 impl KeyState {
+    /// One more live job.
     pub fn hold(&mut self, price: Amount) {
+        self.live_jobs += 1;
         self.held = self.held.plus(price).unwrap_or(self.held);
     }
 
+    /// One live job less.
     pub fn release(&mut self, price: Amount) {
+        self.live_jobs = self.live_jobs.saturating_sub(1);
         self.held = self.held.minus(price).unwrap_or(Amount::ZERO);
     }
 }

@@ -1,0 +1,99 @@
+//! The limits of an account and of its keys: what they may spend, and how many of their jobs may live at once.
+
+use super::Decisions;
+use crate::domain::amount::Amount;
+use crate::domain::api_key::ApiKey;
+use crate::domain::ids::KeyId;
+use crate::domain::spending::Spending;
+use crate::domain::time::Timestamp;
+use crate::engine::{Ask, Direction};
+use crate::store::commands::AcceptError;
+use crate::store::tables::{API_KEY_SPENDING, DAILY_USAGE};
+use crate::store::{DailyUsageKey, StoreError};
+use std::collections::{BTreeMap, HashMap};
+use uuid::Uuid;
+
+impl Decisions<'_> {
+    /// Refuses so many new jobs where the account or the key would have more live ones than it may have.
+    pub(super) fn check_live_jobs(&mut self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
+        let live = self.live_jobs;
+        let most = self.limits.max_live(&self.account.limits);
+        if live + jobs > most {
+            return Err(AcceptError::TooManyLive { live, most });
+        }
+        let live = self.key(key.id).live_jobs;
+        match key.max_concurrent.map(|most| most as usize) {
+            Some(most) if live + jobs > most => Err(AcceptError::TooManyLiveOfKey { live, most }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a price that the account may not spend. What is reserved counts as spent, because each live job may be charged: so
+    /// no day and no month is ever charged more than its limit.
+    pub(super) fn check_account_spending(
+        &self,
+        price: Amount,
+        now: Timestamp,
+    ) -> Result<(), AcceptError> {
+        let account = &self.account;
+        account
+            .check_spending(price, now)
+            .map_err(AcceptError::AccountLimit)
+    }
+
+    /// Refuses a price that the key may not spend.
+    pub(super) fn check_key_spending(
+        &mut self,
+        key: &ApiKey,
+        price: Amount,
+        now: Timestamp,
+    ) -> Result<(), AcceptError> {
+        let limits = key.spend_limits();
+        if !limits.any() {
+            return Ok(());
+        }
+        let spent = self.spent(key.id)?;
+        let held = self.key(key.id).held;
+        Ok(limits.check(&spent, held, price, now)?)
+    }
+
+    /// What a key has spent.
+    pub(super) fn spent(&mut self, key: KeyId) -> Result<Spending, StoreError> {
+        if let Some(spent) = self.key(key).spent {
+            return Ok(spent);
+        }
+        let spent = self.read(&API_KEY_SPENDING, &key)?.unwrap_or_default();
+        self.key(key).spent = Some(spent);
+        Ok(spent)
+    }
+
+    /// The spending of the account, counted from the usage of its keys since the month began.
+    pub(super) fn count_spending(&mut self, now: Timestamp) -> Result<Spending, StoreError> {
+        let account = self.account_id();
+        let first = DailyUsageKey {
+            account,
+            day: Spending::first_day_of_month(now),
+            key: KeyId(Uuid::nil()),
+        };
+        let range = DAILY_USAGE.range(&account);
+        let range = range.starting_at(DAILY_USAGE.key(&first));
+        let stored = self.scan_entries(
+            &DAILY_USAGE,
+            Ask::Scan(range, Direction::Rising, usize::MAX),
+        )?;
+        let mut usage: HashMap<DailyUsageKey, _> = stored.into_iter().collect();
+        let decided = self
+            .usage
+            .iter()
+            .filter(|(place, _)| place.day >= first.day);
+        usage.extend(decided.map(|(place, usage)| (*place, *usage)));
+        let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
+        for (place, usage) in usage {
+            let day = days.entry(place.day).or_default();
+            let sum = day.plus(usage.spent);
+            *day = self.sound(sum)?;
+        }
+        let total = self.account.balances.charged;
+        self.sound(Spending::begin(total, days, now))
+    }
+}
