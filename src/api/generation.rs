@@ -88,10 +88,7 @@ pub fn parse(
 fn prompt(fields: &mut Fields<'_>, max_chars: usize) -> Option<String> {
     let prompt = fields.required_string("prompt")?.replace('\0', "");
     match prompt.chars().count() {
-        0 => fields.fault(
-            "prompt",
-            "must have at least 1 character, NUL characters not counted",
-        ),
+        0 => fields.fault("prompt", "must have at least 1 character"),
         count if count > max_chars => {
             fields.fault(
                 "prompt",

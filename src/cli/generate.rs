@@ -71,6 +71,9 @@ pub struct Arguments {
     /// API key of that server. Prefer the environment variable TINTYPE_KEY, which the process list does not show.
     #[arg(long, value_name = "KEY", requires = "server")]
     key: Option<String>,
+    /// Creates the job once, however often the command is repeated with it after a lost answer [default: random].
+    #[arg(long, value_name = "KEY", requires = "server")]
+    idempotency_key: Option<String>,
     /// Configuration file [default: ./config.toml if it exists].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -319,8 +322,12 @@ async fn generate(
 ) -> anyhow::Result<Bytes> {
     let progress = progress::line("sending");
     let path = path(arguments.model, !urls.is_empty());
-    let status_url = client.create(&path, &body(arguments, urls)).await?;
-    let job = follow(client, &status_url, &progress).await?;
+    let name = arguments.idempotency_key.clone();
+    let name = name.unwrap_or_else(|| Uuid::new_v4().to_string());
+    let body = body(arguments, urls);
+    let status_url = client.create(&path, &body, &name).await?;
+    let job = follow(client, &status_url, &progress).await;
+    let job = job.with_context(|| format!("the job was accepted; see {status_url}"))?;
     let Some(result) = job.result else {
         bail!(
             "no image was generated: {}",

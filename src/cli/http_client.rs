@@ -69,7 +69,7 @@ impl HttpClient {
     /// Sends a request, with an API key and an `Idempotency-Key` if there are any, and reads a response of at most `max_bytes`.
     ///
     /// # Errors
-    /// Why there is no complete response. The text names neither key nor body.
+    /// Why there is no complete response. The text names neither key nor body. [`did_not_arrive`] tells more of it.
     pub async fn send(
         &self,
         method: Method,
@@ -116,12 +116,20 @@ impl HttpClient {
         };
         match tokio::time::timeout(TIMEOUT, exchange).await {
             Ok(Ok(answered)) => answered,
-            Ok(Err(fault)) => Err(anyhow::anyhow!("{fault}")),
+            Ok(Err(fault)) => Err(fault.into()),
             Err(_) => Err(anyhow::anyhow!(
                 "no whole answer within {} s",
                 TIMEOUT.as_secs()
             )),
         }
+    }
+}
+
+/// Is it certain that the request of this error did not arrive? Otherwise the server may have carried it out.
+pub fn did_not_arrive(error: &anyhow::Error) -> bool {
+    match error.downcast_ref() {
+        Some(Error::NotPublic | Error::Unreachable(_) | Error::Tls(_) | Error::Unsendable) => true,
+        Some(Error::TimedOut | Error::Broken) | None => false,
     }
 }
 
@@ -140,7 +148,7 @@ fn bearer(key: &str) -> anyhow::Result<HeaderValue> {
 async fn in_time<T>(step: impl Future<Output = Result<T, Error>>) -> anyhow::Result<T> {
     match tokio::time::timeout(TIMEOUT, step).await {
         Ok(Ok(done)) => Ok(done),
-        Ok(Err(fault)) => Err(anyhow::anyhow!("{fault}")),
+        Ok(Err(fault)) => Err(fault.into()),
         Err(_) => Err(anyhow::anyhow!("nothing for {} s", TIMEOUT.as_secs())),
     }
 }

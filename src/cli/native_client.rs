@@ -1,6 +1,6 @@
 //! A small client of the native interface, for commands that talk to a server.
 
-use super::http_client::{HttpClient, Response};
+use super::http_client::{HttpClient, Response, did_not_arrive};
 use anyhow::{Context as _, bail};
 use bytes::Bytes;
 use serde_json::Value;
@@ -29,11 +29,28 @@ impl NativeClient {
         })
     }
 
-    /// Posts a job; returns the path of its status.
-    pub async fn create(&self, path: &str, body: &Value) -> anyhow::Result<String> {
+    /// Posts a job under an `Idempotency-Key`; returns the path of its status.
+    ///
+    /// # Errors
+    /// Why there is no job. Where the answer was lost, the text says what to do, because the job may exist.
+    pub async fn create(
+        &self,
+        path: &str,
+        body: &Value,
+        idempotency_key: &str,
+    ) -> anyhow::Result<String> {
+        let path = format!("/api/v1{path}");
         let answer = self
-            .call(Method::POST, &format!("/api/v1{path}"), Some(body))
-            .await?;
+            .call(Method::POST, &path, Some(body), Some(idempotency_key))
+            .await
+            .map_err(|error| match did_not_arrive(&error) {
+                true => anyhow::anyhow!(
+                    "{error:#}; the request did not arrive, and nothing is charged: check --server, and whether a server runs there"
+                ),
+                false => anyhow::anyhow!(
+                    "{error:#}; the request may have arrived: repeat the command with --idempotency-key {idempotency_key}, and the job is created and charged once"
+                ),
+            })?;
         if answer.status != StatusCode::ACCEPTED {
             bail!(refusal(answer.status, &answer.body));
         }
@@ -44,7 +61,7 @@ impl NativeClient {
     /// Looks up a job. The server answers when the job has ended, or after `wait` seconds.
     pub async fn look_up(&self, status_url: &str, wait: u64) -> anyhow::Result<Job<'static>> {
         let path = format!("{status_url}?wait={wait}");
-        let answer = self.call(Method::GET, &path, None).await?;
+        let answer = self.call(Method::GET, &path, None, None).await?;
         if answer.status != StatusCode::OK {
             bail!(refusal(answer.status, &answer.body));
         }
@@ -69,10 +86,18 @@ impl NativeClient {
         method: Method,
         path: &str,
         body: Option<&Value>,
+        idempotency_key: Option<&str>,
     ) -> anyhow::Result<Response> {
         let url = format!("{}{path}", self.base);
         self.http
-            .send(method, &url, Some(&self.key), body, None, MAX_ANSWER)
+            .send(
+                method,
+                &url,
+                Some(&self.key),
+                body,
+                idempotency_key,
+                MAX_ANSWER,
+            )
             .await
             .with_context(|| format!("no answer from {}", self.base))
     }

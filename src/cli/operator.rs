@@ -1,6 +1,6 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
-use super::http_client::{HttpClient, Response};
+use super::http_client::{HttpClient, Response, did_not_arrive};
 use super::native_client::refusal;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
@@ -58,14 +58,16 @@ fn as_usize(number: u32) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
 
-/// The server did not answer. It may have carried out the call.
+/// The server did not answer.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "no answer from {base}: {error}; start a server with `tintype serve`, or name another one with --server"
-)]
-struct NoAnswer {
-    base: String,
-    error: String,
+enum NoAnswer {
+    #[error(
+        "no answer from {base}: {error}; start a server with `tintype serve`, or name another one with --server"
+    )]
+    DidNotArrive { base: String, error: String },
+    /// The server may have carried out the call.
+    #[error("no answer from {base}: {error}")]
+    MayHaveArrived { base: String, error: String },
 }
 
 impl Operator {
@@ -109,11 +111,11 @@ impl Operator {
     ) -> anyhow::Result<Value> {
         let name = name.map_or_else(|| Uuid::new_v4().to_string(), str::to_owned);
         let outcome = self.send(Method::POST, path, Some(body), Some(&name)).await;
-        outcome.map_err(|error| match error.is::<NoAnswer>() {
-            true => anyhow::anyhow!(
-                "{error}. The server may have carried out the call: repeat it with --idempotency-key {name}, and it is carried out once"
+        outcome.map_err(|error| match error.downcast_ref() {
+            Some(NoAnswer::MayHaveArrived { .. }) => anyhow::anyhow!(
+                "{error}; the server may have carried out the call: repeat it with --idempotency-key {name}, and it is carried out once"
             ),
-            false => error,
+            Some(NoAnswer::DidNotArrive { .. }) | None => error,
         })
     }
 
@@ -234,9 +236,10 @@ impl Operator {
     }
 
     fn no_answer(&self, error: &anyhow::Error) -> NoAnswer {
-        NoAnswer {
-            base: self.base.clone(),
-            error: error.to_string(),
+        let (base, text) = (self.base.clone(), error.to_string());
+        match did_not_arrive(error) {
+            true => NoAnswer::DidNotArrive { base, error: text },
+            false => NoAnswer::MayHaveArrived { base, error: text },
         }
     }
 

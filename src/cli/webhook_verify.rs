@@ -5,6 +5,7 @@ use super::output::print;
 use super::signature_report::SignatureReport;
 use anyhow::{Context as _, bail};
 use clap::Args;
+use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -26,22 +27,25 @@ pub struct Arguments {
     /// Time of the check, in Unix seconds [default: now]. A delivery more than 300 s away from it is rejected.
     #[arg(long, value_name = "UNIX", value_parser = clap::value_parser!(u32))]
     now: Option<u32>,
+    /// File with the header lines, a blank line and the body [default: standard input].
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
 }
 
-/// Reads header lines, a blank line and the body from standard input. Exit 0 when at least one scheme verifies.
+/// Reads header lines, a blank line and the body. Exit 0 when at least one scheme verifies.
 pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     let secret = secret(&arguments)?;
     let now = arguments.now.map_or_else(Timestamp::now, |seconds| {
         Timestamp::from_millis(i64::from(seconds) * 1_000)
     });
-    let mut text = Vec::new();
-    io::stdin()
-        .take(MAX_BYTES + 1)
-        .read_to_end(&mut text)
-        .context("cannot read standard input")?;
-    if text.len() as u64 > MAX_BYTES {
-        bail!("standard input is larger than {MAX_BYTES} bytes, so it is not a delivery");
-    }
+    let text = match &arguments.file {
+        Some(path) => {
+            let name = path.display().to_string();
+            let file = File::open(path).with_context(|| format!("cannot read {name}"))?;
+            read(file, &name)?
+        }
+        None => read(io::stdin(), "standard input")?,
+    };
     let recorded = DeliveryFile::parse(&text)?;
     let verdict = SignatureReport::new(&[secret], &recorded.signed(), recorded.body, now);
     let [x_signature, standard] = verdict.lines();
@@ -52,6 +56,18 @@ pub fn run(arguments: Arguments) -> anyhow::Result<ExitCode> {
     };
     print(&format!("{x_signature}\n{standard}\n{outcome}\n"))?;
     Ok(code)
+}
+
+fn read(source: impl Read, name: &str) -> anyhow::Result<Vec<u8>> {
+    let mut text = Vec::new();
+    let mut source = source.take(MAX_BYTES + 1);
+    source
+        .read_to_end(&mut text)
+        .with_context(|| format!("cannot read {name}"))?;
+    if text.len() as u64 > MAX_BYTES {
+        bail!("{name} is larger than {MAX_BYTES} bytes, so it is not a delivery");
+    }
+    Ok(text)
 }
 
 fn secret(arguments: &Arguments) -> anyhow::Result<Secret> {

@@ -26,6 +26,7 @@ assets!(
     "api.js",
     "dom.js",
     "standing.js",
+    "recovery.js",
     "refresh.js",
     "live.js",
     "format.js",

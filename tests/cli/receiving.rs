@@ -291,6 +291,12 @@ fn a_kept_delivery_is_verified_or_refused_with_a_reason() {
         let file = kept.file(&format!("{}\n", kept.secret));
         let by_file = ["--secret-file", file.to_str().unwrap()];
         assert_eq!(outcome(&kept.text, &by_file), (0, both.to_owned()));
+        let saved = kept.directory.path().join("delivery.txt");
+        std::fs::write(&saved, &kept.text).unwrap();
+        let named = [&secret[..], &[saved.to_str().unwrap()]].concat();
+        assert_eq!(outcome("", &named), (0, both.to_owned()));
+        let missing = [&secret[..], &["nowhere.txt"]].concat();
+        assert!(outcome("", &missing).1.contains("nowhere.txt"));
         for late in [-300, 300] {
             let (code, said) = outcome(&kept.text, &[&secret[..], &["--now", &at(late)]].concat());
             assert_eq!(code, 0, "{late}: {said}");

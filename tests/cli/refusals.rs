@@ -1,6 +1,7 @@
 //! What the commands say when they cannot do what they are asked for.
 
 use crate::support::{Running, Service, run, tintype};
+use std::io::Read as _;
 use std::net::TcpListener;
 
 #[test]
@@ -145,4 +146,49 @@ fn a_receiver_without_secrets_says_that_it_does_not_verify() {
     let said = run(tintype(directory.path(), &taken), b"").bad();
     assert!(said.contains("choose another port"), "{said}");
     assert_eq!(receiver.stop(), Some(0));
+}
+
+#[test]
+fn a_call_without_an_answer_says_whether_it_may_have_arrived() {
+    let directory = tempfile::tempdir().unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let server = format!("http://{}", listener.local_addr().unwrap());
+    let generate = |words: &[&str]| {
+        let fixed = ["generate", "a fox", "--server", &server, "--key", "tt_x"];
+        run(tintype(directory.path(), &[&fixed, words].concat()), b"").bad()
+    };
+    let deposit = || {
+        let words = [
+            "deposit",
+            "add",
+            "5",
+            "--account",
+            "01a1fa95-0000-7000-8000-000000000000",
+            "--server",
+            &server,
+            "--token",
+            "a-token",
+        ];
+        run(tintype(directory.path(), &words), b"").bad()
+    };
+    // Takes two calls and answers none of them.
+    let taking = std::thread::spawn(move || {
+        for _ in 0..2 {
+            let (mut stream, _) = listener.accept().unwrap();
+            let _ = stream.read(&mut [0; 4_096]);
+        }
+    });
+    let said = generate(&[]);
+    assert!(said.contains("may have arrived"), "{said}");
+    assert!(said.contains("--idempotency-key "), "{said}");
+    let said = generate(&["--idempotency-key", "mine"]);
+    assert!(said.contains("--idempotency-key mine"), "{said}");
+    taking.join().unwrap();
+    // Now nobody listens there.
+    let said = generate(&[]);
+    assert!(said.contains("did not arrive"), "{said}");
+    assert!(!said.contains("--idempotency-key"), "{said}");
+    let said = deposit();
+    assert!(said.contains("tintype serve"), "{said}");
+    assert!(!said.contains("may have carried out"), "{said}");
 }

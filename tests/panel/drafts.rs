@@ -46,7 +46,7 @@ fn the_playground_keeps_its_draft_and_its_image_until_the_visitor_signs_out() {
             .await;
         browser.fill("metadata", "nonsense").await;
         browser.press("Generate").await;
-        browser.see("span", "must be a JSON object").await;
+        browser.see("span", "Enter a JSON object").await;
         browser.see("p", "generated in").await;
         // The session ends elsewhere.
         let end = "fetch('/panel/api/session', { method: 'DELETE', headers: { 'X-Tintype-Panel': '1' } }).then(() => { location.hash = '#/jobs'; });";

@@ -16,6 +16,7 @@ mod keys;
 mod lists;
 mod live;
 mod markup;
+mod outage;
 mod pages;
 mod playground;
 mod receiver;
@@ -23,6 +24,7 @@ mod reference;
 mod service;
 mod shots;
 mod tour;
+mod wording;
 
 use browser::Browser;
 use service::Service;

@@ -43,7 +43,7 @@ fn a_job_with_input_images_is_run_again_with_all_that_it_had() {
             .await;
         browser.fill("metadata", "[1]").await;
         browser.press("Generate").await;
-        browser.see("span", "must be a JSON object").await;
+        browser.see("span", "Enter a JSON object").await;
         browser
             .fill("metadata", "{\"order\": 12345678901234567890123}")
             .await;

@@ -5,7 +5,6 @@ const SIGN_IN_PATHS = ["/session", "/session/operator", "/invitation", "/invitat
 
 /** The error text for an answer without one: from a proxy, or none at all. */
 function defaultDetail(status) {
-  if (!status) return "The service did not answer. Check the connection and try again.";
   if (status === 413) return "A proxy in front of the service rejected the size of this request (HTTP 413).";
   if ([502, 503, 504].includes(status)) return `The service is not reachable right now (HTTP ${status}). Try again.`;
   return `The service answered HTTP ${status} without a reason. Try again.`;
@@ -27,6 +26,13 @@ export class ApiError extends Error {
   }
 }
 
+/** The error text where no answer came: a change may have been made all the same. */
+function unanswered(method, headers) {
+  if (method === "GET") return "The service did not answer. Check the connection and try again.";
+  if (headers?.["Idempotency-Key"]) return "The service did not answer. The request may have arrived. Send the same form again: it takes effect once.";
+  return "The service did not answer. The change may have been made all the same: look before you repeat it.";
+}
+
 async function send(method, path, options) {
   const headers = { "X-Tintype-Panel": "1", Accept: "application/json" };
   let answer, text;
@@ -38,7 +44,7 @@ async function send(method, path, options) {
     text = await answer.text();
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ApiError(0, null);
+    throw new ApiError(0, { detail: unanswered(method, options?.headers) });
   }
   let body = null;
   let read = true;

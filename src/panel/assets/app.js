@@ -4,6 +4,7 @@ import { get } from "./api.js";
 import { setCurrency } from "./format.js";
 import { brand, frame } from "./shell.js";
 import { attempt, closeAll, notice } from "./dialogs.js";
+import { isAway, recovered, retryLater } from "./recovery.js";
 import { refresher } from "./refresh.js";
 import { listen } from "./live.js";
 import { signIn, invitation } from "./page_sign_in.js";
@@ -121,9 +122,12 @@ async function show() {
     if (error.name === "AbortError" || stop.signal.aborted) return;
     if (error.status === 404 && session.kind === "operator" && !FREE.includes(wanted) && !rest.length) remember(null);
     fill(main, h("div", { class: "stack" }, h("h1", {}, "Couldn't load this page"), notice("bad", error.message),
+      isAway(error) ? h("p", { class: "muted" }, "The panel keeps trying, and shows the page when the service is back.") : null,
       h("div", {}, h("button", { class: "button", type: "button", onclick: show }, "Try again"))));
+    if (isAway(error)) retryLater(show, stop.signal);
     return;
   }
+  recovered();
   if (stop.signal.aborted) return;
   scrollTo(0, before.scroll);
   const look = refresh ?? (() => {});
@@ -160,13 +164,15 @@ document.querySelector("[data-skip]").addEventListener("click", (event) => {
 });
 
 async function start() {
+  const stop = new AbortController();
   try {
     if (place().name === "invitation") await show();
     else await enter(await get("/session"));
   } catch (error) {
     if (error.status === 401) return show();
     fill(app, h("main", { id: "main", class: "door", tabindex: "-1" }, h("div", { class: "door-card" }, brand("div"), notice("bad", error.message),
-      h("button", { class: "button", type: "button", onclick: start }, "Try again"))));
+      h("button", { class: "button", type: "button", onclick: () => { stop.abort(); start(); } }, "Try again"))));
+    if (isAway(error)) retryLater(start, stop.signal);
   }
 }
 

@@ -66,6 +66,20 @@ export function misfit(field, message) {
   return Object.assign(new Error(message), { errors: [{ field, message }] });
 }
 
+/** A fault as a sentence: the service writes it to follow the name of its field. */
+function sentence(message) {
+  if (message === "is required") return "Fill in this field.";
+  const text = message[0].toUpperCase() + message.slice(1);
+  return /[.!?]$/.test(text) ? text : `${text}.`;
+}
+
+/** Faults of the fields that must be filled in and are not; nothing if there are none. */
+function blanks(element) {
+  const empty = [...element.querySelectorAll("[required]")].filter((it) => !it.value);
+  const errors = empty.map((it) => ({ field: it.name, message: "is required" }));
+  return errors.length ? Object.assign(new Error(), { errors }) : null;
+}
+
 /** Shows the faults of an answer beside their fields; returns what belongs to none of them. */
 export function showFaults(form, error) {
   for (const fault of form.querySelectorAll(".fault")) { fault.hidden = true; fault.textContent = ""; }
@@ -79,7 +93,7 @@ export function showFaults(form, error) {
     const fault = place.querySelector(".fault");
     // Of a list the one that is meant is named as people count.
     const entry = name.match(/\[(\d+)\]$/);
-    const text = entry ? `Entry ${Number(entry[1]) + 1} ${message}.` : message;
+    const text = sentence(entry ? `Entry ${Number(entry[1]) + 1} ${message}` : message);
     fault.textContent = fault.textContent ? `${fault.textContent} ${text}` : text;
     fault.hidden = false;
     fault.id ||= `fault${++ids}`;
@@ -107,6 +121,8 @@ export function form(props, submit, ...children) {
     showFaults(element, null);
     if (button) { button.disabled = true; button.classList.add("busy"); }
     try {
+      const blank = blanks(element);
+      if (blank) throw blank;
       await submit(new FormData(element), element);
     } catch (error) {
       const text = showFaults(element, error);

@@ -17,7 +17,6 @@ export function idempotentSubmit() {
       return answer;
     } catch (error) {
       if (!isAmbiguous(error)) last = null;
-      else if (!error.status) error.message += " The request may have arrived. Send the same form again: it takes effect once.";
       throw error;
     }
   };

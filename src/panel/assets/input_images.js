@@ -74,8 +74,8 @@ export function inputImages({ max_inputs: most, max_input_bytes: room }, chosen,
     count: () => chosen.length,
     files: () => chosen.filter((it) => it.file).map((it) => it.file),
     addresses: () => chosen.filter((it) => it.url).map((it) => it.url),
-    /** All images as URLs, for the code sample. */
-    named: () => chosen.map((it) => it.url ?? `https://example.com/${encodeURIComponent(it.file.name)}`),
+    /** All images as URLs, for the code sample. A chosen file has none that a program could use. */
+    named: () => chosen.map((it) => it.url ?? `URL_OF_${it.file.name}`),
     /** Identifies the current choice of images. */
     mark: () => chosen.map((it) => it.number).join(),
   };

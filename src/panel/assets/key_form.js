@@ -62,8 +62,9 @@ function asked(data) {
 function checked(data) {
   const wanted = asked(data);
   const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
+  if (wanted.models?.length === 0) throw misfit("models", "Choose at least one model.");
   if (wanted.rate_limit && !(whole(wanted.rate_limit.per_second) && whole(wanted.rate_limit.burst))) {
-    throw misfit("rate_limit", "must be whole numbers from 1 to 1,000,000; the rate per second is required");
+    throw misfit("rate_limit", "Enter whole numbers from 1 to 1,000,000. The rate per second is needed.");
   }
   return wanted;
 }

@@ -74,7 +74,7 @@ export async function playground(main, context) {
   const spoken = h("p", { class: "sr", role: "status" });
   const images = inputImages(models, draft.images, () => { if (images.count()) state.needsImages = false; draw(); });
   const program = tabs("Language of the code", languages, (language) => [
-    images.files().length ? h("p", { class: "small muted" }, "Programs send input images as URLs: put your own in place of https://example.com/….") : null,
+    images.files().length ? h("p", { class: "small muted" }, "Programs send input images as URLs. Put the address of each file in place of URL_OF_…: the service fetches it from there.") : null,
     code(snippet(language, { tier: state.tier, body: body(images.named()) }, context.session.public_url))]);
 
   /** The metadata as an object; `undefined` if the field holds none. */
@@ -98,7 +98,7 @@ export async function playground(main, context) {
   function request() {
     if (state.needsImages) throw misfit("input_images_urls", "Add the images, or continue without them.");
     const text = metadata.value.trim();
-    if (text && !members()) throw misfit("metadata", "must be a JSON object, such as {\"order\": 4711}");
+    if (text && !members()) throw misfit("metadata", "Enter a JSON object, such as {\"order\": 4711}.");
     const { metadata: _, ...made } = { ...body(images.addresses()), prompt: prompt.value };
     const json = JSON.stringify(made);
     return text ? `${json.slice(0, -1)},"metadata":${text}}` : json;

@@ -1,6 +1,6 @@
 // The frame around every page: navigation, account, sign-out.
 import { fill, h } from "./dom.js";
-import { icon } from "./icons.js";
+import { icon, mark } from "./icons.js";
 import { attempt } from "./dialogs.js";
 import { remove } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
@@ -38,7 +38,7 @@ export function themeSwitch() {
 }
 
 export const brand = (tag = "a") => h(tag, { class: "brand", href: tag === "a" ? "#/overview" : null },
-  h("img", { src: "/panel/assets/icon.svg", alt: "", width: 30, height: 30 }), "Tintype");
+  mark(), "Tintype");
 
 /** Signs out; throws where that has failed, as the session lives on then. */
 export async function signOut(everywhere = false) {

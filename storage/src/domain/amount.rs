@@ -18,7 +18,7 @@ pub struct Amount(Decimal);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AmountError {
     /// It is not written as digits with an optional sign and point.
-    #[error("must be a decimal number in a string, such as \"12.50\"")]
+    #[error("must be an amount such as \"12.50\"")]
     Malformed,
     /// It has more than six digits after the point.
     #[error("must have at most 6 digits after the point")]

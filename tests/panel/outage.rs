@@ -1,0 +1,42 @@
+//! What the panel says and does while the service is away.
+
+use crate::browse;
+use serde_json::json;
+
+/// Has every call fail as if nobody listened, for as long as `away` is true.
+const AWAY: &str = "window.away = true; const real = window.fetch;
+    window.fetch = (...call) => window.away ? Promise.reject(new TypeError('no connection')) : real(...call);";
+
+#[test]
+fn a_page_that_could_not_be_loaded_comes_by_itself_when_the_service_is_back() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.run(AWAY, vec![]).await;
+        browser.run("location.hash = '#/ledger';", vec![]).await;
+        browser.see("h1", "load this page").await;
+        browser.see("p", "The panel keeps trying").await;
+        // The logo needs no request.
+        let logo = "return Boolean(document.querySelector('.side .brand svg path')) && !document.querySelector('.brand img');";
+        assert_eq!(browser.run(logo, vec![]).await, json!(true));
+        browser.run("window.away = false;", vec![]).await;
+        browser.see("h1", "Ledger").await;
+        browser.see("p", "Balance").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_change_without_an_answer_is_not_called_undone() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/keys", "API keys").await;
+        browser.press("New key").await;
+        browser.fill("name", "website").await;
+        browser.run(AWAY, vec![]).await;
+        browser.press("Create key").await;
+        browser.see("p", "may have been made all the same").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
