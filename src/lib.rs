@@ -7,6 +7,7 @@ pub(crate) mod api;
 pub mod application;
 pub mod backends;
 pub mod backup;
+mod batch_inputs;
 pub mod catalog;
 pub mod cli;
 pub mod compat;

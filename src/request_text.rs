@@ -20,9 +20,31 @@ pub fn is_too_large(words: &PromptText) -> bool {
 
 /// Stores words and returns their key.
 pub async fn store(images: &Images, words: &PromptText) -> Result<String, ImagesError> {
+    // Two strings always encode.
+    put(images, serde_json::to_vec(words).unwrap_or_default()).await
+}
+
+/// Must these URLs be stored apart, beside a text in the record?
+pub fn are_too_large(urls: &[String], words: &PromptText) -> bool {
+    let metadata = words.metadata.as_ref().map_or(0, String::len);
+    let urls: usize = urls.iter().map(String::len).sum();
+    words.prompt.len() + metadata + urls > INLINE
+}
+
+/// Stores the URLs of input images and returns their key.
+pub async fn store_urls(images: &Images, urls: &[String]) -> Result<String, ImagesError> {
+    // Strings always encode.
+    put(images, serde_json::to_vec(urls).unwrap_or_default()).await
+}
+
+/// Reads the URLs of input images back.
+pub async fn load_urls(images: &Images, key: &str) -> Result<Vec<String>, WordsError> {
+    let bytes = images.get(key).await?;
+    Ok(serde_json::from_slice(&bytes)?)
+}
+
+async fn put(images: &Images, text: Vec<u8>) -> Result<String, ImagesError> {
     let key = format!("{PREFIX}/{}.json", Uuid::new_v4());
-    // Three strings always encode.
-    let text = serde_json::to_vec(words).unwrap_or_default();
     images
         .put(&key, Bytes::from(text), "application/json")
         .await?;

@@ -40,9 +40,9 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
                 .ids
                 .raise(ids::moment_of(&job.id.0).unwrap_or(job.created_at));
             let has_begun = matches!(job.state, JobState::Processing { .. });
-            let jobs = match (has_begun, job.origin) {
+            let jobs = match (has_begun, &job.origin) {
                 (true, _) => &mut begun,
-                (false, Origin::Native) => &mut waiting,
+                (false, Origin::Native | Origin::Batch(_)) => &mut waiting,
                 (false, Origin::Synchronous) => {
                     abandoned.push(job);
                     return Ok(());

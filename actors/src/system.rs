@@ -9,7 +9,7 @@ use crate::dispatch::{
 };
 use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
-use crate::ports::{ImageStore, Observer, Transport};
+use crate::ports::{ImageStore, InputFetcher, Observer, Transport};
 pub use crate::queue::Depths;
 use crate::queue::JobQueues;
 use crate::recovery::{self, Recovered};
@@ -59,6 +59,7 @@ pub struct SystemOptions {
     pub backends: Vec<Backend>,
     pub routes: Routes,
     pub image_store: Arc<dyn ImageStore>,
+    pub input_fetcher: Arc<dyn InputFetcher>,
     pub transport: Arc<dyn Transport>,
     /// The delay before each retry of a delivery.
     pub retry_delays: Vec<Duration>,
@@ -92,6 +93,7 @@ impl System {
             backends,
             routes,
             image_store,
+            input_fetcher,
             transport,
             retry_delays,
             delivery_limits,
@@ -159,6 +161,7 @@ impl System {
             queues,
             accounts: Arc::clone(&accounts),
             image_store: Arc::clone(&image_store),
+            input_fetcher,
             progress: ProgressBoard::default(),
             failures: FailureBoard::default(),
             stats,

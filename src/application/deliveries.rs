@@ -170,7 +170,8 @@ async fn send_again(
 /// What the audit log says of a delivery.
 pub fn facts(delivery: &Delivery) -> Value {
     json!({
-        "job_id": delivery.job.to_string(),
+        "job_id": delivery.job().map(|it| it.to_string()),
+        "batch_id": delivery.batch().map(|it| it.to_string()),
         "webhook_id": delivery.webhook.to_string(),
         "url": delivery.url,
         "status": delivery.state.word(),

@@ -70,7 +70,7 @@ impl GenerationRequest {
     /// Records hold it for as long as an idempotency key is remembered, so its bytes do not change.
     pub fn fingerprint(&self) -> Fingerprint {
         match self.origin {
-            Origin::Native => self.native_fingerprint(),
+            Origin::Native | Origin::Batch(_) => self.native_fingerprint(),
             Origin::Synchronous => self.synchronous_fingerprint(),
         }
     }

@@ -155,7 +155,7 @@ fn unavailable(detail: &str) -> Error {
 /// came with the call included.
 fn faulty(faults: InputFaults, fields: &[String], most: u64, origin: Origin) -> Error {
     let too_large = faults.too_large.then(|| match origin {
-        Origin::Native => FieldFault::new(
+        Origin::Native | Origin::Batch(_) => FieldFault::new(
             inputs::FIELD,
             format!("must not exceed {most} bytes over all images"),
         ),

@@ -322,7 +322,7 @@ impl Submission {
         if inputs.is_empty() {
             return Ok(Objects::default());
         }
-        let (account, origin) = (self.caller.account(), self.request.origin);
+        let (account, origin) = (self.caller.account(), self.request.origin.clone());
         let watched = &mut self.watched;
         let ended = async {
             match watched {
@@ -395,7 +395,7 @@ impl Submission {
             resolution: offer.resolution(),
             brief,
             callback: self.callback.take(),
-            origin: self.request.origin,
+            origin: self.request.origin.clone(),
             inputs,
             price: offer.price(),
             idempotency: self.used.take(),

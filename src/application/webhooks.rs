@@ -13,7 +13,7 @@ use tintype_egress::parse_url;
 use tintype_storage::domain::audit_log::{Action, AuditEntry};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::secret::Secret;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::store::{MAX_WEBHOOKS, Writes};
@@ -176,8 +176,7 @@ pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<De
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);
     // One id for both, as for a job's event: so a delivery is found by the job that it names.
-    let (id, job) = (DeliveryId(id), JobId(id));
-    let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
+    let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
     let entry = entry(state, context, Action::WebhookTest, &webhook);
     let audit = Some(to_audit_entry(
         entry,

@@ -6,11 +6,12 @@ use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _};
+use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::job::{Job, JobState, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::export::Entry;
 use tintype_storage::store::StoreError;
-use tintype_storage::store::tables::LIVE_JOBS;
+use tintype_storage::store::tables::{BATCHES, LIVE_JOBS};
 
 const MAX_LINE_BYTES: u64 = 64 * 1024;
 
@@ -68,12 +69,27 @@ pub struct Named {
 /// # Errors
 /// The record is damaged.
 pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
+    let named = |key, ended| Named {
+        record: hex::encode(&entry.key),
+        key,
+        ended,
+    };
+    if entry.kind == "batch" {
+        let batch = BATCHES.decode(&entry.value)?;
+        return Ok(match batch.text {
+            PromptRef::Inline(_) => Vec::new(),
+            PromptRef::Stored(key) => vec![named(key, None)],
+        });
+    }
     if !matches!(entry.kind, "live_job" | "ended_job") {
         return Ok(Vec::new());
     }
     let job: Job = LIVE_JOBS.decode(&entry.value)?;
     let mut keys = Vec::new();
     if let PromptRef::Stored(key) = &job.brief {
+        keys.push(key.clone());
+    }
+    if let Some(InputUrls::Stored(key)) = job.member().map(|it| &it.input_urls) {
         keys.push(key.clone());
     }
     match &job.state {
@@ -83,12 +99,8 @@ pub fn named(entry: &Entry) -> Result<Vec<Named>, StoreError> {
         JobState::Done { image, .. } => keys.push(image.key.clone()),
         JobState::Failed { .. } => {}
     }
-    let named = |key| Named {
-        record: hex::encode(&entry.key),
-        key,
-        ended: job.state.finished_at(),
-    };
-    Ok(keys.into_iter().map(named).collect())
+    let ended = job.state.finished_at();
+    Ok(keys.into_iter().map(|key| named(key, ended)).collect())
 }
 
 /// Reads a list, asked for in the order of the records.

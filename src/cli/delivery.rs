@@ -116,7 +116,7 @@ fn row(it: Delivery) -> [String; 7] {
         it.status.into(),
         it.attempts.len().to_string(),
         or_dash(last.map(outcome)),
-        it.job_id.into(),
+        or_dash(it.job_id.or(it.batch_id).map(String::from)),
         it.url,
     ]
 }
@@ -140,7 +140,8 @@ fn shown(delivery: Delivery) -> String {
         ("status", Some(&status)),
         ("next attempt", delivery.next_attempt_at.as_deref()),
         ("created", Some(&delivery.created_at)),
-        ("job", Some(&delivery.job_id)),
+        ("job", delivery.job_id.as_deref()),
+        ("batch", delivery.batch_id.as_deref()),
         ("account", Some(&delivery.account_id)),
         ("webhook", Some(&delivery.webhook_id)),
         ("url", Some(&delivery.url)),

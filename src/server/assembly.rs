@@ -14,6 +14,7 @@ use crate::application::rate_limit::{Elapsed, Limiters, Rates, elapsed};
 use crate::application::state::AppState;
 use crate::application::untrusted_proxies::UntrustedProxies;
 use crate::application::webhooks::TEST_EVERY;
+use crate::batch_inputs::BatchInputs;
 use crate::catalog::catalog;
 use crate::compat::{self, CompatState, DisconnectSender};
 use crate::config::Config;
@@ -154,6 +155,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         let observer = JobTraces::new(exporter, Arc::clone(&clock), ratio);
         Arc::new(observer) as Arc<dyn Observer>
     });
+    let memory = MemoryBudget::new(config.limits.ingest_bytes);
     let system = System::start(SystemOptions {
         store: store.clone(),
         clock: Arc::clone(&clock),
@@ -167,6 +169,13 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         backends,
         routes,
         image_store: Arc::new(result_store.clone()),
+        input_fetcher: Arc::new(BatchInputs {
+            egress: egress.clone(),
+            images: images.clone(),
+            catalog: catalog(&config.tiers),
+            limits: config.inputs.clone(),
+            memory: memory.clone(),
+        }),
         transport: Arc::new(Sender::new(SenderOptions {
             store: store.clone(),
             images: images.clone(),
@@ -197,7 +206,7 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         auth_throttle: AuthThrottle::new(elapsed),
         passwords: Passwords::default(),
         untrusted_proxies: UntrustedProxies::default(),
-        memory: MemoryBudget::new(config.limits.ingest_bytes),
+        memory,
         pause: Arc::new(RwLock::new(store.pause().await?)),
         admin_token: Sha256::digest(token.token.expose().as_bytes()).into(),
         result_store,

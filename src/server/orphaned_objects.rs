@@ -7,6 +7,8 @@ use crate::request_text;
 use futures_util::TryStreamExt as _;
 use std::collections::HashSet;
 use std::time::Duration;
+use tintype_storage::domain::batch::Batch;
+use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
@@ -78,11 +80,21 @@ fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreE
         if let PromptRef::Stored(key) = &job.brief {
             objects.remove(key);
         }
+        if let Some(InputUrls::Stored(key)) = job.member().map(|it| &it.input_urls) {
+            objects.remove(key);
+        }
         Ok(())
     };
     // In this order: a job that ends meanwhile is among the ended ones by then.
     store.each_live_job(|job| drop_text(&job)).wait()?;
-    store.each_ended_job(|job| drop_text(&job)).wait()
+    store.each_ended_job(|job| drop_text(&job)).wait()?;
+    let mut drop_text_of_batch = |batch: Batch| {
+        if let PromptRef::Stored(key) = &batch.text {
+            objects.remove(key);
+        }
+        Ok(())
+    };
+    store.each_batch(|batch| drop_text_of_batch(batch)).wait()
 }
 
 async fn sweep(

@@ -51,7 +51,7 @@ impl Filter {
 
     fn lets(&self, delivery: &Delivery) -> bool {
         self.account.is_none_or(|it| it == delivery.account)
-            && self.job.is_none_or(|it| it == delivery.job)
+            && self.job.is_none_or(|it| delivery.job() == Some(it))
             && self.webhook.is_none_or(|it| it == delivery.webhook)
             && self.status.is_none_or(|it| it == delivery.state.word())
     }

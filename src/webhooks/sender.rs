@@ -13,7 +13,8 @@ use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind, Sent};
-use tintype_storage::domain::job::{Job, JobState, PromptRef};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
+use tintype_storage::domain::job::{JobState, PromptRef};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::payload::{self, Ending};
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
@@ -211,19 +212,41 @@ fn headers(id: &str, seconds: i64, signature: String, listed: String) -> Result<
     Ok(headers)
 }
 
-/// The payload, with a fresh download URL.
+/// The payload, built anew for each attempt.
 async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, Fault> {
-    if delivery.kind == DeliveryKind::Test {
-        return Ok(payload::test(delivery.job));
+    let job = JobId(delivery.subject);
+    match delivery.kind {
+        DeliveryKind::Event => event(options, delivery.account, job).await,
+        DeliveryKind::Test => Ok(payload::test(job)),
+        DeliveryKind::Batch => {
+            batch_ended(options, delivery.account, BatchId(delivery.subject)).await
+        }
     }
+}
+
+async fn batch_ended(
+    options: &SenderOptions,
+    account: AccountId,
+    id: BatchId,
+) -> Result<Json, Fault> {
+    let read = options.store.batch(account, id).await;
+    let read = read.map_err(|error| Fault::Own(error.to_string()))?;
+    let gone = || Fault::Delivery("the batch of this delivery is no longer on record".into());
+    let (batch, progress) = read.ok_or_else(gone)?;
+    let metadata = metadata(options, &batch.text).await?;
+    Ok(payload::batch_ended(id, &progress, metadata.as_ref()))
+}
+
+/// The payload of a job's end, with a fresh download URL.
+async fn event(options: &SenderOptions, account: AccountId, id: JobId) -> Result<Json, Fault> {
     let read = options
         .store
-        .job(delivery.account, delivery.job)
+        .job(account, id)
         .await
         .map_err(|error| Fault::Own(error.to_string()))?;
     let gone = || Fault::Delivery("the job of this delivery is no longer on record".into());
     let job = read.ok_or_else(gone)?;
-    let metadata = metadata(options, &job).await?;
+    let metadata = metadata(options, &job.brief).await?;
     let ending = |ending| Ok(payload::event(job.id, ending, metadata.as_ref()));
     match &job.state {
         JobState::Done { image, .. } => {
@@ -241,8 +264,8 @@ async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, F
     }
 }
 
-async fn metadata(options: &SenderOptions, job: &Job) -> Result<Option<Json>, Fault> {
-    let text = match &job.brief {
+async fn metadata(options: &SenderOptions, text: &PromptRef) -> Result<Option<Json>, Fault> {
+    let text = match text {
         PromptRef::Inline(words) => words.metadata.clone(),
         PromptRef::Stored(key) => {
             let words = request_text::load(&options.images, key)

@@ -6,7 +6,6 @@ use crate::support::{Server, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, NoReceiver, give_up};
-use tintype_storage::domain::ids::JobId;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::commit_and_wait;
 use uuid::Uuid;
@@ -33,6 +32,7 @@ fn a_delivery_on_the_wire() {
     let expected = [
         "account_id",
         "attempts",
+        "batch_id",
         "created_at",
         "delivery_id",
         "job_id",
@@ -343,7 +343,7 @@ fn a_log_that_is_too_long_for_one_call_is_gone_through_in_parts() {
     for number in 1..=10_020 {
         let id = Uuid::from_u128(number);
         let now = server.inside().now();
-        let test = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, JobId(id), now);
+        let test = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
         let over = give_up(&test, NoReceiver::WebhookDeleted, now);
         commit_and_wait(&**store.engine(), store.add_delivery(&over)).unwrap();
     }

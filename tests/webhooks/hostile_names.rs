@@ -73,7 +73,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
     let number = Uuid::from_u128(9);
     let now = Timestamp::from_millis(BEGIN);
     let (id, job) = (DeliveryId(number), JobId(number));
-    let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job, now);
+    let delivery = Delivery::new(id, &webhook, DeliveryKind::Test, job.0, now);
     assert_eq!(delivery.account, ACCOUNT);
     actix_web::rt::System::new().block_on(async {
         let first = sender.attempt(delivery.clone(), webhook.clone()).await;

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, DeliveryState};
-use tintype_storage::domain::ids::{IdSource, JobId};
+use tintype_storage::domain::ids::IdSource;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
@@ -161,7 +161,7 @@ fn hostile_106_a_hundred_thousand_overdue_deliveries_are_spread() {
     for number in 0..MANY {
         let (id, job) = (Uuid::from_u128(number + 1), Uuid::from_u128(number + 1));
         let to = &webhooks[(number % RECEIVERS) as usize];
-        let delivery = Delivery::new(DeliveryId(id), to, DeliveryKind::Test, JobId(job), created);
+        let delivery = Delivery::new(DeliveryId(id), to, DeliveryKind::Test, job, created);
         commit_and_wait(&*engine, store.add_delivery(&delivery)).unwrap();
     }
     let after = 3_600_000;
@@ -215,7 +215,7 @@ fn overdue(number: u128, to: &Webhook, failures: u32) -> Delivery {
             due: created,
             failures,
         },
-        ..Delivery::new(DeliveryId(id), to, DeliveryKind::Test, JobId(job), created)
+        ..Delivery::new(DeliveryId(id), to, DeliveryKind::Test, job, created)
     }
 }
 

@@ -15,8 +15,9 @@ use tintype_actors::clock::{Clock, random_jitter};
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError};
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::ports::{AttemptOutcome, Transport};
-use tintype_actors::ports::{GenerateError, ImageStore, Picture};
+use tintype_actors::ports::{
+    AttemptOutcome, FetchedInputs, GenerateError, ImageStore, InputFetcher, Picture, Transport,
+};
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
@@ -188,6 +189,12 @@ impl ImageStore for BlankWall {
     }
 }
 
+impl InputFetcher for BlankWall {
+    fn fetch(&self, _: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+        async { Err(GenerateError::Refused("no images are found here".into())) }.boxed_local()
+    }
+}
+
 /// The running actors with their surroundings.
 pub struct World {
     /// The records.
@@ -279,6 +286,7 @@ impl World {
             }],
             routes: Routes([route.clone(), route.clone(), route]),
             image_store: Arc::new(BlankWall),
+            input_fetcher: Arc::new(BlankWall),
             transport: Arc::new(post.clone()),
             retry_delays: TABLE.map(Duration::from_secs).to_vec(),
             delivery_limits: beginning.limits,
@@ -307,7 +315,7 @@ impl World {
     pub async fn send_test(&self, webhook: &Webhook) -> DeliveryId {
         let id = self.system.accounts().context().ids.next(self.now());
         let (id, job) = (DeliveryId(id), JobId(id));
-        let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job, self.now());
+        let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job.0, self.now());
         let (reply, answer) = oneshot::channel();
         let command = DeliveryCommand::Add {
             delivery,

@@ -3,12 +3,13 @@
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::ids::{JobId, KeyId};
+use tintype_storage::domain::batch::BatchProgress;
+use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::store::{
-    AcceptError, Accepted, AccountChanged, CommandError, Deposit, DepositError, EventError, NewJob,
-    StoreError, Writes,
+    AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, CommandError, Deposit,
+    DepositError, EventError, NewBatch, NewJob, StoreError, Writes,
 };
 use tokio::sync::oneshot;
 
@@ -57,6 +58,18 @@ pub enum AccountCommand {
         job: Box<NewJob>,
         note: Option<Note<JobId>>,
         reply: Reply<Accepted, AcceptError>,
+    },
+    /// Accepts a batch, whole or not at all, in one commit.
+    AcceptBatch {
+        batch: Box<NewBatch>,
+        note: Option<Note<BatchId>>,
+        reply: Reply<AcceptedBatch, AcceptError>,
+    },
+    /// Cancels what is still queued of a batch: no queued job of it begins once this is durable.
+    CancelBatch {
+        batch: BatchId,
+        note: Option<Note<BatchId>>,
+        reply: Reply<BatchProgress, BatchError>,
     },
     /// Begins a run of a job, or fails the job where it has had all its runs. The run counts before it begins.
     Begin {
@@ -114,6 +127,8 @@ impl AccountCommand {
     pub(super) fn answer(self) {
         match self {
             Self::Accept { reply, .. } => reply.answer(),
+            Self::AcceptBatch { reply, .. } => reply.answer(),
+            Self::CancelBatch { reply, .. } => reply.answer(),
             Self::Begin { reply, .. } | Self::Apply { reply, .. } => reply.answer(),
             Self::Deposit { reply, .. } => reply.answer(),
             Self::Change { reply, .. } => reply.answer(),
@@ -128,6 +143,8 @@ impl AccountCommand {
     pub(super) fn fail(self, error: &StoreError) {
         match self {
             Self::Accept { reply, .. } => reply.fail(error),
+            Self::AcceptBatch { reply, .. } => reply.fail(error),
+            Self::CancelBatch { reply, .. } => reply.fail(error),
             Self::Begin { reply, .. } | Self::Apply { reply, .. } => reply.fail(error),
             Self::Deposit { reply, .. } => reply.fail(error),
             Self::Change { reply, .. } => reply.fail(error),

@@ -13,9 +13,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use tintype_storage::domain::api_key::ApiKey;
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AcceptError, Accepted, AccountState, NewJob, StoreError};
+use tintype_storage::store::{
+    AcceptError, Accepted, AcceptedBatch, AccountState, NewBatch, NewJob, StoreError,
+};
 use tokio::sync::oneshot;
 
 /// Commands that wait for a round to end; further calls are refused as overload.
@@ -45,6 +47,22 @@ impl AccountHandle {
         let guard = self.in_flight.begin();
         self.send(AccountCommand::Accept {
             job: Box::new(job),
+            note,
+            reply: reply.into(),
+        })?;
+        Ok(guard)
+    }
+
+    /// Has the account accept a batch. The caller keeps the guard until it has the reply.
+    pub fn accept_batch(
+        &self,
+        batch: NewBatch,
+        note: Option<Note<BatchId>>,
+        reply: oneshot::Sender<Result<AcceptedBatch, AcceptError>>,
+    ) -> Result<InFlightGuard, Overloaded> {
+        let guard = self.in_flight.begin();
+        self.send(AccountCommand::AcceptBatch {
+            batch: Box::new(batch),
             note,
             reply: reply.into(),
         })?;

@@ -4,18 +4,19 @@ use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
 use super::shared::AccountShared;
 use crate::delivery::DeliveryCommand;
-use crate::queue::QueuedJob;
+use crate::queue::{Lane, QueuedJob};
 use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
 use tintype_storage::domain::delivery::Delivery;
-use tintype_storage::domain::ids::{JobId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::{Ask, EngineError, Key, Round, Seen, Verdict};
 use tintype_storage::store::{
-    Accepted, AccountState, Decided, Decisions, EventError, StateChange, StoreError, Writes,
+    Accepted, AcceptedBatch, AccountState, Decided, Decisions, EventError, NewBatch, StateChange,
+    StoreError, Writes,
 };
 
 /// There may be something to decide: in the inbox, or because the round has ended, well or not.
@@ -104,6 +105,12 @@ fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<Ask> {
     for command in commands {
         match command {
             AccountCommand::Accept { job, .. } => state.needs_to_accept(job, &mut needs),
+            AccountCommand::AcceptBatch { batch, .. } => {
+                state.needs_to_accept_batch(batch, &mut needs);
+            }
+            AccountCommand::CancelBatch { batch, .. } => {
+                state.needs_to_cancel_batch(*batch, &mut needs);
+            }
             AccountCommand::Begin { job, .. } => {
                 let event = JobEvent::Begin { max_runs: 0 };
                 state.needs_to_apply(*job, &event, &mut needs);
@@ -172,12 +179,39 @@ impl Decision {
                             job: id,
                             account: decisions.account().id,
                             tier: job.tier,
+                            lane: Lane::Single,
                         });
                         if let Some(note) = note {
                             decisions.record(&note(&id));
                         }
                     }
                     Err(_) => {}
+                }
+            }
+            AccountCommand::AcceptBatch { batch, note, reply } => {
+                let id = BatchId(context.ids.next(now));
+                let jobs: Vec<JobId> = batch
+                    .requests
+                    .iter()
+                    .map(|_| JobId(context.ids.next(now)))
+                    .collect();
+                let outcome = reply.decide(decisions.accept_batch(id, &jobs, batch, now))?;
+                match outcome {
+                    Ok(AcceptedBatch { replayed: true, .. }) => self.counts.replayed(),
+                    Ok(_) => {
+                        self.queue_batch(&jobs, batch, decisions.account().id);
+                        if let Some(note) = note {
+                            decisions.record(&note(&id));
+                        }
+                    }
+                    Err(_) => {}
+                }
+            }
+            AccountCommand::CancelBatch { batch, note, reply } => {
+                let is_canceled = reply.decide(decisions.cancel_batch(*batch, now))?.is_ok();
+                self.changed.push(JobId(batch.0));
+                if let Some(note) = note.as_ref().filter(|_| is_canceled) {
+                    decisions.record(&note(batch));
                 }
             }
             AccountCommand::Begin { job, reply } => {
@@ -241,6 +275,18 @@ impl Decision {
         Ok(())
     }
 
+    fn queue_batch(&mut self, jobs: &[JobId], batch: &NewBatch, account: AccountId) {
+        for (job, request) in jobs.iter().zip(&batch.requests) {
+            self.counts.accepted(request.tier, request.mode);
+            self.queued.push(QueuedJob {
+                job: *job,
+                account,
+                tier: request.tier,
+                lane: Lane::Batch,
+            });
+        }
+    }
+
     fn apply(
         &mut self,
         id: JobId,
@@ -254,6 +300,8 @@ impl Decision {
         let entry = TransactionId(context.ids.next(now));
         if let Ok(job) = reply.decide(decisions.apply(id, event, entry, now))? {
             self.changed.push(id);
+            self.changed
+                .extend(job.member().map(|it| JobId(it.batch.0)));
             self.counts.changed(job, begins, now);
             let is_observed = context.observer.is_some() && job.state.is_terminal();
             self.ended.extend(is_observed.then(|| job.clone()));

@@ -1,6 +1,7 @@
 //! The webhook that a delivery goes to, judged anew before each attempt.
 
 use tintype_storage::domain::delivery::{self, Delivery, DeliveryKind, NoReceiver};
+use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Store, StoreError};
@@ -11,12 +12,22 @@ pub(super) fn of(
     delivery: &Delivery,
 ) -> Result<Result<Webhook, NoReceiver>, StoreError> {
     let webhook = store.webhook(delivery.account, delivery.webhook).wait()?;
-    // A delivery has the URL that its job named, so the job is read only where the webhook's URL is another one.
+    // A delivery has the URL that its job or batch named, so the job or batch is read only where the webhook's URL is another one.
     let same_url = webhook.as_ref().is_none_or(|it| it.url == delivery.url);
-    if same_url || delivery.kind == DeliveryKind::Test {
+    if same_url {
         return Ok(delivery::receiver(webhook, None));
     }
-    let job = store.job(delivery.account, delivery.job).wait()?;
-    let callback = job.as_ref().and_then(|it| it.callback.as_ref());
-    Ok(delivery::receiver(webhook, callback))
+    let account = delivery.account;
+    let callback = match delivery.kind {
+        DeliveryKind::Test => None,
+        DeliveryKind::Event => {
+            let job = store.job(account, JobId(delivery.subject)).wait()?;
+            job.and_then(|it| it.callback)
+        }
+        DeliveryKind::Batch => {
+            let batch = store.batch(account, BatchId(delivery.subject)).wait()?;
+            batch.and_then(|(batch, _)| batch.callback)
+        }
+    };
+    Ok(delivery::receiver(webhook, callback.as_ref()))
 }

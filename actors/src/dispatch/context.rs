@@ -3,14 +3,15 @@
 use super::cut_off::CutOff;
 use super::failures::FailureBoard;
 use super::progress::ProgressBoard;
-use crate::account::AccountRegistry;
+use crate::account::{AccountHandle, AccountRegistry};
 use crate::backends::BackendPool;
 use crate::clock::Jitter;
-use crate::ports::{ImageStore, Observer};
+use crate::ports::{ImageStore, InputFetcher, Observer};
 use crate::queue::JobQueues;
 use crate::stats::Stats;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::ids::AccountId;
 
 /// What the dispatcher and all job actors share.
 pub struct DispatchContext {
@@ -20,6 +21,7 @@ pub struct DispatchContext {
     pub pool: BackendPool,
     pub accounts: Arc<AccountRegistry>,
     pub image_store: Arc<dyn ImageStore>,
+    pub input_fetcher: Arc<dyn InputFetcher>,
     pub progress: ProgressBoard,
     pub failures: FailureBoard,
     pub stats: Arc<Stats>,
@@ -27,4 +29,17 @@ pub struct DispatchContext {
     /// Spreads the waits between tries.
     pub jitter: Jitter,
     pub cut_off: CutOff,
+}
+
+impl DispatchContext {
+    /// The actor of the account of a job. A store that cannot be read stops the service.
+    pub fn account(&self, id: AccountId) -> Option<AccountHandle> {
+        match self.accounts.get(id) {
+            Ok(handle) => handle,
+            Err(error) => {
+                self.accounts.context().fail_stop.trip(error.to_string());
+                None
+            }
+        }
+    }
 }

@@ -8,7 +8,7 @@
 use super::context::DispatchContext;
 use super::failover::next_lease;
 use super::run::run;
-use crate::account::{AccountCommand, AccountHandle};
+use crate::account::AccountCommand;
 use crate::backends::BackendLease;
 use crate::queue::{QueuedJob, Turn};
 use actix::{
@@ -39,7 +39,7 @@ enum State {
 }
 
 struct RunResult {
-    /// The job as it was when the run began.
+    /// The job as it was when the run began, with its input images.
     job: Job,
     event: JobEvent,
 }
@@ -88,7 +88,7 @@ impl JobActor {
         let was_begun_before = self.turn.as_ref().is_some_and(Turn::is_resumed);
         let is_resumed = was_begun_before || self.was_restarted;
         let run = async move {
-            let event = run(&job, lease, is_resumed, &context).await;
+            let (job, event) = run(job, lease, is_resumed, &context).await;
             Rc::new(RunResult { job, event })
         };
         self.step(ctx, run, |actor, result, ctx| {
@@ -199,7 +199,7 @@ async fn begin(job: QueuedJob, lease: Option<BackendLease>, context: &DispatchCo
             }
         }
     };
-    let Some(account) = account_of(job, context) else {
+    let Some(account) = context.account(job.account) else {
         return Start::Over(None);
     };
     let (reply, begun) = oneshot::channel();
@@ -230,7 +230,7 @@ async fn apply(
     if was_restarted {
         sleep(RESTART_DELAY).await;
     }
-    let Some(account) = account_of(job, context) else {
+    let Some(account) = context.account(job.account) else {
         return false;
     };
     let (reply, applied) = oneshot::channel();
@@ -253,16 +253,6 @@ async fn apply(
         }
         // The account actor has stopped with the process.
         Err(_) => false,
-    }
-}
-
-fn account_of(job: QueuedJob, context: &DispatchContext) -> Option<AccountHandle> {
-    match context.accounts.get(job.account) {
-        Ok(handle) => handle,
-        Err(error) => {
-            context.accounts.context().fail_stop.trip(error.to_string());
-            None
-        }
     }
 }
 

@@ -6,6 +6,7 @@ mod cut_off;
 mod dispatcher;
 mod failover;
 mod failures;
+mod input_fetch;
 mod job;
 mod progress;
 mod run;

@@ -2,23 +2,24 @@
 
 use super::context::DispatchContext;
 use super::failover::generate;
+use super::input_fetch::with_inputs;
 use super::run_log::RunLog;
 use crate::backends::BackendLease;
-use crate::ports::{JobOutcome, RunEnd};
+use crate::ports::{GenerateError, JobOutcome, Progress, RunEnd};
 use futures_util::FutureExt as _;
 use std::panic::AssertUnwindSafe;
-use tintype_storage::domain::job::{FailureKind, Job, JobEvent};
+use tintype_storage::domain::job::{FailureKind, Job, JobEvent, ResultImage};
 
-/// Runs a job that has begun. The lease is free again when this returns.
+/// Runs a job that has begun, and returns it with its input images. The lease is free again when this returns.
 pub async fn run(
-    job: &Job,
+    mut job: Job,
     lease: BackendLease,
     is_resumed: bool,
     context: &DispatchContext,
-) -> JobEvent {
+) -> (Job, JobEvent) {
     let entry = context.progress.enter(job.id);
     let log = RunLog::begin();
-    let generation = generate(job, lease, is_resumed, context, entry.progress(), &log);
+    let generation = make(&mut job, lease, is_resumed, context, entry.progress(), &log);
     let outcome = tokio::select! {
         // In this order: a picture that exists when the process stops is kept, and no chance decides.
         biased;
@@ -39,9 +40,21 @@ pub async fn run(
         None => (JobEvent::CutOff, RunEnd::CutOff),
     };
     if let Some(observer) = &context.observer {
-        observer.run_ended(&log.report(job, end));
+        observer.run_ended(&log.report(&job, end));
     }
-    event
+    (job, event)
+}
+
+async fn make(
+    job: &mut Job,
+    lease: BackendLease,
+    is_resumed: bool,
+    context: &DispatchContext,
+    progress: Progress,
+    log: &RunLog,
+) -> Result<ResultImage, GenerateError> {
+    with_inputs(job, context).await?;
+    generate(job, lease, is_resumed, context, progress, log).await
 }
 
 fn failed(error: String, kind: FailureKind) -> (JobEvent, RunEnd) {

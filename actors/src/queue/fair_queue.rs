@@ -1,7 +1,16 @@
-//! A fair queue: first in, first out within an account; round robin between accounts.
+//! A fair queue: first in, first out within an account, single jobs before those of batches; round robin between accounts.
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use tintype_storage::domain::ids::{AccountId, JobId};
+
+/// Which of its account's jobs a job waits among.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lane {
+    /// Those that were submitted one by one, which go first.
+    Single,
+    /// Those of batches.
+    Batch,
+}
 
 /// The waiting jobs of one tier.
 #[derive(Default)]
@@ -19,43 +28,44 @@ pub struct FairQueue {
 /// The waiting jobs of one account.
 #[derive(Default)]
 struct AccountQueue {
-    jobs: VecDeque<JobId>,
+    single: VecDeque<JobId>,
+    batch: VecDeque<JobId>,
     /// The number of the turn that the account waits for. It rises from the front of `turns` to the back.
     turn: u64,
 }
 
 impl FairQueue {
-    /// Puts a job behind the others of its account.
-    pub fn push(&mut self, account: AccountId, job: JobId) {
-        self.grow(account).push_back(job);
+    /// Puts a job behind the others of its account and lane.
+    pub fn push(&mut self, account: AccountId, job: JobId, lane: Lane) {
+        self.grow(account).lane(lane).push_back(job);
     }
 
-    /// Puts a job before the others of its account: its turn had come before.
-    pub fn push_front(&mut self, account: AccountId, job: JobId) {
-        self.grow(account).push_front(job);
+    /// Puts a job before the others of its account and lane: its turn had come before.
+    pub fn push_front(&mut self, account: AccountId, job: JobId, lane: Lane) {
+        self.grow(account).lane(lane).push_front(job);
     }
 
     /// The queue of an account that is about to get a job.
-    fn grow(&mut self, account: AccountId) -> &mut VecDeque<JobId> {
+    fn grow(&mut self, account: AccountId) -> &mut AccountQueue {
         self.len += 1;
         let queue = self.accounts.entry(account).or_default();
-        let length = queue.jobs.len();
+        let length = queue.len();
         if length == 0 {
             queue.turn = self.turn;
             self.turn += 1;
             self.turns.push_back(account);
         }
         resize(&mut self.lengths, length, length + 1);
-        &mut queue.jobs
+        queue
     }
 
     /// Takes the next job. Its account goes to the back of the turns.
-    pub fn pop(&mut self) -> Option<(AccountId, JobId)> {
+    pub fn pop(&mut self) -> Option<(AccountId, JobId, Lane)> {
         let account = self.turns.pop_front()?;
         let queue = self.accounts.get_mut(&account)?;
-        let job = queue.jobs.pop_front()?;
+        let (job, lane) = queue.pop()?;
         self.len -= 1;
-        let length = queue.jobs.len();
+        let length = queue.len();
         resize(&mut self.lengths, length + 1, length);
         if length == 0 {
             self.accounts.remove(&account);
@@ -64,7 +74,7 @@ impl FairQueue {
             self.turn += 1;
             self.turns.push_back(account);
         }
-        Some((account, job))
+        Some((account, job, lane))
     }
 
     /// Removes a job from any position. False when it is not queued.
@@ -72,12 +82,11 @@ impl FairQueue {
         let Some(queue) = self.accounts.get_mut(&account) else {
             return false;
         };
-        let Some(at) = queue.index_of(job) else {
+        if !queue.remove(job) {
             return false;
-        };
-        queue.jobs.remove(at);
+        }
         self.len -= 1;
-        let length = queue.jobs.len();
+        let length = queue.len();
         resize(&mut self.lengths, length + 1, length);
         if length == 0 {
             self.accounts.remove(&account);
@@ -96,13 +105,17 @@ impl FairQueue {
     /// otherwise it is off by less than the number of accounts. It costs no visit to each account.
     pub fn position(&self, account: AccountId, job: JobId) -> Option<usize> {
         let queue = self.accounts.get(&account)?;
-        Some(self.position_at(queue.index_of(job)?, Some(queue)))
+        Some(self.position_at(queue.position(job)?, Some(queue)))
     }
 
-    /// The position that a new job of this account would get.
-    pub fn next_position(&self, account: AccountId) -> usize {
+    /// The position that a new job of this account and lane would get.
+    pub fn next_position(&self, account: AccountId, lane: Lane) -> usize {
         let queue = self.accounts.get(&account);
-        self.position_at(queue.map_or(0, |it| it.jobs.len()), queue)
+        let own = queue.map_or(0, |it| match lane {
+            Lane::Single => it.single.len(),
+            Lane::Batch => it.len(),
+        });
+        self.position_at(own, queue)
     }
 
     fn position_at(&self, own: usize, queue: Option<&AccountQueue>) -> usize {
@@ -113,8 +126,8 @@ impl FairQueue {
         }
         // The loop has counted the account itself too.
         if let Some(queue) = queue {
-            shorter -= own.min(queue.jobs.len());
-            longer -= usize::from(queue.jobs.len() > own);
+            shorter -= own.min(queue.len());
+            longer -= usize::from(queue.len() > own);
         }
         let others = self.turns.len() - usize::from(queue.is_some());
         let first = self.turns.front().and_then(|it| self.accounts.get(it));
@@ -128,16 +141,19 @@ impl FairQueue {
 
     /// Waiting jobs of an account.
     pub fn len_of(&self, account: AccountId) -> usize {
-        self.accounts.get(&account).map_or(0, |it| it.jobs.len())
+        self.accounts.get(&account).map_or(0, AccountQueue::len)
     }
 
-    /// The oldest of the first jobs of all accounts, where the jobs in `excluded` do not count.
+    /// The oldest of the first jobs of all accounts and lanes, where the jobs in `excluded` do not count.
     pub fn oldest(&self, excluded: &HashSet<JobId>) -> Option<JobId> {
-        let first = |queue: &AccountQueue| {
-            let mut jobs = queue.jobs.iter();
-            jobs.find(|it| !excluded.contains(it)).copied()
+        let first = |jobs: &VecDeque<JobId>| jobs.iter().find(|it| !excluded.contains(it)).copied();
+        let of_account = |queue: &AccountQueue| {
+            [&queue.single, &queue.batch]
+                .into_iter()
+                .filter_map(first)
+                .min()
         };
-        self.accounts.values().filter_map(first).min()
+        self.accounts.values().filter_map(of_account).min()
     }
 
     pub fn len(&self) -> usize {
@@ -150,14 +166,48 @@ impl FairQueue {
 }
 
 impl AccountQueue {
-    fn index_of(&self, job: JobId) -> Option<usize> {
-        // Jobs are in the order of their ids, except one that `push_front` put before the others.
-        let at = self.jobs.partition_point(|it| *it < job);
-        if self.jobs.get(at) == Some(&job) {
-            return Some(at);
+    fn lane(&mut self, lane: Lane) -> &mut VecDeque<JobId> {
+        match lane {
+            Lane::Single => &mut self.single,
+            Lane::Batch => &mut self.batch,
         }
-        self.jobs.iter().position(|it| *it == job)
     }
+
+    fn len(&self) -> usize {
+        self.single.len() + self.batch.len()
+    }
+
+    fn pop(&mut self) -> Option<(JobId, Lane)> {
+        match self.single.pop_front() {
+            Some(job) => Some((job, Lane::Single)),
+            None => Some((self.batch.pop_front()?, Lane::Batch)),
+        }
+    }
+
+    fn remove(&mut self, job: JobId) -> bool {
+        for lane in [&mut self.single, &mut self.batch] {
+            if let Some(at) = index_of(lane, job) {
+                lane.remove(at);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// How many jobs of the account begin before this one.
+    fn position(&self, job: JobId) -> Option<usize> {
+        let behind_single = || Some(self.single.len() + index_of(&self.batch, job)?);
+        index_of(&self.single, job).or_else(behind_single)
+    }
+}
+
+fn index_of(jobs: &VecDeque<JobId>, job: JobId) -> Option<usize> {
+    // Jobs are in the order of their ids, except one that `push_front` put before the others.
+    let at = jobs.partition_point(|it| *it < job);
+    if jobs.get(at) == Some(&job) {
+        return Some(at);
+    }
+    jobs.iter().position(|it| *it == job)
 }
 
 /// Counts an account queue of length `from` as one of length `to`. Length 0 means that there is no queue.
@@ -180,7 +230,7 @@ mod tests {
     use tintype_storage::domain::time::Timestamp;
 
     fn next(queue: &mut FairQueue) -> Option<JobId> {
-        queue.pop().map(|(_, job)| job)
+        queue.pop().map(|(_, job, _)| job)
     }
 
     fn ids() -> impl FnMut() -> uuid::Uuid {
@@ -194,9 +244,11 @@ mod tests {
         let (flood, other) = (AccountId(new()), AccountId(new()));
         let mut queue = FairQueue::default();
         let flooding: Vec<JobId> = (0..1_000).map(|_| JobId(new())).collect();
-        flooding.iter().for_each(|job| queue.push(flood, *job));
+        flooding
+            .iter()
+            .for_each(|job| queue.push(flood, *job, Lane::Single));
         let late = JobId(new());
-        queue.push(other, late);
+        queue.push(other, late, Lane::Single);
         assert_eq!(
             [next(&mut queue), next(&mut queue), next(&mut queue)],
             [Some(flooding[0]), Some(late), Some(flooding[1])]
@@ -208,15 +260,42 @@ mod tests {
     }
 
     #[test]
+    fn jobs_of_batches_wait_behind_the_single_ones_of_their_account() {
+        let mut new = ids();
+        let (flood, other) = (AccountId(new()), AccountId(new()));
+        let mut queue = FairQueue::default();
+        let [first, second, single, theirs] = [(); 4].map(|()| JobId(new()));
+        queue.push(flood, first, Lane::Batch);
+        queue.push(flood, second, Lane::Batch);
+        queue.push(other, theirs, Lane::Batch);
+        assert_eq!(queue.next_position(flood, Lane::Single), 1);
+        queue.push(flood, single, Lane::Single);
+        assert_eq!(queue.next_position(flood, Lane::Batch), 5);
+        assert_eq!(queue.len_of(flood), 3);
+        let order = [
+            (flood, single),
+            (other, theirs),
+            (flood, first),
+            (flood, second),
+        ];
+        let positions = order.map(|(account, job)| queue.position(account, job));
+        assert_eq!(positions, [1, 2, 3, 4].map(Some));
+        assert_eq!(queue.oldest(&HashSet::new()), Some(first));
+        assert!(queue.remove(flood, first));
+        let popped: Vec<JobId> = std::iter::from_fn(|| next(&mut queue)).collect();
+        assert_eq!(popped, [single, theirs, second]);
+    }
+
+    #[test]
     fn a_removed_job_leaves_no_turn_behind() {
         let mut new = ids();
         let (a, b) = (AccountId(new()), AccountId(new()));
         let (job_a, job_b) = (JobId(new()), JobId(new()));
         let mut queue = FairQueue::default();
-        queue.push(a, job_a);
-        queue.push(b, job_b);
+        queue.push(a, job_a, Lane::Single);
+        queue.push(b, job_b, Lane::Single);
         assert!(queue.remove(a, job_a) && !queue.remove(a, job_a));
-        queue.push(a, job_a);
+        queue.push(a, job_a, Lane::Single);
         assert_eq!(
             [next(&mut queue), next(&mut queue), next(&mut queue)],
             [Some(job_b), Some(job_a), None]
@@ -229,8 +308,8 @@ mod tests {
         let account = AccountId(new());
         let (waiting, begun) = (JobId(new()), JobId(new()));
         let mut queue = FairQueue::default();
-        queue.push(account, waiting);
-        queue.push_front(account, begun);
+        queue.push(account, waiting, Lane::Single);
+        queue.push_front(account, begun, Lane::Single);
         assert_eq!(
             [next(&mut queue), next(&mut queue)],
             [Some(begun), Some(waiting)]
@@ -260,7 +339,7 @@ mod tests {
             let account = AccountId(new());
             for _ in 0..*length {
                 let job = JobId(new());
-                queue.push(account, job);
+                queue.push(account, job, Lane::Single);
                 jobs.push((account, job));
             }
         }
@@ -322,10 +401,13 @@ mod tests {
         let (stranger, coming) = (AccountId(new()), JobId(new()));
         assert_eq!(queue.position(stranger, jobs[0].1), None);
         assert_eq!(queue.position(jobs[0].0, coming), None);
-        let place = queue.next_position(stranger);
-        queue.push(stranger, coming);
+        let place = queue.next_position(stranger, Lane::Single);
+        queue.push(stranger, coming, Lane::Single);
         assert_eq!(queue.position(stranger, coming), Some(place));
-        assert_eq!(FairQueue::default().next_position(stranger), 1);
+        assert_eq!(
+            FairQueue::default().next_position(stranger, Lane::Single),
+            1
+        );
     }
 
     #[test]

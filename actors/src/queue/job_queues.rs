@@ -1,12 +1,12 @@
 //! The queues of all tiers. Commits that accept jobs fill them, the dispatcher empties them, and lookups read a job's position
 //! from them without a message, so a busy dispatcher delays no lookup.
 
-use super::fair_queue::FairQueue;
+use super::fair_queue::{FairQueue, Lane};
 use parking_lot::Mutex;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::Job;
+use tintype_storage::domain::job::{Job, Origin};
 use tintype_storage::domain::tier::Tier;
 use tokio::sync::Notify;
 
@@ -16,6 +16,7 @@ pub struct QueuedJob {
     pub job: JobId,
     pub account: AccountId,
     pub tier: Tier,
+    pub lane: Lane,
 }
 
 impl From<&Job> for QueuedJob {
@@ -24,6 +25,10 @@ impl From<&Job> for QueuedJob {
             job: job.id,
             account: job.account,
             tier: job.tier,
+            lane: match job.origin {
+                Origin::Native | Origin::Synchronous => Lane::Single,
+                Origin::Batch(_) => Lane::Batch,
+            },
         }
     }
 }
@@ -73,31 +78,42 @@ impl JobQueues {
     /// It leaves a queue that is not empty only for want of a slot, and a slot that becomes free wakes it.
     pub fn push_all(&self, jobs: impl IntoIterator<Item = QueuedJob>) -> bool {
         let mut was_empty = false;
-        for QueuedJob { job, account, tier } in jobs {
+        for QueuedJob {
+            job,
+            account,
+            tier,
+            lane,
+        } in jobs
+        {
             let queue = &mut self.of(tier).lock().queue;
             was_empty |= queue.is_empty();
-            queue.push(account, job);
+            queue.push(account, job, lane);
         }
         was_empty
     }
 
     /// Puts a job of which a run has begun before behind the others of its account.
-    pub fn push_begun(&self, QueuedJob { job, account, tier }: QueuedJob) {
-        let mut tier = self.of(tier).lock();
-        tier.queue.push(account, job);
-        tier.begun.insert(job);
+    pub fn push_begun(&self, job: QueuedJob) {
+        let mut tier = self.of(job.tier).lock();
+        tier.queue.push(job.account, job.job, job.lane);
+        tier.begun.insert(job.job);
     }
 
     /// Takes the next job of a tier. The job counts as running until its [`Turn`] ends.
     pub fn pop(self: &Arc<Self>, tier: Tier) -> Option<Turn> {
         let mut queues = self.of(tier).lock();
         loop {
-            let (account, job) = queues.queue.pop()?;
+            let (account, job, lane) = queues.queue.pop()?;
             let resumed = queues.begun.remove(&job);
             // A job that was queued twice has one turn at a time.
             if queues.taken.insert(job, account).is_none() {
                 return Some(Turn {
-                    job: QueuedJob { job, account, tier },
+                    job: QueuedJob {
+                        job,
+                        account,
+                        tier,
+                        lane,
+                    },
                     resumed,
                     queues: Arc::clone(self),
                     has_ended: false,
@@ -107,7 +123,12 @@ impl JobQueues {
     }
 
     /// Removes a canceled job. A job whose turn has come stays: its actor finds the cancellation in the record.
-    pub fn remove(&self, QueuedJob { job, account, tier }: QueuedJob) {
+    pub fn remove(
+        &self,
+        QueuedJob {
+            job, account, tier, ..
+        }: QueuedJob,
+    ) {
         let mut tier = self.of(tier).lock();
         if !tier.taken.contains_key(&job) {
             tier.queue.remove(account, job);
@@ -160,13 +181,19 @@ impl JobQueues {
     /// The position of a job that is queued in the store; see [`FairQueue::position`]. It is 1 for a job whose turn has come. A
     /// job that is not in the queue yet is last of its account, and lower than its final position when other jobs are on their
     /// way into the queue before it.
-    pub fn position(&self, QueuedJob { job, account, tier }: QueuedJob) -> usize {
+    pub fn position(&self, queued: QueuedJob) -> usize {
+        let QueuedJob {
+            job,
+            account,
+            tier,
+            lane,
+        } = queued;
         let tier = self.of(tier).lock();
         if tier.taken.contains_key(&job) {
             return 1;
         }
         let position = tier.queue.position(account, job);
-        position.unwrap_or_else(|| tier.queue.next_position(account))
+        position.unwrap_or_else(|| tier.queue.next_position(account, lane))
     }
 }
 
@@ -203,11 +230,11 @@ impl Drop for Turn {
         if self.has_ended {
             return;
         }
-        let QueuedJob { job, account, tier } = self.job;
-        let mut tier = self.queues.of(tier).lock();
-        tier.taken.remove(&job);
-        tier.queue.push_front(account, job);
-        tier.begun.insert(job);
+        let job = self.job;
+        let mut tier = self.queues.of(job.tier).lock();
+        tier.taken.remove(&job.job);
+        tier.queue.push_front(job.account, job.job, job.lane);
+        tier.begun.insert(job.job);
         drop(tier);
         self.queues.wake();
     }
@@ -224,6 +251,7 @@ mod tests {
             job: JobId(Uuid::from_u128(id)),
             account: AccountId(Uuid::from_u128(1)),
             tier,
+            lane: Lane::Single,
         }
     }
 

@@ -3,4 +3,5 @@
 mod fair_queue;
 mod job_queues;
 
+pub use fair_queue::Lane;
 pub use job_queues::{Depths, JobQueues, QueuedJob, Turn};

@@ -1,6 +1,7 @@
 //! The actors together, over an engine in memory, with generators that do as they are told. All but one test run on one
 //! thread whose clock stands still while there is work, so waits cost nothing and every order is the same each time.
 
+mod batches;
 mod batching;
 mod breaker;
 mod cancel;

@@ -1,6 +1,7 @@
 //! A running system over an engine in memory, with accounts, jobs and a clock of its own.
 
 use crate::generators::{Act, Scripted, Shelf};
+use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -11,15 +12,20 @@ use tintype_actors::clock::random_jitter;
 use tintype_actors::delivery::DeliveryLimits;
 use tintype_actors::dispatch::DispatcherCommand;
 use tintype_actors::fail_stop::FailStop;
-use tintype_actors::ports::{AttemptOutcome, Observer, Transport};
+use tintype_actors::ports::{
+    AttemptOutcome, FetchedInputs, GenerateError, InputFetcher, Observer, Transport,
+};
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::delivery::Delivery;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
-use tintype_storage::domain::job::{Job, JobEvent, JobState, Origin, PromptRef, PromptText};
+use tintype_storage::domain::job::{
+    InputImage, Job, JobEvent, JobState, Origin, PromptRef, PromptText,
+};
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
@@ -52,6 +58,35 @@ pub const START: i64 = 1_000_000;
 
 /// No account here has a webhook, so nothing is ever sent.
 struct Nobody;
+
+/// Finds an image at every URL but those that begin with `missing:`. Its key is the URL, and it is as wide as two of its heights.
+struct ScriptedFetcher;
+
+impl InputFetcher for ScriptedFetcher {
+    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+        let Some(InputUrls::Inline(urls)) = job.input_urls() else {
+            panic!("job {} has no URLs", job.id);
+        };
+        let (found, missing): (Vec<String>, Vec<String>) = urls
+            .iter()
+            .cloned()
+            .partition(|url| !url.starts_with("missing:"));
+        let image = |key| InputImage {
+            key,
+            bytes: 9,
+            width: 2,
+            height: 1,
+        };
+        let fetched = match missing.first() {
+            Some(url) => Err(GenerateError::Refused(format!("there is nothing at {url}"))),
+            None => Ok(FetchedInputs {
+                inputs: found.into_iter().map(image).collect(),
+                ratio: job.ratio,
+            }),
+        };
+        std::future::ready(fetched).boxed_local()
+    }
+}
 
 impl Transport for Nobody {
     fn attempt(&self, delivery: Delivery, _: Webhook) -> LocalBoxFuture<'static, AttemptOutcome> {
@@ -165,6 +200,7 @@ impl Plan {
                 .collect(),
             routes,
             image_store: Arc::new(shelf.clone()),
+            input_fetcher: Arc::new(ScriptedFetcher),
             transport: Arc::new(Nobody),
             retry_delays: Vec::new(),
             delivery_limits: DeliveryLimits {

@@ -5,9 +5,11 @@ use futures_util::FutureExt as _;
 use futures_util::future::LocalBoxFuture;
 use parking_lot::Mutex;
 use std::time::Duration;
-use tintype_actors::ports::{GenerateError, GenerationTask, Generator, ImageStore, Picture};
+use tintype_actors::ports::{
+    FetchedInputs, GenerateError, GenerationTask, Generator, ImageStore, InputFetcher, Picture,
+};
 use tintype_storage::domain::ids::JobId;
-use tintype_storage::domain::job::{FailureKind, Job, PromptText, ResultImage};
+use tintype_storage::domain::job::{FailureKind, InputImage, Job, PromptText, ResultImage};
 use tokio::time::{Instant, sleep};
 
 /// What a back end does with one order.
@@ -175,6 +177,36 @@ impl Simulated {
             sleep(Duration::from_millis(wait)).await;
             world.forget_work(job);
             Ok(Picture::own(vec![1]))
+        }
+        .boxed_local()
+    }
+}
+
+impl InputFetcher for Shelf {
+    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+        let (world, id, ratio) = (self.world.clone(), job.id, job.ratio);
+        let trouble = match world.is_calm() {
+            true => 99,
+            false => world.chance.below(20),
+        };
+        let wait = world.chance.millis(0, 5_000);
+        async move {
+            sleep(wait).await;
+            if trouble < 3 {
+                world.model.lock().gave_cause(id, FailureKind::Refused);
+                return Err(GenerateError::Refused("there is no image".into()));
+            }
+            let bytes = world.number();
+            let image = InputImage {
+                key: format!("inputs/{id}"),
+                bytes,
+                width: 1,
+                height: 1,
+            };
+            Ok(FetchedInputs {
+                inputs: vec![image],
+                ratio,
+            })
         }
         .boxed_local()
     }

@@ -185,6 +185,9 @@ fn start(
         image_store: Arc::new(Shelf {
             world: world.clone(),
         }),
+        input_fetcher: Arc::new(Shelf {
+            world: world.clone(),
+        }),
         transport: Arc::new(Post::new(world)),
         retry_delays: rules
             .delays

@@ -8,7 +8,7 @@ use tintype_actors::dispatch::DispatcherCommand;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use tintype_storage::domain::ids::{AuditId, JobId};
+use tintype_storage::domain::ids::AuditId;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::request::Fingerprint;
@@ -266,7 +266,7 @@ pub async fn send_test(process: Process) {
         return;
     };
     let (id, now) = (id(&process), Timestamp::from_millis(world.now()));
-    let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, JobId(id), now);
+    let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
     world.model.lock().deliveries.ask_test(delivery.id);
     let (reply, answer) = oneshot::channel();
     process.system.deliveries().do_send(DeliveryCommand::Add {

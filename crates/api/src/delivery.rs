@@ -33,10 +33,12 @@ pub struct Delivery {
     pub delivery_id: Id,
     /// Whose it is.
     pub account_id: Id,
-    /// What it tells of: the end of a job, or nothing but that it arrives.
+    /// What it tells of: the end of a job or a batch, or nothing but that it arrives.
     pub kind: DeliveryKindWord,
-    /// The job that it tells of; of a test, an id that no job has.
-    pub job_id: Id,
+    /// The job that it tells of; of a test, an id that no job has; `null` where it tells of a batch.
+    pub job_id: Option<Id>,
+    /// The batch that it tells of.
+    pub batch_id: Option<Id>,
     /// The webhook; it may have been removed since.
     pub webhook_id: Id,
     /// Where it goes.
@@ -89,7 +91,8 @@ impl Delivery {
             delivery_id: delivery.id.into(),
             account_id: delivery.account.into(),
             kind: delivery.kind.word().into(),
-            job_id: delivery.job.into(),
+            job_id: delivery.job().map(Id::from),
+            batch_id: delivery.batch().map(Id::from),
             webhook_id: delivery.webhook.into(),
             url: delivery.url,
             status: delivery.state.word().into(),

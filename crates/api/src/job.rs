@@ -245,6 +245,7 @@ impl<'a> JobRecord<'a> {
             origin: match job.origin {
                 Origin::Native => "native".into(),
                 Origin::Synchronous => "synchronous".into(),
+                Origin::Batch(_) => "batch".into(),
             },
             inputs: job.inputs.iter().map(input).collect(),
             picture: job.picture().map(|it| Picture {

@@ -118,11 +118,11 @@ word_types!(
     /// A delivery's state.
     DeliveryStatus => ["pending", "delivered", "failed"],
     /// What a delivery tells of.
-    DeliveryKindWord => ["event", "test"],
+    DeliveryKindWord => ["event", "test", "batch"],
     /// Why a delivery failed.
     DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed"],
     /// The interface that a job came by.
-    OriginWord => ["native", "synchronous"],
+    OriginWord => ["native", "synchronous", "batch"],
     /// Who made a change.
     ActorWord => ["operator", "service", "person"],
     /// What was changed.

@@ -16,6 +16,7 @@ fn example() -> Value {
         "account_id": ACCOUNT,
         "kind": "event",
         "job_id": JOB,
+        "batch_id": null,
         "webhook_id": WEBHOOK,
         "url": "https://shop.example/hooks/tintype",
         "status": "delivered",

@@ -122,6 +122,7 @@ impl Observer for JobTraces {
         let origin = match job.origin {
             Origin::Native => "native",
             Origin::Synchronous => "synchronous",
+            Origin::Batch(_) => "batch",
         };
         let outcome = JobOutcome::of(job).map_or("", JobOutcome::word);
         self.exporter.offer(Span {
@@ -145,16 +146,19 @@ impl Observer for JobTraces {
     }
 
     fn attempt_ended(&self, delivery: &Delivery, attempt: &Attempt) {
-        // A test is about no job.
-        if delivery.kind == DeliveryKind::Test || !self.is_traced(delivery.job) {
+        // A test is about no job, and a batch about many.
+        let Some(job) = delivery
+            .job()
+            .filter(|it| delivery.kind == DeliveryKind::Event && self.is_traced(*it))
+        else {
             return;
-        }
-        let root = ids::span_of(delivery.job);
+        };
+        let root = ids::span_of(job);
         let (began, ended) = (attempt.at.into(), attempt.ended_at().into());
-        let mut span = part(delivery.job, root, "webhook attempt", began, ended);
+        let mut span = part(job, root, "webhook attempt", began, ended);
         span.kind = Kind::Client;
         let attributes = &mut span.attributes;
-        attributes.push(("tintype.job_id", text(delivery.job)));
+        attributes.push(("tintype.job_id", text(job)));
         attributes.push(("tintype.delivery_id", text(delivery.id)));
         attributes.push(("tintype.webhook_id", text(delivery.webhook)));
         attributes.push(("tintype.attempt", (delivery.attempts + 1).into()));

@@ -6,7 +6,7 @@ mod sent;
 
 pub use sent::{MAX_SENT_BYTES, Sent};
 
-use super::ids::{AccountId, JobId, NotAnId};
+use super::ids::{AccountId, BatchId, JobId, NotAnId};
 use super::job::Callback;
 use super::time::Timestamp;
 use super::webhook::{Webhook, WebhookId};
@@ -37,9 +37,9 @@ pub struct Delivery {
     /// The receiver's URL. Stays as it is when the webhook is deleted.
     pub url: String,
     pub kind: DeliveryKind,
-    /// The job that it is about; of a test, an id that no job has.
-    pub job: JobId,
-    /// When the job ended, or the test was asked for.
+    /// The id of the job or the batch that it is about; of a test, an id that no job has.
+    pub subject: Uuid,
+    /// When its subject ended, or the test was asked for.
     pub created_at: Timestamp,
     /// Attempts made, over all rounds; the next attempt's number.
     pub attempts: u32,
@@ -55,6 +55,8 @@ pub enum DeliveryKind {
     Event,
     /// Nothing: the operator wants to see it arrive.
     Test,
+    /// A batch has ended.
+    Batch,
 }
 
 impl DeliveryKind {
@@ -63,6 +65,7 @@ impl DeliveryKind {
         match self {
             Self::Event => "event",
             Self::Test => "test",
+            Self::Batch => "batch",
         }
     }
 }
@@ -127,7 +130,7 @@ impl Delivery {
         id: DeliveryId,
         webhook: &Webhook,
         kind: DeliveryKind,
-        job: JobId,
+        subject: Uuid,
         now: Timestamp,
     ) -> Self {
         Self {
@@ -136,7 +139,7 @@ impl Delivery {
             webhook: webhook.id,
             url: webhook.url.clone(),
             kind,
-            job,
+            subject,
             created_at: now,
             attempts: 0,
             round: 0,
@@ -149,13 +152,29 @@ impl Delivery {
 }
 
 impl Delivery {
+    /// The job that it is about; of a test, an id that no job has.
+    pub fn job(&self) -> Option<JobId> {
+        match self.kind {
+            DeliveryKind::Event | DeliveryKind::Test => Some(JobId(self.subject)),
+            DeliveryKind::Batch => None,
+        }
+    }
+
+    /// The batch that it is about.
+    pub fn batch(&self) -> Option<BatchId> {
+        match self.kind {
+            DeliveryKind::Event | DeliveryKind::Test => None,
+            DeliveryKind::Batch => Some(BatchId(self.subject)),
+        }
+    }
+
     /// A delivery that was owed to a webhook which is no more, or no more at the URL that was asked for: it is on record, and
-    /// nothing is sent.
+    /// nothing is sent. It has the id of its subject.
     pub fn to_nobody(
         id: DeliveryId,
         account: AccountId,
         callback: &Callback,
-        job: JobId,
+        kind: DeliveryKind,
         now: Timestamp,
         reason: FailReason,
     ) -> Self {
@@ -164,8 +183,8 @@ impl Delivery {
             account,
             webhook: callback.webhook,
             url: callback.url.clone(),
-            kind: DeliveryKind::Event,
-            job,
+            kind,
+            subject: id.0,
             created_at: now,
             attempts: 0,
             round: 0,

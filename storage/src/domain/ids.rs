@@ -45,6 +45,11 @@ impl JobId {
     pub fn first_of(moment: Timestamp) -> Self {
         Self(first_id_of(moment))
     }
+
+    /// The smallest id above this one.
+    pub fn next(self) -> Self {
+        Self(Uuid::from_u128(self.0.as_u128().saturating_add(1)))
+    }
 }
 
 /// Not above any version 7 id that is made at this moment or later.
@@ -69,6 +74,10 @@ id!(
 id!(
     /// A job. UUID version 7, so ids sort by the moment of acceptance.
     JobId
+);
+id!(
+    /// A batch. UUID version 7, so ids sort by the moment of acceptance.
+    BatchId
 );
 id!(
     /// A line of the audit log. UUID version 7, so ids sort as the changes were made.

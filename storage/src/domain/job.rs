@@ -2,6 +2,7 @@
 
 use super::amount::Amount;
 use super::aspect_ratio::{AspectChoice, AspectRatio};
+use super::batch_member::{BatchMember, InputUrls};
 use super::ids::{AccountId, JobId, KeyId};
 use super::tier::{Mode, Resolution, Tier};
 use super::time::Timestamp;
@@ -46,6 +47,20 @@ pub struct Job {
 }
 
 impl Job {
+    /// Its place in its batch, if it has one.
+    pub fn member(&self) -> Option<&BatchMember> {
+        match &self.origin {
+            Origin::Batch(member) => Some(member),
+            Origin::Native | Origin::Synchronous => None,
+        }
+    }
+
+    /// The URLs of its input images, where they have not been fetched yet.
+    pub fn input_urls(&self) -> Option<&InputUrls> {
+        let urls = &self.member()?.input_urls;
+        (self.inputs.is_empty() && !urls.is_empty()).then_some(urls)
+    }
+
     /// The picture of a done job.
     pub fn picture(&self) -> Option<&ResultImage> {
         match &self.state {
@@ -98,12 +113,14 @@ pub struct Callback {
 }
 
 /// The interface that a job came through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Origin {
     /// The native one: a webhook reports the end.
     Native,
     /// The synchronous one: the caller waits, so no webhook is called.
     Synchronous,
+    /// A batch: a webhook reports the end of the whole batch.
+    Batch(Box<BatchMember>),
 }
 
 /// An input image in the object store.
@@ -217,6 +234,12 @@ pub enum JobEvent {
         /// Runs that a job may have in all.
         max_runs: u32,
     },
+    /// The input images of a job of a batch were fetched.
+    InputsFetched {
+        inputs: Vec<InputImage>,
+        /// The shape to make, which may be that of the first image.
+        ratio: AspectRatio,
+    },
     /// An orderly stop ended a run before it was through.
     CutOff,
     /// A picture exists.
@@ -267,6 +290,7 @@ pub enum TransitionError {
 
 /// Applies an event. Total: every state meets every event.
 pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, TransitionError> {
+    let mut job = job.clone();
     let state = match (&job.state, event) {
         (JobState::Queued, JobEvent::Begin { .. }) => JobState::Processing {
             started_at: at.max(job.created_at),
@@ -278,9 +302,13 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             CANCELED,
             FailureKind::Canceled,
         ),
-        (JobState::Queued, JobEvent::CutOff | JobEvent::Finish { .. } | JobEvent::Fail { .. }) => {
-            return Err(TransitionError::NotStarted);
-        }
+        (
+            JobState::Queued,
+            JobEvent::InputsFetched { .. }
+            | JobEvent::CutOff
+            | JobEvent::Finish { .. }
+            | JobEvent::Fail { .. },
+        ) => return Err(TransitionError::NotStarted),
         (JobState::Processing { started_at, runs }, JobEvent::Begin { max_runs }) => {
             if *runs < max_runs {
                 JobState::Processing {
@@ -290,6 +318,11 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             } else {
                 failed(Some(*started_at), at, INTERRUPTED, FailureKind::Interrupted)
             }
+        }
+        (state @ JobState::Processing { .. }, JobEvent::InputsFetched { inputs, ratio }) => {
+            let state = state.clone();
+            (job.inputs, job.ratio) = (inputs, ratio);
+            state
         }
         (JobState::Processing { started_at, runs }, JobEvent::CutOff) => JobState::Processing {
             started_at: *started_at,
@@ -316,10 +349,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
         JobState::Failed { .. } => MoneyStep::Release,
     };
     Ok(Step {
-        job: Job {
-            state,
-            ..job.clone()
-        },
+        job: Job { state, ..job },
         money,
     })
 }
@@ -347,126 +377,4 @@ fn failed(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use uuid::Uuid;
-
-    fn at(millis: i64) -> Timestamp {
-        Timestamp::from_millis(millis)
-    }
-
-    fn job(state: JobState) -> Job {
-        Job {
-            id: JobId(Uuid::nil()),
-            account: AccountId(Uuid::nil()),
-            key: KeyId(Uuid::nil()),
-            tier: Tier::Fast,
-            mode: Mode::TextToImage,
-            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-            ratio: AspectRatio::SQUARE,
-            resolution: Resolution::K1,
-            brief: PromptRef::Inline(PromptText {
-                prompt: "a".into(),
-                metadata: None,
-            }),
-            callback: None,
-            origin: Origin::Native,
-            inputs: vec![],
-            price: "0.039".parse().unwrap(),
-            created_at: at(1_000),
-            state,
-        }
-    }
-
-    fn image() -> ResultImage {
-        ResultImage {
-            key: "results/x.png".into(),
-            bytes: 9,
-            width: 1,
-            height: 1,
-        }
-    }
-
-    #[test]
-    fn every_state_meets_every_event() {
-        let states = [
-            JobState::Queued,
-            JobState::Processing {
-                started_at: at(2_000),
-                runs: 1,
-            },
-            JobState::Processing {
-                started_at: at(2_000),
-                runs: 3,
-            },
-            JobState::Done {
-                started_at: at(2_000),
-                finished_at: at(3_000),
-                image: image(),
-            },
-            JobState::Failed {
-                started_at: None,
-                finished_at: at(3_000),
-                error: CANCELED.into(),
-                kind: FailureKind::Canceled,
-            },
-        ];
-        let events = [
-            JobEvent::Begin { max_runs: 3 },
-            JobEvent::CutOff,
-            JobEvent::Finish { image: image() },
-            JobEvent::Fail {
-                error: "no".into(),
-                kind: FailureKind::Refused,
-            },
-            JobEvent::Cancel,
-        ];
-        let mut grid = String::new();
-        for state in &states {
-            grid.push_str(&format!("{state:?}\n"));
-            for event in &events {
-                let step = transition(&job(state.clone()), event.clone(), at(9_000));
-                let line = step.map_or_else(
-                    |error| format!("refused: {error}"),
-                    |step| format!("{:?}, {:?}", step.job.state, step.money),
-                );
-                grid.push_str(&format!("    {event:?}\n        {line}\n"));
-            }
-        }
-        insta::assert_snapshot!(grid);
-    }
-
-    #[test]
-    fn an_error_is_plain_and_short() {
-        let step = transition(
-            &job(JobState::Processing {
-                started_at: at(0),
-                runs: 1,
-            }),
-            JobEvent::Fail {
-                error: format!("caf\u{e9}\n{}", "x".repeat(9_000)),
-                kind: FailureKind::Broken,
-            },
-            at(1),
-        );
-        let JobState::Failed { error, .. } = step.unwrap().job.state else {
-            panic!("not failed")
-        };
-        assert!(error.starts_with("caf??xx") && error.chars().count() == MAX_ERROR_CHARS);
-    }
-
-    #[test]
-    fn hostile_109_a_clock_set_back_never_ends_a_job_before_it_began() {
-        let step = transition(
-            &job(JobState::Processing {
-                started_at: at(5_000),
-                runs: 1,
-            }),
-            JobEvent::Finish { image: image() },
-            at(10),
-        );
-        assert!(
-            matches!(step.unwrap().job.state, JobState::Done { finished_at, .. } if finished_at == at(5_000))
-        );
-    }
-}
+mod tests;

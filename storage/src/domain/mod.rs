@@ -10,6 +10,8 @@ pub mod amount;
 pub mod api_key;
 pub mod aspect_ratio;
 pub mod audit_log;
+pub mod batch;
+pub mod batch_member;
 pub mod caller;
 pub mod canonical;
 pub mod catalog;

@@ -2,7 +2,8 @@
 //!
 //! It is built anew for each attempt: `image_url` is signed anew each time, and everything else is in the job.
 
-use super::ids::JobId;
+use super::batch::{BatchProgress, BatchStatus};
+use super::ids::{BatchId, JobId};
 use super::json::Json;
 
 /// How a job ended, as the webhook says it. Our own texts are plain ASCII, so that two verifiers never disagree about them.
@@ -30,6 +31,24 @@ pub fn event(job: JobId, ending: Ending<'_>, metadata: Option<&Json>) -> Json {
             payload(job, "failed", Json::Null, error, metadata)
         }
     }
+}
+
+/// The payload of a batch's end. `metadata` is the caller's object as it was given.
+pub fn batch_ended(batch: BatchId, progress: &BatchProgress, metadata: Option<&Json>) -> Json {
+    let number = |count: u64| Json::Number(count.to_string());
+    let counts = object([
+        ("total", number(progress.total())),
+        ("queued", number(progress.queued.into())),
+        ("processing", number(progress.processing.into())),
+        ("done", number(progress.done.into())),
+        ("failed", number(progress.failed.into())),
+    ]);
+    object([
+        ("batch_id", Json::String(batch.to_string())),
+        ("status", Json::String(BatchStatus::Ended.word().into())),
+        ("counts", counts),
+        ("metadata", metadata.map_or(Json::Null, without_private)),
+    ])
 }
 
 /// The payload of a test delivery, about a job that never was.

@@ -4,11 +4,13 @@
 //! records. The rounds of an account are decided one after the other, the next one when the commit of the last one is durable.
 
 mod admission;
+mod batches;
 mod idempotency;
 mod key_terms;
 mod known;
 mod limits;
 mod needs;
+mod owed_delivery;
 mod read;
 mod state;
 
@@ -20,23 +22,27 @@ use super::commands::{
 };
 use super::deliveries::added;
 use super::tables::{
-    ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, DAILY_USAGE, ENDED_JOBS, LEDGER, LIVE_JOBS, WEBHOOKS,
+    ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, LEDGER,
+    LIVE_JOBS, WEBHOOKS,
 };
 use super::webhooks::webhooks_of;
 use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, StoreError, Write};
 use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
+use crate::domain::batch::BatchProgress;
 use crate::domain::daily_usage::DailyUsage;
-use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
-use crate::domain::ids::{JobId, KeyId, TransactionId};
+use crate::domain::delivery::Delivery;
+use crate::domain::ids::{BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use crate::domain::pause::Pause;
 use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
-use crate::domain::webhook::{self, Webhook};
+use crate::domain::webhook::Webhook;
 use crate::engine::{Ask, Key, Value};
 use admission::Asked;
+use batches::BatchStep;
+use owed_delivery::of_job;
 use state::KeyState;
 use std::collections::HashMap;
 use std::fmt::Display;
@@ -69,6 +75,8 @@ pub struct Decisions<'a> {
     usage: HashMap<DailyUsageKey, DailyUsage>,
     webhooks: Option<Arc<Vec<Webhook>>>,
     deliveries: Vec<Delivery>,
+    /// The batches that the decisions have read or changed, as they will be.
+    progress: HashMap<BatchId, BatchProgress>,
 }
 
 impl<'a> Decisions<'a> {
@@ -91,6 +99,7 @@ impl<'a> Decisions<'a> {
             usage: HashMap::new(),
             webhooks: None,
             deliveries: Vec::new(),
+            progress: HashMap::new(),
         }
     }
 
@@ -162,7 +171,7 @@ impl Decisions<'_> {
             resolution: new.resolution,
             brief: new.brief.clone(),
             callback: new.callback.clone(),
-            origin: new.origin,
+            origin: new.origin.clone(),
             inputs: new.inputs.clone(),
             price: new.price,
             created_at: now,
@@ -170,7 +179,8 @@ impl Decisions<'_> {
         };
         self.account.balances = balances;
         self.account_changed = true;
-        self.add_job(job);
+        self.add_job(&job);
+        self.jobs.insert(id, job);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(Accepted {
             job: id,
@@ -179,11 +189,10 @@ impl Decisions<'_> {
     }
 
     /// Adds a job whose price is held.
-    fn add_job(&mut self, job: Job) {
+    fn add_job(&mut self, job: &Job) {
         self.live_jobs += 1;
         self.key(job.key).hold(job.price);
-        self.put(LIVE_JOBS.put(&(job.account, job.id), &job));
-        self.jobs.insert(job.id, job);
+        self.put(LIVE_JOBS.put(&(job.account, job.id), job));
     }
 
     fn known_job(&mut self, id: JobId) -> Result<Option<Job>, StoreError> {
@@ -206,30 +215,37 @@ impl Decisions<'_> {
         now: Timestamp,
     ) -> Result<Job, EventError> {
         let job = self.known_job(id)?.ok_or(EventError::NotFound)?;
+        let event = self.event_for(&job, event)?;
         let step = transition(&job, event, now)?;
+        let in_batch = self.batch_step(&job, &step, now);
         let balances = self.account.balances;
         // All that can fail comes first: an error leaves the round as it was, fit to be committed.
         match step.money {
             MoneyStep::Keep => {
+                let in_batch = in_batch?;
                 self.put(LIVE_JOBS.put(&(self.account.id, id), &step.job));
+                self.count_in_batch(in_batch);
             }
             MoneyStep::Settle => {
                 let balances = self.sound(balances.settle(job.price))?;
                 // All that is unread is asked for at once.
                 let (end, spent) = (self.end_of(&step, now), self.spent(job.key));
-                let (end, spent) = (end?, spent?);
+                let (end, spent, in_batch) = (end?, spent?, in_batch?);
                 let of_account = self.account.spending;
                 let charge = |spent: Spending| spent.charge(job.price, end.at);
                 let spent = self.sound(charge(spent))?;
                 let of_account = self.sound(of_account.map(charge).transpose())?;
                 self.end(&step.job, balances, end);
                 self.account.spending = of_account;
+                self.count_in_batch(in_batch);
                 self.charge(&step.job, spent, entry, now);
             }
             MoneyStep::Release => {
                 let balances = self.sound(balances.release(job.price))?;
-                let end = self.end_of(&step, now)?;
+                let end = self.end_of(&step, now);
+                let (end, in_batch) = (end?, in_batch?);
                 self.end(&step.job, balances, end);
+                self.count_in_batch(in_batch);
             }
         }
         self.jobs.insert(id, step.job.clone());
@@ -248,7 +264,7 @@ impl Decisions<'_> {
             at,
             place,
             usage: self.sound(counted)?,
-            delivery: delivery_of(job, &webhooks?, at, now),
+            delivery: of_job(job, &webhooks?, at, now),
         })
     }
 
@@ -264,9 +280,13 @@ impl Decisions<'_> {
 
     /// The webhooks that may hear of a job's end.
     fn webhooks_for(&mut self, job: &Job) -> Result<Arc<Vec<Webhook>>, StoreError> {
-        if job.origin == Origin::Synchronous {
-            return Ok(Arc::default());
+        match job.origin {
+            Origin::Native => self.registered_webhooks(),
+            Origin::Synchronous | Origin::Batch(_) => Ok(Arc::default()),
         }
+    }
+
+    fn registered_webhooks(&mut self) -> Result<Arc<Vec<Webhook>>, StoreError> {
         if let Some(webhooks) = &self.webhooks {
             return Ok(Arc::clone(webhooks));
         }
@@ -287,7 +307,18 @@ impl Decisions<'_> {
         key.release(job.price);
         self.put(LIVE_JOBS.delete(&(job.account, job.id)));
         self.put(ENDED_JOBS.put(&(job.account, job.id), job));
-        if let Some(delivery) = end.delivery {
+        self.owe(end.delivery);
+    }
+
+    fn count_in_batch(&mut self, step: Option<BatchStep>) {
+        if let Some(step) = step {
+            self.progress.insert(step.batch, step.progress);
+            self.owe(step.delivery);
+        }
+    }
+
+    fn owe(&mut self, delivery: Option<Delivery>) {
+        if let Some(delivery) = delivery {
             added(&delivery)
                 .into_iter()
                 .for_each(|write| self.put(write));
@@ -390,6 +421,15 @@ impl Decisions<'_> {
         if self.account_changed {
             self.put(ACCOUNTS.put(&self.account.id, &self.account));
         }
+        let changed: Vec<(BatchId, BatchProgress)> = self
+            .progress
+            .iter()
+            .filter(|(id, progress)| self.state.progress.get(*id) != Some(*progress))
+            .map(|(id, progress)| (*id, *progress))
+            .collect();
+        for (id, progress) in changed {
+            self.put(BATCH_PROGRESS.put(&(self.account.id, id), &progress));
+        }
         Ok(Decided {
             writes: self.writes.into_iter().collect(),
             deliveries: self.deliveries,
@@ -397,6 +437,7 @@ impl Decisions<'_> {
                 account: self.account,
                 live_jobs: self.live_jobs,
                 keys: self.keys,
+                progress: self.progress,
             },
         })
     }
@@ -420,37 +461,4 @@ struct JobEnd {
     place: DailyUsageKey,
     usage: DailyUsage,
     delivery: Option<Delivery>,
-}
-
-/// The delivery that the end of a job owes: its receiver is chosen now, in the commit that ends the job. Its id is the job's, for
-/// a job has one event at the most.
-fn delivery_of(
-    job: &Job,
-    webhooks: &[Webhook],
-    ended: Timestamp,
-    now: Timestamp,
-) -> Option<Delivery> {
-    if job.origin == Origin::Synchronous {
-        return None;
-    }
-    let url = job.callback.as_ref().map(|callback| callback.url.as_str());
-    let id = DeliveryId(job.id.0);
-    let delivery = match (webhook::choose(webhooks, url), &job.callback) {
-        (Some(webhook), _) => Delivery::new(id, webhook, DeliveryKind::Event, job.id, now),
-        (None, Some(callback)) => {
-            let moved = webhooks.iter().any(|it| it.id == callback.webhook);
-            let reason = match moved {
-                true => FailReason::WebhookMoved,
-                false => FailReason::WebhookDeleted,
-            };
-            Delivery::to_nobody(id, job.account, callback, job.id, now, reason)
-        }
-        (None, None) => return None,
-    };
-    // Of the same moment as the end, which under a clock that was set back may be one to come: so it is never forgotten as one
-    // from before its job ended.
-    Some(Delivery {
-        created_at: ended,
-        ..delivery
-    })
 }

@@ -6,8 +6,9 @@ use crate::domain::account_limits::AccountLimits;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::RateLimit;
 use crate::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use crate::domain::batch_member::InputUrls;
 use crate::domain::caller::{CallerRefusal, ShownKey};
-use crate::domain::ids::{JobId, KeyId};
+use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::{Callback, InputImage, Origin, PromptRef, TransitionError};
 use crate::domain::ledger::LedgerError;
 use crate::domain::pause::Paused;
@@ -66,6 +67,56 @@ pub struct NewJob {
     pub idempotency: Option<IdempotencyUse>,
 }
 
+/// A batch to be accepted: everything but its ids and its moment.
+#[derive(Clone, Debug)]
+pub struct NewBatch {
+    /// The key that asks. The decision judges it as it is then.
+    pub key: KeyId,
+    /// How the key was shown; `None` in the panel, where a person asks in its stead.
+    pub shown: Option<ShownKey>,
+    /// The account's rate limit under which the call was counted.
+    pub account_rate_limit: Option<RateLimit>,
+    /// At least one.
+    pub requests: Vec<BatchRequest>,
+    /// The sum of the prices of the requests.
+    pub price: Amount,
+    /// The caller's object; the prompt is empty.
+    pub text: PromptRef,
+    /// The registered webhook that its end is for.
+    pub callback: Option<Callback>,
+    /// The caller's name for this batch.
+    pub idempotency: Option<IdempotencyUse>,
+}
+
+/// One request of a batch.
+#[derive(Clone, Debug)]
+pub struct BatchRequest {
+    /// The caller's name for it; `None` where that is its position.
+    pub custom_id: Option<String>,
+    pub tier: Tier,
+    /// With input images or without.
+    pub mode: Mode,
+    /// The shape asked for.
+    pub aspect: AspectChoice,
+    /// The shape to make; a stand-in where it follows an image that is yet to be fetched.
+    pub ratio: AspectRatio,
+    /// The size to make.
+    pub resolution: Resolution,
+    /// Its words.
+    pub brief: PromptRef,
+    pub price: Amount,
+    /// Its input images, which are fetched when its turn has come.
+    pub input_urls: InputUrls,
+}
+
+/// A batch was accepted, now or at the first use of the same idempotency key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct AcceptedBatch {
+    pub batch: BatchId,
+    /// Was it accepted by an earlier call?
+    pub replayed: bool,
+}
+
 /// An idempotency key with the request that it comes with.
 #[derive(Clone, Debug)]
 pub struct IdempotencyUse {
@@ -115,6 +166,16 @@ pub enum AcceptError {
     /// The balance does not cover the price.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// Why a batch was not canceled.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum BatchError {
+    /// There is no such batch.
+    #[error("there is no such batch")]
+    NotFound,
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -182,7 +243,7 @@ macro_rules! command_errors {
     )+};
 }
 
-command_errors! { AcceptError EventError DepositError }
+command_errors! { AcceptError BatchError EventError DepositError }
 
 impl CommandError for StoreError {
     fn store_error(&self) -> Option<&StoreError> {

@@ -27,7 +27,7 @@ impl Store {
         };
         let job = match call {
             IdempotentCall::Generation => self.job(account, JobId(record.made)).await?,
-            IdempotentCall::Deposit | IdempotentCall::Opening => None,
+            IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
         Ok(stands(job.as_ref()).then_some(record))
     }

@@ -60,6 +60,40 @@ impl Store {
         Ok(merged.into_values().rev().take(limit).collect())
     }
 
+    /// The jobs of an account from one id to another, both included, live and ended ones together, oldest first: at most `limit`,
+    /// and never none while there are some.
+    pub async fn rising_jobs_of(
+        &self,
+        account: AccountId,
+        part: Part,
+        from: JobId,
+        to: JobId,
+        limit: usize,
+    ) -> Result<Vec<Job>, StoreError> {
+        if from > to {
+            return Ok(Vec::new());
+        }
+        let scan = async |other: Part, table: &JobTable| {
+            if part == other {
+                return Ok(Vec::new());
+            }
+            let range = table
+                .range(&account)
+                .starting_at(table.key(&(account, from)))
+                .below(table.key(&(account, to.next())));
+            table.scan(self, &range, Direction::Rising, limit).await
+        };
+        // Live ones first, as in `jobs_of`.
+        let live = scan(Part::Ended, &LIVE_JOBS).await?;
+        let ended = scan(Part::Live, &ENDED_JOBS).await?;
+        let merged: BTreeMap<JobId, Job> = live
+            .into_iter()
+            .chain(ended)
+            .map(|((_, id), job)| (id, job))
+            .collect();
+        Ok(merged.into_values().take(limit).collect())
+    }
+
     /// Visits every job that is not terminal, in the order of account and acceptance.
     pub async fn each_live_job(
         &self,

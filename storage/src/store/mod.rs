@@ -4,6 +4,7 @@ mod account_decisions;
 mod accounts;
 mod api_keys;
 mod audit_log;
+mod batches;
 mod codec;
 mod commands;
 mod commit;
@@ -22,8 +23,8 @@ mod webhooks;
 
 pub use account_decisions::{AccountState, Decided, Decisions, Known, Pairs, StateChange};
 pub use commands::{
-    AcceptError, Accepted, AccountChanged, CommandError, Deposit, DepositError, EventError,
-    IdempotencyUse, Limits, NewJob,
+    AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, BatchRequest, CommandError,
+    Deposit, DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob,
 };
 pub use deliveries::Forgotten;
 pub use job_lists::{JobPage, JobWindow};

@@ -79,6 +79,8 @@ pub enum IdempotentCall {
     Generation,
     /// A deposit by the operator.
     Deposit,
+    /// The submission of a batch.
+    Batch,
     /// The opening of an account, which is remembered under [`SERVICE`].
     Opening,
 }
@@ -120,7 +122,7 @@ pub struct UsesOf<'a> {
 /// What an idempotency key was used for.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IdempotencyRecord {
-    /// What the first use made: a job, a ledger entry or an account.
+    /// What the first use made: a job, a batch, a ledger entry or an account.
     pub made: Uuid,
     /// The request that the key stands for.
     pub fingerprint: Fingerprint,

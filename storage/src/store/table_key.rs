@@ -3,7 +3,7 @@
 use super::records::{DailyUsageKey, IdempotencyKey, IdempotentCall, UsesOf};
 use crate::domain::api_key::KeyHash;
 use crate::domain::delivery::DeliveryId;
-use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
 use crate::domain::person::{Digest32, PersonId};
 use crate::domain::time::Timestamp;
 use crate::domain::webhook::WebhookId;
@@ -103,6 +103,7 @@ macro_rules! fixed {
 // Days and moments are never negative, so their big-endian bytes sort as they do.
 fixed! {
     AccountId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
+    BatchId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     JobId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     KeyId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
     TransactionId: 16, |it| *it.as_bytes(), |it| Self(Uuid::from_bytes(*it));
@@ -165,6 +166,7 @@ impl KeyBytes for UsesOf<'_> {
         self.account.write(key);
         key.push(match self.call {
             IdempotentCall::Generation => b'g',
+            IdempotentCall::Batch => b'b',
             IdempotentCall::Deposit => b'd',
             IdempotentCall::Opening => b'a',
         });
@@ -191,6 +193,7 @@ impl TableKey for IdempotencyKey {
         let (call, rest) = bytes.split_first()?;
         let call = match call {
             b'g' => IdempotentCall::Generation,
+            b'b' => IdempotentCall::Batch,
             b'd' => IdempotentCall::Deposit,
             b'a' => IdempotentCall::Opening,
             _ => return None,

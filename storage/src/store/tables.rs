@@ -9,9 +9,10 @@ use super::table_key::AccountText;
 use crate::domain::account::Account;
 use crate::domain::api_key::{ApiKey, KeyHash};
 use crate::domain::audit_log::AuditEntry;
+use crate::domain::batch::{Batch, BatchProgress};
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
-use crate::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use crate::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
 use crate::domain::pause::Pause;
@@ -56,6 +57,8 @@ tables! {
     /// By the SHA-256 of the address: addresses have no length that would suit a key.
     PEOPLE_BY_EMAIL: Digest32 => PersonPlace = b"P" "person_by_email";
     SESSIONS: Digest32 => Session = b"z" "session";
+    BATCHES: (AccountId, BatchId) => Batch = b"b" "batch" .fits(|key, it| (it.account, it.id) == *key);
+    BATCH_PROGRESS: (AccountId, BatchId) => BatchProgress = b"g" "batch_progress";
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally";
     PAUSE: () => Pause = b"spause" "pause";
     OPERATOR_SESSIONS: () => Generation = b"soperator sessions" "operator_sessions";

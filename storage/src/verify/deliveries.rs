@@ -4,8 +4,9 @@
 //! account had when it ended, which are not on record.
 
 use super::Report;
+use super::batches::audit_delivery;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use crate::domain::ids::AccountId;
+use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::job::{JobState, Origin};
 use crate::engine::Wait as _;
 use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_DELIVERIES, ENDED_JOBS};
@@ -111,10 +112,14 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
 
 /// An event is of a job of the account that has ended and whose interface reports its end to a webhook.
 fn audit_job(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<(), StoreError> {
-    if delivery.kind == DeliveryKind::Test {
-        return Ok(());
-    }
-    let (id, account, job) = (delivery.id, delivery.account, delivery.job);
+    let job = match delivery.kind {
+        DeliveryKind::Event => JobId(delivery.subject),
+        DeliveryKind::Test => return Ok(()),
+        DeliveryKind::Batch => {
+            return audit_delivery(store, delivery, BatchId(delivery.subject), report);
+        }
+    };
+    let (id, account) = (delivery.id, delivery.account);
     if id.0 != job.0 {
         report.fault(format!(
             "delivery {id} is of job {job}, whose delivery has the job's own id"
@@ -128,10 +133,15 @@ fn audit_job(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<
             "delivery {id} is of job {job}, which is {}",
             found.state.word()
         )),
-        Some(found) if found.origin != Origin::Native => report.fault(format!(
-            "delivery {id} is of job {job}, whose caller waited for it"
-        )),
-        Some(_) => {}
+        Some(found) => match found.origin {
+            Origin::Native => {}
+            Origin::Synchronous => report.fault(format!(
+                "delivery {id} is of job {job}, whose caller waited for it"
+            )),
+            Origin::Batch(_) => report.fault(format!(
+                "delivery {id} is of job {job}, whose batch has the delivery"
+            )),
+        },
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! Recomputes every invariant from the records alone, trusting no total.
 
+mod batches;
 mod daily_usage;
 mod deliveries;
 mod people;
@@ -27,6 +28,7 @@ pub struct Report {
     pub live_jobs: u64,
     /// Jobs that are.
     pub ended_jobs: u64,
+    pub batches: u64,
     pub entries: u64,
     pub deliveries: u64,
     /// Lines of the audit log.
@@ -177,6 +179,7 @@ pub fn verify(store: &Store, mut visit_done: impl FnMut(&Job)) -> Result<Report,
             Ok(())
         })
         .wait()?;
+    batches::verify(store, &mut report)?;
     deliveries::verify(store, &accounts, &mut report)?;
     people::verify(store, &accounts, &mut report)?;
     daily_usage::verify(store, &mut report)?;

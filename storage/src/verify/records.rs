@@ -2,7 +2,7 @@
 //! is there.
 
 use super::Report;
-use crate::domain::ids::{AccountId, JobId, TransactionId};
+use crate::domain::ids::{AccountId, BatchId, JobId, TransactionId};
 use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
@@ -117,6 +117,10 @@ fn stands_for_nothing(
     let (account, made) = (key.account, record.made);
     let (what, is_there) = match key.call {
         IdempotentCall::Generation => ("job", store.job(account, JobId(made)).wait()?.is_some()),
+        IdempotentCall::Batch => (
+            "batch",
+            store.batch(account, BatchId(made)).wait()?.is_some(),
+        ),
         IdempotentCall::Deposit => {
             let entry = store.ledger_entry(account, TransactionId(made)).wait()?;
             ("deposit", entry.is_some())

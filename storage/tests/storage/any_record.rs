@@ -11,7 +11,8 @@ use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit, RetiredHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry};
-use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::batch_member::{BatchMember, InputUrls};
+use tintype_storage::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
@@ -115,6 +116,24 @@ pub fn states() -> impl Strategy<Value = JobState> {
     prop_oneof![Just(JobState::Queued), processing, done, failed]
 }
 
+fn origins() -> impl Strategy<Value = Origin> {
+    let urls = prop_oneof![
+        vec(words(), 0..4).prop_map(InputUrls::Inline),
+        words().prop_map(InputUrls::Stored),
+    ];
+    let member = (ids(), any::<u32>(), option::of(words()), urls).prop_map(
+        |(batch, index, custom_id, input_urls)| {
+            Origin::Batch(Box::new(BatchMember {
+                batch: BatchId(batch),
+                index,
+                custom_id,
+                input_urls,
+            }))
+        },
+    );
+    prop_oneof![Just(Origin::Native), Just(Origin::Synchronous), member]
+}
+
 pub fn jobs() -> impl Strategy<Value = Job> {
     let names = (ids(), ids(), ids(), moments(), amounts());
     let shape = (
@@ -123,6 +142,7 @@ pub fn jobs() -> impl Strategy<Value = Job> {
         aspects(),
         ratios(),
         any_of(Resolution::ALL),
+        origins(),
     );
     let callback = option::of((ids(), words()).prop_map(|(id, url)| Callback {
         webhook: WebhookId(id),
@@ -146,7 +166,7 @@ pub fn jobs() -> impl Strategy<Value = Job> {
             resolution: shape.4,
             brief,
             callback,
-            origin: Origin::Native,
+            origin: shape.5,
             inputs,
             price: names.4,
             created_at: names.3,

@@ -15,7 +15,7 @@ use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason, Sent,
 };
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::ids::{AccountId, KeyId};
 use tintype_storage::domain::person::{
     Digest32, Invitation, Person, PersonId, Role, Session, Visitor,
 };
@@ -72,7 +72,7 @@ fn deliveries(rich: &mut Rich) {
             webhook: WebhookId(uuid(3)),
             url: "https://a/\u{0}\u{7f}\u{2028}\"\\ü".into(),
             kind: DeliveryKind::Test,
-            job: JobId(uuid(4)),
+            subject: uuid(4),
             created_at: at(5),
             attempts: 6,
             round: 7,

@@ -3,6 +3,7 @@
 mod account_limits;
 mod any_record;
 mod audit_log;
+mod batches;
 mod children;
 mod codec;
 mod codec_deliveries;

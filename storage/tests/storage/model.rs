@@ -242,6 +242,7 @@ fn applied(model: &mut Model, id: JobId, event: &JobEvent, outcome: Result<JobSt
         (false, Some(3), JobEvent::Begin { .. }) => Ok(None),
         (false, Some(runs), JobEvent::Begin { .. }) => Ok(Some(runs + 1)),
         (false, Some(runs), JobEvent::CutOff) => Ok(Some(runs.saturating_sub(1))),
+        (false, Some(runs), JobEvent::InputsFetched { .. }) => Ok(Some(runs)),
         (false, Some(_), JobEvent::Finish { .. } | JobEvent::Fail { .. }) => Ok(None),
     };
     let found = match &outcome {

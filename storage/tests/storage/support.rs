@@ -8,7 +8,8 @@ use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
     FailureKind, Job, JobEvent, Origin, PromptRef, PromptText, ResultImage,
 };
@@ -20,8 +21,8 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, OnFailure, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, AccountState, Decisions, Deposit, DepositError, EventError,
-    IdempotencyUse, Limits, NewJob, Store,
+    AcceptError, Accepted, AcceptedBatch, AccountState, BatchRequest, Decisions, Deposit,
+    DepositError, EventError, IdempotencyUse, Limits, NewBatch, NewJob, Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::verify::verify;
@@ -129,6 +130,36 @@ pub fn new_job(price: Amount) -> NewJob {
         origin: Origin::Native,
         inputs: vec![],
         price,
+        idempotency: None,
+    }
+}
+
+/// A batch of so many requests of this price.
+pub fn new_batch(count: usize, price: &str) -> NewBatch {
+    let price = amount(price);
+    let request = BatchRequest {
+        custom_id: None,
+        tier: Tier::Fast,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: PromptRef::Inline(PromptText {
+            prompt: "a fox".into(),
+            metadata: None,
+        }),
+        price,
+        input_urls: InputUrls::Inline(Vec::new()),
+    };
+    let total = (0..count).try_fold(Amount::ZERO, |sum, _| sum.plus(price));
+    NewBatch {
+        key: key(1),
+        shown: None,
+        account_rate_limit: None,
+        requests: vec![request; count],
+        price: total.expect("a sum"),
+        text: PromptRef::Inline(PromptText::default()),
+        callback: None,
         idempotency: None,
     }
 }
@@ -242,6 +273,10 @@ impl Till {
         self.decisions(|decisions, ids| ids.accept(decisions, new))
     }
 
+    pub fn accept_batch(&mut self, new: &NewBatch) -> Result<AcceptedBatch, AcceptError> {
+        self.decisions(|decisions, ids| ids.accept_batch(decisions, new))
+    }
+
     pub fn apply(&mut self, job: JobId, event: JobEvent) -> Result<Job, EventError> {
         self.decisions(|decisions, ids| ids.apply(decisions, job, event))
     }
@@ -320,6 +355,19 @@ impl Ids<'_> {
         let limits = self.spend_limits.get(&new.key).copied();
         know_key(decisions, new.key, limits.unwrap_or_default());
         decisions.accept(JobId(self.id()), &new, self.now)
+    }
+
+    /// Accepts a batch under a key that the store need not hold.
+    pub fn accept_batch(
+        &mut self,
+        decisions: &mut Decisions<'_>,
+        new: &NewBatch,
+    ) -> Result<AcceptedBatch, AcceptError> {
+        let limits = self.spend_limits.get(&new.key).copied();
+        know_key(decisions, new.key, limits.unwrap_or_default());
+        let id = BatchId(self.id());
+        let jobs: Vec<JobId> = new.requests.iter().map(|_| JobId(self.id())).collect();
+        decisions.accept_batch(id, &jobs, new, self.now)
     }
 
     pub fn apply(

@@ -64,7 +64,7 @@ impl Sound {
         let pending = attempted(second, &[500]);
         assert!(delivered.state.ended_at().is_some() && pending.state.due().is_some());
         let (id, about) = (DeliveryId(uuid(77)), JobId(uuid(77)));
-        let test = Delivery::new(id, &webhook(), DeliveryKind::Test, about, at(5));
+        let test = Delivery::new(id, &webhook(), DeliveryKind::Test, about.0, at(5));
         commit(&till, till.store.add_delivery(&test));
         Self {
             till,
@@ -131,7 +131,7 @@ fn sound_deliveries_have_no_fault() {
 fn a_delivery_of_no_job_or_of_another_accounts() {
     let sound = Sound::new();
     let nobody = JobId(uuid(0xbad));
-    sound.change(&sound.delivered, |it| it.job = nobody);
+    sound.change(&sound.delivered, |it| it.subject = nobody.0);
     let id = sound.delivered.id;
     sound.finds(&[
         format!("delivery {id} is of job {nobody}, whose delivery has the job's own id"),
@@ -143,7 +143,7 @@ fn a_delivery_of_no_job_or_of_another_accounts() {
 fn a_delivery_of_a_job_that_has_not_ended() {
     let mut sound = Sound::new();
     let running = sound.till.running("0.10");
-    sound.change(&sound.delivered, |it| it.job = running);
+    sound.change(&sound.delivered, |it| it.subject = running.0);
     let id = sound.delivered.id;
     sound.finds(&[
         format!("delivery {id} is of job {running}, whose delivery has the job's own id"),
@@ -193,7 +193,7 @@ fn a_job_that_named_a_callback_and_has_no_delivery() {
         DeliveryId(uuid(78)),
         &webhook(),
         DeliveryKind::Test,
-        JobId(uuid(78)),
+        uuid(78),
         at(5),
     );
     let over = delivery::give_up(&last, NoReceiver::WebhookDeleted, at(90_000_000));

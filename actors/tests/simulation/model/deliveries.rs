@@ -253,7 +253,7 @@ impl Model {
         }
         if let Some(delivery) = written {
             let fits = delivery.id == id
-                && delivery.job == ended.job
+                && delivery.job() == Some(ended.job)
                 && delivery.account == ended.account
                 && delivery.kind == DeliveryKind::Event
                 && delivery.created_at.millis() == ended.at
@@ -288,7 +288,7 @@ impl Model {
     ) {
         told.push(format!(
             "delivery {} is {:?}",
-            self.name_of(delivery.job),
+            self.name_of(JobId(delivery.subject)),
             delivery.state
         ));
         if step.accounts.remove(&delivery.id).flatten() != Some(delivery.account) {
@@ -300,7 +300,7 @@ impl Model {
         let owed = Owed {
             account: delivery.account,
             webhook: delivery.webhook,
-            job: delivery.job,
+            job: JobId(delivery.subject),
             named,
             is_test: delivery.kind == DeliveryKind::Test,
             attempts: 0,
@@ -366,7 +366,7 @@ impl Model {
         };
         let same = delivery.account == before.account
             && delivery.webhook == before.webhook
-            && delivery.job == before.job;
+            && delivery.subject == before.job.0;
         let fits = match attempt {
             Some(attempt) => {
                 self.count("attempts recorded");

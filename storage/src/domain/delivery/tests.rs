@@ -29,7 +29,7 @@ fn delivery(round: u32, state: DeliveryState) -> Delivery {
     Delivery {
         round,
         state,
-        ..Delivery::new(id, &webhook, DeliveryKind::Event, job, at(500))
+        ..Delivery::new(id, &webhook, DeliveryKind::Event, job.0, at(500))
     }
 }
 

@@ -30,7 +30,7 @@ impl Decisions<'_> {
         let Some(first) = first else { return Ok(None) };
         let job = match call {
             IdempotentCall::Generation => self.known_job(JobId(first.made))?,
-            IdempotentCall::Deposit | IdempotentCall::Opening => None,
+            IdempotentCall::Batch | IdempotentCall::Deposit | IdempotentCall::Opening => None,
         };
         if !stands(job.as_ref()) {
             // Left there, it would hide the next use, should that end earlier: after a clock set back.

@@ -2,13 +2,13 @@
 //! beside.
 
 use super::AccountState;
-use crate::domain::ids::JobId;
+use crate::domain::ids::{BatchId, JobId, KeyId};
 use crate::domain::job::JobEvent;
 use crate::engine::{Ask, Key};
 use crate::store::IdempotentCall;
-use crate::store::commands::{Deposit, IdempotencyUse, NewJob};
+use crate::store::commands::{Deposit, IdempotencyUse, NewBatch, NewJob};
 use crate::store::idempotency::last_use_of;
-use crate::store::tables::{ACCOUNTS, API_KEYS_BY_ID, LIVE_JOBS};
+use crate::store::tables::{ACCOUNTS, API_KEYS_BY_ID, BATCH_PROGRESS, LIVE_JOBS};
 use crate::store::webhooks::webhooks_of;
 
 impl AccountState {
@@ -19,10 +19,19 @@ impl AccountState {
 
     /// For [`Decisions::accept`](super::Decisions::accept).
     pub fn needs_to_accept(&self, new: &NewJob, needs: &mut Vec<Ask>) {
-        if self.keys.get(&new.key).is_none_or(|it| it.terms.is_none()) {
-            needs.push(Ask::Get(API_KEYS_BY_ID.key(&new.key)));
-        }
+        self.needs_of_key(new.key, needs);
         self.needs_of_use(IdempotentCall::Generation, new.idempotency.as_ref(), needs);
+    }
+
+    /// For [`Decisions::accept_batch`](super::Decisions::accept_batch).
+    pub fn needs_to_accept_batch(&self, new: &NewBatch, needs: &mut Vec<Ask>) {
+        self.needs_of_key(new.key, needs);
+        self.needs_of_use(IdempotentCall::Batch, new.idempotency.as_ref(), needs);
+    }
+
+    /// For [`Decisions::cancel_batch`](super::Decisions::cancel_batch).
+    pub fn needs_to_cancel_batch(&self, batch: BatchId, needs: &mut Vec<Ask>) {
+        needs.push(Ask::Get(BATCH_PROGRESS.key(&(self.account.id, batch))));
     }
 
     /// For [`Decisions::apply`](super::Decisions::apply).
@@ -32,13 +41,19 @@ impl AccountState {
             JobEvent::Finish { .. } | JobEvent::Fail { .. } | JobEvent::Cancel => {
                 needs.push(webhooks_of(self.account.id));
             }
-            JobEvent::Begin { .. } | JobEvent::CutOff => {}
+            JobEvent::Begin { .. } | JobEvent::InputsFetched { .. } | JobEvent::CutOff => {}
         }
     }
 
     /// For [`Decisions::deposit`](super::Decisions::deposit).
     pub fn needs_to_deposit(&self, deposit: &Deposit, needs: &mut Vec<Ask>) {
         self.needs_of_use(IdempotentCall::Deposit, deposit.idempotency.as_ref(), needs);
+    }
+
+    fn needs_of_key(&self, key: KeyId, needs: &mut Vec<Ask>) {
+        if self.keys.get(&key).is_none_or(|it| it.terms.is_none()) {
+            needs.push(Ask::Get(API_KEYS_BY_ID.key(&key)));
+        }
     }
 
     fn needs_of_use(

@@ -4,9 +4,10 @@ use super::{Decisions, Known};
 use crate::domain::account::Account;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::{ApiKey, KeyHash};
+use crate::domain::batch::BatchProgress;
 use crate::domain::daily_usage::DailyUsage;
 use crate::domain::delivery::Delivery;
-use crate::domain::ids::KeyId;
+use crate::domain::ids::{BatchId, KeyId};
 use crate::domain::job::Job;
 use crate::domain::spending::Spending;
 use crate::store::commands::Limits;
@@ -20,6 +21,8 @@ pub struct AccountState {
     pub(super) account: Account,
     pub(super) live_jobs: usize,
     pub(super) keys: HashMap<KeyId, KeyState>,
+    /// Batches that have not ended, of those that decisions have met.
+    pub(super) progress: HashMap<BatchId, BatchProgress>,
 }
 
 /// `None` stands for what has not been read yet.
@@ -51,6 +54,7 @@ pub struct StateChange {
     pub(super) account: Account,
     pub(super) live_jobs: usize,
     pub(super) keys: HashMap<KeyId, KeyState>,
+    pub(super) progress: HashMap<BatchId, BatchProgress>,
 }
 
 impl AccountState {
@@ -96,6 +100,7 @@ impl AccountState {
             account,
             live_jobs: 0,
             keys: HashMap::new(),
+            progress: HashMap::new(),
         }
     }
 
@@ -129,6 +134,8 @@ impl AccountState {
         self.account = change.account;
         self.live_jobs = change.live_jobs;
         self.keys.extend(change.keys);
+        self.progress.extend(change.progress);
+        self.progress.retain(|_, it| it.ended_at.is_none());
     }
 }
 

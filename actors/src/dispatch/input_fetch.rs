@@ -1,0 +1,34 @@
+//! The input images of a job of a batch: fetched at its first run, and recorded before they are used.
+
+use super::context::DispatchContext;
+use crate::account::AccountCommand;
+use crate::ports::{FetchedInputs, GenerateError};
+use tintype_storage::domain::job::{Job, JobEvent};
+use tintype_storage::engine::deferred_wake::DeferredWake;
+use tokio::sync::oneshot;
+
+/// Gives a job its input images, where they are yet to be fetched.
+pub async fn with_inputs(job: &mut Job, context: &DispatchContext) -> Result<(), GenerateError> {
+    if job.input_urls().is_none() {
+        return Ok(());
+    }
+    let FetchedInputs { inputs, ratio } = context.input_fetcher.fetch(job).await?;
+    let recorded = record(job, JobEvent::InputsFetched { inputs, ratio }, context).await;
+    let error = || "the input images could not be recorded; try again".to_owned();
+    *job = recorded.ok_or_else(|| GenerateError::Storage(error()))?;
+    Ok(())
+}
+
+/// The job after the event; `None` where it was not applied.
+async fn record(job: &Job, event: JobEvent, context: &DispatchContext) -> Option<Job> {
+    let account = context.account(job.account)?;
+    let (reply, applied) = oneshot::channel();
+    let command = AccountCommand::Apply {
+        job: job.id,
+        event,
+        note: None,
+        reply: reply.into(),
+    };
+    let _ = account.send(command);
+    DeferredWake::new(applied).await.ok()?.ok()
+}

@@ -1,0 +1,214 @@
+//! Batches in the running system: their place in the queue, their input images, their cancellation and a restart.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, Answer, B, PRICE, Plan, World, fresh, quick, run, settle, until};
+use std::time::Duration;
+use tintype_actors::account::AccountCommand;
+use tintype_storage::domain::amount::Amount;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
+use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
+use tintype_storage::domain::job::{JobState, PromptRef, PromptText};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::{Mode, Resolution, Tier};
+use tintype_storage::engine::Wait as _;
+use tintype_storage::store::{AcceptError, AcceptedBatch, BatchError, BatchRequest, NewBatch};
+use tokio::sync::oneshot;
+
+/// A prompt that begins with `image:` has an input image at the rest of it.
+fn request(prompt: &str) -> BatchRequest {
+    let url = prompt.strip_prefix("image:").map(str::to_owned);
+    BatchRequest {
+        custom_id: None,
+        tier: Tier::Fast,
+        mode: match url {
+            Some(_) => Mode::ImageToImage,
+            None => Mode::TextToImage,
+        },
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: PromptRef::Inline(PromptText {
+            prompt: prompt.into(),
+            metadata: None,
+        }),
+        price: PRICE.parse().expect("a price"),
+        input_urls: InputUrls::Inline(url.into_iter().collect()),
+    }
+}
+
+fn send(world: &World, account: AccountId, prompts: &[&str]) -> Answer<AcceptedBatch, AcceptError> {
+    let requests: Vec<BatchRequest> = prompts.iter().map(|it| request(it)).collect();
+    let prices = requests.iter().map(|it| it.price);
+    let price = prices.fold(Amount::ZERO, |sum, it| sum.plus(it).expect("a sum"));
+    let batch = NewBatch {
+        key: KeyId(account.0),
+        shown: None,
+        account_rate_limit: None,
+        requests,
+        price,
+        text: PromptRef::Inline(PromptText::default()),
+        callback: None,
+        idempotency: None,
+    };
+    let (reply, answer) = oneshot::channel();
+    let handle = world.system.accounts().get(account).expect("readable");
+    let _ = handle.expect("it").accept_batch(batch, None, reply);
+    answer
+}
+
+async fn submit(world: &World, account: AccountId, prompts: &[&str]) -> BatchId {
+    let answer = send(world, account, prompts).await;
+    answer.expect("an answer").expect("accepted").batch
+}
+
+fn cancel(world: &World, batch: BatchId) -> Answer<BatchProgress, BatchError> {
+    let (reply, answer) = oneshot::channel();
+    let command = AccountCommand::CancelBatch {
+        batch,
+        note: None,
+        reply: reply.into(),
+    };
+    let handle = world.system.accounts().get(A).expect("readable");
+    let _ = handle.expect("it").send(command);
+    answer
+}
+
+fn progress(world: &World, batch: BatchId) -> BatchProgress {
+    let found = world.store.batch(A, batch).wait().expect("readable");
+    found.expect("the batch").1
+}
+
+fn counts(world: &World, batch: BatchId) -> [u32; 4] {
+    let it = progress(world, batch);
+    [it.queued, it.processing, it.done, it.failed]
+}
+
+fn jobs(world: &World, batch: BatchId) -> Vec<JobId> {
+    let found = world.store.batch(A, batch).wait().expect("readable");
+    let (batch, _) = found.expect("the batch");
+    let jobs = world.store.jobs_of_batch(&batch, None, 100).wait();
+    jobs.expect("jobs").iter().map(|it| it.id).collect()
+}
+
+fn pause(world: &World, project: bool) {
+    world.pause_changed(Pause {
+        project,
+        ..Pause::default()
+    });
+}
+
+#[test]
+fn decisions_12_jobs_of_a_batch_wait_behind_the_single_ones_of_their_account() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let world = Plan::with(generator.clone(), 1).start();
+        pause(&world, true);
+        let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
+        submit(&world, B, &["b1"]).await;
+        let single = world.accept(A, Tier::Fast, "single").await;
+        let position = world.system.queue_position(&world.job(single));
+        assert_eq!(position, Some(1));
+        let last = jobs(&world, batch)[2];
+        assert_eq!(world.system.queue_position(&world.job(last)), Some(5));
+        pause(&world, false);
+        world.idle().await;
+        assert_eq!(generator.prompts(), ["single", "b1", "a1", "a2", "a3"]);
+        assert_eq!(counts(&world, batch), [0, 0, 3, 0]);
+        assert_eq!(progress(&world, batch).status(), BatchStatus::Ended);
+        world.check();
+    });
+}
+
+#[test]
+fn decisions_12_input_images_are_fetched_when_the_turn_has_come() {
+    run(async {
+        let generator = quick();
+        let world = Plan::with(generator.clone(), 1).start();
+        let prompts = ["image:https://a/", "image:missing:b", "plain"];
+        let batch = submit(&world, A, &prompts).await;
+        world.idle().await;
+        settle().await;
+        let [found, missing, plain] = jobs(&world, batch)[..] else {
+            panic!("three jobs")
+        };
+        let keys: Vec<String> = world
+            .job(found)
+            .inputs
+            .into_iter()
+            .map(|it| it.key)
+            .collect();
+        assert_eq!(keys, ["https://a/"]);
+        world.done(found).await;
+        world.done(plain).await;
+        assert_eq!(
+            world.failure(missing).await,
+            "there is nothing at missing:b"
+        );
+        let orders = generator.prompts();
+        assert_eq!(
+            orders,
+            ["image:https://a/", "plain"],
+            "no back end was asked"
+        );
+        assert_eq!(
+            world.money(A),
+            ["99.922", "0.00"],
+            "a failed one is not paid"
+        );
+        world.check();
+    });
+}
+
+#[test]
+fn decisions_12_cancel_ends_what_is_queued() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(1)));
+        let world = Plan::with(generator.clone(), 1).start();
+        let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
+        until("one runs", || generator.running() == 1).await;
+        let canceled = cancel(&world, batch).await.expect("an answer");
+        assert_eq!(canceled.expect("canceled").status(), BatchStatus::Canceling);
+        let watch = world.system.watch(JobId(batch.0));
+        watch.changed().await;
+        world.idle().await;
+        assert_eq!(generator.prompts(), ["a1"]);
+        assert_eq!(counts(&world, batch), [0, 0, 1, 2]);
+        assert_eq!(progress(&world, batch).status(), BatchStatus::Ended);
+        assert_eq!(world.money(A), ["99.961", "0.00"]);
+        world.check();
+    });
+}
+
+#[test]
+fn a_restart_goes_on_with_a_batch_where_it_was() {
+    let engine = fresh("100");
+    let batch = {
+        let engine = engine.clone();
+        let slot = std::sync::Arc::new(parking_lot::Mutex::new(None));
+        let kept = slot.clone();
+        run(async move {
+            let world = Plan::over(engine, Scripted::always(Act::Hang), 1).start();
+            let batch = submit(&world, A, &["a1", "a2", "a3"]).await;
+            until("one runs", || counts(&world, batch) == [2, 1, 0, 0]).await;
+            *kept.lock() = Some(batch);
+            world.system.stop();
+        });
+        slot.lock().expect("a batch")
+    };
+    run(async move {
+        let generator = quick();
+        let world = Plan::over(engine, generator.clone(), 1).start();
+        let single = world.accept(A, Tier::Fast, "single").await;
+        world.idle().await;
+        world.done(single).await;
+        assert_eq!(counts(&world, batch), [0, 0, 3, 0]);
+        let ended = progress(&world, batch).ended_at;
+        assert!(ended.is_some());
+        for job in jobs(&world, batch) {
+            assert!(matches!(world.state(job), JobState::Done { .. }));
+        }
+        world.check();
+    });
+}

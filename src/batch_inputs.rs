@@ -1,0 +1,129 @@
+//! Fetches the input images of a batch's jobs, each when its job's turn has come: by the rules that hold for the images of a call.
+
+use crate::config::Inputs;
+use crate::images::Images;
+use crate::inputs::{self, IngestError, InputFaults, InputLimits, MemoryBudget};
+use crate::request_text::{self, WordsError};
+use futures_util::FutureExt as _;
+use futures_util::future::LocalBoxFuture;
+use object_store::path::Path;
+use tintype_actors::ports::{FetchedInputs, GenerateError, InputFetcher};
+use tintype_egress::Client;
+use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::job::{InputImage, Job};
+use uuid::Uuid;
+
+/// What images are fetched with.
+#[derive(Clone)]
+pub struct BatchInputs {
+    pub egress: Client,
+    pub images: Images,
+    pub catalog: Catalog,
+    pub limits: Inputs,
+    /// Shared with all calls.
+    pub memory: MemoryBudget,
+}
+
+impl InputFetcher for BatchInputs {
+    fn fetch(&self, job: &Job) -> LocalBoxFuture<'static, Result<FetchedInputs, GenerateError>> {
+        fetch(self.clone(), job.clone()).boxed_local()
+    }
+}
+
+async fn fetch(fetcher: BatchInputs, job: Job) -> Result<FetchedInputs, GenerateError> {
+    let urls = match job.input_urls() {
+        None => Vec::new(),
+        Some(InputUrls::Inline(urls)) => urls.clone(),
+        Some(InputUrls::Stored(key)) => request_text::load_urls(&fetcher.images, key)
+            .await
+            .map_err(unreadable)?,
+    };
+    let limits = fetcher.limits_for(&job);
+    let prefix = Path::from(format!("inputs/{}", Uuid::new_v4()));
+    let store = fetcher.images.store();
+    let fetched = inputs::ingest(&fetcher.egress, store, &prefix, &urls, &limits);
+    let fetched = fetched.await.map_err(|error| match error {
+        IngestError::Invalid(faults) => {
+            GenerateError::Refused(text(&faults, limits.max_total_bytes))
+        }
+        IngestError::NoRoom(fault) => GenerateError::Storage(fault.to_string()),
+        IngestError::Store(fault) => {
+            tracing::error!(job = %job.id, error = %fault, "input images could not be stored");
+            GenerateError::Storage("the input images could not be stored; try again".into())
+        }
+    })?;
+    let first = fetched.first().map(|image| (image.width, image.height));
+    let record = |image: inputs::InputImage| InputImage {
+        key: image.key,
+        bytes: image.bytes,
+        width: image.width,
+        height: image.height,
+    };
+    Ok(FetchedInputs {
+        ratio: fetcher.ratio(&job, first),
+        inputs: fetched.into_iter().map(record).collect(),
+    })
+}
+
+impl BatchInputs {
+    fn limits_for(&self, job: &Job) -> InputLimits {
+        let timeout = self.limits.timeout();
+        InputLimits {
+            timeout,
+            max_total_bytes: self.limits.max_total_bytes,
+            max_pixels: self.limits.max_pixels,
+            memory: self.memory.of(job.account, timeout),
+            ..InputLimits::default()
+        }
+    }
+
+    /// The shape to make, given the size of the first image.
+    fn ratio(&self, job: &Job, first: Option<(u32, u32)>) -> AspectRatio {
+        let offered = &self.catalog.tier(job.tier).aspect_ratios;
+        let nearest =
+            first.and_then(|(width, height)| AspectRatio::nearest(offered, width, height));
+        match (job.aspect, nearest) {
+            (AspectChoice::Auto, Some(ratio)) => ratio,
+            (AspectChoice::Auto | AspectChoice::Fixed(_), _) => job.ratio,
+        }
+    }
+}
+
+fn unreadable(error: WordsError) -> GenerateError {
+    tracing::error!(%error, "the URLs of input images could not be read");
+    GenerateError::Storage("the URLs of the input images could not be read; try again".into())
+}
+
+/// The faults as a call with these images is refused with them.
+fn text(faults: &InputFaults, most: u64) -> String {
+    let field = inputs::FIELD;
+    let too_large = faults
+        .too_large
+        .then(|| format!("{field} must not exceed {most} bytes over all images"));
+    let entry = |(at, message): &(usize, String)| format!("{field}[{at}] {message}");
+    let all: Vec<String> = too_large
+        .into_iter()
+        .chain(faults.entries.iter().map(entry))
+        .collect();
+    all.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_faulty_image_is_named() {
+        let faults = InputFaults {
+            too_large: true,
+            entries: vec![(2, "is not an image".into()), (0, "answered 404".into())],
+        };
+        assert_eq!(
+            text(&faults, 9),
+            "input_images_urls must not exceed 9 bytes over all images; \
+             input_images_urls[2] is not an image; input_images_urls[0] answered 404"
+        );
+    }
+}

@@ -1,0 +1,189 @@
+//! A batch: many requests that one call submits, accepted whole or not at all.
+
+use super::amount::Amount;
+use super::ids::{AccountId, BatchId, JobId, KeyId};
+use super::job::{Callback, JobState, PromptRef};
+use super::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// What was accepted. It never changes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch {
+    /// Its id; sorts by acceptance.
+    pub id: BatchId,
+    pub account: AccountId,
+    pub key: KeyId,
+    /// The job of its first request. The ids of its jobs rise in the order of the requests, and no other job of the account has
+    /// an id between the first and the last one.
+    pub first: JobId,
+    /// The job of its last request.
+    pub last: JobId,
+    /// How many jobs it has.
+    pub total: u32,
+    /// The sum of the prices of its jobs.
+    pub price: Amount,
+    /// The caller's object, in the place of a prompt's metadata; the prompt is empty.
+    pub text: PromptRef,
+    /// The registered webhook that its end is for, where the caller named one.
+    pub callback: Option<Callback>,
+    pub created_at: Timestamp,
+}
+
+/// How far a batch is. It changes in the commits that change its jobs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BatchProgress {
+    pub queued: u32,
+    pub processing: u32,
+    pub done: u32,
+    pub failed: u32,
+    /// When the caller canceled it. None of its queued jobs begins from then on.
+    pub canceled_at: Option<Timestamp>,
+    /// When its last job became terminal.
+    pub ended_at: Option<Timestamp>,
+}
+
+/// Where a batch stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchStatus {
+    /// Some of its jobs wait or run.
+    InProgress,
+    /// The same, and those that wait are being canceled.
+    Canceling,
+    /// All of its jobs are terminal.
+    Ended,
+}
+
+impl BatchStatus {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::InProgress => "in_progress",
+            Self::Canceling => "canceling",
+            Self::Ended => "ended",
+        }
+    }
+}
+
+impl BatchProgress {
+    /// All jobs wait.
+    pub fn of_new(total: u32) -> Self {
+        Self {
+            queued: total,
+            processing: 0,
+            done: 0,
+            failed: 0,
+            canceled_at: None,
+            ended_at: None,
+        }
+    }
+
+    pub fn status(&self) -> BatchStatus {
+        match (self.ended_at, self.canceled_at) {
+            (Some(_), _) => BatchStatus::Ended,
+            (None, Some(_)) => BatchStatus::Canceling,
+            (None, None) => BatchStatus::InProgress,
+        }
+    }
+
+    /// How many jobs it counts.
+    pub fn total(&self) -> u64 {
+        [self.queued, self.processing, self.done, self.failed]
+            .into_iter()
+            .map(u64::from)
+            .sum()
+    }
+
+    /// The progress after one of its jobs has gone from one state to another at `at`; `None` where the counts cannot be right.
+    pub fn after(&self, before: &JobState, now: &JobState, at: Timestamp) -> Option<Self> {
+        let mut next = *self;
+        let count = next.count_of(before);
+        *count = count.checked_sub(1)?;
+        let count = next.count_of(now);
+        *count = count.checked_add(1)?;
+        if next.queued == 0 && next.processing == 0 {
+            next.ended_at = next.ended_at.or(Some(at));
+        }
+        Some(next)
+    }
+
+    /// The progress after its caller has canceled it. A batch that has ended stays as it is.
+    pub fn canceled(&self, now: Timestamp) -> Self {
+        match self.ended_at {
+            Some(_) => *self,
+            None => Self {
+                canceled_at: self.canceled_at.or(Some(now)),
+                ..*self
+            },
+        }
+    }
+
+    fn count_of(&mut self, state: &JobState) -> &mut u32 {
+        match state {
+            JobState::Queued => &mut self.queued,
+            JobState::Processing { .. } => &mut self.processing,
+            JobState::Done { .. } => &mut self.done,
+            JobState::Failed { .. } => &mut self.failed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::job::{CANCELED, FailureKind};
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(millis)
+    }
+
+    fn processing() -> JobState {
+        JobState::Processing {
+            started_at: at(1),
+            runs: 1,
+        }
+    }
+
+    fn failed() -> JobState {
+        JobState::Failed {
+            started_at: None,
+            finished_at: at(2),
+            error: CANCELED.into(),
+            kind: FailureKind::Canceled,
+        }
+    }
+
+    #[test]
+    fn a_batch_ends_with_its_last_job() {
+        let new = BatchProgress::of_new(2);
+        let moved = |it: BatchProgress, from: &JobState, to: &JobState, moment| {
+            it.after(from, to, at(moment)).expect("a step")
+        };
+        let one = moved(new, &JobState::Queued, &processing(), 5);
+        let again = moved(one, &processing(), &processing(), 6);
+        assert_eq!((again.queued, again.processing), (1, 1), "a further run");
+        let one = moved(again, &processing(), &failed(), 7);
+        assert_eq!(
+            (one.status(), one.ended_at),
+            (BatchStatus::InProgress, None)
+        );
+        let two = moved(one, &JobState::Queued, &failed(), 8);
+        assert_eq!(
+            (two.status(), two.ended_at),
+            (BatchStatus::Ended, Some(at(8)))
+        );
+        assert_eq!((two.failed, two.total()), (2, 2));
+        assert_eq!(two.after(&JobState::Queued, &failed(), at(9)), None);
+    }
+
+    #[test]
+    fn a_canceled_batch_is_canceling_until_it_ends() {
+        let new = BatchProgress::of_new(1);
+        let canceled = new.canceled(at(3)).canceled(at(4));
+        assert_eq!(canceled.canceled_at, Some(at(3)));
+        assert_eq!(canceled.status(), BatchStatus::Canceling);
+        let ended = canceled.after(&JobState::Queued, &failed(), at(5));
+        let ended = ended.expect("a step");
+        assert_eq!(ended.status(), BatchStatus::Ended);
+        assert_eq!(ended.canceled(at(9)), ended);
+    }
+}

@@ -1,0 +1,206 @@
+//! Decisions about batches: accepted whole, counted with each of their jobs, reported once.
+
+use super::Decisions;
+use super::admission::Asked;
+use super::owed_delivery::Owed;
+use crate::domain::batch::{Batch, BatchProgress};
+use crate::domain::batch_member::BatchMember;
+use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
+use crate::domain::ids::{BatchId, JobId};
+use crate::domain::job::{Job, JobEvent, JobState, Origin, Step};
+use crate::domain::tier::Tier;
+use crate::domain::time::Timestamp;
+use crate::store::commands::{AcceptError, AcceptedBatch, BatchError, BatchRequest, NewBatch};
+use crate::store::tables::{BATCH_PROGRESS, BATCHES};
+use crate::store::{IdempotentCall, StoreError};
+
+/// What the step of a job makes of its batch.
+pub(super) struct BatchStep {
+    pub batch: BatchId,
+    pub progress: BatchProgress,
+    /// The delivery that its end owes.
+    pub delivery: Option<Delivery>,
+}
+
+impl Decisions<'_> {
+    /// Accepts a batch under `id` at `now`, its jobs under `jobs`, which rise; or says why not.
+    pub fn accept_batch(
+        &mut self,
+        id: BatchId,
+        jobs: &[JobId],
+        new: &NewBatch,
+        now: Timestamp,
+    ) -> Result<AcceptedBatch, AcceptError> {
+        let call = IdempotentCall::Batch;
+        let mut models: Vec<Tier> = Tier::ALL.to_vec();
+        models.retain(|tier| new.requests.iter().any(|it| it.tier == *tier));
+        let asked = Asked {
+            key: new.key,
+            shown: new.shown.as_ref(),
+            account_rate_limit: new.account_rate_limit,
+            models: &models,
+            jobs: new.requests.len(),
+            price: new.price,
+        };
+        let terms = self.judge_key(&asked, now)?;
+        if let Some(first) = self.first_use(call, new.idempotency.as_ref(), now)? {
+            let batch = first.ok_or(AcceptError::KeyReused)?;
+            return Ok(AcceptedBatch {
+                batch: BatchId(batch),
+                replayed: true,
+            });
+        }
+        let balances = self.admit(&asked, &terms.1, now)?;
+        let (Some(first), Some(last)) = (jobs.first(), jobs.last()) else {
+            return Err(self.broken("a batch has no requests").into());
+        };
+        let batch = Batch {
+            id,
+            account: self.account.id,
+            key: new.key,
+            first: *first,
+            last: *last,
+            total: count(jobs.len()),
+            price: new.price,
+            text: new.text.clone(),
+            callback: new.callback.clone(),
+            created_at: now,
+        };
+        self.account.balances = balances;
+        self.account_changed = true;
+        for (index, (job, request)) in jobs.iter().zip(&new.requests).enumerate() {
+            self.add_job(&job_of(&batch, *job, count(index), request));
+        }
+        self.put(BATCHES.put(&(batch.account, id), &batch));
+        let progress = BatchProgress::of_new(batch.total);
+        self.progress.insert(id, progress);
+        self.remember(call, new.idempotency.as_ref(), id.0, now);
+        Ok(AcceptedBatch {
+            batch: id,
+            replayed: false,
+        })
+    }
+
+    /// Cancels what is still queued of a batch: no queued job of it begins from here on. Each becomes terminal by an event of its
+    /// own.
+    pub fn cancel_batch(
+        &mut self,
+        id: BatchId,
+        now: Timestamp,
+    ) -> Result<BatchProgress, BatchError> {
+        let progress = self.batch_progress(id)?.ok_or(BatchError::NotFound)?;
+        let canceled = progress.canceled(now);
+        self.progress.insert(id, canceled);
+        Ok(canceled)
+    }
+
+    /// The event as it applies to the job: a queued job of a canceled batch is canceled instead of begun.
+    pub(super) fn event_for(&mut self, job: &Job, event: JobEvent) -> Result<JobEvent, StoreError> {
+        let begins = matches!(
+            (&job.state, &event),
+            (JobState::Queued, JobEvent::Begin { .. })
+        );
+        let Some(member) = job.member().filter(|_| begins) else {
+            return Ok(event);
+        };
+        let progress = self.batch_progress(member.batch)?;
+        let is_canceled = progress.is_some_and(|it| it.canceled_at.is_some());
+        Ok(if is_canceled { JobEvent::Cancel } else { event })
+    }
+
+    /// What a step of a job makes of its batch; `None` for a job that has none.
+    pub(super) fn batch_step(
+        &mut self,
+        before: &Job,
+        step: &Step,
+        now: Timestamp,
+    ) -> Result<Option<BatchStep>, StoreError> {
+        let Some(BatchMember { batch, .. }) = before.member() else {
+            return Ok(None);
+        };
+        let at = step.job.state.finished_at().unwrap_or(now);
+        let progress = self.batch_progress(*batch)?;
+        let after = progress.and_then(|it| it.after(&before.state, &step.job.state, at));
+        let Some(progress) = after else {
+            let fault = format!("the counts of batch {batch} do not fit job {}", before.id);
+            return Err(self.broken(fault));
+        };
+        let delivery = match progress.ended_at {
+            Some(_) => self.delivery_of_batch(*batch, at, now)?,
+            None => None,
+        };
+        Ok(Some(BatchStep {
+            batch: *batch,
+            progress,
+            delivery,
+        }))
+    }
+
+    fn delivery_of_batch(
+        &mut self,
+        id: BatchId,
+        ended: Timestamp,
+        now: Timestamp,
+    ) -> Result<Option<Delivery>, StoreError> {
+        // All that is unread is asked for at once.
+        let (batch, webhooks) = (
+            self.read(&BATCHES, &(self.account.id, id)),
+            self.registered_webhooks(),
+        );
+        let (batch, webhooks) = (batch?, webhooks?);
+        let batch = batch.ok_or_else(|| self.broken(format!("batch {id} is missing")))?;
+        let owed = Owed {
+            id: DeliveryId(id.0),
+            account: batch.account,
+            kind: DeliveryKind::Batch,
+            callback: batch.callback.as_ref(),
+        };
+        Ok(owed.to(&webhooks, ended, now))
+    }
+
+    pub(super) fn batch_progress(
+        &mut self,
+        id: BatchId,
+    ) -> Result<Option<BatchProgress>, StoreError> {
+        let known = self.progress.get(&id).or(self.state.progress.get(&id));
+        if let Some(progress) = known {
+            return Ok(Some(*progress));
+        }
+        let read = self.read(&BATCH_PROGRESS, &(self.account.id, id))?;
+        if let Some(progress) = read {
+            self.progress.insert(id, progress);
+        }
+        Ok(read)
+    }
+}
+
+/// The job of a request.
+fn job_of(batch: &Batch, id: JobId, index: u32, request: &BatchRequest) -> Job {
+    Job {
+        id,
+        account: batch.account,
+        key: batch.key,
+        tier: request.tier,
+        mode: request.mode,
+        aspect: request.aspect,
+        ratio: request.ratio,
+        resolution: request.resolution,
+        brief: request.brief.clone(),
+        callback: None,
+        origin: Origin::Batch(Box::new(BatchMember {
+            batch: batch.id,
+            index,
+            custom_id: request.custom_id.clone(),
+            input_urls: request.input_urls.clone(),
+        })),
+        inputs: Vec::new(),
+        price: request.price,
+        created_at: batch.created_at,
+        state: JobState::Queued,
+    }
+}
+
+/// A number of requests, of which a call holds far fewer than this type can count.
+fn count(number: usize) -> u32 {
+    u32::try_from(number).unwrap_or(u32::MAX)
+}

@@ -1,0 +1,67 @@
+//! The delivery that the end of a job or a batch owes.
+
+use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
+use crate::domain::ids::AccountId;
+use crate::domain::job::{Callback, Job, Origin};
+use crate::domain::time::Timestamp;
+use crate::domain::webhook::{self, Webhook};
+
+/// The delivery that the end of a job owes.
+pub(super) fn of_job(
+    job: &Job,
+    webhooks: &[Webhook],
+    ended: Timestamp,
+    now: Timestamp,
+) -> Option<Delivery> {
+    if job.origin != Origin::Native {
+        return None;
+    }
+    let owed = Owed {
+        id: DeliveryId(job.id.0),
+        account: job.account,
+        kind: DeliveryKind::Event,
+        callback: job.callback.as_ref(),
+    };
+    owed.to(webhooks, ended, now)
+}
+
+/// A delivery that an end owes: its receiver is chosen now, in the commit of that end. Its id is that of the job or the batch,
+/// which ends once.
+pub(super) struct Owed<'a> {
+    pub id: DeliveryId,
+    pub account: AccountId,
+    pub kind: DeliveryKind,
+    pub callback: Option<&'a Callback>,
+}
+
+impl Owed<'_> {
+    pub(super) fn to(
+        self,
+        webhooks: &[Webhook],
+        ended: Timestamp,
+        now: Timestamp,
+    ) -> Option<Delivery> {
+        let Self {
+            id, account, kind, ..
+        } = self;
+        let url = self.callback.map(|callback| callback.url.as_str());
+        let delivery = match (webhook::choose(webhooks, url), self.callback) {
+            (Some(webhook), _) => Delivery::new(id, webhook, kind, id.0, now),
+            (None, Some(callback)) => {
+                let moved = webhooks.iter().any(|it| it.id == callback.webhook);
+                let reason = match moved {
+                    true => FailReason::WebhookMoved,
+                    false => FailReason::WebhookDeleted,
+                };
+                Delivery::to_nobody(id, account, callback, kind, now, reason)
+            }
+            (None, None) => return None,
+        };
+        // Of the same moment as the end, which under a clock that was set back may be one to come: so it is never forgotten as one
+        // from before that end.
+        Some(Delivery {
+            created_at: ended,
+            ..delivery
+        })
+    }
+}

@@ -1,0 +1,65 @@
+//! Batches, how far they are, and their jobs.
+
+use super::tables::{BATCH_PROGRESS, BATCHES};
+use super::{All, Page, Part, Store, StoreError};
+use crate::domain::batch::{Batch, BatchProgress};
+use crate::domain::ids::{AccountId, BatchId, JobId};
+use crate::domain::job::Job;
+use crate::engine::Direction;
+
+impl Store {
+    /// A batch of an account. A batch of another account is not found, in the same time as one that does not exist.
+    pub async fn batch(
+        &self,
+        account: AccountId,
+        id: BatchId,
+    ) -> Result<Option<(Batch, BatchProgress)>, StoreError> {
+        let Some(batch) = BATCHES.get(self, &(account, id)).await? else {
+            return Ok(None);
+        };
+        let progress = self.progress_of(&batch).await?;
+        Ok(Some((batch, progress)))
+    }
+
+    /// How far a batch is.
+    pub async fn progress_of(&self, batch: &Batch) -> Result<BatchProgress, StoreError> {
+        let progress = BATCH_PROGRESS.get(self, &(batch.account, batch.id)).await?;
+        progress.ok_or_else(|| StoreError::Inconsistent {
+            account: batch.account,
+            fault: format!("batch {} has no progress on record", batch.id),
+        })
+    }
+
+    /// A page of an account's batches, newest first.
+    pub async fn batches_of(
+        &self,
+        account: AccountId,
+        limit: usize,
+        after: Option<[u8; 16]>,
+    ) -> Result<Page<Batch>, StoreError> {
+        let page = BATCHES
+            .page(self, &account, Direction::Falling, limit, after)
+            .await?;
+        Ok(page.records())
+    }
+
+    /// Visits every batch.
+    pub async fn each_batch(
+        &self,
+        mut visit: impl FnMut(Batch) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        BATCHES.each(self, &All, |_, batch| visit(batch)).await
+    }
+
+    /// The next jobs of a batch in the order of its requests, after the one given; at most `limit`, none at the end.
+    pub async fn jobs_of_batch(
+        &self,
+        batch: &Batch,
+        after: Option<JobId>,
+        limit: usize,
+    ) -> Result<Vec<Job>, StoreError> {
+        let from = after.map_or(batch.first, JobId::next);
+        self.rising_jobs_of(batch.account, Part::All, from, batch.last, limit)
+            .await
+    }
+}

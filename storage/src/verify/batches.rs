@@ -1,0 +1,165 @@
+//! Batches against their jobs and their delivery, each both ways.
+
+use super::Report;
+use crate::domain::amount::Amount;
+use crate::domain::batch::{Batch, BatchProgress};
+use crate::domain::delivery::{Delivery, DeliveryId};
+use crate::domain::ids::{AccountId, BatchId};
+use crate::domain::job::{Job, JobState};
+use crate::engine::Wait as _;
+use crate::store::tables::{BATCH_PROGRESS, BATCHES, ENDED_JOBS, LIVE_JOBS};
+use crate::store::{All, Store, StoreError};
+use std::collections::HashMap;
+
+/// What the jobs of a batch come to.
+struct Sums {
+    batch: Batch,
+    counts: BatchProgress,
+    price: Amount,
+}
+
+/// Audits all batches.
+pub(super) fn verify(store: &Store, report: &mut Report) -> Result<(), StoreError> {
+    let mut sums: HashMap<(AccountId, BatchId), Sums> = HashMap::new();
+    BATCHES
+        .each(store, &All, |key, batch| {
+            report.batches += 1;
+            let (counts, price) = (BatchProgress::of_new(0), Amount::ZERO);
+            let of_batch = Sums {
+                batch,
+                counts,
+                price,
+            };
+            sums.insert(key, of_batch);
+            Ok(())
+        })
+        .wait()?;
+    for table in [&LIVE_JOBS, &ENDED_JOBS] {
+        table
+            .each(store, &All, |_, job| {
+                add(&job, &mut sums, report);
+                Ok(())
+            })
+            .wait()?;
+    }
+    let kept_since = store.deliveries_forgotten().wait()?;
+    for (key, of_batch) in &sums {
+        let id = of_batch.batch.id;
+        let Some(progress) = BATCH_PROGRESS.get(store, key).wait()? else {
+            report.fault(format!("batch {id} has no progress on record"));
+            continue;
+        };
+        audit(of_batch, &progress, report);
+        let owes = of_batch.batch.callback.is_some();
+        if let Some(ended) = progress.ended_at.filter(|at| owes && *at >= kept_since)
+            && store.delivery_of(key.0, DeliveryId(id.0)).wait()?.is_none()
+        {
+            report.fault(format!(
+                "batch {id} ended at {ended} and named a callback, and no delivery tells of it"
+            ));
+        }
+    }
+    BATCH_PROGRESS
+        .each(store, &All, |key, _| {
+            if !sums.contains_key(&key) {
+                report.fault(format!(
+                    "there is progress of batch {}, which is not there",
+                    key.1
+                ));
+            }
+            Ok(())
+        })
+        .wait()
+}
+
+fn add(job: &Job, sums: &mut HashMap<(AccountId, BatchId), Sums>, report: &mut Report) {
+    let Some(member) = job.member() else {
+        return;
+    };
+    let Some(of_batch) = sums.get_mut(&(job.account, member.batch)) else {
+        report.fault(format!(
+            "job {} is of batch {}, which account {} does not have",
+            job.id, member.batch, job.account
+        ));
+        return;
+    };
+    let ids = of_batch.batch.first..=of_batch.batch.last;
+    if !ids.contains(&job.id) {
+        report.fault(format!(
+            "job {} is not among the ids of its batch {}",
+            job.id, member.batch
+        ));
+    }
+    let count = match job.state {
+        JobState::Queued => &mut of_batch.counts.queued,
+        JobState::Processing { .. } => &mut of_batch.counts.processing,
+        JobState::Done { .. } => &mut of_batch.counts.done,
+        JobState::Failed { .. } => &mut of_batch.counts.failed,
+    };
+    *count = count.saturating_add(1);
+    super::add(report, &mut of_batch.price, job.price);
+}
+
+/// The counts of a batch are those of its jobs.
+fn audit(of_batch: &Sums, progress: &BatchProgress, report: &mut Report) {
+    let Sums {
+        batch,
+        counts,
+        price,
+    } = of_batch;
+    let id = batch.id;
+    let numbers = |it: &BatchProgress| [it.queued, it.processing, it.done, it.failed];
+    if numbers(progress) != numbers(counts) {
+        report.fault(format!(
+            "batch {id} counts {:?} queued, processing, done and failed jobs, it has {:?}",
+            numbers(progress),
+            numbers(counts)
+        ));
+    }
+    if u64::from(batch.total) != counts.total() {
+        report.fault(format!(
+            "batch {id} was accepted with {} jobs, it has {}",
+            batch.total,
+            counts.total()
+        ));
+    }
+    if batch.price != *price {
+        report.fault(format!(
+            "batch {id} costs {}, the prices of its jobs come to {price}",
+            batch.price
+        ));
+    }
+    let is_over = counts.queued == 0 && counts.processing == 0;
+    if is_over != progress.ended_at.is_some() {
+        let word = progress.status().word();
+        report.fault(format!(
+            "batch {id} is {word} with jobs {:?}",
+            numbers(counts)
+        ));
+    }
+}
+
+/// A delivery about a batch is of one that has ended.
+pub(super) fn audit_delivery(
+    store: &Store,
+    delivery: &Delivery,
+    batch: BatchId,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let (id, account) = (delivery.id, delivery.account);
+    if id.0 != batch.0 {
+        report.fault(format!(
+            "delivery {id} is of batch {batch}, whose delivery has the batch's own id"
+        ));
+    }
+    match store.batch(account, batch).wait()? {
+        None => report.fault(format!(
+            "delivery {id} is of batch {batch}, which account {account} does not have"
+        )),
+        Some((_, progress)) if progress.ended_at.is_none() => report.fault(format!(
+            "delivery {id} is of batch {batch}, which has not ended"
+        )),
+        Some(_) => {}
+    }
+    Ok(())
+}

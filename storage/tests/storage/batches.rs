@@ -1,0 +1,325 @@
+//! Batches: accepted whole or not at all, counted with each job, reported once.
+
+use crate::support::*;
+use tintype_storage::domain::aspect_ratio::AspectRatio;
+use tintype_storage::domain::batch::{BatchProgress, BatchStatus};
+use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::canonical::Encoding;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind, FailReason};
+use tintype_storage::domain::ids::{BatchId, JobId};
+use tintype_storage::domain::job::{CANCELED, Callback, InputImage, Job, JobEvent, JobState};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::spending::SpendLimits;
+use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
+use tintype_storage::engine::Wait as _;
+use tintype_storage::engine::commit_and_wait;
+use tintype_storage::store::tables::{BATCH_PROGRESS, BATCHES, LIVE_JOBS};
+use tintype_storage::store::{AcceptError, BatchError, NewBatch, NewJob};
+
+fn jobs_of(till: &Till, batch: BatchId) -> Vec<Job> {
+    let found = till.store.batch(ACCOUNT, batch).wait().expect("read");
+    let (batch, _) = found.expect("the batch");
+    let mut jobs: Vec<Job> = Vec::new();
+    loop {
+        let after = jobs.last().map(|job| job.id);
+        let page = till.store.jobs_of_batch(&batch, after, 2).wait();
+        let page = page.expect("jobs");
+        if page.is_empty() {
+            return jobs;
+        }
+        jobs.extend(page);
+    }
+}
+
+fn ids_of(till: &Till, batch: BatchId) -> Vec<JobId> {
+    jobs_of(till, batch).iter().map(|job| job.id).collect()
+}
+
+fn progress(till: &Till, batch: BatchId) -> BatchProgress {
+    let found = till.store.batch(ACCOUNT, batch).wait().expect("read");
+    found.expect("the batch").1
+}
+
+fn counts(till: &Till, batch: BatchId) -> [u32; 4] {
+    let it = progress(till, batch);
+    [it.queued, it.processing, it.done, it.failed]
+}
+
+fn accepted(till: &mut Till, count: usize) -> BatchId {
+    let accepted = till.accept_batch(&new_batch(count, "0.10"));
+    accepted.expect("accepted").batch
+}
+
+fn register(till: &Till, number: u128, url: &str) {
+    let webhook = Webhook {
+        id: WebhookId(uuid(number)),
+        account: ACCOUNT,
+        url: url.into(),
+        encoding: Encoding::Ascii,
+        secret: SealedSecret(vec![1]),
+        retired: Vec::new(),
+        created_at: at(0),
+    };
+    let writes = till.store.put_webhook(&webhook);
+    commit_and_wait(&**till.store.engine(), writes).expect("a webhook");
+}
+
+fn delivery(till: &Till, id: DeliveryId) -> Option<Delivery> {
+    till.store.delivery(id).wait().expect("read")
+}
+
+#[test]
+fn decisions_12_a_batch_is_accepted_whole_or_not_at_all() {
+    let mut till = Till::with("1");
+    let refused = till.accept_batch(&new_batch(11, "0.10"));
+    assert!(insufficient(&refused));
+    assert_eq!(till.figures(), ["1.00", "0.00", "1.00"]);
+    let listed = till.store.batches_of(ACCOUNT, 9, None).wait();
+    assert!(listed.expect("read").items.is_empty());
+    let batch = accepted(&mut till, 10);
+    assert_eq!(till.figures(), ["1.00", "1.00", "0.00"]);
+    assert_eq!(counts(&till, batch), [10, 0, 0, 0]);
+    let jobs = jobs_of(&till, batch);
+    let members = jobs.iter().filter_map(Job::member);
+    let indices: Vec<u32> = members.map(|it| it.index).collect();
+    let in_order: Vec<u32> = (0..10).collect();
+    assert_eq!(indices, in_order, "in the order of the requests");
+    assert_eq!(jobs[3].member().expect("a member").custom_id(), "3");
+    till.check();
+}
+
+#[test]
+fn decisions_12_the_limits_hold_for_the_whole_batch() {
+    let mut till = Till::with("100");
+    till.spend_limits.insert(key(1), limit("0.35"));
+    let too_much = till.accept_batch(&new_batch(4, "0.10"));
+    assert!(matches!(too_much, Err(AcceptError::KeyLimit(_))));
+    accepted(&mut till, 3);
+    let too_much = till.accept_batch(&new_batch(1, "0.10"));
+    assert!(matches!(too_much, Err(AcceptError::KeyLimit(_))));
+    till.spend_limits.clear();
+    till.limits.max_live_per_account = 5;
+    let too_many = till.accept_batch(&new_batch(3, "0.10"));
+    assert!(matches!(
+        too_many,
+        Err(AcceptError::TooManyLive { live: 3, most: 5 })
+    ));
+    let pause = Pause {
+        tiers: [true, false, false],
+        ..Pause::default()
+    };
+    let decisions = till.book.decisions(&till.store, till.limits);
+    let mut decisions = decisions.under(&pause);
+    know_key(&mut decisions, key(1), SpendLimits::default());
+    let ids = [JobId(uuid(77))];
+    let refused = decisions.accept_batch(BatchId(uuid(76)), &ids, &new_batch(1, "0.10"), at(1));
+    assert!(matches!(refused, Err(AcceptError::Paused(_))));
+    till.check();
+}
+
+#[test]
+fn decisions_12_an_idempotency_key_makes_one_batch() {
+    let mut till = Till::with("100");
+    let under_key = |meaning| NewBatch {
+        idempotency: named("k", meaning),
+        ..new_batch(2, "0.10")
+    };
+    let [first, again] = till.decisions(|decisions, ids| {
+        [(); 2].map(|()| {
+            let accepted = ids.accept_batch(decisions, &under_key(1));
+            accepted.expect("accepted")
+        })
+    });
+    assert!(!first.replayed && again.replayed);
+    let later = till.accept_batch(&under_key(1)).expect("accepted");
+    assert_eq!((later.batch, later.replayed), (first.batch, true));
+    let other = till.accept_batch(&under_key(2));
+    assert!(matches!(other, Err(AcceptError::KeyReused)));
+    let job = NewJob {
+        idempotency: named("k", 2),
+        ..new_job(amount("0.10"))
+    };
+    let job = till.accept(job).expect("another key on another call");
+    assert!(!job.replayed);
+    assert_eq!(counts(&till, first.batch), [2, 0, 0, 0]);
+    till.check();
+}
+
+#[test]
+fn decisions_12_counts_follow_the_jobs_and_the_last_one_owes_one_delivery() {
+    let mut till = Till::with("100");
+    register(&till, 5, "https://a.example/");
+    let batch = accepted(&mut till, 3);
+    let [a, b, c] = ids_of(&till, batch)[..] else {
+        panic!("three jobs")
+    };
+    // In one round: the counts build on each other.
+    till.decisions(|decisions, ids| {
+        for job in [a, b] {
+            ids.apply(decisions, job, begin()).expect("begin");
+        }
+        ids.apply(decisions, a, finish()).expect("finish");
+    });
+    assert_eq!(counts(&till, batch), [1, 1, 1, 0]);
+    assert_eq!(delivery(&till, DeliveryId(batch.0)), None);
+    till.apply(b, JobEvent::CutOff).expect("cut off");
+    till.apply(b, begin()).expect("begin");
+    till.apply(b, fail()).expect("fail");
+    assert_eq!(progress(&till, batch).status(), BatchStatus::InProgress);
+    till.check();
+    till.apply(c, JobEvent::Cancel).expect("cancel");
+    assert_eq!(progress(&till, batch).status(), BatchStatus::Ended);
+    assert_eq!(counts(&till, batch), [0, 0, 1, 2]);
+    let owed = delivery(&till, DeliveryId(batch.0)).expect("a delivery");
+    assert_eq!(owed.kind, DeliveryKind::Batch);
+    assert_eq!((owed.batch(), owed.job()), (Some(batch), None));
+    assert_eq!(owed.url, "https://a.example/");
+    for job in [a, b, c] {
+        assert_eq!(delivery(&till, DeliveryId(job.0)), None, "of a job");
+    }
+    assert_eq!(till.figures(), ["99.90", "0.00", "99.90"]);
+    till.check();
+}
+
+#[test]
+fn decisions_12_the_webhook_of_a_batch_is_chosen_as_for_a_job() {
+    let mut till = Till::with("100");
+    register(&till, 5, "https://a.example/");
+    register(&till, 6, "https://b.example/");
+    let calls = |url: &str, webhook| NewBatch {
+        callback: Some(Callback {
+            webhook: WebhookId(uuid(webhook)),
+            url: url.into(),
+        }),
+        ..new_batch(1, "0.10")
+    };
+    for (url, webhook, reason) in [
+        ("https://b.example/", 6, None),
+        ("https://gone.example/", 9, Some(FailReason::WebhookDeleted)),
+        ("https://old.example/", 6, Some(FailReason::WebhookMoved)),
+    ] {
+        let accepted = till.accept_batch(&calls(url, webhook));
+        let batch = accepted.expect("accepted").batch;
+        for job in ids_of(&till, batch) {
+            till.apply(job, JobEvent::Cancel).expect("cancel");
+        }
+        let owed = delivery(&till, DeliveryId(batch.0)).expect("a delivery");
+        assert_eq!((owed.url.as_str(), owed.state.reason()), (url, reason));
+        assert_eq!(owed.webhook, WebhookId(uuid(webhook)));
+    }
+    till.check();
+}
+
+#[test]
+fn decisions_12_no_queued_job_of_a_canceled_batch_begins() {
+    let mut till = Till::with("100");
+    let batch = accepted(&mut till, 2);
+    let [a, b] = ids_of(&till, batch)[..] else {
+        panic!("two jobs")
+    };
+    till.apply(a, begin()).expect("begin");
+    let now = at(till.now);
+    let canceled = till.decisions(|decisions, _| decisions.cancel_batch(batch, now));
+    assert_eq!(canceled.expect("canceled").status(), BatchStatus::Canceling);
+    // A restart knows it too.
+    let mut till = Till::reload(till.store.clone(), ACCOUNT);
+    till.continue_after(9_000);
+    assert_eq!(counts(&till, batch), [1, 1, 0, 0]);
+    let job = till.apply(b, begin()).expect("applied");
+    assert!(matches!(&job.state, JobState::Failed { error, .. } if error == CANCELED));
+    till.apply(a, begin())
+        .expect("a further run of one that had begun");
+    till.apply(a, finish()).expect("finish");
+    assert_eq!(progress(&till, batch).status(), BatchStatus::Ended);
+    let missing = till.decisions(|decisions, _| decisions.cancel_batch(BatchId(uuid(3)), now));
+    assert!(matches!(missing, Err(BatchError::NotFound)));
+    assert_eq!(till.figures(), ["99.90", "0.00", "99.90"]);
+    till.check();
+}
+
+#[test]
+fn decisions_12_input_images_are_recorded_when_they_were_fetched() {
+    let mut till = Till::with("100");
+    let mut new = new_batch(1, "0.10");
+    new.requests[0].input_urls = InputUrls::Inline(vec!["https://a.example/1.png".into()]);
+    let batch = till.accept_batch(&new).expect("accepted").batch;
+    let job = ids_of(&till, batch)[0];
+    let fetched = || JobEvent::InputsFetched {
+        inputs: vec![InputImage {
+            key: "inputs/1".into(),
+            bytes: 9,
+            width: 16,
+            height: 9,
+        }],
+        ratio: "16:9".parse::<AspectRatio>().expect("a ratio"),
+    };
+    till.apply(job, fetched()).expect_err("it has not begun");
+    let begun = till.apply(job, begin()).expect("begin");
+    assert!(begun.input_urls().is_some());
+    let with_inputs = till.apply(job, fetched()).expect("applied");
+    assert_eq!(with_inputs.ratio.to_string(), "16:9");
+    assert_eq!(with_inputs.input_urls(), None, "they are fetched once");
+    assert_eq!(counts(&till, batch), [0, 1, 0, 0]);
+    till.check();
+}
+
+#[test]
+fn jobs_between_two_batches_belong_to_neither() {
+    let mut till = Till::with("100");
+    let first = accepted(&mut till, 3);
+    till.accept(new_job(amount("0.10"))).expect("accepted");
+    let second = accepted(&mut till, 2);
+    let ended = ids_of(&till, first)[1];
+    till.apply(ended, JobEvent::Cancel).expect("cancel");
+    for (batch, count) in [(first, 3), (second, 2)] {
+        let jobs = jobs_of(&till, batch);
+        assert_eq!(jobs.len(), count);
+        let is_its = |job: &Job| job.member().is_some_and(|of| of.batch == batch);
+        assert!(jobs.iter().all(is_its));
+    }
+    let listed = till.store.batches_of(ACCOUNT, 9, None).wait();
+    let listed = listed.expect("read").items;
+    let listed: Vec<BatchId> = listed.iter().map(|it| it.id).collect();
+    assert_eq!(listed, [second, first], "newest first");
+    till.check();
+}
+
+#[test]
+fn an_audit_finds_what_is_wrong_with_a_batch() {
+    let mut till = Till::with("100");
+    let batch = accepted(&mut till, 2);
+    let key = (ACCOUNT, batch);
+    let found = till.store.batch(ACCOUNT, batch).wait().expect("read");
+    let (found, _) = found.expect("the batch");
+    let first = LIVE_JOBS.key(&(ACCOUNT, found.first));
+    let read = |key: Vec<u8>| {
+        let value = till.store.engine().get(&key).wait().expect("read");
+        (key, value)
+    };
+    let sound = [BATCH_PROGRESS.key(&key), BATCHES.key(&key), first.clone()].map(read);
+    let commit = |writes| commit_and_wait(&**till.store.engine(), writes).expect("commit");
+    let mut dearer = found.clone();
+    dearer.price = amount("0.30");
+    let ended = BatchProgress {
+        ended_at: Some(at(9)),
+        ..BatchProgress::of_new(2)
+    };
+    for (write, fault) in [
+        (
+            BATCH_PROGRESS.put(&key, &BatchProgress::of_new(1)),
+            "counts [1, 0, 0, 0]",
+        ),
+        (BATCH_PROGRESS.delete(&key), "no progress on record"),
+        (BATCH_PROGRESS.put(&key, &ended), "is ended with jobs"),
+        (BATCHES.put(&key, &dearer), "costs 0.30"),
+        (BATCHES.delete(&key), "does not have"),
+        ((first.clone(), None), "accepted with 2 jobs, it has 1"),
+    ] {
+        commit(vec![write]);
+        let faults = till.faults();
+        let is_found = faults.iter().any(|it| it.contains(fault));
+        assert!(is_found, "{fault}: {faults:?}");
+        commit(sound.to_vec());
+    }
+    till.check();
+}
