@@ -1,6 +1,6 @@
 //! The words that the generator understands, and what each of them means to it.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::colour::{Rgb, hex};
@@ -22,7 +22,7 @@ pub enum Subject {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[rustfmt::skip]
 pub enum Place {
-    Forest, Mountain, Hill, Sea, Lake, River, City, Field, Meadow, Desert, Island, Beach, Underwater, Space, Sky, Indoors, Abstract,
+    Forest, Mountain, Hill, Sea, Lake, River, City, Field, Meadow, Desert, Island, Beach, Underwater, Space, Sky, StillLife, Table, Room, Abstract,
 }
 
 /// Time of day.
@@ -118,7 +118,7 @@ pub fn meaning(word: &str) -> Option<(Meaning, bool)> {
 mod words {
     use super::{Light, Meaning as M, Mood, Place, Season, Style, Subject, Time, Weather, hex};
 
-    pub const ALL: [(M, &str); 117] = [
+    pub const ALL: [(M, &str); 119] = [
         (M::Subject(Subject::Fox), "fox vixen fuchs renard zorro volpe kitsune 🦊 狐"),
         (M::Subject(Subject::Wolf), "wolf coyote loup lobo husky 🐺 狼"),
         (M::Subject(Subject::Cat), "cat kitten kitty katze chat gato gatto tiger lynx panther 🐱 🐈 猫 貓"),
@@ -175,7 +175,9 @@ mod words {
         (M::Place(Place::Underwater), "underwater reef coral aquarium seabed deep submarine"),
         (M::Place(Place::Space), "space galaxy nebula cosmos cosmic universe orbit outer alien weltraum"),
         (M::Place(Place::Sky), "sky himmel ciel cielo air flying"),
-        (M::Place(Place::Indoors), "room table kitchen interior desk indoors still window shelf"),
+        (M::Place(Place::StillLife), "still"),
+        (M::Place(Place::Table), "table"),
+        (M::Place(Place::Room), "room kitchen interior desk indoors window shelf"),
         (M::Place(Place::Abstract), "abstract geometric geometry bauhaus kandinsky pattern cubist shapes composition"),
         (M::Time(Time::Dawn), "dawn sunrise morning daybreak morgen 🌅 🌄 朝"),
         (M::Time(Time::Day), "day noon midday afternoon sunny daylight bright"),
@@ -237,6 +239,21 @@ mod words {
         (M::Colour(hex(0x8B9097)), "grey gray grau gris"),
         (M::Colour(hex(0xB4BCC6)), "silver"),
     ];
+}
+
+/// Words that name nothing, so that a picture can do without them.
+const NEUTRAL: &str = "a an the this that these those some of in on at with and or to for by from as is are was be it its into over under near \
+    behind before above below between through across around along his her their my our your one very more most highly super ultra quality \
+    photo photograph photography picture image illustration art artwork artistic style styled view scene render rendering wallpaper background \
+    portrait-format landscape-format close-up closeup detailed detail realistic photorealistic cinematic beautiful nice lovely pretty amazing \
+    stunning gorgeous light lighting lit life der die das ein eine einer im am mit und le la les un une des du de et el los las y con il lo";
+
+static NEUTRALS: LazyLock<HashSet<&str>> =
+    LazyLock::new(|| NEUTRAL.split(' ').filter(|it| !it.is_empty()).collect());
+
+/// Whether a lower-case word without a meaning names nothing either: an article, a number, praise.
+pub fn is_neutral(word: &str) -> bool {
+    NEUTRALS.contains(word) || word.starts_with(|c: char| c.is_ascii_digit())
 }
 
 static MEANINGS: LazyLock<HashMap<&str, Meaning>> = LazyLock::new(|| {

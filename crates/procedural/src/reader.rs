@@ -1,7 +1,7 @@
 //! From the prompt's words to the parts of a plan: which colour, number and size belong to which noun.
 
 use super::colour::Rgb;
-use super::lexicon::{Meaning, Place, Subject, meaning, sign};
+use super::lexicon::{Meaning, Place, Subject, is_neutral, meaning, sign};
 use super::scene::{Actor, Plan};
 use super::seed::Seed;
 
@@ -16,9 +16,11 @@ const COLOUR_REACH: usize = 3;
 pub fn read(prompt: &str, seed: &mut Seed) -> Plan {
     let mut plan = Plan::default();
     let mut reader = Reader::default();
-    for (meaning, many) in meanings(prompt) {
+    let words = words(prompt);
+    for (meaning, many) in words.meanings {
         reader.take(&mut plan, meaning, many);
     }
+    plan.has_unknown = words.has_unknown;
     reader.end(&mut plan);
     plan.complete(seed);
     plan
@@ -124,9 +126,28 @@ impl Reader {
     }
 }
 
-/// The words of the prompt with their meanings; an unknown word is `None`, because it takes up distance.
-fn meanings(prompt: &str) -> Vec<(Option<Meaning>, bool)> {
-    let mut found = Vec::new();
+/// The words of a prompt.
+#[derive(Default)]
+struct Words {
+    /// Their meanings; an unknown word is `None`, because it takes up distance.
+    meanings: Vec<(Option<Meaning>, bool)>,
+    /// Does one name something that has no meaning here?
+    has_unknown: bool,
+}
+
+impl Words {
+    fn add(&mut self, word: &str) {
+        let found = meaning(word);
+        // A sign in it is read for itself.
+        let named = || word.chars().any(|c| !c.is_ascii() && sign(c).is_some());
+        self.has_unknown |= found.is_none() && !is_neutral(word) && !named();
+        self.meanings
+            .push(found.map_or((None, false), |(m, many)| (Some(m), many)));
+    }
+}
+
+fn words(prompt: &str) -> Words {
+    let mut found = Words::default();
     for word in prompt
         .split(|c: char| !c.is_alphanumeric() && c != '-')
         .filter(|w| !w.is_empty())
@@ -139,23 +160,28 @@ fn meanings(prompt: &str) -> Vec<(Option<Meaning>, bool)> {
             .map(plain)
             .collect();
         match meaning(&lower) {
-            Some((m, many)) => found.push((Some(m), many)),
             None if lower.contains('-') => {
-                for part in lower.split('-').filter(|p| !p.is_empty()) {
-                    found.push(meaning(part).map_or((None, false), |(m, many)| (Some(m), many)));
-                }
+                let parts = lower.split('-').filter(|p| !p.is_empty());
+                parts.for_each(|part| found.add(part));
             }
-            None => found.push((None, false)),
+            _ => found.add(&lower),
         }
     }
     for c in prompt.chars().take(WORDS * 8) {
-        if !c.is_ascii()
-            && let Some(m) = sign(c)
-        {
-            found.push((Some(m), false));
+        if !c.is_ascii() {
+            match sign(c) {
+                Some(m) => found.meanings.push((Some(m), false)),
+                None => found.has_unknown |= is_symbol(c),
+            }
         }
     }
     found
+}
+
+/// A picture sign such as an emoji, but no mark that changes the one before it.
+fn is_symbol(c: char) -> bool {
+    let changes = matches!(c, '\u{FE00}'..='\u{FE0F}' | '\u{1F3FB}'..='\u{1F3FF}');
+    matches!(c, '\u{2190}'..='\u{2BFF}' | '\u{1F000}'..='\u{1FAFF}') && !changes
 }
 
 /// Letters of the Latin alphabet without their accents.
@@ -224,6 +250,48 @@ mod tests {
     fn signs_of_other_scripts_are_read() {
         assert_eq!(plan("雪の中の狐").actors[0].subject, Subject::Fox);
         assert!(plan("🦊❄️").is_snowy());
+    }
+
+    #[test]
+    fn what_cannot_be_drawn_becomes_an_abstract_picture() {
+        for prompt in [
+            "a bowl of ramen",
+            "a living room with a sofa",
+            "a wooden sign that says OPEN",
+            "a bowl of ramen on a wooden table",
+            "an electric guitar at night",
+            "a kitchen",
+            "qwzx",
+            "🍜",
+            "שלום עולם",
+            "minimal logo of a bakery, blue",
+        ] {
+            let plan = plan(prompt);
+            assert_eq!(plan.stage, Stage::Abstract, "{prompt}");
+            assert!(plan.is_stand_in, "{prompt}");
+        }
+    }
+
+    #[test]
+    fn what_names_only_light_weather_or_a_table_is_drawn_as_that() {
+        for prompt in [
+            "",
+            "night",
+            "a beautiful sunset, highly detailed, 4k",
+            "rain over nothing",
+            "a winter morning",
+            "朝",
+            "静かな夜",
+            "red",
+        ] {
+            assert!(!plan(prompt).is_stand_in, "{prompt}");
+        }
+        assert!(!plan("abstract sound of a trombone").is_stand_in);
+        assert_eq!(plan("still life").stage, Stage::StillLife);
+        assert_eq!(plan("still life with oysters").stage, Stage::StillLife);
+        assert_eq!(plan("a table").stage, Stage::StillLife);
+        assert_eq!(plan("a cup on a kitchen table").stage, Stage::StillLife);
+        assert_eq!(plan("a dinosaur in the forest").stage, Stage::Land);
     }
 
     #[test]

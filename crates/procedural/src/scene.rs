@@ -47,6 +47,10 @@ pub struct Plan {
     pub sky_colour: Option<Rgb>,
     /// The colour of the ground, if said.
     pub ground_colour: Option<Rgb>,
+    /// Whether the prompt names something that the generator does not know.
+    pub has_unknown: bool,
+    /// Whether the picture is an abstract one because nothing that the prompt names can be drawn.
+    pub is_stand_in: bool,
     /// The kind of picture.
     pub stage: Stage,
 }
@@ -98,12 +102,17 @@ impl Plan {
         self.weather == Weather::Snow || self.season == Season::Winter
     }
 
-    /// A prompt that names nothing the generator knows still gets a place, a time and something to look at.
+    /// A prompt that names nothing the generator knows still gets a place, a time and something to look at. If it names
+    /// something unknown, that is an abstract picture: any other would show the wrong thing.
     fn invent(&mut self, seed: &mut Seed) {
         let nightly = [Light::Stars, Light::Moon, Light::Aurora];
         let dark = self.moods.contains(&Mood::Dark) || nightly.iter().any(|l| self.has(*l));
         if dark && self.time == Time::Any {
             self.time = Time::Night;
+        }
+        self.is_stand_in = self.is_beyond_drawing();
+        if self.is_stand_in {
+            self.places = vec![Place::Abstract];
         }
         if !self.actors.is_empty() || !self.places.is_empty() {
             return;
@@ -130,13 +139,28 @@ impl Plan {
         }
     }
 
+    /// Whether nothing that the prompt names can be drawn.
+    fn is_beyond_drawing(&self) -> bool {
+        if !self.actors.is_empty() {
+            return false;
+        }
+        // A room has no picture of its own: the things in it would be invented.
+        let bare = [Place::Room, Place::Table];
+        let indoors = !self.places.is_empty() && self.places.iter().all(|it| bare.contains(it));
+        if indoors {
+            return self.at(Place::Room) || self.has_unknown;
+        }
+        let low = matches!(self.time, Time::Dawn | Time::Sunset);
+        self.has_unknown && self.places.is_empty() && self.is_quiet() && !low
+    }
+
     fn find_stage(&self) -> Stage {
         use Place as P;
         use Subject as S;
         let shows = |list: &[Subject]| list.iter().any(|s| self.shows(*s));
         let wet = [P::Sea, P::Lake, P::River, P::Island, P::Beach];
         let wet = wet.iter().any(|p| self.at(*p));
-        let anywhere = [P::Indoors, P::Abstract, P::Sky];
+        let anywhere = [P::StillLife, P::Table, P::Room, P::Abstract, P::Sky];
         let outdoors = self.places.iter().any(|p| !anywhere.contains(p));
         let afloat = shows(&[S::Boat, S::Lighthouse]);
         let swims = shows(&[S::Fish, S::Whale, S::Jellyfish, S::Turtle]);
@@ -171,7 +195,8 @@ impl Plan {
             S::Book,
         ];
         let fits = |a: &Actor| things.contains(&a.subject);
-        let indoors = self.at(Place::Indoors);
+        let indoors = [Place::StillLife, Place::Table, Place::Room];
+        let indoors = indoors.iter().any(|it| self.at(*it));
         let first = self.actors.first().is_some_and(fits);
         let flowers = self.actors.iter().all(|a| a.subject == S::Flower);
         (!outdoors && (first || (indoors && self.actors.iter().any(fits)))) || (indoors && flowers)

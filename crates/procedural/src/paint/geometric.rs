@@ -27,7 +27,9 @@ pub fn paint(studio: &mut Studio<'_>) {
         studio.plan.tint.map_or(c, |t| c.tint(t, 0.5))
     };
     let colours = SETS[seed.below(SETS.len())].map(bend);
-    match seed.below(3) {
+    // Waves under a disc could be taken for dunes under a sun, which a prompt for something else did not ask for.
+    let kinds = if studio.plan.is_stand_in { 2 } else { 3 };
+    match seed.below(kinds) {
         0 => tiles::paint(studio, &colours, &mut seed),
         1 => forms(studio, &colours, &mut seed),
         _ => waves(studio, &colours, &mut seed),
