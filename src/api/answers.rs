@@ -1,14 +1,18 @@
 //! Answers that need more than their record.
 
 use crate::application::accounts;
+use crate::application::batches::Standing;
 use crate::application::deliveries;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::image_url;
 use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
 use crate::request_text::{self, WordsError};
+use futures_util::future::join_all;
 use tintype_api::text::AspectWord;
-use tintype_api::{Account, ApiKey, BackendError, Delivery, JobRecord, Model, Person, Webhook};
+use tintype_api::{
+    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Webhook,
+};
 use tintype_storage::domain::account;
 use tintype_storage::domain::api_key;
 use tintype_storage::domain::delivery;
@@ -17,6 +21,7 @@ use tintype_storage::domain::person;
 use tintype_storage::domain::tier::{Mode, Tier};
 use tintype_storage::domain::webhook;
 use tintype_storage::engine::Wait as _;
+use tintype_storage::store::Page;
 
 /// An account with what it has used of its limits.
 pub fn account(state: &AppState, account: account::Account) -> Result<Account, Error> {
@@ -97,6 +102,31 @@ pub fn with_causes<'a>(state: &AppState, job: &Job, record: JobRecord<'a>) -> Jo
     }
 }
 
+/// A batch of a list. If its metadata cannot be read at the moment, the batch is listed without it.
+pub async fn listed_batch(state: &AppState, (batch, progress): &Standing) -> Batch {
+    let text = text_of(state, &batch.text).await.unwrap_or_else(|error| {
+        tracing::error!(batch = %batch.id, %error, "the metadata of a batch could not be read");
+        None
+    });
+    Batch::new(batch, progress, text.and_then(|it| it.metadata))
+}
+
+/// A batch.
+pub async fn batch(state: &AppState, (batch, progress): &Standing) -> Result<Batch, Error> {
+    let text = text_of(state, &batch.text).await.map_err(|error| {
+        tracing::error!(batch = %batch.id, %error, "the metadata of a batch could not be read");
+        let detail = "the metadata of the batch could not be read from the object store; try again";
+        Error::new(ErrorKind::StorageUnavailable, detail)
+    })?;
+    Ok(Batch::new(batch, progress, text.and_then(|it| it.metadata)))
+}
+
+/// A page of batches.
+pub async fn batches(state: &AppState, page: Page<Standing>) -> Listing<Batch> {
+    let listed = page.items.iter().map(|it| listed_batch(state, it));
+    Listing::of(join_all(listed).await, page.next)
+}
+
 async fn with_picture<'a>(
     state: &AppState,
     job: &'a Job,
@@ -109,12 +139,16 @@ async fn with_picture<'a>(
 
 /// The text of a job, from the record or from the object store; `None` if its object is gone.
 async fn prompt_text(state: &AppState, job: &Job) -> Result<Option<PromptText>, WordsError> {
-    match &job.brief {
+    text_of(state, &job.brief).await
+}
+
+async fn text_of(state: &AppState, brief: &PromptRef) -> Result<Option<PromptText>, WordsError> {
+    match brief {
         PromptRef::Inline(words) => Ok(Some(words.clone())),
         PromptRef::Stored(key) => match request_text::load(&state.images, key).await {
             Ok(words) => Ok(Some(words)),
             Err(error) if error.is_gone() => {
-                tracing::warn!(job = %job.id, %key, "the words of a job are gone from the object store");
+                tracing::warn!(%key, "a text is gone from the object store");
                 Ok(None)
             }
             Err(error) => Err(error),

@@ -46,7 +46,7 @@ pub fn fields(mode: Mode) -> &'static [&'static str] {
 }
 
 /// The fields that are of use: `resolution` may only be `null` on the fast model.
-fn useful_fields(endpoint: Endpoint) -> Vec<&'static str> {
+pub fn useful_fields(endpoint: Endpoint) -> Vec<&'static str> {
     let mut fields = fields(endpoint.mode).to_vec();
     fields.retain(|name| *name != "resolution" || endpoint.tier != Tier::Fast);
     fields
@@ -60,14 +60,33 @@ pub fn parse(
     catalog: &Catalog,
     max_prompt_chars: usize,
 ) -> Result<GenerationRequest, Vec<FieldFault>> {
-    let mut fields = Fields::parse(body)?;
+    let known = useful_fields(endpoint);
+    parse_fields(
+        Fields::parse(body)?,
+        endpoint,
+        handed,
+        catalog,
+        max_prompt_chars,
+        &known,
+    )
+}
+
+/// The same where the fields of the body have been taken apart. What is left over of them and is none of `known` is a fault.
+pub fn parse_fields(
+    mut fields: Fields<'_>,
+    endpoint: Endpoint,
+    handed: usize,
+    catalog: &Catalog,
+    max_prompt_chars: usize,
+    known: &[&str],
+) -> Result<GenerationRequest, Vec<FieldFault>> {
     let prompt = prompt(&mut fields, max_prompt_chars);
     let aspect = aspect(&mut fields, endpoint, catalog);
     let offer = offer(&mut fields, endpoint.tier, catalog);
     let inputs = read_inputs(&mut fields, endpoint.mode, handed);
     let callback_url = callback_url(&mut fields);
     let metadata = metadata(&mut fields);
-    fields.finish(&useful_fields(endpoint))?;
+    fields.finish(known)?;
     // Each is there: where it is not, there was a fault.
     match (prompt, aspect, offer, inputs) {
         (Some(prompt), Some(shape), Some(offer), Some(inputs)) => Ok(GenerationRequest {
@@ -83,6 +102,22 @@ pub fn parse(
         }),
         _ => Err(vec![FieldFault::new("body", "is incomplete")]),
     }
+}
+
+/// The faults of a request that names no model, as far as they do not depend on it.
+pub fn faults_without_model(
+    mut fields: Fields<'_>,
+    (mode, max_prompt_chars): (Mode, usize),
+    known: &[&str],
+) -> Vec<FieldFault> {
+    prompt(&mut fields, max_prompt_chars);
+    read_inputs(&mut fields, mode, 0);
+    metadata(&mut fields);
+    // What these may be depends on the model.
+    for name in ["aspect_ratio", "resolution"] {
+        fields.raw(name);
+    }
+    fields.finish(known).err().unwrap_or_default()
 }
 
 fn prompt(fields: &mut Fields<'_>, max_chars: usize) -> Option<String> {
@@ -216,7 +251,7 @@ fn url_fault(url: &str) -> Option<String> {
     (!has_scheme).then(|| "must start with http:// or https://".to_owned())
 }
 
-fn callback_url(fields: &mut Fields<'_>) -> Option<String> {
+pub fn callback_url(fields: &mut Fields<'_>) -> Option<String> {
     let url = fields.optional_string("callback_url")?;
     let chars = url.chars().count();
     if !(1..=MAX_URL_CHARS).contains(&chars) {
@@ -228,7 +263,7 @@ fn callback_url(fields: &mut Fields<'_>) -> Option<String> {
     Some(url)
 }
 
-fn metadata(fields: &mut Fields<'_>) -> Option<Json> {
+pub fn metadata(fields: &mut Fields<'_>) -> Option<Json> {
     let raw = fields.optional("metadata")?;
     if !raw.get().starts_with('{') {
         fields.fault("metadata", format!("must be an object, not {}", kind(raw)));

@@ -4,7 +4,7 @@ use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::catalog::Offer;
-use tintype_storage::domain::job::Origin;
+use tintype_storage::domain::job::{Origin, PromptText};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::Mode;
@@ -55,6 +55,14 @@ impl GenerationRequest {
         match self.inputs.is_empty() {
             true => Mode::TextToImage,
             false => Mode::ImageToImage,
+        }
+    }
+
+    /// Takes its text out, as a record has it.
+    pub fn take_text(&mut self) -> PromptText {
+        PromptText {
+            prompt: std::mem::take(&mut self.prompt),
+            metadata: self.metadata.take().as_ref().map(Json::to_compact),
         }
     }
 
@@ -137,18 +145,25 @@ impl GenerationRequest {
     }
 }
 
+/// The square, or the first shape on offer where the square is none of them.
+pub fn square_or_first(offered: &[AspectRatio]) -> AspectRatio {
+    let square = offered.iter().find(|it| **it == AspectRatio::SQUARE);
+    let ratio = square.or(offered.first()).copied();
+    ratio.unwrap_or(AspectRatio::SQUARE)
+}
+
 /// Each part is led by its length, so that no two requests can spell the same bytes.
 #[derive(Default)]
-struct Parts(Sha256);
+pub(super) struct Parts(Sha256);
 
 impl Parts {
-    fn add(&mut self, part: impl AsRef<[u8]>) {
+    pub(super) fn add(&mut self, part: impl AsRef<[u8]>) {
         let part = part.as_ref();
         self.0.update((part.len() as u64).to_be_bytes());
         self.0.update(part);
     }
 
-    fn finish(self) -> Fingerprint {
+    pub(super) fn finish(self) -> Fingerprint {
         Fingerprint(self.0.finalize().into())
     }
 }

@@ -2,25 +2,26 @@
 
 use super::error::Error;
 use super::state::AppState;
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::{AcceptError, IdempotencyUse, IdempotentCall};
+use uuid::Uuid;
 
-/// The job that the first use of an idempotency key has made; `None` when this is the first.
+/// The id of what the first use of an idempotency key in such a call has made; `None` when this is the first.
 ///
 /// # Errors
 /// `IdempotencyKeyReused` when that was another request.
 pub async fn first_use(
     state: &AppState,
+    call: IdempotentCall,
     account: AccountId,
     used: &IdempotencyUse,
-) -> Result<Option<JobId>, Error> {
-    let call = IdempotentCall::Generation;
+) -> Result<Option<Uuid>, Error> {
     let first = state
         .store
         .idempotency(call, account, &used.name, state.now())
         .await?;
     match first {
         Some(first) if first.fingerprint != used.fingerprint => Err(AcceptError::KeyReused.into()),
-        first => Ok(first.map(|first| JobId(first.made))),
+        first => Ok(first.map(|first| first.made)),
     }
 }

@@ -1,11 +1,13 @@
-//! What a call puts into the object store before its job exists: input images, and a text that is too large for a record.
+//! What a call puts into the object store before its jobs exist: input images, and texts that are too large for a record.
 
 use super::error::{Error, ErrorKind, FieldFault};
 use super::generation_request::Input;
 use super::state::AppState;
+use crate::images::ImagesError;
 use crate::inputs::{self, IngestError, InputFaults, InputImage, StoredUpload};
 use crate::request_text;
 use object_store::path::Path;
+use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::domain::job::{self, Origin, PromptRef, PromptText};
 use uuid::Uuid;
@@ -17,7 +19,8 @@ pub const ALL_INPUTS: &str = "the input images";
 #[derive(Default)]
 pub struct Objects {
     inputs: Vec<Ingested>,
-    text: Option<String>,
+    /// Keys of texts.
+    texts: Vec<String>,
 }
 
 /// An input image in the object store.
@@ -84,7 +87,7 @@ impl Objects {
         });
         Ok(Self {
             inputs: inputs.collect(),
-            text: None,
+            texts: Vec::new(),
         })
     }
 
@@ -97,12 +100,61 @@ impl Objects {
             return Ok(PromptRef::Inline(text));
         }
         let key = request_text::store(&state.images, &text).await;
+        Ok(PromptRef::Stored(self.stored(key)?))
+    }
+
+    /// Stores URLs of input images that are too many for a record that has such a text.
+    ///
+    /// # Errors
+    /// The object store fails.
+    pub async fn input_urls(
+        &mut self,
+        state: &AppState,
+        urls: Vec<String>,
+        beside: &PromptRef,
+    ) -> Result<InputUrls, Error> {
+        let is_too_large = match beside {
+            PromptRef::Inline(text) => request_text::are_too_large(&urls, text),
+            PromptRef::Stored(_) => request_text::are_too_large(&urls, &PromptText::default()),
+        };
+        if !is_too_large {
+            return Ok(InputUrls::Inline(urls));
+        }
+        let key = request_text::store_urls(&state.images, &urls).await;
+        Ok(InputUrls::Stored(self.stored(key)?))
+    }
+
+    fn stored(&mut self, key: Result<String, ImagesError>) -> Result<String, Error> {
         let key = key.map_err(|error| {
             tracing::error!(%error, "the text of a request could not be stored");
             unavailable("the request could not be stored; try again")
         })?;
-        self.text = Some(key.clone());
-        Ok(PromptRef::Stored(key))
+        self.texts.push(key.clone());
+        Ok(key)
+    }
+
+    /// Adds the objects of another request of the same call.
+    pub fn absorb(&mut self, other: Self) {
+        self.inputs.extend(other.inputs);
+        self.texts.extend(other.texts);
+    }
+
+    /// Keeps the objects of a call that made something, and removes those of one that did not.
+    pub async fn settle<T>(
+        self,
+        state: &AppState,
+        outcome: &Result<T, Error>,
+        is_new: impl FnOnce(&T) -> bool,
+    ) {
+        // After a storage failure it is unknown whether the jobs are on the disk; if they are, they need their objects.
+        let are_needed = match outcome {
+            Ok(accepted) => is_new(accepted),
+            Err(_) => state.fail_stop.has_tripped(),
+        };
+        match are_needed {
+            true => self.keep(),
+            false => self.discard(state).await,
+        }
     }
 
     /// Width and height of the first input image.
@@ -124,7 +176,7 @@ impl Objects {
     }
 
     /// Leaves all in the store.
-    pub fn keep(self) {
+    fn keep(self) {
         for input in self.inputs {
             if let Ingested::Stored(held) = input {
                 held.keep();
@@ -139,10 +191,10 @@ impl Objects {
                 inputs::discard(state.images.store().as_ref(), &[image]).await;
             }
         }
-        if let Some(key) = &self.text
-            && let Err(error) = state.images.delete(key).await
-        {
-            tracing::warn!(%key, %error, "an object of a refused call could not be removed");
+        for key in &self.texts {
+            if let Err(error) = state.images.delete(key).await {
+                tracing::warn!(%key, %error, "an object of a refused call could not be removed");
+            }
         }
     }
 }

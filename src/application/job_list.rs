@@ -3,13 +3,15 @@
 //! A page looks at a bounded number of records, however few of them a filter lets through: then it ends early, perhaps empty,
 //! with a cursor that goes on.
 
+use super::batches;
 use super::error::{self, Error, ErrorKind};
 use super::list::{SET_BACK, Window};
 use super::state::AppState;
 use crate::request_text::{self, WordsError};
 use std::cell::RefCell;
 use std::sync::Arc;
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::batch::Batch;
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, moment_of};
 use tintype_storage::domain::job::{Job, PromptRef};
 use tintype_storage::domain::json::Json;
 use tintype_storage::domain::request::MAX_METADATA_DEPTH;
@@ -40,6 +42,7 @@ pub struct JobFilter {
     pub tier: Option<Tier>,
     pub mode: Option<Mode>,
     pub key: Option<KeyId>,
+    pub batch: Option<BatchId>,
     /// This moment or later.
     pub created_after: Option<Timestamp>,
     /// Before this moment.
@@ -51,7 +54,8 @@ pub struct JobFilter {
 impl JobFilter {
     /// Does it let every job of its range through?
     fn is_open(&self) -> bool {
-        let of_record = self.tier.is_none() && self.mode.is_none() && self.key.is_none();
+        let of_key = self.key.is_none() && self.batch.is_none();
+        let of_record = self.tier.is_none() && self.mode.is_none() && of_key;
         let of_time = self.created_after.is_none() && self.created_before.is_none();
         self.status.is_none() && of_record && of_time && self.metadata.is_empty()
     }
@@ -84,6 +88,9 @@ impl JobFilter {
             && is(self.tier.map(|it| it == job.tier))
             && is(self.mode.map(|it| it == job.mode))
             && is(self.key.map(|it| it == job.key))
+            && is(self
+                .batch
+                .map(|it| job.member().is_some_and(|member| member.batch == it)))
             && is(self.created_after.map(|it| job.created_at >= it))
             && is(self.created_before.map(|it| job.created_at < it))
     }
@@ -115,7 +122,14 @@ pub async fn page_of(
 ) -> Result<(Vec<Job>, Option<JobId>), Error> {
     let limit = window.limit;
     let after = window.after.map(|id| JobId(Uuid::from_bytes(id)));
-    let (from, before) = filter.range();
+    let (mut from, mut before) = filter.range();
+    if let Some(id) = filter.batch {
+        let Some((batch, _)) = state.store.batch(account, id).await? else {
+            return Ok((Vec::new(), None));
+        };
+        from = from.max(Some(batch.first));
+        before = Some(below(&batch, before));
+    }
     // The smaller one, where both are there.
     let mut below = match (after, before) {
         (Some(after), Some(before)) => Some(after.min(before)),
@@ -145,6 +159,12 @@ pub async fn page_of(
         // Others have their turn on this thread.
         yield_now().await;
     }
+}
+
+/// The id below which the jobs of a batch lie, and below `other`.
+fn below(batch: &Batch, other: Option<JobId>) -> JobId {
+    let end = batch.last.next();
+    other.map_or(end, |it| it.min(end))
 }
 
 async fn has_metadata(
@@ -192,7 +212,15 @@ pub async fn page_of_all(
     window: Window,
     filter: JobFilter,
 ) -> Result<JobPage, Error> {
-    let (since, below) = filter.moments();
+    let (mut account, (mut since, mut before)) = (account, filter.moments());
+    if let Some(id) = filter.batch {
+        let Some(batch) = batches::find_in_all(state, account, id).await? else {
+            return Ok(JobPage::default());
+        };
+        account = Some(batch.account);
+        since = since.max(moment_of(&batch.first.0));
+        before = Some(below(&batch, before));
+    }
     let most = match filter.metadata.is_empty() {
         true => MOST_READ_IN_ALL,
         false => MOST_METADATA_IN_ALL,
@@ -201,7 +229,7 @@ pub async fn page_of_all(
         after: window.after,
         part: filter.part(),
         since,
-        below,
+        below: before,
         ..JobWindow::first(window.limit, most)
     };
     let state = Arc::clone(state);

@@ -93,29 +93,40 @@ pub async fn cancel(
         Caller::ApiKey(_) => None,
         Caller::Person { .. } | Caller::Operator { .. } => Some(caller.change(state, account)?),
     };
+    let note = audit.map(|audit| note(state, audit, account, id));
+    let state = Arc::clone(state);
+    detached(async move { end_queued(&state, account, id, note).await }).await
+}
+
+/// Cancels a job that is still queued, and does what that entails.
+///
+/// # Errors
+/// `NotFound`; `Conflict` for a job that has started or ended
+pub async fn end_queued(
+    state: &AppState,
+    account: AccountId,
+    id: JobId,
+    note: Option<Note<Job>>,
+) -> Result<Job, Error> {
     let actor = state.system.accounts().get(account)?.ok_or_else(no_job)?;
     let (reply, outcome) = oneshot::channel();
     let command = AccountCommand::Apply {
         job: id,
         event: JobEvent::Cancel,
-        note: audit.map(|audit| note(state, audit, account, id)),
+        note,
         reply: reply.into(),
     };
     actor.send(command).map_err(|_| error::busy())?;
-    let state = Arc::clone(state);
-    detached(async move {
-        match outcome.await.map_err(|_| error::stopping())? {
-            Ok(job) => {
-                state.system.job_canceled(&job);
-                state.result_store.forget_inputs(&job).await;
-                Ok(job)
-            }
-            Err(EventError::NotFound) => Err(no_job()),
-            Err(EventError::Transition(error)) => Err(Error::conflict(error.to_string())),
-            Err(EventError::Store(error)) => Err(error.into()),
+    match outcome.await.map_err(|_| error::stopping())? {
+        Ok(job) => {
+            state.system.job_canceled(&job);
+            state.result_store.forget_inputs(&job).await;
+            Ok(job)
         }
-    })
-    .await
+        Err(EventError::NotFound) => Err(no_job()),
+        Err(EventError::Transition(error)) => Err(Error::conflict(error.to_string())),
+        Err(EventError::Store(error)) => Err(error.into()),
+    }
 }
 
 /// The line of the audit log about a cancellation.

@@ -1,6 +1,7 @@
 //! The use cases: what callers, operators and people may ask of the service, whichever interface they ask through.
 
 pub mod accounts;
+mod admission;
 pub(crate) mod api_key_cache;
 pub mod api_keys;
 pub mod audit_context;
@@ -8,6 +9,8 @@ pub(crate) mod audit_list;
 pub(crate) mod auth_throttle;
 pub(crate) mod availability;
 pub(crate) mod balance_check;
+pub(crate) mod batch_request;
+pub(crate) mod batches;
 pub mod call_origin;
 pub mod caller;
 pub mod commit;
@@ -37,6 +40,7 @@ pub(crate) mod service_stats;
 pub(crate) mod sessions;
 pub(crate) mod sign_in;
 pub mod state;
+pub(crate) mod submit_batch;
 pub(crate) mod submit_generation;
 pub(crate) mod tokens;
 pub(crate) mod untrusted_proxies;

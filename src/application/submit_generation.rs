@@ -10,12 +10,12 @@
 //! 6. the input images (422, 502, 503);
 //! 7. the account's decision, which judges key, account, pauses and money again and reserves the price.
 
+use super::admission::{Admitted, Asked, decided};
 use super::audit_context::{AuditContext, Subject, to_audit_entry};
-use super::availability;
 use super::balance_check;
 use super::commit::detached;
 use super::error::{self, Error, ErrorKind};
-use super::generation_request::{GenerationRequest, Input, Shape};
+use super::generation_request::{GenerationRequest, Input, Shape, square_or_first};
 use super::idempotency;
 use super::input_ingestion::Objects;
 use super::load_shedding;
@@ -33,13 +33,12 @@ use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::{Callback, PromptText};
-use tintype_storage::domain::json::Json;
 use tintype_storage::domain::tier::{Mode, Tier};
-use tintype_storage::domain::webhook;
-use tintype_storage::engine::deferred_wake::DeferredWake;
-use tintype_storage::store::{Accepted, IdempotencyUse, NewJob};
+use tintype_storage::store::{Accepted, IdempotencyUse, IdempotentCall, NewJob};
 use tokio::sync::oneshot::{self, error::TryRecvError};
 use tokio::time::{Instant, sleep_until};
+
+const CALL: IdempotentCall = IdempotentCall::Generation;
 
 /// Refuses a caller whose key is not scoped for the model, and a call that would only wait.
 ///
@@ -105,7 +104,7 @@ pub async fn check_pictures(
     request: &GenerationRequest,
     count: usize,
 ) -> Result<(), Error> {
-    Admitted::of(state, caller, request).await?;
+    Admitted::of(state, caller, &asked(request)).await?;
     let price = request.offer.price();
     let total = (0..count).fold(Amount::ZERO, |total, _| total.plus(price).unwrap_or(total));
     balance_check::check(state, &caller.key, total).await
@@ -187,6 +186,15 @@ fn left() -> Error {
     Error::new(ErrorKind::Canceled, "the caller has gone away")
 }
 
+/// What one picture of a request asks for.
+fn asked(request: &GenerationRequest) -> Asked<'_> {
+    Asked {
+        models: vec![request.offer.tier()],
+        jobs: 1,
+        callback_url: request.callback_url.as_deref(),
+    }
+}
+
 /// A request that has passed the checks that cost nothing.
 struct Submission {
     state: Arc<AppState>,
@@ -200,48 +208,6 @@ struct Submission {
     watched: Option<Watched>,
 }
 
-/// What a request finds that no check of step 4 refuses.
-struct Admitted {
-    account: AccountHandle,
-    callback: Option<Callback>,
-}
-
-impl Admitted {
-    async fn of(
-        state: &AppState,
-        caller: &Payer,
-        request: &GenerationRequest,
-    ) -> Result<Self, Error> {
-        availability::check(state, request.offer.tier())?;
-        caller.check_rate()?;
-        let account = state.system.accounts().get(caller.account())?;
-        let account = account.ok_or_else(error::account_is_gone)?;
-        account.check_live_jobs(&caller.key)?;
-        let callback = callback_of(state, caller, request).await?;
-        Ok(Self { account, callback })
-    }
-}
-
-/// The webhook that the caller names, which must be registered with exactly this URL.
-async fn callback_of(
-    state: &AppState,
-    caller: &Payer,
-    request: &GenerationRequest,
-) -> Result<Option<Callback>, Error> {
-    let Some(url) = &request.callback_url else {
-        return Ok(None);
-    };
-    let webhooks = state.store.webhooks(caller.account()).await?;
-    let named = webhook::choose(&webhooks, Some(url)).map(|it| Callback {
-        webhook: it.id,
-        url: it.url.clone(),
-    });
-    let message = "is not the URL of a registered webhook of this account";
-    named
-        .map(Some)
-        .ok_or_else(|| Error::field("callback_url", message))
-}
-
 impl Submission {
     /// Breaks with the job of the first call where this one repeats it.
     async fn prepare(
@@ -250,21 +216,18 @@ impl Submission {
         mut request: GenerationRequest,
     ) -> Result<ControlFlow<Accepted, Self>, Error> {
         let used = request.idempotency();
-        let text = PromptText {
-            prompt: std::mem::take(&mut request.prompt),
-            metadata: request.metadata.take().as_ref().map(Json::to_compact),
-        };
+        let text = request.take_text();
         let needs_objects = !request.inputs.is_empty() || request_text::is_too_large(&text);
-        let admitted = Admitted::of(state, caller, &request).await;
+        let admitted = Admitted::of(state, caller, &asked(&request)).await;
         // The account's decision knows an idempotency key that was used before. It is looked up here as well where the decision
         // would not be asked, or only after the call has cost something.
         if let Some(used) = &used
             && (admitted.is_err() || needs_objects)
-            && let Some(job) = idempotency::first_use(state, caller.account(), used).await?
+            && let Some(first) = idempotency::first_use(state, CALL, caller.account(), used).await?
         {
             state.system.stats().jobs.replayed();
             return Ok(ControlFlow::Break(Accepted {
-                job,
+                job: JobId(first),
                 replayed: true,
             }));
         }
@@ -305,14 +268,7 @@ impl Submission {
         let state = Arc::clone(&self.state);
         let mut objects = self.ingest().await?;
         let outcome = self.reserve(&mut objects).await;
-        match &outcome {
-            Ok(Accepted {
-                replayed: false, ..
-            }) => objects.keep(),
-            // After a storage failure it is unknown whether the job is on the disk; if it is, it needs its objects.
-            Err(_) if state.fail_stop.has_tripped() => objects.keep(),
-            _ => objects.discard(&state).await,
-        }
+        objects.settle(&state, &outcome, |it| !it.replayed).await;
         outcome
     }
 
@@ -351,11 +307,7 @@ impl Submission {
             .account
             .accept(job, note, reply)
             .map_err(|_| error::busy())?;
-        match DeferredWake::new(answer).await {
-            Ok(outcome) => Ok(outcome?),
-            Err(_) if self.state.fail_stop.has_tripped() => Err(error::stopping()),
-            Err(_) => Err(error::busy()),
-        }
+        decided(&self.state, answer).await
     }
 
     async fn estimate(mut self) -> Result<Estimate, Error> {
@@ -422,9 +374,7 @@ impl Submission {
                 "`auto` needs an input image with a size",
             )),
             (Shape::OfInputOrSquare, None) => {
-                let square = offered.iter().find(|it| **it == AspectRatio::SQUARE);
-                let ratio = square.or(offered.first()).copied();
-                let ratio = ratio.unwrap_or(AspectRatio::SQUARE);
+                let ratio = square_or_first(offered);
                 Ok((AspectChoice::Fixed(ratio), ratio))
             }
         }

@@ -9,8 +9,10 @@ use crate::application::idempotency;
 use crate::application::payer::Payer;
 use crate::application::submit_generation::submit_and_watch;
 use actix_web::web::Data;
+use tintype_storage::domain::ids::JobId;
 use tintype_storage::domain::job::JobState;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::store::IdempotentCall;
 use tokio::time::Instant;
 
 /// Is the model open to this caller? It is told under the id that the caller has used.
@@ -53,8 +55,9 @@ pub async fn earlier(
     let account = caller.account();
     let waiter = |job| JobWaiter::new(state, account, job, true);
     if let Some(used) = request.idempotency() {
-        let first = idempotency::first_use(state, account, &used).await?;
-        return Ok(first.map(waiter));
+        let call = IdempotentCall::Generation;
+        let first = idempotency::first_use(state, call, account, &used).await?;
+        return Ok(first.map(|id| waiter(JobId(id))));
     }
     let Some(left) = unnamed(caller, request) else {
         return Ok(None);

@@ -7,6 +7,7 @@ mod addresses;
 mod audit;
 mod backend;
 mod backends;
+mod batches;
 mod billing;
 mod comfyui;
 mod compat;
@@ -46,6 +47,7 @@ use serde::Serialize;
 pub use addresses::Listen;
 pub use audit::Audit;
 pub use backend::{BUILTIN_BACKEND, Backend, BackendKind, Remote};
+pub use batches::Batches;
 pub use billing::{Billing, FirstRun};
 pub use comfyui::ComfyUiSettings;
 pub use compat::Compat;
@@ -83,6 +85,8 @@ pub struct Config {
     pub results: Results,
     /// The queue and its runs.
     pub jobs: Jobs,
+    /// Calls with many requests.
+    pub batches: Batches,
     /// The synchronous interfaces.
     pub compat: Compat,
     /// How long idempotency keys are remembered.
@@ -142,6 +146,7 @@ impl Config {
             inputs: Inputs::read(root.section("inputs")),
             results: Results::read(root.section("results")),
             jobs: Jobs::read(root.section("jobs")),
+            batches: Batches::read(root.section("batches")),
             compat: Compat::read(root.section("compat")),
             idempotency: Idempotency::read(root.section("idempotency")),
             limits: Limits::read(root.section("limits")),

@@ -3,6 +3,7 @@
 mod admin;
 mod api_router;
 mod balance;
+mod batches;
 mod documents;
 mod dry_run;
 mod events;

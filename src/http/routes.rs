@@ -3,11 +3,12 @@
 use super::api_router::{ApiPath, ApiRouter};
 use super::openapi::Door;
 use super::operations::{
-    catalogue, files, generations as of_generations, jobs as of_jobs, money, service as of_service,
+    batches as of_batches, catalogue, files, generations as of_generations, jobs as of_jobs, money,
+    service as of_service,
 };
 use super::{
-    admin, balance, events, generations, health, job_list, jobs, key, metrics, models, openapi,
-    transactions,
+    admin, balance, batches, events, generations, health, job_list, jobs, key, metrics, models,
+    openapi, transactions,
 };
 use crate::api::generation::Endpoint;
 use crate::images::serve;
@@ -56,6 +57,14 @@ pub fn native() -> ApiRouter {
         )
     });
     let others = [
+        ApiPath::new(Door::Client, "/batches")
+            .get(batches::list, of_batches::list)
+            .post(batches::create, of_batches::create),
+        ApiPath::new(Door::Client, "/batches/{batch_id}")
+            .get(batches::show, of_batches::show)
+            .delete(batches::cancel, of_batches::cancel),
+        ApiPath::new(Door::Client, "/batches/{batch_id}/results")
+            .get(batches::results, of_batches::results),
         ApiPath::new(Door::Client, "/jobs").get(job_list::list, of_jobs::list),
         ApiPath::new(Door::Client, "/jobs/{job_id}")
             .get(jobs::show, of_jobs::show)

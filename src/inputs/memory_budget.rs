@@ -64,6 +64,15 @@ impl AccountMemory {
         self.budget.0.acquire(self.account, bytes).await
     }
 
+    /// Waits for the memory of a body that is held whole with what is made of it, so many bytes.
+    ///
+    /// # Errors
+    /// There is no room in time.
+    pub async fn reserve_whole(&self, bytes: u64) -> Result<Reservation, NoRoom> {
+        let reserved = self.budget.0.acquire(self.account, bytes);
+        timeout(self.patience, reserved).await.map_err(|_| NoRoom)
+    }
+
     /// The same, for as long as a call that uploads may be kept waiting.
     ///
     /// # Errors

@@ -19,6 +19,7 @@ const NAMES: &[&str] = &[
     "tier",
     "mode",
     "key_id",
+    "batch_id",
     "from",
     "to",
     "key",

@@ -29,6 +29,16 @@ pub async fn read_json_within(
     state: &AppState,
 ) -> Result<Bytes, Problem> {
     check_type(request)?;
+    read_within(limit, request, payload, state).await
+}
+
+/// The body of a call that has looked at its type. The same limits hold.
+pub async fn read_within(
+    limit: usize,
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+) -> Result<Bytes, Problem> {
     let server = &state.config.server;
     let time = Duration::from_secs(server.body_timeout_seconds);
     let too_large = || {
@@ -88,7 +98,8 @@ pub async fn read_optional_json(
     read_json(request, payload, state).await.map(Some)
 }
 
-fn declared_length(headers: &HeaderMap) -> Option<u64> {
+/// The length that a body is said to have.
+pub fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers
         .get(header::CONTENT_LENGTH)?
         .to_str()
@@ -98,33 +109,62 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
 }
 
 fn check_type(request: &HttpRequest) -> Result<(), Problem> {
-    let unsupported = |detail: &str| Problem::new(Code::UnsupportedMediaType, detail);
+    let given = request.headers().get(header::CONTENT_TYPE);
+    if given.is_some_and(|value| value.as_bytes() == b"application/json") {
+        // What nearly all callers send needs no parsing.
+        return check_encoding(request);
+    }
+    let expected = "send the body as `Content-Type: application/json`";
+    match media_type(request)? {
+        Some(MediaType::Json) => Ok(()),
+        Some(MediaType::Lines) | None => Err(unsupported(expected)),
+    }
+}
+
+/// What a body is said to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MediaType {
+    Json,
+    /// One JSON object per line.
+    Lines,
+}
+
+/// What the body is, sent as it is and in UTF-8; `None` for anything else than JSON.
+///
+/// # Errors
+/// 415 for another charset or an encoded body
+pub fn media_type(request: &HttpRequest) -> Result<Option<MediaType>, Problem> {
+    check_encoding(request)?;
+    let Some(media) = request.mime_type().ok().flatten() else {
+        return Ok(None);
+    };
+    let is_json = media.subtype() == "json" || media.suffix().is_some_and(|it| it == "json");
+    let known = match media.type_() == "application" {
+        true if is_json => MediaType::Json,
+        true if ["x-ndjson", "ndjson", "jsonl"].contains(&media.subtype().as_str()) => {
+            MediaType::Lines
+        }
+        _ => return Ok(None),
+    };
+    match media.get_param("charset") {
+        Some(charset) if charset != "utf-8" => {
+            Err(unsupported("JSON is UTF-8; send no other charset"))
+        }
+        _ => Ok(Some(known)),
+    }
+}
+
+fn check_encoding(request: &HttpRequest) -> Result<(), Problem> {
     let mut encodings = request.headers().get_all(header::CONTENT_ENCODING);
     if encodings.any(|it| !it.as_bytes().eq_ignore_ascii_case(b"identity")) {
         return Err(unsupported(
             "Content-Encoding is not supported; send the body as it is",
         ));
     }
-    let given = request.headers().get(header::CONTENT_TYPE);
-    if given.is_some_and(|value| value.as_bytes() == b"application/json") {
-        // What nearly all callers send needs no parsing.
-        return Ok(());
-    }
-    let expected = "send the body as `Content-Type: application/json`";
-    let media = request
-        .mime_type()
-        .ok()
-        .flatten()
-        .ok_or_else(|| unsupported(expected))?;
-    let json = media.type_() == "application"
-        && (media.subtype() == "json" || media.suffix().is_some_and(|it| it == "json"));
-    if !json {
-        return Err(unsupported(expected));
-    }
-    match media.get_param("charset") {
-        Some(charset) if charset != "utf-8" => {
-            Err(unsupported("JSON is UTF-8; send no other charset"))
-        }
-        _ => Ok(()),
-    }
+    Ok(())
+}
+
+/// 415
+pub fn unsupported(detail: &str) -> Problem {
+    Problem::new(Code::UnsupportedMediaType, detail)
 }

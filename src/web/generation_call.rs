@@ -53,7 +53,7 @@ pub fn accepted(state: &AppState, Accepted { job, replayed }: Accepted) -> HttpR
     answer.insert_header((header::CACHE_CONTROL, "no-store"));
     request_log::note_job_of(&mut answer, job);
     if replayed {
-        answer.insert_header(("Idempotent-Replayed", "true"));
+        answer.insert_header(idempotency_key::REPLAYED);
     }
     answer.json(CreatedJob {
         job_id: job.into(),

@@ -7,7 +7,7 @@ use actix_web::{HttpResponse, HttpResponseBuilder};
 /// The header's name, as faults of it are told.
 pub const HEADER: &str = "Idempotency-Key";
 /// Says that nothing was done anew: the answer is that of the first call with this idempotency key.
-const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
+pub const REPLAYED: (&str, &str) = ("Idempotent-Replayed", "true");
 const MAX_CHARS: usize = 255;
 
 /// 201; it says so where nothing was done anew.

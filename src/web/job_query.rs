@@ -13,6 +13,7 @@ const NAMES: &[&str] = &[
     "tier",
     "mode",
     "key",
+    "batch_id",
     "created_after",
     "created_before",
     "metadata[]",
@@ -54,6 +55,10 @@ pub fn read(filter: &mut JobFilter, name: &str, value: &str) -> Result<(), Field
         "key" | "key_id" => {
             let message = "must be the key_id of an API key";
             filter.key = Some(value.parse().map_err(|_| fault(message.into()))?);
+        }
+        "batch_id" => {
+            let message = "must be the batch_id of a batch";
+            filter.batch = Some(value.parse().map_err(|_| fault(message.into()))?);
         }
         "created_after" | "from" => filter.created_after = Some(moment()?),
         "created_before" => filter.created_before = Some(moment()?),

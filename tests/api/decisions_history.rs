@@ -85,7 +85,7 @@ fn an_entry_is_the_job_with_what_it_was_asked_for() {
     let mut entry = listed(&server, &customer, "")["data"][0].take();
     let added = json!({
         "tier": "quality", "mode": "text-to-image", "aspect_ratio": "16:9", "resolution": "2K", "price": "0.101",
-        "key_id": customer.key_id,
+        "key_id": customer.key_id, "batch_id": null, "custom_id": null,
     });
     for (name, value) in added.as_object().unwrap() {
         assert_eq!(

@@ -3,12 +3,14 @@
 //! That nothing is served undocumented is demanded of every answer of every test, by [`crate::support::contract`]. Here each
 //! call is brought to give each answer that its description lists, down to the code of an error.
 
+mod batch_calls;
 mod every_call;
 mod single_calls;
 mod tour;
 
 use crate::support::contract::{Contract, resolved};
 use crate::support::{Options, Origin, Server, origin, pictures};
+use batch_calls::batches;
 use every_call::{as_shown, parameters, what_comes_first, what_comes_last};
 use serde_json::json;
 use single_calls::{generations, jobs, operations};
@@ -54,6 +56,8 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
     let customer = server.customer("100.00");
     let job = server.create(&customer);
     server.job_once(&customer, &job, "done");
+    let batch = server.submit(&customer, &[crate::support::batches::entry()]);
+    server.batch_ended(&customer, &batch);
     let hook = json!({"url": "https://example.com/hook"});
     let path = format!("/accounts/{}/webhooks", customer.account);
     let hook = server.admin("POST", &path).json(&hook).expect(201).json();
@@ -72,6 +76,7 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
         ("account_id", customer.account.clone()),
         ("key_id", customer.key_id.clone()),
         ("job_id", job),
+        ("batch_id", batch["batch_id"].as_str().unwrap().to_owned()),
         ("webhook_id", hook),
         (
             "person_id",
@@ -109,6 +114,7 @@ fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_doc
     go(strict, &images, &mut seen, &[what_comes_first, parameters]);
     let steps: &[fn(&mut Tour<'_>)] = &[generations, jobs, operations];
     go(options(), &images, &mut seen, steps);
+    go(options(), &images, &mut seen, &[batches]);
     let all = go(options(), &images, &mut seen, &[as_shown, what_comes_last]);
 
     let excepted = |it: &&String| !it.ends_with(WALL) && !SIGNER.contains(&it.as_str());

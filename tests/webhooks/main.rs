@@ -7,6 +7,7 @@
 mod admin_audit;
 mod admin_deliveries;
 mod admin_webhooks;
+mod batch_end;
 mod certificates;
 mod checks;
 mod crash_matrix;

@@ -87,20 +87,20 @@ impl AccountHandle {
         self.shared.live_jobs()
     }
 
-    /// Refuses a job where the account or the key has as many live ones as it may have. A hint: the actor decides.
+    /// Refuses so many jobs where the account or the key would have more live ones than it may have. A hint: the actor decides.
     ///
     /// # Errors
     /// [`AcceptError::TooManyLive`], [`AcceptError::TooManyLiveOfKey`]
-    pub fn check_live_jobs(&self, key: &ApiKey) -> Result<(), AcceptError> {
+    pub fn check_live_jobs(&self, key: &ApiKey, jobs: usize) -> Result<(), AcceptError> {
         let (live, most) = (self.shared.live_jobs(), self.shared.max_live_jobs());
-        if live >= most {
+        if live + jobs > most {
             return Err(AcceptError::TooManyLive { live, most });
         }
         let Some(most) = key.max_concurrent.map(|most| most as usize) else {
             return Ok(());
         };
         let live = self.shared.state.lock().live_jobs_of(key.id);
-        match live >= most {
+        match live + jobs > most {
             true => Err(AcceptError::TooManyLiveOfKey { live, most }),
             false => Ok(()),
         }

@@ -81,6 +81,12 @@ impl<'a> Fields<'a> {
         self.members.iter().any(|(it, _)| it == name)
     }
 
+    /// The same, and it is not `null`.
+    pub fn is_given(&self, name: &str) -> bool {
+        let mut members = self.members.iter();
+        members.any(|(it, raw)| it == name && raw.get() != "null")
+    }
+
     /// The text of a field's value, as written; `null` counts as written.
     pub fn raw(&mut self, name: &str) -> Option<&'a RawValue> {
         let at = self.members.iter().position(|(it, _)| it == name)?;

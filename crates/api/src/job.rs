@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
+use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::job::{self, JobState, Origin, PromptText};
 
 /// A job that has been accepted.
@@ -128,6 +129,10 @@ pub struct ListedJob<'a> {
     price: Money,
     /// The key that asked for it.
     key_id: Id,
+    /// The batch that it belongs to.
+    batch_id: Option<Id>,
+    /// Only of a job of a batch: the caller's name for its request, or its position.
+    custom_id: Option<String>,
 }
 
 impl<'a> ListedJob<'a> {
@@ -141,6 +146,8 @@ impl<'a> ListedJob<'a> {
             resolution: job.resolution.word().into(),
             price: job.price.into(),
             key_id: job.key.into(),
+            batch_id: job.member().map(|it| it.batch.into()),
+            custom_id: job.member().map(BatchMember::custom_id),
         }
     }
 }
@@ -176,6 +183,10 @@ pub struct JobRecord<'a> {
     pub callback_url: Option<Cow<'a, str>>,
     /// The interface that it came by.
     pub origin: OriginWord,
+    /// The batch that it belongs to.
+    pub batch_id: Option<Id>,
+    /// Only of a job of a batch: the caller's name for its request, or its position.
+    pub custom_id: Option<String>,
     /// The input images.
     pub inputs: Vec<InputImage>,
     /// Only of a job that is done.
@@ -247,6 +258,8 @@ impl<'a> JobRecord<'a> {
                 Origin::Synchronous => "synchronous".into(),
                 Origin::Batch(_) => "batch".into(),
             },
+            batch_id: job.member().map(|it| it.batch.into()),
+            custom_id: job.member().map(BatchMember::custom_id),
             inputs: job.inputs.iter().map(input).collect(),
             picture: job.picture().map(|it| Picture {
                 bytes: it.bytes,

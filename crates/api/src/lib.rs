@@ -13,6 +13,7 @@ mod account;
 mod account_limits;
 mod api_key;
 mod audit_log;
+mod batch;
 mod delivery;
 pub mod field;
 pub mod fields;
@@ -33,6 +34,7 @@ pub use api_key::{
     ApiKey, OwnDailyLimit, OwnKey, OwnMaxConcurrent, OwnMonthlyLimit, Rate, Rotation,
 };
 pub use audit_log::AuditEntry;
+pub use batch::{Batch, BatchCounts, BatchEstimate, BatchResult};
 pub use body::{Body, Presence, read, read_requiring};
 pub use delivery::{Attempt, Delivery, Redelivery, RedeliveryRange};
 pub use field::{Optional, Required};

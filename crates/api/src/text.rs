@@ -101,6 +101,8 @@ texts!(
 word_types!(
     /// A job's state.
     JobStatus => ["queued", "processing", "done", "failed"],
+    /// A batch's state.
+    BatchStatus => ["in_progress", "canceling", "ended"],
     /// The state of a new job.
     Queued => ["queued"],
     /// How the process stands.

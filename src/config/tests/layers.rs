@@ -7,7 +7,7 @@ use super::{Given, defaults};
 type Read = fn(&Config) -> String;
 
 /// Per section a key with a value for each layer, and how the outcome is read.
-const KEYS: [(&str, [&str; 3], Read); 16] = [
+const KEYS: [(&str, [&str; 3], Read); 18] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),
@@ -41,6 +41,12 @@ const KEYS: [(&str, [&str; 3], Read); 16] = [
     }),
     ("jobs.max_runs", ["1", "2", "4"], |c| {
         c.jobs.max_runs.to_string()
+    }),
+    ("batches.max_requests", ["1", "2", "3"], |c| {
+        c.batches.max_requests.to_string()
+    }),
+    ("batches.price_factor", ["'0.5'", "'0.25'", "'1'"], |c| {
+        format!("'{}'", c.batches.price_factor)
     }),
     ("compat.timeout_seconds", ["1", "2", "3"], |c| {
         c.compat.timeout_seconds.to_string()

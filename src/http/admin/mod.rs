@@ -8,12 +8,12 @@ use super::api_router::{ApiPath, ApiRouter};
 use super::openapi;
 use super::openapi::Door;
 use super::operations::{
-    accounts as of_accounts, deliveries as of_deliveries, keys as of_keys, operator_jobs,
-    people as of_people, service, watching, webhooks as of_webhooks,
+    accounts as of_accounts, batches as of_batches, deliveries as of_deliveries, keys as of_keys,
+    operator_jobs, people as of_people, service, watching, webhooks as of_webhooks,
 };
 use crate::application::caller::Caller;
 use crate::management::{
-    self, accounts, audit, deliveries, deposits, keys, pause, people, webhooks,
+    self, accounts, audit, batches, deliveries, deposits, keys, pause, people, webhooks,
 };
 use crate::web::access::Authenticator;
 use crate::web::auth::Operator;
@@ -32,6 +32,7 @@ pub fn surface() -> ApiRouter {
         at("/accounts/{account_id}/deposits").post(deposits::create, of_accounts::deposit),
         at("/accounts/{account_id}/transactions")
             .get(accounts::transactions, of_accounts::transactions),
+        at("/accounts/{account_id}/batches").get(batches::list, of_batches::of_account),
         at("/accounts/{account_id}/keys")
             .get(keys::list, of_keys::list)
             .post(keys::create, of_keys::create),

@@ -66,6 +66,9 @@ headers!(
     /// Where the job is.
     LOCATION = "Location", "Location", true, Kind::Text, "https://pictures.example/api/v1/jobs/01a1fa95-2c1f-7c3a-9d5e-3f6b8a4c2d10",
         "The absolute form of `status_url`.";
+    /// Where the batch is.
+    BATCH_LOCATION = "BatchLocation", "Location", true, Kind::Text, "https://pictures.example/api/v1/batches/01a1fa95-2b0e-7f10-8a3c-4d5e6f708192",
+        "Where the batch is looked up.";
     /// When to come back.
     RETRY_AFTER = "RetryAfter", "Retry-After", true, Kind::Number, "2",
         "Seconds after which it makes sense to ask again.";

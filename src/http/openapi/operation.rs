@@ -136,6 +136,14 @@ impl Operation {
         ])
     }
 
+    /// The body, sent as another media type.
+    pub fn also_as(mut self, media: &str, content: Value) -> Self {
+        if let Some(body) = &mut self.body {
+            body["content"][media] = content;
+        }
+        self
+    }
+
     /// What is answered when all is well.
     pub fn answer(mut self, answer: Answer) -> Self {
         self.answers.push(answer);

@@ -14,6 +14,10 @@ pub const NATIVE: &[(&str, &str)] = &[
         "A job is `queued`, then `processing`, and ends as `done` or `failed`. Its price is charged when it is done, and free again when it fails. Ask again, ask and wait, or listen.",
     ),
     (
+        "Batches",
+        "Up to thousands of requests in one call: accepted whole or not at all, made behind the single jobs, and told of by one delivery at the end.",
+    ),
+    (
         "Account",
         "Money, and what the key in hand may do. All amounts are decimal strings.",
     ),

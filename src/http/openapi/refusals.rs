@@ -150,7 +150,9 @@ fn meaning(code: Code) -> &'static str {
         Code::Conflict => "what is asked for does not go with the present state.",
         Code::Gone => "the picture was removed when its retention ended.",
         Code::PayloadTooLarge => "the body is too large.",
-        Code::UnsupportedMediaType => "the body is not JSON in UTF-8, or has a `Content-Encoding`.",
+        Code::UnsupportedMediaType => {
+            "the body is not of a type that the call takes, or has a `Content-Encoding`."
+        }
         Code::RangeNotSatisfiable => "the range lies outside the file.",
         Code::ValidationFailed => {
             "something that was sent is wrong; `errors` names every faulty field."

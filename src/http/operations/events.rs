@@ -1,4 +1,4 @@
-//! What registered webhooks receive: the one event.
+//! What registered webhooks receive: the end of a job, and of a batch.
 
 use super::examples::done;
 use crate::http::openapi::span;
@@ -15,21 +15,70 @@ pub fn events_to_webhooks(delays: &[u64]) -> Value {
             span(delays.iter().sum())
         ),
     };
-    json!({"jobEnded": {"post": {
-        "operationId": "jobEnded",
-        "tags": ["Jobs"],
-        "summary": "A job has ended",
-        "description": format!("Sent to a registered webhook when a job is `done` or `failed`. Any `2xx` ends the delivery; {schedule}. \
-            A delivery may come twice: go by `job_id`. The body is byte for byte what is signed. `X-Signature` is `sha256=` and the hex HMAC-SHA256 of `X-Timestamp`, a point and the body, \
-            under the webhook's secret; refuse a delivery whose timestamp is more than 300 seconds off. The headers of Standard Webhooks are beside it, under the same secret."),
-        "parameters": headers(),
-        "requestBody": {
-            "required": true,
-            "content": {"application/json": {"schema": payload(), "examples": examples()}},
+    let delivery = format!(
+        "Any `2xx` ends the delivery; {schedule}. A delivery may come twice: go by its id. The body is byte for byte what is signed. `X-Signature` is `sha256=` and the hex HMAC-SHA256 of `X-Timestamp`, a point and the body, \
+            under the webhook's secret; refuse a delivery whose timestamp is more than 300 seconds off. The headers of Standard Webhooks are beside it, under the same secret."
+    );
+    let event = |name: &str, group: &str, summary: &str, text: &str, body: Value| {
+        json!({"post": {
+            "operationId": name,
+            "tags": [group],
+            "summary": summary,
+            "description": format!("{text} {delivery}"),
+            "parameters": headers(),
+            "requestBody": {"required": true, "content": {"application/json": body}},
+            "responses": {"2XX": {"description": "The delivery has arrived."}},
+            "security": [],
+        }})
+    };
+    json!({
+        "jobEnded": event(
+            "jobEnded",
+            "Jobs",
+            "A job has ended",
+            "Sent to a registered webhook when a job is `done` or `failed`; a job of a batch has none of its own.",
+            json!({"schema": payload(), "examples": examples()}),
+        ),
+        "batchEnded": event(
+            "batchEnded",
+            "Batches",
+            "A batch has ended",
+            "Sent to a registered webhook when the last job of a batch is `done` or `failed`.",
+            json!({"schema": batch_payload(), "example": batch_example()}),
+        ),
+    })
+}
+
+fn batch_payload() -> Value {
+    let count = || json!({"type": "integer", "minimum": 0});
+    let names = ["total", "queued", "processing", "done", "failed"];
+    let counts: Map<String, Value> = names.iter().map(|it| (it.to_string(), count())).collect();
+    json!({
+        "type": "object",
+        "properties": {
+            "batch_id": {"type": "string", "format": "uuid", "description": "The batch."},
+            "status": words(["ended"]),
+            "counts": {
+                "type": "object",
+                "description": "How many of its jobs are in which state.",
+                "properties": counts,
+                "required": names,
+                "additionalProperties": false,
+            },
+            "metadata": {"type": ["object", "null"], "description": "The batch's, without its own keys that begin with `_`.", "additionalProperties": true},
         },
-        "responses": {"2XX": {"description": "The delivery has arrived."}},
-        "security": [],
-    }}})
+        "required": ["batch_id", "status", "counts", "metadata"],
+        "additionalProperties": false,
+    })
+}
+
+fn batch_example() -> Value {
+    json!({
+        "batch_id": JOB,
+        "status": "ended",
+        "counts": {"total": 1000, "queued": 0, "processing": 0, "done": 998, "failed": 2},
+        "metadata": {"catalogue": "autumn"},
+    })
 }
 
 fn headers() -> Value {

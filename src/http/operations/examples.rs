@@ -1,7 +1,9 @@
 //! Answers as they may look, shared by the descriptions.
 
 use serde_json::{Value, json};
-use tintype_api::schema::EXAMPLE_ID as JOB;
+
+/// A job of the examples.
+pub use tintype_api::schema::EXAMPLE_ID as JOB;
 
 /// An account of the examples.
 pub const ACCOUNT: &str = "01a1f0c2-7b10-7d44-8f2e-5a1c9e7b3d01";
@@ -83,6 +85,8 @@ pub fn record(job: Value) -> Value {
             "metadata": {"order": "4711"},
             "callback_url": null,
             "origin": "native",
+            "batch_id": null,
+            "custom_id": null,
             "inputs": [],
             "picture": {"bytes": 3_214_870, "width": 2_752, "height": 1_536},
         }),

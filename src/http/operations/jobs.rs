@@ -24,6 +24,8 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
             "resolution": "2K",
             "price": "0.134",
             "key_id": examples::KEY,
+            "batch_id": null,
+            "custom_id": null,
         }),
     );
     let listed = Answer::json(
@@ -40,6 +42,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
         .query("tier", "Only jobs of this model.", words(Tier::ALL.iter().map(|it| it.word())))
         .query("mode", "Only jobs with input images, or without.", words(Mode::ALL.iter().map(|it| it.word())))
         .query("key", "Only jobs that this key asked for: its `key_id`.", json!({"type": "string", "format": "uuid"}))
+        .query("batch_id", "Only jobs of this batch.", json!({"type": "string", "format": "uuid"}))
         .query("created_after", "Only jobs from this moment on.", moment())
         .query("created_before", "Only jobs before this moment.", moment())
         .deep_query(

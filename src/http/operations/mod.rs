@@ -1,6 +1,7 @@
 //! What each call is for, takes, answers and refuses, in words: the descriptions that the paths are registered with.
 
 pub mod accounts;
+pub mod batches;
 pub mod catalogue;
 pub mod deliveries;
 mod events;

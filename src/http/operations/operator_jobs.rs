@@ -26,6 +26,7 @@ pub fn list(sketch: &mut Sketch<'_>) -> Operation {
         .query("tier", "Only jobs of this model.", words(Tier::ALL.iter().map(|it| it.word())))
         .query("mode", "Only jobs with input images, or only such without.", words(Mode::ALL.iter().map(|it| it.word())))
         .query("key_id", "Only jobs that this key asked for.", id())
+        .query("batch_id", "Only jobs of this batch.", id())
         .query("from", "Only jobs from this moment on.", moment())
         .query("to", "Only jobs up to this moment.", moment())
         .query("key", "As `key_id`.", id())

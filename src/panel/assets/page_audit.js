@@ -7,10 +7,10 @@ import { date, endOf, filtersOf, keepFilters, options, select, startOf } from ".
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
-  ["job", "Jobs"], ["person", "People"], ["session", "Sessions"], ["pause", "Pauses"]];
+  ["job", "Jobs"], ["batch", "Batches"], ["person", "People"], ["session", "Sessions"], ["pause", "Pauses"]];
 
 const WORDS = {
-  "account.create": "Account opened", "account.change": "Account changed", "deposit.create": "Funds added",
+  "account.create": "Account opened", "account.change": "Account changed", "batch.create": "Batch submitted", "batch.cancel": "Batch canceled", "deposit.create": "Funds added",
   "key.create": "Key created", "key.change": "Key changed", "key.rotate": "Key rotated", "key.delete": "Key deleted",
   "webhook.create": "Webhook registered", "webhook.change": "Webhook changed", "webhook.rotate_secret": "Webhook secret rotated", "webhook.delete": "Webhook deleted", "webhook.test": "Test delivery sent",
   "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.create": "Image requested", "job.cancel": "Job canceled",

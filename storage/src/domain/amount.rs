@@ -57,6 +57,12 @@ impl Amount {
         Self::new(self.0.checked_sub(other.0).ok_or(AmountError::TooLarge)?)
     }
 
+    /// So many times this, rounded up to the finest amount there is.
+    pub fn times_rounded_up(self, factor: Decimal) -> Result<Self, AmountError> {
+        let product = self.0.checked_mul(factor).ok_or(AmountError::TooLarge)?;
+        Self::new(product.round_dp_with_strategy(SCALE, RoundingStrategy::AwayFromZero))
+    }
+
     /// The same amount with the other sign.
     pub fn negated(self) -> Self {
         Self(-self.0)
@@ -204,6 +210,21 @@ mod tests {
             most.negated().minus(amount("1")),
             Err(AmountError::TooLarge)
         );
+    }
+
+    #[test]
+    fn a_part_of_a_price_is_rounded_up() {
+        for (price, factor, part) in [
+            ("0.039", "1", "0.039"),
+            ("0.039", "0.5", "0.0195"),
+            ("0.039", "0.333333", "0.013"),
+            ("0.000001", "0.01", "0.000001"),
+            ("0.101", "0.777777", "0.078556"),
+            ("0", "0.01", "0.00"),
+        ] {
+            let scaled = amount(price).times_rounded_up(factor.parse().unwrap());
+            assert_eq!(scaled.unwrap().to_string(), part, "{price} times {factor}");
+        }
     }
 
     #[test]

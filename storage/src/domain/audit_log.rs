@@ -90,6 +90,10 @@ words!(
         JobCreate = "job.create",
         /// An account was given another name, or switched off or on.
         AccountChange = "account.change",
+        /// A batch was submitted in the panel, at the account's cost.
+        BatchCreate = "batch.create",
+        /// A batch was canceled.
+        BatchCancel = "batch.cancel",
     }
 );
 

@@ -3,9 +3,13 @@
 use super::tables::{BATCH_PROGRESS, BATCHES};
 use super::{All, Page, Part, Store, StoreError};
 use crate::domain::batch::{Batch, BatchProgress};
+use crate::domain::delivery::DeliveryId;
 use crate::domain::ids::{AccountId, BatchId, JobId};
 use crate::domain::job::Job;
 use crate::engine::Direction;
+
+/// Accounts that are read at a time when one of them is looked for.
+const ACCOUNTS_AT_A_TIME: usize = 200;
 
 impl Store {
     /// A batch of an account. A batch of another account is not found, in the same time as one that does not exist.
@@ -19,6 +23,34 @@ impl Store {
         };
         let progress = self.progress_of(&batch).await?;
         Ok(Some((batch, progress)))
+    }
+
+    /// A batch of any account.
+    ///
+    /// A batch with a delivery is found at once, by the delivery, which has the same id. Any other one is looked for in each account.
+    pub async fn find_batch(&self, id: BatchId) -> Result<Option<Batch>, StoreError> {
+        if let Some(delivery) = self.delivery(DeliveryId(id.0)).await?
+            && let Some(batch) = BATCHES.get(self, &(delivery.account, id)).await?
+        {
+            return Ok(Some(batch));
+        }
+        let mut after = None;
+        loop {
+            let page = self.accounts(ACCOUNTS_AT_A_TIME, after).await?;
+            for account in &page.items {
+                // Ids only ever rise, and accounts are listed as they do: no later one can have had this batch.
+                if account.id.0 > id.0 {
+                    return Ok(None);
+                }
+                if let Some(batch) = BATCHES.get(self, &(account.id, id)).await? {
+                    return Ok(Some(batch));
+                }
+            }
+            match page.next {
+                Some(next) => after = Some(next),
+                None => return Ok(None),
+            }
+        }
     }
 
     /// How far a batch is.

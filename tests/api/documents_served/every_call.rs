@@ -38,10 +38,17 @@ pub fn what_comes_first(tour: &mut Tour<'_>) {
                 empty.clone().bytes("text/plain", b"{}"),
                 "unsupported_media_type",
             );
-            tour.gives(empty.clone().text(&" ".repeat(40_000)), "payload_too_large");
+            // A batch has a limit of its own.
+            let is_batch = call.template.ends_with("/batches");
+            let too_long = if is_batch { (16 << 20) + 1 } else { 40_000 };
+            tour.gives(
+                empty.clone().text(&" ".repeat(too_long)),
+                "payload_too_large",
+            );
             tour.gives(empty.text("[]"), "validation_failed");
         } else if lists(&call, "validation_failed") {
-            let query = if call.template.ends_with("/{job_id}") {
+            let waits = ["/{job_id}", "/{batch_id}"];
+            let query = if waits.iter().any(|it| call.template.ends_with(it)) {
                 "wait=x&account_id=x"
             } else {
                 "limit=0"

@@ -1,5 +1,6 @@
 //! What the tests stand on: a real server, clients that behave and clients that do not, and a generator that does as told.
 
+pub mod batches;
 pub mod books;
 pub mod clock;
 pub mod contract;

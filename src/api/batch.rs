@@ -1,0 +1,392 @@
+//! The body of a batch, parsed into a request that cannot be invalid.
+
+use super::generation::{self, Endpoint};
+use crate::application::batch_request::{BatchEntry, BatchRequest};
+use crate::application::generation_request::GenerationRequest;
+use crate::inputs;
+use serde_json::value::RawValue;
+use std::collections::{HashMap, HashSet};
+use tintype_api::fields::{FieldFault, Fields, kind};
+use tintype_storage::domain::catalog::Catalog;
+use tintype_storage::domain::tier::{Mode, Tier};
+
+/// How the requests are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// One JSON object that holds them.
+    Json,
+    /// One JSON object per line, and nothing else.
+    Lines,
+}
+
+/// What bounds a batch.
+#[derive(Clone, Copy)]
+pub struct Bounds<'a> {
+    pub catalog: &'a Catalog,
+    pub max_prompt_chars: usize,
+    pub max_requests: usize,
+}
+
+/// A body that was read, or all of its faults.
+pub struct Parsed {
+    /// The models that are named, also by faulty requests.
+    pub models: Vec<Tier>,
+    pub request: Result<BatchRequest, Vec<FieldFault>>,
+}
+
+/// Where the requests are.
+const REQUESTS: &str = "requests";
+const FIELDS: &[&str] = &[REQUESTS, "metadata", "callback_url"];
+const CUSTOM_ID: &str = "custom_id";
+const MODEL: &str = "model";
+/// Characters of a custom id.
+const MAX_CUSTOM_ID_CHARS: usize = 64;
+/// Faults that an answer lists.
+const MAX_FAULTS: usize = 100;
+
+/// Parses a body.
+pub fn parse(body: &[u8], form: Form, bounds: Bounds<'_>) -> Parsed {
+    let mut entries = Entries::new(bounds);
+    let batch = match form {
+        Form::Json => read_object(body, &mut entries),
+        Form::Lines => read_lines(body, &mut entries),
+    };
+    let Entries {
+        models,
+        read,
+        faults,
+        ..
+    } = entries;
+    let (metadata, callback_url) = batch;
+    let request = faults.finish().map(|()| BatchRequest {
+        entries: read,
+        metadata,
+        callback_url,
+        idempotency_key: None,
+    });
+    Parsed { models, request }
+}
+
+/// What a batch says beside its requests.
+type Beside = (Option<tintype_storage::domain::json::Json>, Option<String>);
+
+fn read_object(body: &[u8], entries: &mut Entries<'_>) -> Beside {
+    let mut fields = match Fields::parse(body) {
+        Ok(fields) => fields,
+        Err(faults) => {
+            entries.faults.extend(faults);
+            return (None, None);
+        }
+    };
+    match fields.raw(REQUESTS) {
+        None => fields.fault(REQUESTS, "is required"),
+        Some(raw) => match serde_json::from_str::<Vec<&RawValue>>(raw.get()) {
+            Ok(requests) if entries.bounds.holds(requests.len()) => {
+                for (at, request) in requests.into_iter().enumerate() {
+                    entries.read(at, request.get().as_bytes());
+                }
+            }
+            Ok(requests) => fields.fault(REQUESTS, entries.bounds.told(requests.len())),
+            Err(_) => {
+                let message = format!("must be an array of objects, not {}", kind(raw));
+                fields.fault(REQUESTS, message);
+            }
+        },
+    }
+    let callback_url = generation::callback_url(&mut fields);
+    let metadata = generation::metadata(&mut fields);
+    entries
+        .faults
+        .extend(fields.finish(FIELDS).err().unwrap_or_default());
+    entries.check_custom_ids();
+    (metadata, callback_url)
+}
+
+fn read_lines(body: &[u8], entries: &mut Entries<'_>) -> Beside {
+    let lines = body.split(|byte| *byte == b'\n');
+    let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
+    let lines: Vec<(usize, &[u8])> = lines
+        .enumerate()
+        .filter(|(_, line)| !is_blank(line))
+        .collect();
+    if !entries.bounds.holds(lines.len()) {
+        let message = entries.bounds.told(lines.len());
+        entries.faults.add(FieldFault::new(REQUESTS, message));
+        return (None, None);
+    }
+    for (at, (line, text)) in lines.into_iter().enumerate() {
+        let before = entries.faults.found;
+        entries.read(at, text);
+        entries.faults.name_line(before, at, line + 1);
+    }
+    entries.check_custom_ids();
+    (None, None)
+}
+
+impl Bounds<'_> {
+    fn holds(&self, requests: usize) -> bool {
+        (1..=self.max_requests).contains(&requests)
+    }
+
+    fn told(&self, requests: usize) -> String {
+        let most = self.max_requests;
+        format!("has {requests} entries; 1 to {most} are allowed")
+    }
+}
+
+/// The requests that were read so far, and what is wrong with them.
+struct Entries<'a> {
+    bounds: Bounds<'a>,
+    models: Vec<Tier>,
+    read: Vec<BatchEntry>,
+    /// The custom id of each request that has one, with the position of the request.
+    custom_ids: Vec<(usize, String)>,
+    count: usize,
+    faults: Faults,
+}
+
+impl<'a> Entries<'a> {
+    fn new(bounds: Bounds<'a>) -> Self {
+        Self {
+            bounds,
+            models: Vec::new(),
+            read: Vec::new(),
+            custom_ids: Vec::new(),
+            count: 0,
+            faults: Faults::default(),
+        }
+    }
+
+    fn read(&mut self, at: usize, text: &[u8]) {
+        self.count += 1;
+        match self.entry(at, text) {
+            Ok(entry) => self.read.push(entry),
+            Err(faults) => {
+                let faults = faults.into_iter().map(|fault| placed(at, fault));
+                self.faults.extend(faults);
+            }
+        }
+    }
+
+    fn entry(&mut self, at: usize, text: &[u8]) -> Result<BatchEntry, Vec<FieldFault>> {
+        let mut fields = Fields::parse(text)?;
+        let custom_id = custom_id(&mut fields);
+        if let Some(custom_id) = &custom_id {
+            self.custom_ids.push((at, custom_id.clone()));
+        }
+        if fields.optional("callback_url").is_some() {
+            let message = "is not accepted in a request; a batch sends one webhook, so name it beside `requests`";
+            fields.fault("callback_url", message);
+        }
+        let request = self.generation(fields)?;
+        // One that repeats the position says nothing.
+        let custom_id = custom_id.filter(|it| *it != at.to_string());
+        Ok(BatchEntry { custom_id, request })
+    }
+
+    fn generation(&mut self, mut fields: Fields<'_>) -> Result<GenerationRequest, Vec<FieldFault>> {
+        let max_prompt_chars = self.bounds.max_prompt_chars;
+        let tier = fields.required_string(MODEL).and_then(|word| {
+            let tier = word.parse::<Tier>().ok();
+            if tier.is_none() {
+                let words: Vec<&str> = Tier::ALL.iter().map(|it| it.word()).collect();
+                fields.fault(MODEL, format!("must be one of {}", words.join(", ")));
+            }
+            tier
+        });
+        let mode = match fields.is_given(inputs::FIELD) {
+            true => Mode::ImageToImage,
+            false => Mode::TextToImage,
+        };
+        let mut known = vec![CUSTOM_ID, MODEL];
+        let Some(tier) = tier else {
+            known.extend(generation::fields(Mode::ImageToImage));
+            known.retain(|name| *name != "callback_url");
+            let bounds = (mode, max_prompt_chars);
+            return Err(generation::faults_without_model(fields, bounds, &known));
+        };
+        if !self.models.contains(&tier) {
+            self.models.push(tier);
+        }
+        let endpoint = Endpoint { tier, mode };
+        known.extend(generation::useful_fields(endpoint));
+        // That images can be asked for is told also where there are none.
+        if mode == Mode::TextToImage {
+            known.push(inputs::FIELD);
+        }
+        known.retain(|name| *name != "callback_url");
+        generation::parse_fields(
+            fields,
+            endpoint,
+            0,
+            self.bounds.catalog,
+            max_prompt_chars,
+            &known,
+        )
+    }
+
+    /// Each names one request. The defaults are taken, whoever has them.
+    fn check_custom_ids(&mut self) {
+        let mut taken: HashMap<&str, usize> = HashMap::with_capacity(self.custom_ids.len());
+        let named: HashSet<usize> = self.custom_ids.iter().map(|(at, _)| *at).collect();
+        for (at, custom_id) in &self.custom_ids {
+            let default = custom_id.parse::<usize>().ok();
+            let default = default.filter(|it| it.to_string() == *custom_id);
+            let has_default = |index: &usize| *index < self.count && !named.contains(index);
+            let other = default
+                .filter(has_default)
+                .or_else(|| taken.get(custom_id.as_str()).copied());
+            match other {
+                Some(other) => {
+                    let message = format!("is also that of {REQUESTS}[{other}]");
+                    let fault = FieldFault::new(CUSTOM_ID, message);
+                    self.faults.add(placed(*at, fault));
+                }
+                None => {
+                    taken.insert(custom_id, *at);
+                }
+            }
+        }
+    }
+}
+
+fn custom_id(fields: &mut Fields<'_>) -> Option<String> {
+    let custom_id = fields.optional_string(CUSTOM_ID)?;
+    let chars = custom_id.chars().count();
+    if !(1..=MAX_CUSTOM_ID_CHARS).contains(&chars) {
+        let message = format!("has {chars} characters; 1 to {MAX_CUSTOM_ID_CHARS} are allowed");
+        fields.fault(CUSTOM_ID, message);
+        return None;
+    }
+    Some(custom_id)
+}
+
+/// The fault under the place of its request.
+fn placed(at: usize, fault: FieldFault) -> FieldFault {
+    let field = match fault.field.as_str() {
+        "body" => format!("{REQUESTS}[{at}]"),
+        field => format!("{REQUESTS}[{at}].{field}"),
+    };
+    FieldFault { field, ..fault }
+}
+
+/// The first faults, and how many there are.
+#[derive(Default)]
+struct Faults {
+    listed: Vec<FieldFault>,
+    found: usize,
+}
+
+impl Faults {
+    fn add(&mut self, fault: FieldFault) {
+        self.found += 1;
+        if self.listed.len() < MAX_FAULTS {
+            self.listed.push(fault);
+        }
+    }
+
+    fn extend(&mut self, faults: impl IntoIterator<Item = FieldFault>) {
+        faults.into_iter().for_each(|fault| self.add(fault));
+    }
+
+    /// Says on which line a request stands that is no object, in those of its faults that came after `before`.
+    fn name_line(&mut self, before: usize, at: usize, line: usize) {
+        let place = format!("{REQUESTS}[{at}]");
+        for fault in self.listed.iter_mut().skip(before) {
+            if fault.field == place {
+                fault.message = format!("on line {line}: {}", fault.message);
+            }
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Vec<FieldFault>> {
+        let unlisted = self.found - self.listed.len();
+        if unlisted > 0 {
+            let message = format!("has {unlisted} more faults than are listed here");
+            self.listed.push(FieldFault::new("body", message));
+        }
+        match self.listed.is_empty() {
+            true => Ok(()),
+            false => Err(self.listed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::catalog;
+    use crate::config::{Config, Sources};
+
+    fn parsed(body: &str, form: Form) -> Result<Vec<Option<String>>, Vec<String>> {
+        let config = Config::load(&Sources::default()).unwrap();
+        let bounds = Bounds {
+            catalog: &catalog(&config.tiers),
+            max_prompt_chars: 100,
+            max_requests: 200,
+        };
+        match parse(body.as_bytes(), form, bounds).request {
+            Ok(batch) => Ok(batch.entries.into_iter().map(|it| it.custom_id).collect()),
+            Err(faults) => Err(faults
+                .into_iter()
+                .map(|it| format!("{}: {}", it.field, it.message))
+                .collect()),
+        }
+    }
+
+    fn batch(requests: &str) -> Result<Vec<Option<String>>, Vec<String>> {
+        parsed(&format!("{{\"requests\": [{requests}]}}"), Form::Json)
+    }
+
+    fn fox(custom_id: &str) -> String {
+        format!(
+            r#"{{"custom_id": {custom_id}, "model": "fast", "prompt": "a fox", "aspect_ratio": "1:1"}}"#
+        )
+    }
+
+    #[test]
+    fn the_default_custom_id_is_the_position() {
+        let read = batch(&[fox("null"), fox("\"1\""), fox("\"x\"")].join(","));
+        assert_eq!(read, Ok(vec![None, None, Some("x".into())]));
+    }
+
+    #[test]
+    fn a_custom_id_names_one_request() {
+        let read = batch(&[fox("\"1\""), fox("null"), fox("\"x\""), fox("\"x\"")].join(","));
+        assert_eq!(
+            read,
+            Err(vec![
+                "requests[0].custom_id: is also that of requests[1]".into(),
+                "requests[3].custom_id: is also that of requests[2]".into(),
+            ])
+        );
+        let exchanged = batch(&[fox("\"1\""), fox("\"0\"")].join(","));
+        assert_eq!(exchanged, Ok(vec![Some("1".into()), Some("0".into())]));
+        let not_a_position = batch(&[fox("\"01\""), fox("null")].join(","));
+        assert_eq!(not_a_position, Ok(vec![Some("01".into()), None]));
+    }
+
+    #[test]
+    fn lines_may_be_blank_and_end_as_they_like() {
+        let body = format!("{}\r\n\n  \n{}", fox("null"), fox("\"b\""));
+        assert_eq!(parsed(&body, Form::Lines), Ok(vec![None, Some("b".into())]));
+        let body = format!("{}\n\n[1]\n", fox("null"));
+        let faults = parsed(&body, Form::Lines).unwrap_err();
+        assert_eq!(faults.len(), 1);
+        assert!(
+            faults[0].starts_with("requests[1]: on line 3: is not a well-formed JSON object"),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn faults_are_listed_up_to_a_bound() {
+        let body: Vec<&str> = (0..150).map(|_| "{}").collect();
+        let faults = batch(&body.join(",")).unwrap_err();
+        assert_eq!(faults.len(), MAX_FAULTS + 1);
+        assert_eq!(
+            faults.last().unwrap(),
+            "body: has 200 more faults than are listed here"
+        );
+    }
+}

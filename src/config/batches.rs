@@ -1,0 +1,55 @@
+//! `[batches]`: calls with many requests.
+
+use rust_decimal::Decimal;
+
+use super::billing::{amount, as_string};
+use super::section::section;
+use super::values::{integer, text};
+
+section! {
+    /// `[batches]`: calls with many requests.
+    pub struct Batches {
+        /// Requests of one batch.
+        pub max_requests: usize = integer(1..=10_000),
+        /// What an image of a batch costs, in proportion to the price of a single one.
+        #[serde(serialize_with = "as_string")]
+        pub price_factor: Decimal = text(factor),
+    }
+}
+
+/// A proportion from 0.01 to 1 with up to 6 decimals: `"0.5"`.
+fn factor(text: &str) -> Result<Decimal, String> {
+    let expected = || "a number from \"0.01\" to \"1\" with up to 6 decimals".to_owned();
+    let factor = amount(text).map_err(|_| expected())?;
+    let least = Decimal::new(1, 2);
+    match (least..=Decimal::ONE).contains(&factor) {
+        true => Ok(factor),
+        false => Err(expected()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_lies_between_a_hundredth_and_one() {
+        for good in ["1", "1.000000", "0.5", "0.01", "0.333333"] {
+            assert_eq!(factor(good).unwrap().to_string(), good);
+        }
+        for bad in [
+            "0",
+            "0.009999",
+            "1.000001",
+            "2",
+            "-1",
+            "0.3333333",
+            "50%",
+            "",
+            ".5",
+            "1e-1",
+        ] {
+            assert!(factor(bad).is_err(), "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! Batches: many requests in one call.
+
+use super::examples::{JOB, KEY, done, page, with};
+use crate::api::generation::Endpoint;
+use crate::http::batches::MAX_BODY_BYTES;
+use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies, named};
+use crate::web::paging::Listing;
+use crate::web::problem::Code;
+use serde_json::{Value, json};
+use tintype_api::schema::{or_null, words};
+use tintype_api::{Batch, BatchEstimate, BatchResult};
+use tintype_storage::domain::tier::{Mode, Tier};
+
+const BATCH: &str = "01a1fa95-2b0e-7f10-8a3c-4d5e6f708192";
+const ID: &str = "The batch's id, as its creation answered it.";
+
+/// A batch of two, one of whose jobs is done.
+fn example() -> Value {
+    json!({
+        "batch_id": BATCH,
+        "status": "in_progress",
+        "created_at": "2026-11-20T20:10:58.140Z",
+        "ended_at": null,
+        "counts": {"total": 2, "queued": 1, "processing": 0, "done": 1, "failed": 0},
+        "price": "0.173",
+        "metadata": {"catalogue": "autumn"},
+        "results_url": format!("/api/v1/batches/{BATCH}/results"),
+    })
+}
+
+/// `POST /batches`
+pub fn create(sketch: &mut Sketch<'_>) -> Operation {
+    let new = with(
+        example(),
+        json!({"counts": {"total": 2, "queued": 2, "processing": 0, "done": 0, "failed": 0}}),
+    );
+    let accepted = Answer::json(
+        202,
+        "The batch and its jobs are on the disk, and the sum of their prices is held.",
+        sketch.schema::<Batch>(),
+        new,
+    )
+    .header(Header::BATCH_LOCATION)
+    .header(Header::RETRY_AFTER)
+    .not_stored()
+    .header(Header::REPLAYED)
+    .link("show", "showBatch", "batch_id", "$response.body#/batch_id")
+    .link(
+        "results",
+        "getBatchResults",
+        "batch_id",
+        "$response.body#/batch_id",
+    )
+    .link(
+        "cancel",
+        "cancelBatch",
+        "batch_id",
+        "$response.body#/batch_id",
+    );
+    let estimated = Answer::json(
+        200,
+        "Only with `dry_run=true`: what the batch would cost. Nothing was kept.",
+        sketch.schema::<BatchEstimate>(),
+        json!({"price": "0.173", "requests": 2, "available": "100.00"}),
+    )
+    .not_stored();
+    let request = request(sketch);
+    let lines = "{\"custom_id\":\"fox\",\"model\":\"fast\",\"prompt\":\"a red fox in the snow\",\"aspect_ratio\":\"1:1\"}\n{\"model\":\"pro\",\"prompt\":\"an owl at night\",\"aspect_ratio\":\"1:1\"}\n";
+    Operation::new("createBatch", "Batches", "Submit a batch")
+        .text(format!(
+            "Accepts 1 to {} requests as jobs, whole or not at all: every fault is told as `requests[17].prompt`, and the sum of the prices is held in the step that accepts them. \
+             The body may have {MAX_BODY_BYTES} bytes: one JSON object, or, as `application/x-ndjson`, one request per line. The price of an image is {} of that of a single one, rounded up to 6 decimals.\n\n\
+             A request with `input_images_urls` is image-to-image. Its images are fetched when its turn comes; a fault then fails that job, which is not charged. \
+             The jobs wait behind the account's single jobs and send no webhook of their own: when the last one has ended, one delivery tells of the batch.",
+            sketch.config.batches.max_requests, sketch.config.batches.price_factor,
+        ))
+        .query(
+            "dry_run",
+            "`true`: make every check and keep nothing; input images are not fetched. Any other parameter is refused.",
+            json!({"type": "boolean", "default": false}),
+        )
+        .idempotent("Your name for this batch. Repeat the call under the same one as often as you like: there will be one batch.")
+        .body(body(sketch, request.clone()), &[("Two requests", two())])
+        .also_as("application/x-ndjson", json!({
+            "schema": {"type": "string", "contentMediaType": "application/x-ndjson", "contentSchema": request},
+            "examples": named(&[("Two requests", lines.into())]),
+        }))
+        .answer(accepted)
+        .answer(estimated)
+        .refuses([
+            Code::InsufficientBalance,
+            Code::AccountLimitReached,
+            Code::KeyLimitReached,
+            Code::ModelNotAllowed,
+            Code::StorageUnavailable,
+            Code::Paused,
+        ])
+}
+
+fn two() -> Value {
+    json!({
+        "requests": [
+            {"custom_id": "fox", "model": "fast", "prompt": "a red fox in the snow", "aspect_ratio": "1:1"},
+            {"model": "pro", "prompt": "an owl at night", "aspect_ratio": "1:1"},
+        ],
+        "metadata": {"catalogue": "autumn"},
+    })
+}
+
+fn body(sketch: &Sketch<'_>, request: Value) -> Value {
+    let endpoint = Endpoint {
+        tier: Tier::Pro,
+        mode: Mode::TextToImage,
+    };
+    let single = bodies::generation(endpoint, sketch);
+    let own = |name: &str| single["properties"][name].clone();
+    tintype_api::schema::object(
+        vec![
+            (
+                "requests",
+                json!({
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": sketch.config.batches.max_requests,
+                    "items": request,
+                }),
+            ),
+            ("metadata", own("metadata")),
+            (
+                "callback_url",
+                with(
+                    own("callback_url"),
+                    json!({"description": "Which webhook hears of the end of the batch: the URL of one that is registered, character for character. Left out: the oldest."}),
+                ),
+            ),
+        ],
+        &["requests"],
+    )
+}
+
+/// One request. What its fields may be depends on its model and on whether it has input images, as in the generation calls.
+fn request(sketch: &Sketch<'_>) -> Value {
+    let of = |tier, mode| {
+        let mut schema = bodies::generation(Endpoint { tier, mode }, sketch);
+        let mut fields = schema["properties"].take();
+        if let Some(fields) = fields.as_object_mut() {
+            fields.remove("callback_url");
+            fields.insert(
+                "custom_id".into(),
+                or_null(json!({
+                    "type": "string",
+                    "minLength": 1,
+                    "maxLength": 64,
+                    "description": "Your name for the request, unique in the batch. Left out: its position as text, from `0`.",
+                })),
+            );
+            fields.insert("model".into(), words([tier.word()]));
+        }
+        schema["properties"] = fields;
+        if let Some(required) = schema["required"].as_array_mut() {
+            required.insert(0, "model".into());
+        }
+        if let Some(order) = schema["x-order"].as_array_mut() {
+            order.retain(|name| name != "callback_url");
+            order.splice(0..0, ["custom_id".into(), "model".into()]);
+        }
+        schema
+    };
+    let calls = Tier::ALL
+        .iter()
+        .flat_map(|tier| Mode::ALL.iter().map(move |mode| (*tier, *mode)));
+    json!({"anyOf": calls.map(|(tier, mode)| of(tier, mode)).collect::<Vec<_>>()})
+}
+
+/// `GET /batches`
+pub fn list(sketch: &mut Sketch<'_>) -> Operation {
+    let schema = sketch.schema::<Listing<Batch>>();
+    Operation::new("listBatches", "Batches", "List batches")
+        .text("Newest first.")
+        .window()
+        .answer(Answer::json(200, "A page of batches.", schema, page(example())).not_stored())
+}
+
+/// `GET /batches/{batch_id}`
+pub fn show(sketch: &mut Sketch<'_>) -> Operation {
+    let schema = sketch.schema::<Batch>();
+    let shown = Answer::json(200, "The batch.", schema, example())
+        .not_stored()
+        .header(Header::PREFERENCE_APPLIED);
+    Operation::new("showBatch", "Batches", "Get a batch")
+        .text("At once, or, with `wait` or `Prefer: wait=N`, as soon as the batch has ended and after that many seconds in any case.")
+        .path_id("batch_id", ID)
+        .query("wait", "Seconds to wait for the end of the batch.", json!({"type": "integer", "minimum": 0, "maximum": 60}))
+        .header("Prefer", "`wait=N` does the same. What cannot be read is no preference.", json!({"type": "string", "examples": ["wait=30"]}))
+        .answer(shown)
+        .refuses([Code::NotFound, Code::ValidationFailed, Code::StorageUnavailable])
+}
+
+/// `GET /batches/{batch_id}/results`
+pub fn results(sketch: &mut Sketch<'_>) -> Operation {
+    let line = json!({
+        "custom_id": "fox",
+        "job_id": JOB,
+        "status": "done",
+        "result": done()["result"],
+        "error": null,
+    });
+    let waiting = json!({
+        "custom_id": "1",
+        "job_id": KEY,
+        "status": "queued",
+        "result": null,
+        "error": null,
+    });
+    let schema = json!({
+        "type": "string",
+        "contentMediaType": "application/x-ndjson",
+        "contentSchema": sketch.schema::<BatchResult<'static>>(),
+    });
+    let lines = format!("{line}\n{waiting}\n");
+    let stream = Answer::new(200, "The results, streamed.")
+        .content(
+            "application/x-ndjson",
+            json!({"schema": schema, "example": lines}),
+        )
+        .not_stored();
+    Operation::new("getBatchResults", "Batches", "Stream the results of a batch")
+        .text("A line for each request, in their order, at any time: `status` tells which ones have ended. The URLs of images are fresh in each answer. If the connection breaks off before the last line, ask again.")
+        .path_id("batch_id", ID)
+        .answer(stream)
+        .refuses([Code::NotFound])
+}
+
+/// `DELETE /batches/{batch_id}`
+pub fn cancel(sketch: &mut Sketch<'_>) -> Operation {
+    let canceled = with(
+        example(),
+        json!({
+            "status": "ended",
+            "ended_at": "2026-11-20T20:11:02.310Z",
+            "counts": {"total": 2, "queued": 0, "processing": 0, "done": 1, "failed": 1},
+        }),
+    );
+    let schema = sketch.schema::<Batch>();
+    let answer = Answer::json(
+        200,
+        "The batch: `canceling` as long as some of its jobs run, then `ended`.",
+        schema,
+        canceled,
+    );
+    Operation::new("cancelBatch", "Batches", "Cancel a batch")
+        .text("Its queued jobs fail with the error `canceled`, and their prices are free again. Jobs that have begun are left alone. `409` where all of its jobs have ended.")
+        .path_id("batch_id", ID)
+        .answer(answer.not_stored())
+        .refuses([Code::NotFound, Code::Conflict, Code::StorageUnavailable])
+}
+
+/// `GET /accounts/{account_id}/batches`
+pub fn of_account(sketch: &mut Sketch<'_>) -> Operation {
+    let schema = sketch.schema::<Listing<Batch>>();
+    Operation::new("listBatches", "Jobs", "List an account's batches")
+        .text("Newest first.")
+        .path_id("account_id", super::accounts::ID)
+        .window()
+        .answer(Answer::json(
+            200,
+            "A page of batches.",
+            schema,
+            page(example()),
+        ))
+        .refuses([Code::NotFound])
+}

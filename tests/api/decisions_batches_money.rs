@@ -1,0 +1,186 @@
+//! Decisions 12, what a batch costs, and who may submit one.
+
+use crate::support::batches::{batch_of, entry, entry_with};
+use crate::support::http::all_at_once;
+use crate::support::{Options, Server};
+use serde_json::{Value, json};
+
+#[test]
+fn the_sum_of_the_prices_is_reserved_whole_or_nothing_is() {
+    let server = Server::start();
+    server.generator.hold();
+    let customer = server.customer("0.117");
+    let call = |count: usize| server.batch_call(&customer, &batch_of(&vec![entry(); count]));
+    let refused = call(4).refused(402, "insufficient_balance");
+    assert!(refused.text().contains("0.156"), "{}", refused.text());
+    server.assert_money(&customer, "0.117", "0.00", "0.117");
+    call(2).expect(202);
+    server.assert_money(&customer, "0.117", "0.078", "0.039");
+    call(2).refused(402, "insufficient_balance");
+    call(1).expect(202);
+    server.assert_money(&customer, "0.117", "0.117", "0.00");
+    server.generator.release_all();
+    server.assert_settled();
+    server.assert_money(&customer, "0.00", "0.00", "0.00");
+}
+
+#[test]
+fn batches_at_the_same_moment_never_reserve_more_than_there_is() {
+    let server = Server::start();
+    server.generator.hold();
+    let customer = server.customer("3.90");
+    let call = server.batch_call(&customer, &batch_of(&vec![entry(); 30]));
+    let answers = all_at_once(&vec![call; 8]);
+    let accepted = answers.iter().filter(|it| it.status == 202).count();
+    assert_eq!(accepted, 3);
+    assert!(answers.iter().all(|it| [202, 402].contains(&it.status)));
+    server.assert_money(&customer, "3.90", "3.51", "0.39");
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn a_job_that_fails_is_not_charged() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server
+        .generator
+        .behave(crate::support::Behaviour::Refuse("no foxes"));
+    let batch = server.submit(&customer, &[entry(), entry()]);
+    let ended = server.batch_ended(&customer, &batch);
+    assert_eq!(ended["counts"]["failed"], 2);
+    server.assert_settled();
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+}
+
+#[test]
+fn price_factor_is_the_proportion_and_prices_are_rounded_up() {
+    let server = Server::with(Options::new().set("batches.price_factor", "0.333333"));
+    let customer = server.customer("1.00");
+    // 0.039 and 0.101 times the factor, each rounded up to six decimals.
+    let requests = [
+        entry(),
+        entry_with(json!({"model": "quality", "resolution": "2K"})),
+    ];
+    let dry = server.native(&customer, "POST", "/batches?dry_run=true");
+    let told = dry.json(&batch_of(&requests)).expect(200).json();
+    assert_eq!(told["price"], "0.046667");
+    let batch = server.submit(&customer, &requests);
+    assert_eq!(batch["price"], "0.046667");
+    server.batch_ended(&customer, &batch);
+    let id = batch["batch_id"].as_str().unwrap();
+    let jobs = server.native(&customer, "GET", &format!("/jobs?batch_id={id}"));
+    let jobs = jobs.expect(200).json();
+    let prices: Vec<&Value> = jobs["data"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["price"])
+        .collect();
+    assert_eq!(prices, ["0.033667", "0.013"]);
+    server.assert_settled();
+    server.assert_money(&customer, "0.953333", "0.00", "0.953333");
+    // Single calls cost what they did.
+    server.create(&customer);
+    server.assert_settled();
+    server.assert_money(&customer, "0.819333", "0.00", "0.819333");
+}
+
+#[test]
+fn the_spend_limit_of_a_key_holds_for_the_whole_batch() {
+    let server = Server::start();
+    server.generator.hold();
+    let key = server.customer_with("100.00", json!({"spend_limit": "0.10"}));
+    let call = |count: usize| server.batch_call(&key, &batch_of(&vec![entry(); count]));
+    call(3).refused(402, "key_limit_reached");
+    call(2).expect(202);
+    call(1).refused(402, "key_limit_reached");
+    server.assert_money(&key, "100.00", "0.078", "99.922");
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn the_scope_of_a_key_holds_for_the_whole_batch() {
+    let server = Server::start();
+    let key = server.customer_with("100.00", json!({"models": ["fast"]}));
+    let pro = entry_with(json!({"model": "pro"}));
+    let call = |requests: &[Value]| server.batch_call(&key, &batch_of(requests));
+    call(&[entry(), pro.clone()]).refused(403, "model_not_allowed");
+    // Before the faults of the body.
+    let faulty = entry_with(json!({"prompt": ""}));
+    call(&[faulty, pro]).refused(403, "model_not_allowed");
+    server.assert_money(&key, "100.00", "0.00", "100.00");
+    let batch = server.submit(&key, &[entry()]);
+    server.batch_ended(&key, &batch);
+    server.assert_settled();
+}
+
+#[test]
+fn a_paused_model_refuses_the_whole_batch() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    server.pause(&["pro"]);
+    let mixed = batch_of(&[entry(), entry_with(json!({"model": "pro"}))]);
+    server.batch_call(&customer, &mixed).refused(503, "paused");
+    server.assert_money(&customer, "1.00", "0.00", "1.00");
+    let batch = server.submit(&customer, &[entry()]);
+    server.batch_ended(&customer, &batch);
+    server.assert_settled();
+}
+
+#[test]
+fn a_batch_takes_one_call_of_the_rate_and_counts_all_of_its_live_jobs() {
+    let server = Server::with(Options::new().set("jobs.max_live_per_account", 10));
+    server.generator.hold();
+    let limited = json!({"rate_limit": {"per_second": 1, "burst": 2}});
+    let key = server.customer_with("100.00", limited);
+    let call = |count: usize| server.batch_call(&key, &batch_of(&vec![entry(); count]));
+    call(8).expect(202);
+    call(1).expect(202);
+    call(1).refused(429, "rate_limited");
+    let other = server.another_key(&key.account, json!({}));
+    let call = |count: usize| server.batch_call(&other, &batch_of(&vec![entry(); count]));
+    call(2).refused(429, "rate_limited");
+    call(1).expect(202);
+    server.generator.release_all();
+    server.assert_settled();
+}
+
+#[test]
+fn texts_too_large_for_a_record_are_stored_and_removed_where_the_batch_is_refused() {
+    let server = Server::start();
+    let customer = server.customer("1.00");
+    let large =
+        entry_with(json!({"prompt": "x".repeat(20_000), "metadata": {"m": "y".repeat(9_000)}}));
+    let urls: Vec<String> = (0..14)
+        .map(|at| format!("http://127.0.0.1:1/{at}/{}", "z".repeat(1_900)))
+        .collect();
+    let with_urls = entry_with(json!({"input_images_urls": urls}));
+    let mut body = batch_of(&vec![large.clone(); 26]);
+    server
+        .batch_call(&customer, &body)
+        .refused(402, "insufficient_balance");
+    assert_eq!(server.objects_left(), Vec::<String>::new());
+    body["requests"] = json!([large, with_urls, entry()]);
+    body["metadata"] = json!({"m": "y".repeat(9_000)});
+    let call = server.batch_call(&customer, &body).idempotent("k");
+    let batch = call.expect(202).json();
+    assert_eq!(batch["metadata"], body["metadata"]);
+    let ended = server.batch_ended(&customer, &batch);
+    assert_eq!(ended["counts"]["done"], 2, "{ended}");
+    assert_eq!(
+        server
+            .generator
+            .orders()
+            .iter()
+            .filter(|it| it.prompt.len() == 20_000)
+            .count(),
+        1
+    );
+    let before = server.objects_left();
+    let again = call.expect(202);
+    assert_eq!(again.header("idempotent-replayed"), Some("true"));
+    assert_eq!(server.objects_left(), before);
+    server.assert_settled();
+}

@@ -1,0 +1,116 @@
+//! Decisions 12: a batch sends one webhook, when its last job is terminal.
+
+use crate::checks::assert_signed;
+use crate::desk::server;
+use crate::receiver::Receiver;
+use crate::support::batches::{batch_of, entry, entry_with};
+use crate::support::poll::until_some;
+use crate::support::{Options, Server};
+use serde_json::{Value, json};
+
+/// The one delivery of a batch, once it has arrived.
+fn delivered(server: &Server, batch: &Value) -> Value {
+    let id = batch["batch_id"].as_str().unwrap();
+    until_some("the batch's delivery has arrived", || {
+        let found = server.deliveries("limit=100");
+        let mut found = found.into_iter().filter(|it| it["batch_id"] == id);
+        let delivery = found.next()?;
+        assert!(found.next().is_none(), "more than one");
+        (delivery["status"] == "delivered").then_some(delivery)
+    })
+}
+
+#[test]
+fn when_the_last_job_is_terminal_one_delivery_goes_out_signed() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customer = server.customer("10.00");
+    let webhook = server.webhook(&customer, &receiver.url("/oldest"));
+    let named = server.webhook(&customer, &receiver.url("/named"));
+    server.generator.hold();
+    let mut body = batch_of(&vec![entry(); 20]);
+    body["metadata"] = json!({"catalogue": "autumn", "_own": 1, "deep": {"_kept": 2}});
+    let batch = server.batch_call(&customer, &body).expect(202).json();
+    server.generator.release_all();
+    let ended = server.batch_ended(&customer, &batch);
+    let delivery = delivered(&server, &batch);
+    assert_eq!(delivery["webhook_id"], webhook.id.as_str());
+    assert_eq!(delivery["job_id"], Value::Null);
+    assert_eq!(delivery["delivery_id"], batch["batch_id"]);
+    let received = receiver.once(1);
+    assert_signed(&received[0], &webhook.secret);
+    let expected = json!({
+        "batch_id": batch["batch_id"],
+        "status": "ended",
+        "counts": ended["counts"],
+        "metadata": {"catalogue": "autumn", "deep": {"_kept": 2}},
+    });
+    assert_eq!(received[0].json(), expected);
+    // `callback_url` chooses, as for a job.
+    body["callback_url"] = json!(receiver.url("/named"));
+    let second = server.batch_call(&customer, &body).expect(202).json();
+    let delivery = delivered(&server, &second);
+    assert_eq!(delivery["webhook_id"], named.id.as_str());
+    let received = receiver.once(2);
+    assert_eq!(received[1].line, "POST /named");
+    assert_signed(&received[1], &named.secret);
+    server.assert_settled();
+}
+
+#[test]
+fn its_jobs_send_none_of_their_own() {
+    let (server, receiver) = (server(), Receiver::content());
+    let customer = server.customer("10.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let batch = server.submit(&customer, &vec![entry(); 5]);
+    delivered(&server, &batch);
+    server.assert_settled();
+    assert_eq!(server.deliveries("limit=100").len(), 1);
+    assert_eq!(receiver.count(), 1);
+}
+
+#[test]
+fn a_canceled_batch_tells_of_its_end_once() {
+    let server = Server::with(
+        Options::new()
+            .allow_loopback()
+            .set("backends.builtin.concurrency", 1),
+    );
+    let receiver = Receiver::content();
+    let customer = server.customer("10.00");
+    server.webhook(&customer, &receiver.url("/"));
+    server.generator.hold();
+    let batch = server.submit(&customer, &vec![entry_with(json!({})); 4]);
+    crate::support::until("one runs", || server.generator.runs() == 1);
+    let path = format!("/batches/{}", batch["batch_id"].as_str().unwrap());
+    server.native(&customer, "DELETE", &path).expect(200);
+    assert_eq!(receiver.count(), 0, "one still runs");
+    server.generator.release_all();
+    delivered(&server, &batch);
+    let counts = receiver.once(1)[0].json()["counts"].clone();
+    assert_eq!((&counts["done"], &counts["failed"]), (&json!(1), &json!(3)));
+    server.assert_settled();
+    assert_eq!(receiver.count(), 1);
+}
+
+#[test]
+fn a_receiver_that_fails_is_tried_again_like_any_other() {
+    let (server, receiver) = (server(), Receiver::statuses(&[503, 200]));
+    let customer = server.customer("10.00");
+    server.webhook(&customer, &receiver.url("/"));
+    let batch = server.submit(&customer, &[entry()]);
+    crate::support::until("the first attempt is on record", || {
+        let delivery = server.deliveries("limit=100");
+        delivery
+            .iter()
+            .any(|it| it["attempts"][0]["status_code"] == 503)
+    });
+    server.pass(std::time::Duration::from_secs(60));
+    let delivery = delivered(&server, &batch);
+    let statuses: Vec<&Value> = delivery["attempts"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| &it["status_code"])
+        .collect();
+    assert_eq!(statuses, [&json!(503), &json!(200)]);
+}
