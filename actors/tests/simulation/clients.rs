@@ -1,19 +1,24 @@
 //! Callers: they ask for pictures, again when they have had no answer, and cancel, wait and look.
 
 use crate::life::Process;
-use crate::model::{Request, amount};
+use crate::model::{Made, Request, amount};
 use crate::world::World;
 use crate::{keys, operator};
-use tintype_actors::account::AccountCommand;
+use tintype_actors::account::{AccountCommand, AccountHandle};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::caller::ShownKey;
 use tintype_storage::domain::ids::{AccountId, JobId};
-use tintype_storage::domain::job::{Callback, Job, JobEvent, Origin, PromptRef, PromptText};
+use tintype_storage::domain::job::{
+    Callback, Job, JobEvent, JobState, Origin, PromptRef, PromptText,
+};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{AcceptError, Accepted, IdempotencyUse, NewJob};
+use tintype_storage::store::{
+    AcceptError, Accepted, AcceptedBatch, BatchRequest, IdempotencyUse, NewBatch, NewJob,
+};
 use tokio::sync::oneshot;
 
 const PRICES: [i64; 4] = [39_000, 67_000, 134_000, 240_000];
@@ -26,12 +31,14 @@ pub fn request(process: &Process) -> Option<usize> {
     let mut model = process.world.model.lock();
     let hooks = model.hooks_of(account).to_vec();
     let named = chance.one_in(3).then(|| chance.pick(&hooks)).flatten();
+    let size = chance.one_in(5).then(|| 1 + chance.below(4) as u32);
     let request = Request {
         account,
         key,
-        price: chance.pick(&PRICES)?,
+        price: chance.pick(&PRICES)? * i64::from(size.unwrap_or(1)),
+        size,
         tier: chance.pick(Tier::ALL)?,
-        synchronous: chance.one_in(6),
+        synchronous: size.is_none() && chance.one_in(6),
         callback: named.map(|hook| (hook.id, hook.url)),
         name: chance
             .one_in(2)
@@ -39,23 +46,69 @@ pub fn request(process: &Process) -> Option<usize> {
         stored: chance.one_in(6),
         issues: 0,
         sent: false,
-        jobs: Vec::new(),
+        made: Vec::new(),
     };
     model.requests.push(request);
     Some(model.requests.len() - 1)
 }
 
-/// What is handed to the account's actor for a request.
-fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
-    let brief = match request.stored {
+fn brief(number: usize, request: &Request) -> PromptRef {
+    match request.stored {
         true => PromptRef::Stored(format!("words/{number}")),
         false => PromptRef::Inline(PromptText {
             prompt: format!("request {number}"),
             metadata: None,
         }),
-    };
+    }
+}
+
+fn callback(request: &Request) -> Option<Callback> {
+    let (webhook, url) = request.callback.clone()?;
+    Some(Callback { webhook, url })
+}
+
+fn idempotency(number: usize, request: &Request) -> Option<IdempotencyUse> {
     let mut fingerprint = [0; 32];
     fingerprint[..8].copy_from_slice(&(number as u64).to_be_bytes());
+    request.name.clone().map(|name| IdempotencyUse {
+        name,
+        fingerprint: Fingerprint(fingerprint),
+    })
+}
+
+/// What is handed to the account's actor for a batch. Some of its pictures have an input image.
+fn new_batch(number: usize, request: &Request, size: u32, shown: ShownKey) -> NewBatch {
+    let one = |index: u32| BatchRequest {
+        custom_id: None,
+        tier: request.tier,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: brief(number, request),
+        price: amount(request.unit()),
+        input_urls: InputUrls::Inline(match index % 2 {
+            0 => Vec::new(),
+            _ => vec!["https://images.example/1.png".into()],
+        }),
+    };
+    NewBatch {
+        key: request.key,
+        shown: Some(shown),
+        account_rate_limit: None,
+        requests: (0..size).map(one).collect(),
+        price: amount(request.price),
+        text: PromptRef::Inline(PromptText {
+            prompt: String::new(),
+            metadata: Some(number.to_string()),
+        }),
+        callback: callback(request),
+        idempotency: idempotency(number, request),
+    }
+}
+
+/// What is handed to the account's actor for a single job.
+fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
     NewJob {
         key: request.key,
         shown: Some(shown),
@@ -65,21 +118,15 @@ fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
         aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
         ratio: AspectRatio::SQUARE,
         resolution: Resolution::K1,
-        brief,
-        callback: request
-            .callback
-            .clone()
-            .map(|(webhook, url)| Callback { webhook, url }),
+        brief: brief(number, request),
+        callback: callback(request),
         origin: match request.synchronous {
             true => Origin::Synchronous,
             false => Origin::Native,
         },
         inputs: Vec::new(),
         price: amount(request.price),
-        idempotency: request.name.clone().map(|name| IdempotencyUse {
-            name,
-            fingerprint: Fingerprint(fingerprint),
-        }),
+        idempotency: idempotency(number, request),
     }
 }
 
@@ -95,8 +142,6 @@ pub async fn send(process: Process, number: usize) {
         .lock()
         .issue(number, limits, &shown.hash.0, world.now());
     world.tell(format!("request {number} is sent"));
-    let (reply, answer) = oneshot::channel();
-    let job = new_job(number, &request, shown);
     let handle = match process.system.accounts().get(request.account) {
         Ok(Some(handle)) => handle,
         other => {
@@ -106,10 +151,11 @@ pub async fn send(process: Process, number: usize) {
             ));
         }
     };
-    if handle.accept(job, None, reply).is_err() {
-        return world.model.lock().unanswered(call);
-    }
-    let Ok(outcome) = answer.await else {
+    let outcome = match request.size {
+        None => single(&handle, new_job(number, &request, shown)).await,
+        Some(size) => batch(&handle, new_batch(number, &request, size, shown)).await,
+    };
+    let Some(outcome) = outcome else {
         // Said only when the process stops, or refuses all after a failure.
         let mut model = world.model.lock();
         if !model.storage_failed && !model.stopping {
@@ -121,18 +167,39 @@ pub async fn send(process: Process, number: usize) {
     world.tell(format!("request {number} is answered {said}"));
     let Ok(accepted) = outcome else { return };
     if request.synchronous {
-        wait(&process, request.account, accepted.job).await;
+        wait(&process, request.account, JobId(accepted.id)).await;
     }
 }
 
+/// `None` where no answer comes.
+async fn single(handle: &AccountHandle, job: NewJob) -> Option<Result<Made, AcceptError>> {
+    let (reply, answer) = oneshot::channel();
+    let _counted = handle.accept(job, None, reply).ok()?;
+    let made = |it: Accepted| Made {
+        id: it.job.0,
+        replayed: it.replayed,
+    };
+    Some(answer.await.ok()?.map(made))
+}
+
+async fn batch(handle: &AccountHandle, batch: NewBatch) -> Option<Result<Made, AcceptError>> {
+    let (reply, answer) = oneshot::channel();
+    let _counted = handle.accept_batch(batch, None, reply).ok()?;
+    let made = |it: AcceptedBatch| Made {
+        id: it.batch.0,
+        replayed: it.replayed,
+    };
+    Some(answer.await.ok()?.map(made))
+}
+
 /// Holds an answer against the model, and says what it was and what is wrong with it.
-fn hold_against_model(world: &World, call: u64, outcome: &Result<Accepted, AcceptError>) -> String {
+fn hold_against_model(world: &World, call: u64, outcome: &Result<Made, AcceptError>) -> String {
     let mut model = world.model.lock();
     let faults = model.faults.len();
     model.answered(call, outcome, world.now());
     let said = match outcome {
-        Ok(it) if it.replayed => format!("as a replay {}", model.name_of(it.job)),
-        Ok(it) => format!("with the making {}", model.name_of(it.job)),
+        Ok(it) if it.replayed => format!("as a replay {}", model.name_of(it.id)),
+        Ok(it) => format!("with the making {}", model.name_of(it.id)),
         Err(error) => format!("no: {error}"),
     };
     let new = model.faults[faults..].iter();
@@ -199,10 +266,60 @@ pub async fn cancel(process: Process) {
     world.model.lock().cancel_answered(job, canceled);
     world.tell(format!(
         "cancel {}: {canceled}",
-        world.model.lock().name_of(job)
+        world.model.lock().name_of(job.0)
     ));
     if let Ok(job) = &outcome {
         process.system.job_canceled(job);
+    }
+}
+
+/// Cancels a batch, as the application does: the batch, then what is still queued of it. Sometimes the caller dies in between.
+pub async fn cancel_batch(process: Process) {
+    let world = &process.world;
+    let open = world.model.lock().open_batches();
+    let Some((batch, account)) = world.chance.pick(&open) else {
+        return;
+    };
+    let Ok(Some(handle)) = process.system.accounts().get(account) else {
+        return;
+    };
+    world.model.lock().cancel_batch_asked(batch);
+    let (reply, answer) = oneshot::channel();
+    let command = AccountCommand::CancelBatch {
+        batch,
+        note: None,
+        reply: reply.into(),
+    };
+    if handle.send(command).is_err() {
+        return;
+    }
+    let Ok(Ok(progress)) = answer.await else {
+        return;
+    };
+    world.model.lock().cancel_batch_answered(batch);
+    let name = world.model.lock().name_of(batch.0);
+    world.tell(format!("cancel {name}: {progress:?}"));
+    if world.chance.one_in(2) {
+        return;
+    }
+    let Ok(Some((batch, _))) = process.store.batch(account, batch).wait() else {
+        return;
+    };
+    let Ok(jobs) = process.store.jobs_of_batch(&batch, None, 100).wait() else {
+        return;
+    };
+    for job in jobs.iter().filter(|it| it.state == JobState::Queued) {
+        let (reply, answer) = oneshot::channel();
+        let command = AccountCommand::Apply {
+            job: job.id,
+            event: JobEvent::Cancel,
+            note: None,
+            reply: reply.into(),
+        };
+        let _ = handle.send(command);
+        if let Ok(Ok(job)) = answer.await {
+            process.system.job_canceled(&job);
+        }
     }
 }
 

@@ -203,6 +203,7 @@ impl InputFetcher for Shelf {
                 width: 1,
                 height: 1,
             };
+            world.model.lock().fetched(id, bytes);
             Ok(FetchedInputs {
                 inputs: vec![image],
                 ratio,

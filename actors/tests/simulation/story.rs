@@ -31,7 +31,12 @@ pub struct Story {
 pub struct Figures(Counts);
 
 /// What has to happen somewhere in a few hundred stories, for else they prove little.
-const EXPECTED: [&str; 33] = [
+const EXPECTED: [&str; 38] = [
+    "batches accepted",
+    "batches replayed",
+    "batches canceled",
+    "batches ended",
+    "input images fetched",
     "accepted",
     "replayed",
     "refused: key reused",

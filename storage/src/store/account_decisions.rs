@@ -44,7 +44,7 @@ use admission::Asked;
 use batches::BatchStep;
 use owed_delivery::of_job;
 use state::KeyState;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -77,6 +77,8 @@ pub struct Decisions<'a> {
     deliveries: Vec<Delivery>,
     /// The batches that the decisions have read or changed, as they will be.
     progress: HashMap<BatchId, BatchProgress>,
+    /// Those that they have changed.
+    progressed: HashSet<BatchId>,
 }
 
 impl<'a> Decisions<'a> {
@@ -100,6 +102,7 @@ impl<'a> Decisions<'a> {
             webhooks: None,
             deliveries: Vec::new(),
             progress: HashMap::new(),
+            progressed: HashSet::new(),
         }
     }
 
@@ -312,7 +315,7 @@ impl Decisions<'_> {
 
     fn count_in_batch(&mut self, step: Option<BatchStep>) {
         if let Some(step) = step {
-            self.progress.insert(step.batch, step.progress);
+            self.set_progress(step.batch, step.progress);
             self.owe(step.delivery);
         }
     }
@@ -421,14 +424,10 @@ impl Decisions<'_> {
         if self.account_changed {
             self.put(ACCOUNTS.put(&self.account.id, &self.account));
         }
-        let changed: Vec<(BatchId, BatchProgress)> = self
-            .progress
-            .iter()
-            .filter(|(id, progress)| self.state.progress.get(*id) != Some(*progress))
-            .map(|(id, progress)| (*id, *progress))
-            .collect();
-        for (id, progress) in changed {
-            self.put(BATCH_PROGRESS.put(&(self.account.id, id), &progress));
+        for id in std::mem::take(&mut self.progressed) {
+            if let Some(progress) = self.progress.get(&id).copied() {
+                self.put(BATCH_PROGRESS.put(&(self.account.id, id), &progress));
+            }
         }
         Ok(Decided {
             writes: self.writes.into_iter().collect(),

@@ -3,6 +3,7 @@
 mod attempts;
 
 use super::Model;
+use super::batches::BatchEnd;
 use super::hooks::{Hook, Hooks};
 use super::jobs::Ended;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,8 +11,9 @@ use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::delivery::{
     Attempt, Delivery, DeliveryId, DeliveryKind, DeliveryState, FailReason,
 };
-use tintype_storage::domain::ids::{AccountId, JobId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
+use uuid::Uuid;
 
 /// A delivery due further ahead than the longest delay and this was recorded under a clock that has been set back.
 const SLACK: i64 = 3_600_000;
@@ -29,7 +31,7 @@ pub(super) enum State {
 pub struct Owed {
     pub account: AccountId,
     pub webhook: WebhookId,
-    job: JobId,
+    subject: Uuid,
     /// The URL that its job named.
     named: Option<String>,
     is_test: bool,
@@ -70,6 +72,8 @@ pub struct Step<'a> {
     /// What the commit says to have forgotten.
     pub mark: Option<i64>,
     pub ended: Vec<Ended>,
+    /// Batches that have ended in the commit.
+    pub batches: Vec<BatchEnd>,
     /// The webhooks when the commit was decided.
     pub hooks: &'a Hooks,
     /// By how much the clock had been set back by then.
@@ -151,7 +155,19 @@ impl Deliveries {
     }
 }
 
-/// Which webhook hears of the end of a job: the one that was named, else the oldest.
+/// An end that may owe a delivery.
+struct End<'a> {
+    id: DeliveryId,
+    account: AccountId,
+    kind: DeliveryKind,
+    at: i64,
+    /// A webhook is to hear of it.
+    is_reported: bool,
+    /// The webhook that the caller named.
+    named: Option<&'a (WebhookId, String)>,
+}
+
+/// Which webhook hears of an end: the one that was named, else the oldest.
 fn chosen<'a>(hooks: &'a [Hook], named: Option<&str>) -> Option<&'a Hook> {
     match named {
         Some(url) => hooks.iter().find(|it| it.url == url),
@@ -191,7 +207,26 @@ impl Model {
     pub(super) fn deliveries_step(&mut self, mut step: Step<'_>, told: &mut Vec<String>) {
         let ended = std::mem::take(&mut step.ended);
         for job in &ended {
-            self.owes(job, &mut step, told);
+            let end = End {
+                id: DeliveryId(job.job.0),
+                account: job.account,
+                kind: DeliveryKind::Event,
+                at: job.at,
+                is_reported: !job.synchronous && !job.in_batch,
+                named: job.callback.as_ref(),
+            };
+            self.owes(&end, &mut step, told);
+        }
+        for batch in &std::mem::take(&mut step.batches) {
+            let end = End {
+                id: DeliveryId(batch.batch.0),
+                account: batch.account,
+                kind: DeliveryKind::Batch,
+                at: batch.at,
+                is_reported: true,
+                named: batch.callback.as_ref(),
+            };
+            self.owes(&end, &mut step, told);
         }
         for (id, delivery) in std::mem::take(&mut step.written) {
             match (delivery, self.deliveries.owed.get(&id).cloned()) {
@@ -217,18 +252,15 @@ impl Model {
         }
     }
 
-    /// The end of a job owes a delivery to the webhook that was there when it was decided, in the same commit.
-    fn owes(&mut self, ended: &Ended, step: &mut Step<'_>, told: &mut Vec<String>) {
-        let id = DeliveryId(ended.job.0);
+    /// The end of a job or a batch owes a delivery to the webhook that was there when it was decided, in the same commit.
+    fn owes(&mut self, end: &End<'_>, step: &mut Step<'_>, told: &mut Vec<String>) {
+        let id = end.id;
         let written = step.written.remove(&id).flatten();
-        let hooks = step
-            .hooks
-            .get(&ended.account)
-            .map_or(&[][..], Vec::as_slice);
-        let named = ended.callback.as_ref();
+        let hooks = step.hooks.get(&end.account).map_or(&[][..], Vec::as_slice);
+        let named = end.named;
         let receiver = chosen(hooks, named.map(|(_, url)| url.as_str()));
         let wanted = match (receiver, named) {
-            _ if ended.synchronous => None,
+            _ if !end.is_reported => None,
             (Some(hook), _) => Some((hook.id, hook.url.clone(), true)),
             (None, Some((id, url))) => Some((*id, url.clone(), false)),
             (None, None) => None,
@@ -247,22 +279,25 @@ impl Model {
         });
         if found != wanted {
             self.fault(format!(
-                "the end of job {} owes {wanted:?}, recorded is {found:?}",
-                ended.job
+                "the end of {} owes {wanted:?}, recorded is {found:?}",
+                id.0
             ));
         }
         if let Some(delivery) = written {
             let fits = delivery.id == id
-                && delivery.job() == Some(ended.job)
-                && delivery.account == ended.account
-                && delivery.kind == DeliveryKind::Event
-                && delivery.created_at.millis() == ended.at
+                && delivery.subject == id.0
+                && delivery.account == end.account
+                && delivery.kind == end.kind
+                && delivery.created_at.millis() == end.at
                 && delivery.attempts == 0
                 && delivery.round == 0;
             if !fits {
-                self.fault(format!("the delivery of job {} is {delivery:?}", ended.job));
+                self.fault(format!("the delivery of {} is {delivery:?}", id.0));
             }
-            self.count("deliveries");
+            self.count(match end.kind {
+                DeliveryKind::Batch => "deliveries of batches",
+                DeliveryKind::Event | DeliveryKind::Test => "deliveries",
+            });
             self.add(&delivery, named.map(|(_, url)| url.clone()), step, told);
         }
     }
@@ -288,7 +323,7 @@ impl Model {
     ) {
         told.push(format!(
             "delivery {} is {:?}",
-            self.name_of(JobId(delivery.subject)),
+            self.name_of(delivery.subject),
             delivery.state
         ));
         if step.accounts.remove(&delivery.id).flatten() != Some(delivery.account) {
@@ -300,7 +335,7 @@ impl Model {
         let owed = Owed {
             account: delivery.account,
             webhook: delivery.webhook,
-            job: JobId(delivery.subject),
+            subject: delivery.subject,
             named,
             is_test: delivery.kind == DeliveryKind::Test,
             attempts: 0,
@@ -357,7 +392,7 @@ impl Model {
         let now = read(delivery.state);
         told.push(format!(
             "delivery {} {:?} -> {now:?}",
-            self.name_of(before.job),
+            self.name_of(before.subject),
             before.state
         ));
         let set_back = match &attempt {
@@ -366,7 +401,7 @@ impl Model {
         };
         let same = delivery.account == before.account
             && delivery.webhook == before.webhook
-            && delivery.subject == before.job.0;
+            && delivery.subject == before.subject;
         let fits = match attempt {
             Some(attempt) => {
                 self.count("attempts recorded");
@@ -438,9 +473,13 @@ impl Model {
     }
 
     /// What the story calls a job.
-    pub fn name_of(&self, job: JobId) -> String {
-        self.jobs
-            .get(&job)
-            .map_or("of a test".into(), |it| format!("of job {}", it.number))
+    pub fn name_of(&self, subject: Uuid) -> String {
+        if let Some(job) = self.jobs.get(&JobId(subject)) {
+            return format!("of job {}", job.number);
+        }
+        match self.batches.get(&BatchId(subject)) {
+            Some(batch) => format!("of batch {}", batch.number),
+            None => "of a test".into(),
+        }
     }
 }

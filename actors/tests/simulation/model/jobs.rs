@@ -1,10 +1,11 @@
 //! The lives of jobs.
 
+use super::batches::Joined;
 use super::records::{Used, millionths};
 use super::{Changed, Model, Moved};
 use std::collections::BTreeMap;
 use tintype_storage::domain::audit_log::Action;
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, Origin, PromptRef};
 use tintype_storage::domain::tier::Tier;
 
@@ -40,6 +41,10 @@ pub struct Known {
     pub charges: u32,
     created_at: i64,
     pub stands: Stands,
+    /// The batch that it is of.
+    pub batch: Option<BatchId>,
+    /// Its input images were fetched.
+    fetched: bool,
 }
 
 impl Known {
@@ -55,6 +60,8 @@ pub struct OfLife {
     pub cancel_asked: bool,
     /// The pictures that were kept for it, by their size, which no two share.
     kept: Vec<u64>,
+    /// The input images that were fetched for it, by their size, which no two share.
+    fetched: Vec<u64>,
     /// The kinds of failure that a back end, the gallery or the time have given cause for.
     causes: Vec<FailureKind>,
 }
@@ -68,6 +75,7 @@ pub struct Ended {
     pub done: bool,
     pub at: i64,
     pub synchronous: bool,
+    pub in_batch: bool,
     pub callback: Option<(tintype_storage::domain::webhook::WebhookId, String)>,
 }
 
@@ -151,8 +159,9 @@ impl Model {
         let as_asked = job.account == asked.account
             && job.key == asked.key
             && job.tier == asked.tier
-            && price == asked.price
-            && callback == asked.callback
+            && price == asked.unit()
+            && callback == asked.callback.clone().filter(|_| asked.size.is_none())
+            && job.member().is_some() == asked.size.is_some()
             && (job.origin == Origin::Synchronous) == asked.synchronous
             && job.state == JobState::Queued;
         if !as_asked {
@@ -171,24 +180,21 @@ impl Model {
                 job.id
             ));
         }
-        if let Some(name) = &asked.name {
+        if let Some(member) = job.member() {
+            self.joined.push(Joined {
+                batch: member.batch,
+                job: job.id,
+                index: member.index,
+            });
+        } else if let Some(name) = &asked.name {
             let used = Used {
                 account: job.account,
                 call: b'g',
                 name: name.clone(),
                 expires_at: at + self.rules.retention,
             };
-            let record = changed.names.remove(&used).flatten();
-            if record
-                .is_none_or(|it| it.made != job.id.0 || it.expires_at.millis() != used.expires_at)
-            {
-                self.fault(format!(
-                    "the key {name} of a job has no record in its commit"
-                ));
-            }
-            let doubled = self.names.used(&used, job.id.0, at);
-            self.faults.extend(doubled);
-        } else if asked.jobs.len() as u64 >= asked.issues {
+            self.name_recorded(&used, job.id.0, at, changed);
+        } else if asked.made.len() as u64 >= asked.issues {
             self.fault(format!(
                 "request {request} was sent {} times and has one job more",
                 asked.issues
@@ -205,13 +211,17 @@ impl Model {
             charges: 0,
             created_at: at,
             stands: Stands::Queued,
+            batch: job.member().map(|it| it.batch),
+            fetched: false,
         };
         told.push(format!(
             "job {} accepted for request {request}",
             known.number
         ));
         self.count("jobs");
-        self.requests[request].jobs.push(job.id);
+        if job.member().is_none() {
+            self.requests[request].made.push(job.id.0);
+        }
         self.jobs.insert(job.id, known);
         // Sent in this life: of no other is a commit on its way.
         if !asked.sent {
@@ -249,6 +259,12 @@ impl Model {
             "job {} {:?} -> {now:?}",
             known.number, known.stands
         ));
+        if self.inputs_fetched(job, &known, now) {
+            return;
+        }
+        if known.stands == Stands::Queued && self.of_batch(job.id, |it| it.was_canceled) {
+            self.fault(format!("job {} of a canceled batch began", known.number));
+        }
         let life = self.of_life.entry(job.id).or_default();
         let first_of_life = !std::mem::replace(&mut life.begun, true);
         let fits = match known.stands {
@@ -278,17 +294,39 @@ impl Model {
         }
     }
 
-    /// First in, first out within an account and tier; and nothing begins that is paused.
+    /// Were the input images of the job recorded, and nothing else?
+    fn inputs_fetched(&mut self, job: &Job, known: &Known, now: Stands) -> bool {
+        if job.inputs.is_empty() || known.fetched {
+            return false;
+        }
+        let life = self.of_life.entry(job.id).or_default();
+        let were_fetched = job.inputs.iter().all(|it| life.fetched.contains(&it.bytes));
+        if !were_fetched || now != known.stands {
+            self.fault(format!(
+                "job {} has input images that nobody fetched, or more has changed: {job:?}",
+                known.number
+            ));
+        }
+        if let Some(known) = self.jobs.get_mut(&job.id) {
+            known.fetched = true;
+        }
+        self.count("input images fetched");
+        true
+    }
+
+    /// First in, first out within an account and tier, single jobs before those of batches; and nothing begins that is paused.
     fn in_turn(&mut self, known: &Known, begun: &[JobId]) {
         let before = self.jobs.iter().find(|(id, it)| {
             let waits = it.stands == Stands::Queued && !begun.contains(id);
             let line = it.account == known.account && it.tier == known.tier;
             // Callers that wait for a picture may have gone away, and their jobs are then about to be canceled.
-            waits && line && it.number < known.number && !it.synchronous
+            let goes_first = it.batch.is_none() || known.batch.is_some();
+            waits && line && goes_first && it.number < known.number && !it.synchronous
         });
-        if let Some((_, before)) =
-            before.filter(|(id, _)| !self.of_life.get(id).is_some_and(|it| it.cancel_asked))
-        {
+        if let Some((_, before)) = before.filter(|(id, _)| {
+            let is_alone = self.of_life.get(id).is_some_and(|it| it.cancel_asked);
+            !is_alone && !self.of_batch(**id, |it| it.cancel_asked)
+        }) {
             let text = format!("job {} began before job {}", known.number, before.number);
             self.fault(text);
         }
@@ -302,6 +340,7 @@ impl Model {
             self.fault(format!("job {} ended without having begun", job.id));
             return None;
         };
+        let batch_is_canceled = self.of_batch(job.id, |it| it.canceled);
         let life = self.of_life.entry(job.id).or_default();
         let started = match known.stands {
             Stands::Processing { started_at, .. } => Some(started_at),
@@ -331,7 +370,7 @@ impl Model {
             ) => {
                 let cause = match (kind, before) {
                     (FailureKind::Canceled, Stands::Queued) => {
-                        life.cancel_asked || known.synchronous
+                        life.cancel_asked || known.synchronous || batch_is_canceled
                     }
                     (FailureKind::Interrupted, Stands::Processing { runs, .. }) => {
                         runs >= self.rules.max_runs && !life.begun
@@ -389,6 +428,7 @@ impl Model {
             done,
             at,
             synchronous: known.synchronous,
+            in_batch: known.batch.is_some(),
             callback: self.requests[known.request].callback.clone(),
         })
     }
@@ -414,6 +454,11 @@ impl Model {
         }
     }
 
+    /// An input image of this size was fetched for a job.
+    pub fn fetched(&mut self, job: JobId, bytes: u64) {
+        self.of_life.entry(job).or_default().fetched.push(bytes);
+    }
+
     /// A picture of this size was kept for a job.
     pub fn kept(&mut self, job: JobId, bytes: u64) {
         self.of_life.entry(job).or_default().kept.push(bytes);
@@ -429,10 +474,12 @@ impl Model {
         let number = key
             .strip_prefix("words/")
             .and_then(|it| it.parse::<usize>().ok());
-        let jobs = number
-            .and_then(|it| self.requests.get(it))
-            .map(|it| it.jobs.clone());
-        for job in jobs.unwrap_or_default() {
+        let jobs = self
+            .jobs
+            .iter()
+            .filter(|(_, it)| Some(it.request) == number);
+        let jobs: Vec<JobId> = jobs.map(|(id, _)| *id).collect();
+        for job in jobs {
             self.gave_cause(job, FailureKind::Broken);
         }
     }

@@ -4,6 +4,7 @@
 //! into its records; every one of them must follow from the state before it by a step that somebody has asked for. Types of
 //! the domain are read here, none of its functions is called.
 
+mod batches;
 mod deliveries;
 mod forgotten;
 mod hooks;
@@ -20,8 +21,9 @@ pub use hooks::HookChange;
 pub use jobs::Stands;
 pub use keys::{Door, KeyChange, Limits};
 pub use records::amount;
-pub use requests::{DepositRequest, Request};
+pub use requests::{DepositRequest, Made, Request};
 
+use batches::{Joined, KnownBatch};
 use deliveries::Deliveries;
 use hooks::Hooks;
 use jobs::{Known, OfLife};
@@ -36,9 +38,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::audit_log::AuditEntry;
+use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
-use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::spending::Spending;
@@ -84,6 +87,9 @@ pub struct Model {
     tallies: BTreeMap<(AccountId, i64, KeyId), (u64, u64, i64)>,
     pub jobs: BTreeMap<JobId, Known>,
     of_life: BTreeMap<JobId, OfLife>,
+    batches: BTreeMap<BatchId, KnownBatch>,
+    /// Jobs of batches that the commit at hand has accepted.
+    joined: Vec<Joined>,
     names: Names,
     pub deliveries: Deliveries,
     hooks: Arc<Hooks>,
@@ -115,6 +121,8 @@ struct Changed {
     accounts: BTreeMap<AccountId, Option<Account>>,
     live: BTreeMap<JobId, Option<Box<Job>>>,
     ended: BTreeMap<JobId, Option<Box<Job>>>,
+    batches: BTreeMap<(AccountId, BatchId), Option<Batch>>,
+    progress: BTreeMap<(AccountId, BatchId), Option<BatchProgress>>,
     lines: BTreeMap<(AccountId, TransactionId), Option<LedgerEntry>>,
     spent: BTreeMap<KeyId, Option<Spending>>,
     tallies: BTreeMap<(AccountId, i64, KeyId), Option<DailyUsage>>,
@@ -155,6 +163,8 @@ impl Model {
             tallies: BTreeMap::new(),
             jobs: BTreeMap::new(),
             of_life: BTreeMap::new(),
+            batches: BTreeMap::new(),
+            joined: Vec::new(),
             names: Names::default(),
             deliveries: Deliveries::none(),
             hooks: Arc::default(),
@@ -226,7 +236,9 @@ impl Model {
         self.count("commits");
         let (faults, mut told) = (self.faults.len(), Vec::new());
         let mut changed = self.sort(writes);
+        self.cancellations(&changed);
         let (mut moved, ended) = self.jobs_step(&mut changed, &mut told);
+        let batches = self.batches_step(&mut changed, &mut told);
         self.lines_step(&mut changed, &mut moved);
         self.spending_step(&changed, &ended);
         self.limits_step();
@@ -241,6 +253,7 @@ impl Model {
             attempts: changed.attempts,
             mark: changed.mark,
             ended,
+            batches,
             hooks: &before.hooks,
             set_back: before.set_back,
         };
@@ -269,6 +282,10 @@ impl Model {
                 Change::Account(id, it) => drop(changed.accounts.insert(id, it)),
                 Change::LiveJob(id, it) => drop(changed.live.insert(id, it)),
                 Change::EndedJob(id, it) => drop(changed.ended.insert(id, it)),
+                Change::Batch(account, id, it) => drop(changed.batches.insert((account, id), it)),
+                Change::Progress(account, id, it) => {
+                    changed.progress.insert((account, id), it);
+                }
                 Change::Line(account, id, it) => drop(changed.lines.insert((account, id), it)),
                 Change::Spent(id, it) => drop(changed.spent.insert(id, it)),
                 Change::DailyUsage(account, day, key, it) => {
@@ -321,7 +338,9 @@ impl Model {
             .map(|it| format!("{} is still reserved", it.reserved))
             .collect();
         let unanswered = self.windows.len();
-        self.faults.extend(unfinished.into_iter().chain(held));
+        let open = self.open_for_ever();
+        self.faults
+            .extend(unfinished.into_iter().chain(held).chain(open));
         if unanswered > 0 {
             self.fault(format!("{unanswered} calls were never answered"));
         }

@@ -1,7 +1,7 @@
 //! What idempotency keys stand for.
 
-use super::Model;
 use super::records::Used;
+use super::{Changed, Model};
 use std::collections::{BTreeMap, BTreeSet};
 use tintype_storage::domain::ids::AccountId;
 use tintype_storage::store::IdempotencyRecord;
@@ -72,6 +72,25 @@ impl Names {
 }
 
 impl Model {
+    /// The commit that makes something under a key records that.
+    pub(super) fn name_recorded(
+        &mut self,
+        used: &Used,
+        made: Uuid,
+        at: i64,
+        changed: &mut Changed,
+    ) {
+        let record = changed.names.remove(used).flatten();
+        if record.is_none_or(|it| it.made != made || it.expires_at.millis() != used.expires_at) {
+            let name = &used.name;
+            self.fault(format!(
+                "the key {name} of {made} has no record in its commit"
+            ));
+        }
+        let doubled = self.names.used(used, made, at);
+        self.faults.extend(doubled);
+    }
+
     /// What is left of the idempotency records once jobs and deposits have taken theirs: only expired ones that are forgotten.
     pub fn names_step(&mut self, names: BTreeMap<Used, Option<IdempotencyRecord>>) {
         for (used, record) in names {

@@ -4,9 +4,10 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::audit_log::AuditEntry;
+use tintype_storage::domain::batch::{Batch, BatchProgress};
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
-use tintype_storage::domain::ids::{AccountId, AuditId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::ledger::LedgerEntry;
 use tintype_storage::domain::pause::Pause;
@@ -15,8 +16,9 @@ use tintype_storage::domain::webhook::{Webhook, WebhookId};
 use tintype_storage::engine::{Key, Value};
 use tintype_storage::store::tables::{
     ACCOUNTS, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, ATTEMPTS, AUDIT_LOG,
-    DAILY_USAGE, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, IDEMPOTENCY,
-    LEDGER, LIVE_JOBS, PAUSE, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS,
+    BATCH_PROGRESS, BATCHES, DAILY_USAGE, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS,
+    DUE_DELIVERIES, IDEMPOTENCY, LEDGER, LIVE_JOBS, PAUSE, RETIRED_API_KEYS, WEBHOOK_ACCOUNTS,
+    WEBHOOKS,
 };
 use tintype_storage::store::{DueDelivery, IdempotencyRecord, Record, Table, TableKey};
 use uuid::Uuid;
@@ -27,6 +29,8 @@ pub enum Change {
     Account(AccountId, Option<Account>),
     LiveJob(JobId, Option<Box<Job>>),
     EndedJob(JobId, Option<Box<Job>>),
+    Batch(AccountId, BatchId, Option<Batch>),
+    Progress(AccountId, BatchId, Option<BatchProgress>),
     Line(AccountId, TransactionId, Option<LedgerEntry>),
     Spent(KeyId, Option<Spending>),
     /// Of an account's key, on a day.
@@ -54,7 +58,7 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Used {
     pub account: AccountId,
-    /// `b'g'` for a generation, `b'd'` for a deposit.
+    /// `b'g'` for a generation, `b'b'` for a batch, `b'd'` for a deposit.
     pub call: u8,
     pub name: String,
     pub expires_at: i64,
@@ -111,6 +115,22 @@ pub fn read(key: &Key, value: Option<&Value>) -> Option<Change> {
                 b'l' => Change::LiveJob(job, record),
                 _ => Change::EndedJob(job, record),
             }
+        }
+        b'b' => {
+            let (account, batch) = (
+                AccountId(id(rest.get(..16)?)?),
+                BatchId(id(rest.get(16..)?)?),
+            );
+            let of = |it: &Batch| (it.account, it.id) == (account, batch);
+            Change::Batch(account, batch, at_its_place(&BATCHES, value, of)?)
+        }
+        b'g' => {
+            let (account, batch) = rest.split_at_checked(16)?;
+            Change::Progress(
+                AccountId(id(account)?),
+                BatchId(id(batch)?),
+                record(&BATCH_PROGRESS, value)?,
+            )
         }
         b't' => {
             let (account, line) = rest.split_at_checked(16)?;

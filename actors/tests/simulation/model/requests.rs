@@ -8,15 +8,19 @@ use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::{AcceptError, Accepted, DepositError};
+use tintype_storage::store::{AcceptError, DepositError};
+use uuid::Uuid;
 
 /// A generation request. It may be sent several times.
 #[derive(Clone, Debug)]
 pub struct Request {
     pub account: AccountId,
     pub key: KeyId,
+    /// Of all its pictures together.
     pub price: i64,
     pub tier: Tier,
+    /// How many pictures a batch asks for; `None` for a single job.
+    pub size: Option<u32>,
     /// Its caller waits for the picture.
     pub synchronous: bool,
     pub callback: Option<(WebhookId, String)>,
@@ -28,8 +32,35 @@ pub struct Request {
     pub issues: u64,
     /// Was it sent in this life of the process?
     pub sent: bool,
-    /// What came of it.
-    pub jobs: Vec<JobId>,
+    /// The jobs or batches that came of it.
+    pub made: Vec<Uuid>,
+}
+
+impl Request {
+    /// What one picture costs.
+    pub fn unit(&self) -> i64 {
+        self.price / i64::from(self.jobs())
+    }
+
+    /// How many jobs it asks for.
+    pub fn jobs(&self) -> u32 {
+        self.size.unwrap_or(1)
+    }
+
+    /// The call of its idempotency key.
+    pub fn call(&self) -> u8 {
+        match self.size {
+            Some(_) => b'b',
+            None => b'g',
+        }
+    }
+}
+
+/// What came of a call: a job or a batch.
+#[derive(Clone, Copy, Debug)]
+pub struct Made {
+    pub id: Uuid,
+    pub replayed: bool,
 }
 
 /// A deposit. It may be asked for several times.
@@ -142,7 +173,7 @@ impl Model {
     }
 
     /// A call is answered.
-    pub fn answered(&mut self, call: u64, outcome: &Result<Accepted, AcceptError>, now: i64) {
+    pub fn answered(&mut self, call: u64, outcome: &Result<Made, AcceptError>, now: i64) {
         self.saw_clock(now);
         let Some(window) = self.windows.remove(&call) else {
             return;
@@ -150,42 +181,41 @@ impl Model {
         let number = window.request;
         let request = self.requests[number].clone();
         let complaint = match outcome {
-            Ok(Accepted {
-                job,
+            Ok(Made {
+                id,
                 replayed: false,
             }) => {
                 self.count("accepted");
-                let known = self.jobs.get(job);
-                let ours = known.is_some_and(|it| it.request == number);
-                (!ours)
-                    .then(|| format!("request {number} was answered {job} before that was durable"))
+                (!request.made.contains(id))
+                    .then(|| format!("request {number} was answered {id} before that was durable"))
             }
-            Ok(Accepted {
-                job,
-                replayed: true,
-            }) => {
-                self.count("replayed");
-                let known = self.jobs.contains_key(job) && request.jobs.contains(job);
-                let remembered = request.name.as_deref().is_some_and(|name| {
-                    self.names
-                        .stood_for(request.account, b'g', name, window.clock_low, |made| {
-                            made == job.0
-                        })
+            Ok(Made { id, replayed: true }) => {
+                self.count(match request.size {
+                    Some(_) => "batches replayed",
+                    None => "replayed",
                 });
-                (!known || !remembered).then(|| format!("request {number} was replayed as {job}"))
+                let known = request.made.contains(id);
+                let remembered = request.name.as_deref().is_some_and(|name| {
+                    let (account, call) = (request.account, request.call());
+                    let is_it = |made| made == *id;
+                    self.names
+                        .stood_for(account, call, name, window.clock_low, is_it)
+                });
+                (!known || !remembered).then(|| format!("request {number} was replayed as {id}"))
             }
             Err(AcceptError::KeyReused) => {
                 self.count("refused: key reused");
                 let remembered = request.name.as_deref().is_some_and(|name| {
-                    let other = |made| !request.jobs.iter().any(|job| job.0 == made);
+                    let other = |made| !request.made.contains(&made);
+                    let (account, call) = (request.account, request.call());
                     self.names
-                        .stood_for(request.account, b'g', name, window.clock_low, other)
+                        .stood_for(account, call, name, window.clock_low, other)
                 });
                 (!remembered).then(|| format!("request {number}: its key was called reused"))
             }
             Err(AcceptError::TooManyLive { .. }) => {
                 self.count("refused: too many live");
-                (window.most_live < self.rules.max_live).then(|| {
+                (window.most_live + request.jobs() as usize <= self.rules.max_live).then(|| {
                     format!(
                         "request {number}: {} live jobs were too many",
                         window.most_live

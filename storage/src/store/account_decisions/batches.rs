@@ -72,8 +72,7 @@ impl Decisions<'_> {
             self.add_job(&job_of(&batch, *job, count(index), request));
         }
         self.put(BATCHES.put(&(batch.account, id), &batch));
-        let progress = BatchProgress::of_new(batch.total);
-        self.progress.insert(id, progress);
+        self.set_progress(id, BatchProgress::of_new(batch.total));
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(AcceptedBatch {
             batch: id,
@@ -90,7 +89,9 @@ impl Decisions<'_> {
     ) -> Result<BatchProgress, BatchError> {
         let progress = self.batch_progress(id)?.ok_or(BatchError::NotFound)?;
         let canceled = progress.canceled(now);
-        self.progress.insert(id, canceled);
+        if canceled != progress {
+            self.set_progress(id, canceled);
+        }
         Ok(canceled)
     }
 
@@ -156,6 +157,11 @@ impl Decisions<'_> {
             callback: batch.callback.as_ref(),
         };
         Ok(owed.to(&webhooks, ended, now))
+    }
+
+    pub(super) fn set_progress(&mut self, id: BatchId, progress: BatchProgress) {
+        self.progress.insert(id, progress);
+        self.progressed.insert(id);
     }
 
     pub(super) fn batch_progress(

@@ -3,6 +3,7 @@
 use super::super::Model;
 use super::{Owed, SLACK, State, fits};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId};
+use tintype_storage::domain::ids::{BatchId, JobId};
 use tintype_storage::domain::webhook::WebhookId;
 
 fn succeeded(attempt: &Attempt) -> bool {
@@ -67,8 +68,11 @@ impl Model {
                         .hooks_of(owed.account)
                         .iter()
                         .any(|it| it.id == webhook && fits(owed.named.as_ref(), it));
-                    let of_job = self.jobs.get(&owed.job);
-                    let told = owed.is_test || of_job.is_some_and(|it| it.stands.is_terminal());
+                    let of_job = self.jobs.get(&JobId(owed.subject));
+                    let of_batch = self.batches.get(&BatchId(owed.subject));
+                    let told = owed.is_test
+                        || of_job.is_some_and(|it| it.stands.is_terminal())
+                        || of_batch.is_some_and(|it| it.ended);
                     let as_recorded =
                         delivery.round == owed.round && delivery.attempts == owed.attempts;
                     let ours = webhook == owed.webhook && registered;

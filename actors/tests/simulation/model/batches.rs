@@ -1,0 +1,269 @@
+//! Batches: their records, their counts, and what their ends owe.
+
+use super::records::{Used, millionths};
+use super::{Changed, Model, Stands};
+use std::collections::{BTreeMap, BTreeSet};
+use tintype_storage::domain::batch::{Batch, BatchProgress};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
+use tintype_storage::domain::job::PromptRef;
+use tintype_storage::domain::webhook::WebhookId;
+
+/// A batch that was accepted.
+pub struct KnownBatch {
+    /// In the order of acceptance over the whole story.
+    pub number: usize,
+    pub account: AccountId,
+    pub request: usize,
+    jobs: Vec<JobId>,
+    /// Queued, processing, done and failed jobs, as the last commit has said.
+    counts: [u32; 4],
+    /// A caller has asked for its cancellation.
+    pub cancel_asked: bool,
+    /// That is durable.
+    pub canceled: bool,
+    /// That was durable before the commit at hand: in one commit, jobs may begin before their batch is canceled.
+    pub was_canceled: bool,
+    pub ended: bool,
+}
+
+/// A job that a commit has accepted for a batch.
+pub struct Joined {
+    pub batch: BatchId,
+    pub job: JobId,
+    pub index: u32,
+}
+
+/// A batch that has ended in a commit.
+pub struct BatchEnd {
+    pub batch: BatchId,
+    pub account: AccountId,
+    pub at: i64,
+    pub callback: Option<(WebhookId, String)>,
+}
+
+impl Model {
+    /// Takes note of what is canceled, before the jobs are looked at.
+    pub(super) fn cancellations(&mut self, changed: &Changed) {
+        for known in self.batches.values_mut() {
+            known.was_canceled = known.canceled;
+        }
+        for ((_, id), progress) in &changed.progress {
+            let is_canceled = progress.is_some_and(|it| it.canceled_at.is_some());
+            let Some(known) = self.batches.get_mut(id) else {
+                continue;
+            };
+            let fault = match (known.canceled, is_canceled) {
+                (false, true) if !known.cancel_asked => Some("nobody asked for that"),
+                (true, false) => Some("it was before"),
+                _ => None,
+            };
+            if is_canceled && !known.canceled {
+                known.canceled = true;
+                self.count("batches canceled");
+            }
+            if let Some(fault) = fault {
+                self.fault(format!("batch {id} is canceled: {is_canceled}, {fault}"));
+            }
+        }
+    }
+
+    /// New batches, and the counts of all whose jobs this commit has changed.
+    pub(super) fn batches_step(
+        &mut self,
+        changed: &mut Changed,
+        told: &mut Vec<String>,
+    ) -> Vec<BatchEnd> {
+        let mut joined: BTreeMap<BatchId, Vec<Joined>> = BTreeMap::new();
+        for it in std::mem::take(&mut self.joined) {
+            joined.entry(it.batch).or_default().push(it);
+        }
+        for ((account, id), record) in std::mem::take(&mut changed.batches) {
+            let jobs = joined.remove(&id).unwrap_or_default();
+            match record {
+                Some(batch) if !self.batches.contains_key(&id) && batch.account == account => {
+                    self.batch_accepted(&batch, &jobs, changed, told);
+                }
+                record => self.fault(format!("batch {id} was changed to {record:?}")),
+            }
+        }
+        for id in joined.keys() {
+            self.fault(format!("jobs joined batch {id}, which is not there"));
+        }
+        let mut ends = Vec::new();
+        let mut written = std::mem::take(&mut changed.progress);
+        let ids: Vec<BatchId> = self.batches.keys().copied().collect();
+        for id in ids {
+            let (account, before) = (self.batches[&id].account, self.batches[&id].counts);
+            let counts = self.counts_of(id);
+            let record = written.remove(&(account, id)).flatten();
+            if record.is_none() && counts != before {
+                self.fault(format!(
+                    "batch {id} has {counts:?}, its record was not changed"
+                ));
+            }
+            if let Some(record) = record {
+                ends.extend(self.progressed(id, counts, &record));
+            }
+        }
+        for (id, record) in written {
+            self.fault(format!(
+                "the progress of batch {id:?} was changed to {record:?}"
+            ));
+        }
+        ends
+    }
+
+    fn counts_of(&self, id: BatchId) -> [u32; 4] {
+        let mut counts = [0; 4];
+        for job in &self.batches[&id].jobs {
+            counts[match self.jobs[job].stands {
+                Stands::Queued => 0,
+                Stands::Processing { .. } => 1,
+                Stands::Done => 2,
+                Stands::Failed => 3,
+            }] += 1;
+        }
+        counts
+    }
+
+    fn progressed(
+        &mut self,
+        id: BatchId,
+        counts: [u32; 4],
+        record: &BatchProgress,
+    ) -> Option<BatchEnd> {
+        let found = [record.queued, record.processing, record.done, record.failed];
+        if found != counts {
+            self.fault(format!("batch {id} counts {found:?}, its jobs {counts:?}"));
+        }
+        let is_over = counts[0] == 0 && counts[1] == 0;
+        let known = self.batches.get_mut(&id)?;
+        known.counts = counts;
+        let (request, was_ended) = (known.request, known.ended);
+        known.ended = is_over;
+        if is_over != record.ended_at.is_some() || was_ended {
+            self.fault(format!("batch {id} with jobs {counts:?} is {record:?}"));
+        }
+        let at = record.ended_at?.millis();
+        self.count("batches ended");
+        let asked = &self.requests[request];
+        Some(BatchEnd {
+            batch: id,
+            account: asked.account,
+            at,
+            callback: asked.callback.clone(),
+        })
+    }
+
+    fn batch_accepted(
+        &mut self,
+        batch: &Batch,
+        joined: &[Joined],
+        changed: &mut Changed,
+        told: &mut Vec<String>,
+    ) {
+        let number = match &batch.text {
+            PromptRef::Inline(words) => words.metadata.as_deref(),
+            PromptRef::Stored(_) => None,
+        };
+        let number = number.and_then(|it| it.parse::<usize>().ok());
+        let Some((request, asked)) =
+            number.and_then(|it| Some((it, self.requests.get(it)?.clone())))
+        else {
+            return self.fault(format!("nobody asked for batch {}", batch.id));
+        };
+        let jobs: Vec<JobId> = joined.iter().map(|it| it.job).collect();
+        let indices: Vec<u32> = joined.iter().map(|it| it.index).collect();
+        let in_order: Vec<u32> = (0..batch.total).collect();
+        let ends = [jobs.first(), jobs.last()];
+        let callback = batch
+            .callback
+            .as_ref()
+            .map(|it| (it.webhook, it.url.clone()));
+        let as_asked = batch.account == asked.account
+            && batch.key == asked.key
+            && Some(batch.total) == asked.size
+            && millionths(batch.price) == asked.price
+            && callback == asked.callback;
+        if !as_asked || indices != in_order || ends != [Some(&batch.first), Some(&batch.last)] {
+            self.fault(format!(
+                "request {request} was accepted as another batch: {batch:?} with {indices:?}"
+            ));
+        }
+        let at = batch.created_at.millis();
+        if let Some(name) = &asked.name {
+            let used = Used {
+                account: batch.account,
+                call: b'b',
+                name: name.clone(),
+                expires_at: at + self.rules.retention,
+            };
+            self.name_recorded(&used, batch.id.0, at, changed);
+        } else if asked.made.len() as u64 >= asked.issues {
+            self.fault(format!(
+                "request {request} was sent {} times and has one batch more",
+                asked.issues
+            ));
+        }
+        let number = self.batches.len();
+        told.push(format!("batch {number} accepted for request {request}"));
+        self.count("batches accepted");
+        self.requests[request].made.push(batch.id.0);
+        let known = KnownBatch {
+            number,
+            account: batch.account,
+            request,
+            jobs,
+            counts: [0; 4],
+            cancel_asked: false,
+            canceled: false,
+            was_canceled: false,
+            ended: false,
+        };
+        self.batches.insert(batch.id, known);
+    }
+
+    /// Batches that are neither over nor canceled.
+    pub fn open_batches(&self) -> Vec<(BatchId, AccountId)> {
+        let open = self
+            .batches
+            .iter()
+            .filter(|(_, it)| !it.ended && !it.canceled);
+        open.map(|(id, it)| (*id, it.account)).collect()
+    }
+
+    /// A caller asks for a batch to be canceled.
+    pub fn cancel_batch_asked(&mut self, batch: BatchId) {
+        if let Some(known) = self.batches.get_mut(&batch) {
+            known.cancel_asked = true;
+        }
+    }
+
+    /// And hears that it is.
+    pub fn cancel_batch_answered(&mut self, batch: BatchId) {
+        let is_so = self
+            .batches
+            .get(&batch)
+            .is_some_and(|it| it.canceled || it.ended);
+        if !is_so {
+            self.fault(format!(
+                "the cancellation of batch {batch} was answered too early"
+            ));
+        }
+    }
+
+    /// Does this hold of the batch of a job?
+    pub(super) fn of_batch(&self, job: JobId, holds: impl Fn(&KnownBatch) -> bool) -> bool {
+        let batch = self.jobs.get(&job).and_then(|it| it.batch);
+        batch
+            .and_then(|it| self.batches.get(&it))
+            .is_some_and(holds)
+    }
+
+    /// Batches that never ended.
+    pub(super) fn open_for_ever(&self) -> BTreeSet<String> {
+        let open = self.batches.iter().filter(|(_, it)| !it.ended);
+        open.map(|(id, it)| format!("batch {id} never ended: {:?}", it.counts))
+            .collect()
+    }
+}
