@@ -7,6 +7,7 @@ use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::image_url;
 use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
+use crate::images::FAULT_TARGET;
 use crate::request_text::{self, WordsError};
 use futures_util::future::join_all;
 use tintype_api::text::AspectWord;
@@ -76,7 +77,7 @@ pub async fn delivery(state: &AppState, delivery: delivery::Delivery) -> Result<
 /// A job of a list. If the text of its prompt cannot be read at the moment, the job is listed without it.
 pub async fn listed_job<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
     let text = prompt_text(state, job).await.unwrap_or_else(|error| {
-        tracing::error!(job = %job.id, %error, "the words of a job could not be read");
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "the words of a job could not be read");
         None
     });
     with_picture(state, job, text).await
@@ -85,7 +86,7 @@ pub async fn listed_job<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<
 /// A job with everything on record.
 pub async fn job_record<'a>(state: &AppState, job: &'a Job) -> Result<JobRecord<'a>, Error> {
     let text = prompt_text(state, job).await.map_err(|error| {
-        tracing::error!(job = %job.id, %error, "the words of a job could not be read");
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "the words of a job could not be read");
         let detail = "the prompt of the job could not be read from the object store; try again";
         Error::new(ErrorKind::StorageUnavailable, detail)
     })?;

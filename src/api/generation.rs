@@ -7,6 +7,7 @@ use tintype_storage::domain::aspect_ratio::AspectRatio;
 use tintype_storage::domain::catalog::{Catalog, Offer};
 use tintype_storage::domain::job::Origin;
 use tintype_storage::domain::json::Json;
+use tintype_storage::domain::json_length::compact_length;
 use tintype_storage::domain::request::{
     MAX_INPUTS, MAX_METADATA_BYTES, MAX_METADATA_DEPTH, MAX_URL_CHARS,
 };
@@ -269,17 +270,16 @@ pub fn metadata(fields: &mut Fields<'_>) -> Option<Json> {
         fields.fault("metadata", format!("must be an object, not {}", kind(raw)));
         return None;
     }
+    // Before a tree is built of it, which may take many times its size.
+    let bytes = compact_length(raw);
+    if bytes > MAX_METADATA_BYTES {
+        let message =
+            format!("has {bytes} bytes as compact JSON; at most {MAX_METADATA_BYTES} are allowed");
+        fields.fault("metadata", message);
+        return None;
+    }
     match Json::from_raw(raw, MAX_METADATA_DEPTH) {
-        Ok(metadata) => {
-            let bytes = metadata.to_compact().len();
-            if bytes > MAX_METADATA_BYTES {
-                let message = format!(
-                    "has {bytes} bytes as compact JSON; at most {MAX_METADATA_BYTES} are allowed"
-                );
-                fields.fault("metadata", message);
-            }
-            Some(metadata)
-        }
+        Ok(metadata) => Some(metadata),
         Err(fault) => {
             let message = if fault.message == "is nested too deep" {
                 format!("is nested too deep; at most {MAX_METADATA_DEPTH} levels are allowed")

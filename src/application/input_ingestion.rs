@@ -3,7 +3,7 @@
 use super::error::{Error, ErrorKind, FieldFault};
 use super::generation_request::Input;
 use super::state::AppState;
-use crate::images::ImagesError;
+use crate::images::{FAULT_TARGET, ImagesError};
 use crate::inputs::{self, IngestError, InputFaults, InputImage, StoredUpload};
 use crate::request_text;
 use object_store::path::Path;
@@ -75,7 +75,7 @@ impl Objects {
                 IngestError::Invalid(faults) => faulty(faults, &fields, most, origin),
                 IngestError::NoRoom(fault) => fault.into(),
                 IngestError::Store(fault) => {
-                    tracing::error!(error = %fault, "input images could not be stored");
+                    tracing::error!(target: FAULT_TARGET, error = %fault, "input images could not be stored");
                     unavailable("the input images could not be stored; try again")
                 }
             })?;
@@ -126,7 +126,7 @@ impl Objects {
 
     fn stored(&mut self, key: Result<String, ImagesError>) -> Result<String, Error> {
         let key = key.map_err(|error| {
-            tracing::error!(%error, "the text of a request could not be stored");
+            tracing::error!(target: FAULT_TARGET, %error, "the text of a request could not be stored");
             unavailable("the request could not be stored; try again")
         })?;
         self.texts.push(key.clone());

@@ -2,6 +2,7 @@
 
 use super::error::{Error, ErrorKind};
 use super::state::AppState;
+use crate::images::FAULT_TARGET;
 
 /// A fresh download URL.
 pub async fn presign(state: &AppState, key: &str) -> Result<String, Error> {
@@ -10,7 +11,7 @@ pub async fn presign(state: &AppState, key: &str) -> Result<String, Error> {
         .presign(key, state.now().to_datetime(), state.url_lifetime())
         .await;
     signed.map_err(|error| {
-        tracing::error!(%error, "a download URL could not be signed");
+        tracing::error!(target: FAULT_TARGET, %error, "a download URL could not be signed");
         Error::new(
             ErrorKind::StorageUnavailable,
             "the picture's URL could not be signed; try again",

@@ -2,6 +2,7 @@
 
 use super::refusal::{Kind, Refusal};
 use crate::application::state::AppState;
+use crate::images::FAULT_TARGET;
 use std::future::Future;
 use std::time::Duration;
 use tokio::time::{Instant, timeout, timeout_at};
@@ -41,7 +42,7 @@ impl BodyTimeouts {
     /// It hangs.
     pub async fn storing<T>(&self, work: impl Future<Output = T>) -> Result<T, Refusal> {
         timeout(self.step, work).await.map_err(|_| {
-            tracing::error!("the object store did not take an input image in time");
+            tracing::error!(target: FAULT_TARGET, "the object store did not take an input image in time");
             let message = "the input images could not be stored in time; try again";
             Refusal::new(Kind::Unavailable, message)
         })

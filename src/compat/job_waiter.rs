@@ -7,7 +7,7 @@ use super::refusal::{Kind, Refusal};
 use crate::application::error;
 use crate::application::result_url::presign;
 use crate::compat::state::CompatState;
-use crate::images::ImagesError;
+use crate::images::{FAULT_TARGET, ImagesError};
 use actix_web::web;
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{FailureKind, Job, JobState, ResultImage};
@@ -168,7 +168,7 @@ impl JobWaiter {
                 let message = "the picture of this request is no longer kept";
                 return Refusal::new(Kind::NotFound, message);
             }
-            tracing::error!(job = %self.job, %error, "a picture could not be read");
+            tracing::error!(target: FAULT_TARGET, job = %self.job, %error, "a picture could not be read");
             self.unreadable()
         })
     }

@@ -3,6 +3,7 @@
 
 use crate::application::error::{Error, ErrorKind};
 use crate::application::input_ingestion::ALL_INPUTS;
+use crate::images::FAULT_TARGET;
 use crate::inputs::UploadFault;
 use crate::web::problem::{Code, Problem};
 use tintype_storage::engine::EngineError;
@@ -188,7 +189,7 @@ impl From<UploadFault> for Refusal {
         if let UploadFault::NoRoom(fault) = fault {
             return Error::from(fault).into();
         }
-        tracing::error!(error = %fault, "an input image could not be stored");
+        tracing::error!(target: FAULT_TARGET, error = %fault, "an input image could not be stored");
         Self::new(
             Kind::Unavailable,
             "the input images could not be stored; try again",

@@ -3,6 +3,9 @@
 use std::io;
 use std::path::PathBuf;
 
+/// The target of log lines about faults of the object store that a call has met. The log bounds them.
+pub const FAULT_TARGET: &str = "tintype::object_store";
+
 /// A fault of the object store, of its configuration or of the key that signs local addresses.
 ///
 /// No message holds a secret: addresses are shown without user names and passwords, keys never.

@@ -58,7 +58,7 @@ pub async fn answer(
             return Err(FileError::Gone);
         }
         Err(ImagesError::NotFound { .. }) => return Err(FileError::NotFound),
-        Err(fault) => return Err(storage_fault(fault)),
+        Err(fault) => return Err(FileError::Storage(fault)),
     };
     let size = object.meta.size;
     let tag = entity_tag(&object.meta);
@@ -99,11 +99,6 @@ pub async fn answer(
         part
     };
     Ok(answer.body(SizedStream::new(length, Box::pin(body::chunks(file, sent)))))
-}
-
-fn storage_fault(fault: ImagesError) -> FileError {
-    tracing::error!(error = %fault, "a stored file could not be read");
-    FileError::Storage(fault)
 }
 
 /// A strong validator (RFC 9110, section 8.8.3): time of writing and size. The store's own also

@@ -1,6 +1,6 @@
 //! The log.
 
-use super::malformed_requests::CountMalformed;
+use super::bounded_lines::BoundLines;
 use crate::config::{Log, LogFormat};
 use std::io::IsTerminal as _;
 use tracing_subscriber::layer::{Layer as _, SubscriberExt as _};
@@ -21,7 +21,7 @@ pub fn start(log: &Log) {
     let log = Registry::default()
         .with(lines)
         .with(filter)
-        .with(CountMalformed);
+        .with(BoundLines);
     // A second start, as in tests that share a process, is refused by the library and changes nothing.
     let _ = log.try_init();
 }

@@ -6,7 +6,7 @@ use crate::application::error;
 use crate::application::jobs;
 use crate::application::state::AppState;
 use crate::image_decoding::RESULTS;
-use crate::images::{ImagesError, media_type, thumbnail_key};
+use crate::images::{FAULT_TARGET, ImagesError, media_type, thumbnail_key};
 use crate::web::access::{OfAccount, part};
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
@@ -41,7 +41,7 @@ fn problem(error: ImagesError) -> Problem {
             "the picture has been removed: its retention time is over",
         ),
         error => {
-            tracing::error!(%error, "a picture could not be read");
+            tracing::error!(target: FAULT_TARGET, %error, "a picture could not be read");
             Problem::new(
                 Code::StorageUnavailable,
                 "the picture could not be read; try again",

@@ -7,6 +7,7 @@ use crate::application::error::Error;
 use crate::application::panel_key;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, submit_generation};
+use crate::images::FAULT_TARGET;
 use crate::inputs::{StagedUpload, StoredUpload, UploadFault};
 use crate::web::access::{OfAccount, part};
 use crate::web::generation_call::{accepted, read};
@@ -151,7 +152,7 @@ async fn picture(
         UploadFault::Image(message) => Problem::field(name, message),
         UploadFault::NoRoom(fault) => Error::from(fault).into(),
         UploadFault::Store(error) => {
-            tracing::error!(%error, "an input image could not be stored");
+            tracing::error!(target: FAULT_TARGET, %error, "an input image could not be stored");
             let detail = "the input images could not be stored; try again";
             Problem::new(Code::StorageUnavailable, detail)
         }

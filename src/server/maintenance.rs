@@ -5,7 +5,7 @@ use crate::application::commit::Change;
 use crate::application::sessions;
 use crate::application::state::AppState;
 use crate::images::{RESULTS, THUMBNAILS};
-use crate::observability::malformed_requests;
+use crate::observability::bounded_lines;
 use actix_web::web::Data;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -64,7 +64,7 @@ pub(crate) async fn run(state: Data<AppState>) {
             return;
         }
         state.images.help_writes();
-        malformed_requests::report();
+        bounded_lines::report();
         if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
         }

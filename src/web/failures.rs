@@ -2,7 +2,7 @@
 
 use super::problem::{Code, Problem};
 use crate::application::error::{Error, ErrorKind};
-use crate::images::FileError;
+use crate::images::{FAULT_TARGET, FileError};
 use actix_web::http::header::{CONTENT_RANGE, HeaderValue};
 use tintype_actors::delivery::DeliveryError;
 use tintype_storage::domain::caller::CallerRefusal;
@@ -77,7 +77,7 @@ impl From<FileError> for Problem {
             FileError::Gone => Code::Gone,
             FileError::RangeNotSatisfiable { .. } => Code::RangeNotSatisfiable,
             FileError::Storage(cause) => {
-                tracing::error!(error = %cause, "a file could not be read");
+                tracing::error!(target: FAULT_TARGET, error = %cause, "a file could not be read");
                 Code::StorageUnavailable
             }
         };

@@ -50,6 +50,25 @@ fn it_has_at_most_16_kib_as_compact_json() {
     assert_eq!(answer(&server, &key, &internal), refused("metadata"));
 }
 
+/// A body of a mebibyte can hold a tree of many times that. Its size is known before, so none of its faults is looked for.
+#[test]
+fn hostile_27_what_is_too_large_is_not_read() {
+    let server = Server::start();
+    let key = server.customer("10.00").key;
+    let filler = "0,".repeat(450_000);
+    for fault in ["1e999", "{\"a\":1,\"a\":2}", &"[".repeat(33), "\"\\ud800\""] {
+        let closed = format!("{fault}{}", "]".repeat(fault.matches('[').count()));
+        let metadata = |filler: &str| format!("{{\"k\":[{filler}{closed}]}}");
+        let (status, fields) = answer(&server, &key, &metadata(""));
+        assert_eq!(status, 422);
+        assert!(fields[0].starts_with("metadata.k[0]"), "{fields:?}");
+        assert_eq!(
+            answer(&server, &key, &metadata(&filler)),
+            refused("metadata")
+        );
+    }
+}
+
 #[test]
 fn it_is_nested_at_most_32_deep() {
     let server = Server::start();

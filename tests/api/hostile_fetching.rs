@@ -3,6 +3,7 @@
 use crate::support::{
     Answer, Customer, Options, Origin, Server, fox_with, origin, pictures, until,
 };
+use image::ImageFormat;
 use serde_json::json;
 use std::fs;
 use std::io::Write as _;
@@ -266,7 +267,7 @@ fn hostile_69_answers_that_are_no_picture() {
 #[test]
 fn hostile_70_pictures_that_lie() {
     let jpeg_without_lines = {
-        let mut jpeg = pictures::encoded(8, 8, image::ImageFormat::Jpeg);
+        let mut jpeg = pictures::encoded(8, 8, ImageFormat::Jpeg);
         let frame = jpeg.windows(2).position(|it| it == [0xff, 0xc0]).unwrap();
         jpeg[frame + 5..frame + 7].fill(0);
         jpeg
@@ -295,6 +296,10 @@ fn hostile_70_pictures_that_lie() {
             b"\x89PNG\r\n\x1a\n".to_vec(),
         ),
         ("a cut header", pictures::png(4, 4)[..20].to_vec()),
+        ("a cut PNG", pictures::cut_off(ImageFormat::Png)),
+        ("a cut JPEG", pictures::cut_off(ImageFormat::Jpeg)),
+        ("a cut GIF", pictures::cut_off(ImageFormat::Gif)),
+        ("a cut WebP", pictures::cut_off(ImageFormat::WebP)),
         (
             "the signature of a JPEG alone",
             b"\xff\xd8\xff\xe0".to_vec(),

@@ -1,6 +1,7 @@
 //! Pictures to begin with: in the body, or at a URL.
 
 use crate::desk::{Told, picture, with_picture};
+use crate::openai_edits::{call, form};
 use crate::support::{Options, Origin, Server, origin, pictures, until};
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
@@ -25,6 +26,33 @@ fn both_alphabets_are_read_padded_or_not() {
         assert!(order.inputs[0].key.ends_with(".jpg"), "by its bytes");
         assert_eq!((order.inputs[0].width, order.inputs[0].height), (37, 23));
     }
+}
+
+#[test]
+fn a_picture_that_is_cut_off_is_refused_before_a_job_is_made_of_it() {
+    let server = Server::start();
+    let customer = server.customer("10.00");
+    for format in [
+        ImageFormat::Png,
+        ImageFormat::Jpeg,
+        ImageFormat::Gif,
+        ImageFormat::WebP,
+    ] {
+        let bytes = pictures::cut_off(format);
+        let body = with_picture(&STANDARD_NO_PAD.encode(&bytes));
+        let answer = server.gemini(&customer, "fast", &body).send();
+        let said = answer.assert_google_error(400, "INVALID_ARGUMENT");
+        assert!(said.ends_with("that is cut off before its end"), "{said}");
+        let form = form(&[("prompt", "make it blue")], &[("image", &bytes)]);
+        let answer = call(&server, &customer, &form).send();
+        let said = answer.assert_openai_error(400, "invalid_request_error", None);
+        assert!(said.ends_with("that is cut off before its end"), "{said}");
+    }
+    assert_eq!(server.generator.runs(), 0);
+    server.assert_money(&customer, "10.00", "0.00", "10.00");
+    until("nothing is left of them", || {
+        server.objects_left().is_empty()
+    });
 }
 
 #[test]

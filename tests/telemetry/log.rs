@@ -1,5 +1,6 @@
 //! The log: a line for each call, in two forms, at levels of the operator's choosing.
 
+use crate::support::http::all_at_once;
 use crate::support::process::{Process, Stopped};
 use crate::support::{Answer, fox};
 use serde_json::Value;
@@ -123,6 +124,27 @@ fn a_call_that_failed_has_a_line_with_whose_it_was_by_default() {
     );
     assert_eq!(line["route"], "/api/v1/nb/text-generations");
     assert_eq!(line["account"].as_str().map(str::len), Some(36), "{line}");
+}
+
+#[test]
+fn an_object_store_that_fails_every_call_does_not_fill_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let process = Process::start(dir.path(), &[]);
+    let key = process.first_key.clone().unwrap();
+    let objects = dir.path().join("data/objects");
+    std::fs::remove_dir_all(&objects).unwrap();
+    std::fs::write(&objects, "in the way").unwrap();
+    let mut body = fox();
+    body["prompt"] = "x".repeat(20_000).into();
+    let call = process.call("POST", "/api/v1/nb/text-generations");
+    let call = call.bearer(&key).json(&body);
+    let calls = vec![call; 200];
+    assert!(all_at_once(&calls).iter().all(|it| it.status == 502));
+    let Stopped { log, .. } = process.terminate();
+    let lines = log
+        .matches("the text of a request could not be stored")
+        .count();
+    assert!((1..200).contains(&lines), "{lines} lines");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use super::{
     super::ingest,
-    pictures::png,
+    pictures::{gif, png},
     server::{Server, ok, redirect},
     support::*,
 };
@@ -176,9 +176,10 @@ async fn https_may_lead_to_https_but_not_to_http() {
             .await
             .port()
     };
-    let end =
-        serve("HTTP/1.1 200 OK\r\nContent-Length: 12\r\n\r\nGIF89a\u{3}\0\u{2}\0\0\0".to_owned())
-            .await;
+    let picture = String::from_utf8(gif(3, 2)).unwrap();
+    let length = picture.len();
+    let end = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n{picture}");
+    let end = serve(end).await;
     let to = |location: String| {
         format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\n\r\n")
     };

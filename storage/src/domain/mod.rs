@@ -21,6 +21,7 @@ pub mod delivery;
 mod golden;
 pub mod job;
 pub mod json;
+pub mod json_length;
 pub mod ledger;
 pub mod pause;
 pub mod payload;

@@ -1,6 +1,6 @@
 //! Small pictures, real ones and ones that lie.
 
-use image::{DynamicImage, ImageFormat, RgbImage};
+use image::{DynamicImage, ImageFormat, Rgb, RgbImage};
 use std::io::Cursor;
 
 /// The one-pixel PNG that the test generator answers with.
@@ -20,6 +20,18 @@ pub fn encoded(width: u32, height: u32, format: ImageFormat) -> Vec<u8> {
 /// A PNG of this size.
 pub fn png(width: u32, height: u32) -> Vec<u8> {
     encoded(width, height, ImageFormat::Png)
+}
+
+/// The first three quarters of a picture's file: its header is whole, and its pixels end too early.
+pub fn cut_off(format: ImageFormat) -> Vec<u8> {
+    let picture = RgbImage::from_fn(64, 64, |x, y| {
+        Rgb([x * y, (x * 7) ^ (y * 13), x * x + y].map(|it| it as u8))
+    });
+    let mut bytes = Cursor::new(Vec::new());
+    picture.write_to(&mut bytes, format).unwrap();
+    let mut bytes = bytes.into_inner();
+    bytes.truncate(bytes.len() * 3 / 4);
+    bytes
 }
 
 /// A JPEG of this stored size that is to be turned as `orientation` (1 to 8) says.

@@ -1,10 +1,16 @@
-//! JPEG: marker segments up to the frame header (ITU-T T.81, annex B). Exif (CIPA DC-008) comes before that.
+//! JPEG: marker segments and, behind the first scan header, coded pixels up to the end of the image (ITU-T T.81, annex B). Exif
+//! (CIPA DC-008) comes before the frame header. Decoders paint grey what a file lacks that was cut off, and say nothing.
 
 use super::{HeaderFault, Parts, Walk, Want};
 
 /// Sample precision, height and width, behind the length of a frame header.
 const FRAME: usize = 7;
 const EXIF: &[u8] = b"Exif\0\0";
+/// Coded pixels, up to an 0xFF with what follows it.
+const PIXELS: Want = Want::After {
+    byte: 0xff,
+    take: 1,
+};
 
 #[derive(Default)]
 pub(super) enum Walker {
@@ -19,6 +25,9 @@ pub(super) enum Walker {
     Length,
     AppLength,
     App,
+    ScanLength,
+    /// What follows an 0xFF within coded pixels.
+    Scan,
 }
 
 impl Walk for Walker {
@@ -43,7 +52,12 @@ impl Walk for Walker {
                 // `imagesize` wants at least 12 bytes of any file.
                 parts.skeleton.extend_from_slice(&[0xff, 0xd9]);
                 parts.sized = true;
-                Ok(Want::Nothing)
+                parts.is_open = true;
+                *self = Self::Marker;
+                // The rest of the segment, but for the length and what was taken.
+                let skip = u64::from(body(taken)?).checked_sub((FRAME - 2) as u64);
+                let skip = skip.ok_or(HeaderFault::Damaged)?;
+                Ok(Want::Bytes { skip, take: 2 })
             }
             Self::Length => {
                 let skip = u64::from(body(taken)?);
@@ -66,6 +80,20 @@ impl Walk for Walker {
                 *self = Self::Marker;
                 Ok(Want::next(2))
             }
+            Self::ScanLength => {
+                body(taken)?;
+                *self = Self::Scan;
+                Ok(PIXELS)
+            }
+            // Escaped bytes, restarts and the headers of further scans: their bytes are passed over like pixels.
+            Self::Scan => match taken[0] {
+                0xd9 => {
+                    parts.is_open = false;
+                    Ok(Want::Nothing)
+                }
+                0xff => Ok(Want::next(1)),
+                _ => Ok(PIXELS),
+            },
         }
     }
 }
@@ -75,11 +103,14 @@ impl Walker {
         let take;
         (*self, take) = match marker {
             0xff => (Self::Fill, 1),
+            0xda if parts.sized => (Self::ScanLength, 2),
             // Start of frame, without the tables and extensions that share its numbers.
-            0xc0..=0xcf if !matches!(marker, 0xc4 | 0xc8 | 0xcc) => (Self::Frame { marker }, FRAME),
+            0xc0..=0xcf if !parts.sized && !matches!(marker, 0xc4 | 0xc8 | 0xcc) => {
+                (Self::Frame { marker }, FRAME)
+            }
             // Alone, without a segment.
             0x01 | 0xd0..=0xd8 => (Self::Marker, 2),
-            // The end, the picture itself, or an escaped byte: no frame header can follow.
+            // The end, the picture itself before its frame header, or an escaped byte.
             0x00 | 0xd9 | 0xda => return Err(HeaderFault::Damaged),
             0xe1 if parts.exif.is_none() => (Self::AppLength, 2),
             _ => (Self::Length, 2),

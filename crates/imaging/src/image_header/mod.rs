@@ -4,6 +4,9 @@
 //! data in some HEIC. So nothing is read back and no prefix is guessed at: a walker per format follows the container's
 //! framing, keeps the few parts that matter, bounded in size, and skips the rest. What the parts say is left to
 //! `imagesize` and `kamadak-exif`, which get a file of those parts only. No pixel is decoded here.
+//!
+//! The walkers of the formats that are decoded here go on to the end of the first picture: a file that is cut off is refused when it
+//! arrives, and not by a decoder once its job has been accepted.
 
 mod gif;
 mod isobmff;
@@ -29,7 +32,7 @@ pub enum HeaderFault {
     /// It ended before it had said how large it is.
     #[error("that ends before its dimensions")]
     Truncated,
-    /// It has no end.
+    /// Its first picture has no end.
     #[error("that is cut off before its end")]
     CutOff,
     /// A part that has to be kept is over 1 MiB.
@@ -40,7 +43,15 @@ pub enum HeaderFault {
 /// What a walker wants next: so many bytes passed over, then so many, at least one, handed to it.
 #[derive(Clone, Copy, Debug)]
 enum Want {
-    Bytes { skip: u64, take: usize },
+    Bytes {
+        skip: u64,
+        take: usize,
+    },
+    /// Everything up to and including the next such byte passed over, then so many, at least one, handed to it.
+    After {
+        byte: u8,
+        take: usize,
+    },
     Nothing,
 }
 
@@ -59,7 +70,7 @@ struct Parts {
     exif: Option<Vec<u8>>,
     /// Whether the skeleton says how large the image is.
     sized: bool,
-    /// Whether the format has a mark for its end that has not been seen yet.
+    /// Whether the end of the first picture has not been seen yet.
     is_open: bool,
 }
 
@@ -86,7 +97,7 @@ impl HeaderReader {
             ImageKind::Png => Box::<png::Walker>::default(),
             ImageKind::Jpeg => Box::<jpeg::Walker>::default(),
             ImageKind::WebP => Box::<webp::Walker>::default(),
-            ImageKind::Gif => Box::new(gif::Walker),
+            ImageKind::Gif => Box::<gif::Walker>::default(),
             ImageKind::Heic | ImageKind::Avif => Box::<isobmff::Walker>::default(),
         };
         Self {
@@ -103,7 +114,18 @@ impl HeaderReader {
     /// The framing is broken or a part too large; nothing that follows can make it good.
     pub fn push(&mut self, mut bytes: &[u8]) -> Result<(), HeaderFault> {
         // Bounded by the bytes: every round but the last uses up at least one, as no walker asks for none.
-        while let Want::Bytes { skip, take } = self.want {
+        loop {
+            let (skip, take) = match self.want {
+                Want::Bytes { skip, take } => (skip, take),
+                Want::After { byte, take } => {
+                    let Some(at) = bytes.iter().position(|it| *it == byte) else {
+                        return Ok(());
+                    };
+                    bytes = &bytes[at + 1..];
+                    (0, take)
+                }
+                Want::Nothing => return Ok(()),
+            };
             if take > MAX_PART {
                 return Err(HeaderFault::HeaderTooLarge);
             }
@@ -121,10 +143,12 @@ impl HeaderReader {
             if self.taken.len() < take {
                 return Ok(());
             }
-            let taken = mem::take(&mut self.taken);
+            // A walker may take few bytes many times: the allocation is used again.
+            let mut taken = mem::take(&mut self.taken);
             self.want = self.walker.step(&taken, &mut self.parts)?;
+            taken.clear();
+            self.taken = taken;
         }
-        Ok(())
     }
 
     /// The size of the image as it is meant to be seen, when all bytes have been pushed.

@@ -44,7 +44,6 @@ impl Walk for Walker {
             Self::ChunkHead => {
                 let length = be32(taken).ok_or(HeaderFault::Damaged)?;
                 match &taken[4..] {
-                    // One that was cut off is refused here rather than by a decoder, once its job has been accepted.
                     b"IEND" => {
                         parts.is_open = false;
                         Ok(Want::Nothing)

@@ -13,7 +13,13 @@ pub(super) enum Walker {
     #[default]
     Riff,
     FirstChunk,
+    /// The last byte of the chunk that is the whole picture.
+    Picture,
     ChunkHead,
+    /// The last byte of a chunk with a picture, with the length of the chunk.
+    Frame {
+        length: u64,
+    },
     Exif {
         length: usize,
     },
@@ -32,28 +38,29 @@ impl Walk for Walker {
                 Ok(Want::next(CHUNK_HEAD + DIMENSIONS))
             }
             Self::FirstChunk => self.first_chunk(taken, parts),
-            Self::ChunkHead => {
-                let length = length(taken);
-                if taken.starts_with(b"EXIF") {
-                    let length = usize::try_from(length).unwrap_or(usize::MAX);
-                    *self = Self::Exif { length };
-                    if length == 0 {
-                        Ok(Want::Nothing)
-                    } else {
-                        Ok(Want::next(length))
-                    }
-                } else {
-                    Ok(Want::Bytes {
-                        skip: length + length % 2,
-                        take: CHUNK_HEAD,
-                    })
-                }
+            Self::Picture => {
+                parts.is_open = false;
+                Ok(Want::Nothing)
+            }
+            Self::ChunkHead => self.chunk(taken, parts),
+            Self::Frame { length } => {
+                parts.is_open = false;
+                *self = Self::ChunkHead;
+                Ok(Want::Bytes {
+                    skip: length % 2,
+                    take: CHUNK_HEAD,
+                })
             }
             Self::Exif { length } => {
                 // Some programs put JPEG's prefix before the block although the format has none.
                 let block = &taken[..length];
-                parts.exif = Some(block.strip_prefix(EXIF).unwrap_or(block).to_vec());
-                Ok(Want::Nothing)
+                let block = block.strip_prefix(EXIF).unwrap_or(block).to_vec();
+                parts.exif.get_or_insert(block);
+                *self = Self::ChunkHead;
+                Ok(Want::Bytes {
+                    skip: length as u64 % 2,
+                    take: CHUNK_HEAD,
+                })
             }
         }
     }
@@ -62,30 +69,66 @@ impl Walk for Walker {
 impl Walker {
     fn first_chunk(&mut self, taken: &[u8], parts: &mut Parts) -> Result<Want, HeaderFault> {
         let mut chunk = taken.to_vec();
+        let length = length(taken);
         let data = &mut chunk[CHUNK_HEAD..];
-        let want = match &taken[..4] {
+        match &taken[..4] {
             // A key frame, with its start code (RFC 6386 section 9.1); the upper two bits of each side ask for scaling,
             // which nobody does.
             b"VP8 " if data[0] & 1 == 0 && data[3..6] == [0x9d, 0x01, 0x2a] => {
                 data[7] &= 0x3f;
                 data[9] &= 0x3f;
-                Want::Nothing
+                *self = Self::Picture;
             }
-            b"VP8L" if data[0] == 0x2f => Want::Nothing,
-            b"VP8X" => {
-                *self = Self::ChunkHead;
-                let length = length(taken);
-                let rest = (length + length % 2).checked_sub(DIMENSIONS as u64);
-                Want::Bytes {
-                    skip: rest.ok_or(HeaderFault::Damaged)?,
-                    take: CHUNK_HEAD,
-                }
-            }
+            b"VP8L" if data[0] == 0x2f => *self = Self::Picture,
+            b"VP8X" => *self = Self::ChunkHead,
             _ => return Err(HeaderFault::Damaged),
-        };
+        }
         parts.skeleton.append(&mut chunk);
         parts.sized = true;
-        Ok(want)
+        let rest = length.checked_sub(DIMENSIONS as u64);
+        match (&*self, rest) {
+            (Self::ChunkHead, Some(rest)) => {
+                parts.is_open = true;
+                Ok(Want::Bytes {
+                    skip: rest + length % 2,
+                    take: CHUNK_HEAD,
+                })
+            }
+            (Self::ChunkHead, None) => Err(HeaderFault::Damaged),
+            // All of it has been taken.
+            (_, None | Some(0)) => Ok(Want::Nothing),
+            (_, Some(rest)) => {
+                parts.is_open = true;
+                Ok(last_of(rest))
+            }
+        }
+    }
+
+    fn chunk(&mut self, head: &[u8], parts: &Parts) -> Result<Want, HeaderFault> {
+        let length = length(head);
+        match &head[..4] {
+            b"EXIF" if length > 0 => {
+                let length = usize::try_from(length).unwrap_or(usize::MAX);
+                *self = Self::Exif { length };
+                Ok(Want::next(length))
+            }
+            b"VP8 " | b"VP8L" | b"ANMF" if parts.is_open && length > 0 => {
+                *self = Self::Frame { length };
+                Ok(last_of(length))
+            }
+            _ => Ok(Want::Bytes {
+                skip: length + length % 2,
+                take: CHUNK_HEAD,
+            }),
+        }
+    }
+}
+
+/// The last of so many bytes, at least one.
+fn last_of(length: u64) -> Want {
+    Want::Bytes {
+        skip: length - 1,
+        take: 1,
     }
 }
 

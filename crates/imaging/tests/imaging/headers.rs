@@ -318,19 +318,69 @@ fn truncation_anywhere_is_noticed_or_harmless() {
     }
 }
 
-/// A decoder would find it only once its job has been accepted.
+/// A decoder would find it only once its job has been accepted, or paint grey what is missing.
 #[test]
-fn a_png_without_its_end_is_cut_off() {
-    let whole = png(300, 200);
-    for missing in [1, 4, 12, 20].map(|it| whole.len() - it) {
-        let found = measure(&whole[..missing]);
-        let ends = missing >= whole.len() - 4;
-        let wanted = if ends {
-            Ok((300, 200))
-        } else {
-            Err(HeaderFault::CutOff)
-        };
-        assert_eq!(found, wanted, "{missing}");
+fn a_file_whose_first_picture_has_no_end_is_cut_off() {
+    let extended = [
+        (b"VP8X".as_slice(), vp8x(300, 200)),
+        (b"ICCP", vec![1; 5]),
+        (b"VP8 ", vp8(300, 200)),
+        (b"EXIF", exif(1)),
+    ];
+    let behind = exif(1).len() + 8;
+    let several_scans = {
+        let mut file = jpeg(300, 200);
+        let end = file.len() - 2;
+        let restart = [0xff, 0xd0, 0xff, 0, 0xff, 0xff, 0xda, 0, 3, 1, 7];
+        file.splice(end..end, restart);
+        file
+    };
+    // With the bytes behind the first picture, which may be missing.
+    for (name, whole, behind) in [
+        ("PNG", png(300, 200), 4),
+        ("JPEG", jpeg(300, 200), 0),
+        ("JPEG of several scans", several_scans, 0),
+        ("GIF", gif(300, 200), 1),
+        ("WebP", webp(300, 200), 1),
+        ("lossless WebP", riff(&[(b"VP8L", vp8l(300, 200))]), 1),
+        ("extended WebP", riff(&extended), behind + 1),
+    ] {
+        for missing in 0..(whole.len() - 16).min(30) {
+            let found = measure(&whole[..whole.len() - missing]);
+            let expected = match missing <= behind {
+                true => Ok((300, 200)),
+                false => Err(HeaderFault::CutOff),
+            };
+            let is_header = found == Err(HeaderFault::Truncated);
+            assert!(
+                found == expected || is_header && missing > behind,
+                "{name} without {missing}: {found:?}"
+            );
+        }
+        assert_eq!(
+            measure(&[&whole[..], b"more"].concat()),
+            Ok((300, 200)),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn files_that_encoders_wrote_are_cut_off_anywhere_but_behind_their_picture() {
+    use image::ImageFormat::{Gif, Jpeg, Png, WebP};
+    for format in [Png, Jpeg, WebP, Gif] {
+        let mut file = std::io::Cursor::new(Vec::new());
+        let picture = image::RgbImage::from_fn(61, 47, |x, y| {
+            image::Rgb([x * y, x ^ y, 7 * x].map(|it| it as u8))
+        });
+        picture.write_to(&mut file, format).unwrap();
+        let whole = file.into_inner();
+        for tenths in 2..10 {
+            let part = &whole[..whole.len() * tenths / 10];
+            let found = measure_in(64, part);
+            let is_refused = matches!(found, Err(HeaderFault::CutOff | HeaderFault::Truncated));
+            assert!(is_refused, "{format:?}, {tenths} tenths: {found:?}");
+        }
     }
 }
 

@@ -89,7 +89,11 @@ pub fn gif(width: u16, height: u16) -> Vec<u8> {
     let mut all = b"GIF89a".to_vec();
     all.extend_from_slice(&width.to_le_bytes());
     all.extend_from_slice(&height.to_le_bytes());
-    all.extend_from_slice(&[0, 0, 0, 0x3b]);
+    all.extend_from_slice(&[0, 0, 0]);
+    // An extension, one image of a pixel, and the trailer; all of it is ASCII.
+    all.extend_from_slice(&[0x21, 0x01, 4, 0, 0, 0, 0, 0]);
+    all.extend_from_slice(&[0x2c, 0, 0, 0, 0, 1, 0, 1, 0, 0, 2, 2, 0x44, 1, 0]);
+    all.push(0x3b);
     all
 }
 
