@@ -5,6 +5,7 @@
 //! `--seconds 2 --rounds 1` sooner. Servers run in processes of their own, the client beside them. Absolute figures say more
 //! about the machine than about the program.
 
+mod batches;
 mod bench;
 mod bodies;
 mod check;

@@ -1,15 +1,16 @@
 //! What is measured, in which order.
 
 use crate::bench::{Bench, Pace};
-use crate::{bodies, creations, deliveries, end_to_end, reads, scale, waiting};
+use crate::{batches, bodies, creations, deliveries, end_to_end, reads, scale, waiting};
 use anyhow::{Context as _, ensure};
 use std::time::Duration;
 
 /// Rows that are measured in every round.
-const ROUNDS: [(&str, Rows); 6] = [
+const ROUNDS: [(&str, Rows); 7] = [
     ("rival", creations::rivals),
     ("create", creations::rows),
     ("overload", creations::crowded),
+    ("batch", batches::rows),
     ("read", reads::rows),
     ("mixed", reads::mixed),
     ("life", end_to_end_rows),

@@ -112,6 +112,19 @@ pub fn post(key: &str, idempotency: Option<&str>) -> Vec<u8> {
     .into_bytes()
 }
 
+/// A request for a batch of so many jobs.
+pub fn post_batch(key: &str, requests: usize) -> Vec<u8> {
+    let fields = BODY.strip_prefix('{').unwrap_or(BODY);
+    let request = format!(r#"{{"model":"pro",{fields}"#);
+    let body = format!(r#"{{"requests":[{}]}}"#, vec![request; requests].join(","));
+    format!(
+        "POST /api/v1/batches HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\
+         Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .into_bytes()
+}
+
 /// A request that reads what is at this path below `/api/v1`.
 pub fn get(key: &str, path: &str) -> Vec<u8> {
     format!("GET /api/v1/{path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {key}\r\n\r\n")
