@@ -2,6 +2,7 @@
 
 use super::Panel;
 use super::{charts, service};
+use crate::api::answers;
 use crate::application::error;
 use crate::application::state::AppState;
 use crate::web::access::OfAccount;
@@ -38,6 +39,7 @@ pub async fn show(
         "running": depths.running,
     });
     view["paused"] = paused(&state);
+    view["limits"] = json!(answers::account(&state, of.account)?.limits);
     if of.caller.is_operator() {
         view["service"] = service::figures(state, panel).await?;
     }

@@ -37,6 +37,7 @@ assets!(
     "filters.js",
     "tabs.js",
     "key_form.js",
+    "limits.js",
     "idempotent_submit.js",
     "progress.js",
     "drafts.js",

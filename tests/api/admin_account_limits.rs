@@ -1,7 +1,7 @@
 //! Decisions 11 and 14: the operator's limits of an account, which no key passes, and the live jobs of a key.
 
 use crate::support::http::{Answer, all_at_once};
-use crate::support::{Behaviour, Customer, Options, Server, fox, fox_with};
+use crate::support::{Behaviour, Customer, Options, Server, fox, fox_with, until};
 use serde_json::{Value, json};
 use std::time::Duration;
 
@@ -222,6 +222,32 @@ fn a_key_has_no_more_live_jobs_than_it_may_whatever_other_keys_have() {
 }
 
 #[test]
+fn the_jobs_of_a_batch_count_one_by_one() {
+    let server = Server::start();
+    let keys = limited(
+        &server,
+        json!({"max_concurrent": 3, "spend_per_day": "0.30"}),
+    );
+    let capped = server.another_key(&keys[0].account, json!({"max_concurrent": 1}));
+    server.generator.hold();
+    let batch = |key: &Customer, size: usize, model: &str| {
+        let request = json!({"model": model, "prompt": "a fox", "aspect_ratio": "1:1"});
+        let body = json!({"requests": vec![request; size]});
+        server.generation(key, "/batches", &body)
+    };
+    batch(&keys[0], 4, "fast").refused(429, "rate_limited");
+    batch(&capped, 2, "fast").refused(429, "rate_limited");
+    batch(&keys[0], 3, "pro").refused(402, "account_limit_reached");
+    batch(&keys[0], 2, "pro").expect(202);
+    batch(&keys[1], 2, "fast").refused(429, "rate_limited");
+    server.generator.release_all();
+    let nothing = || shown(&server, &keys[0].account)["reserved"] == "0.00";
+    until("the batch has ended", nothing);
+    batch(&keys[1], 1, "fast").refused(402, "account_limit_reached");
+    server.assert_settled();
+}
+
+#[test]
 fn all_keys_of_an_account_and_its_playground_share_its_rate() {
     let server = Server::start();
     let rate = json!({"rate_limit": {"per_second": 1, "burst": 3}});
@@ -365,6 +391,9 @@ fn the_people_of_an_account_see_its_limits_and_do_not_change_them() {
     let base = format!("/accounts/{}", ada.account);
     let seen = owner.call(&server, "GET", &base).expect(200).json();
     assert_eq!(seen["limits"]["spend_per_day"], "1.00");
+    let overview = format!("{base}/overview");
+    let overview = owner.call(&server, "GET", &overview).expect(200).json();
+    assert_eq!(overview["limits"], seen["limits"]);
     for limits in [json!(null), json!({"spend_per_day": "100"})] {
         let call = owner.call(&server, "PATCH", &base);
         call.json(&json!({"limits": limits}))

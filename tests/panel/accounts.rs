@@ -39,3 +39,41 @@ fn an_account_is_renamed_and_switched_off_and_on() {
         drop(service);
     });
 }
+
+#[test]
+fn the_operator_limits_an_account_and_its_people_see_what_is_used() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/accounts", "Accounts").await;
+        browser.press("Edit").await;
+        browser.press_in("//dialog//summary[.='Limits']").await;
+        browser.fill("spend_per_day", "-1").await;
+        browser.press_in("//dialog//button[.='Save']").await;
+        browser.see("span", "Must not be negative.").await;
+        browser.fill("spend_per_day", "5").await;
+        browser.fill("max_concurrent", "many").await;
+        browser.press_in("//dialog//button[.='Save']").await;
+        browser
+            .see("span", "Enter a whole number from 1 to 1,000,000.")
+            .await;
+        browser.fill("max_concurrent", "20").await;
+        browser.press_in("//dialog//button[.='Save']").await;
+        browser.find("//main//table[not(//dialog)]").await;
+        browser.go("#/overview", "Overview").await;
+        browser.see("h2", "Limits of the account").await;
+        browser.see("b", "0.00 of 5.00").await;
+        browser.see("b", "0 of 20").await;
+
+        browser.go("#/accounts", "Accounts").await;
+        browser.press("Edit").await;
+        browser.fill("spend_per_day", "").await;
+        browser.fill("max_concurrent", "").await;
+        browser.press_in("//dialog//button[.='Save']").await;
+        browser.find("//main//table[not(//dialog)]").await;
+        browser.go("#/overview", "Overview").await;
+        let limited = "return document.body.textContent.includes('Limits of the account');";
+        browser.comes_to(limited, json!(false)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}

@@ -1,15 +1,12 @@
 // The form for the restrictions of an API key.
 import { field, h, misfit } from "./dom.js";
 import { call, post } from "./api.js";
-import { unit } from "./format.js";
+import { askedCounts, checkCounts, concurrentField, group, input, rateField, spendFields, text } from "./limits.js";
 import { code, dialog, reveal } from "./dialogs.js";
 import { snippet } from "./snippets.js";
 
 export const TIERS = ["fast", "quality", "pro"];
 const LIMITS = [["spend_limit", "in total"], ["spend_limit_monthly", "per month"], ["spend_limit_daily", "per day"]];
-
-const input = (name, value, more) => h("input", { name, value: value ?? "", autocomplete: "off", ...more });
-const small = (label, control) => h("label", { class: "part" }, h("span", {}, label), control);
 
 /** Converts a time for a local time field, and back. */
 function local(text) {
@@ -19,23 +16,14 @@ function local(text) {
 }
 const moment = (text) => (text ? new Date(text).toISOString() : null);
 
-function group(name, legend, hint, ...parts) {
-  return h("fieldset", { class: "field", "data-field": name }, h("legend", { class: "legend" }, legend), ...parts,
-    hint ? h("span", { class: "hint" }, hint) : null, h("span", { class: "fault", hidden: true }));
-}
-
 function fields(key) {
-  const rate = key?.rate_limit;
   return [
     field("Name", input("name", key?.name, { required: true, maxlength: 200 }), "A label for you; not sent anywhere."),
     group("models", "Models", null, h("div", { class: "choices" }, TIERS.map((tier) => h("label", {},
       h("input", { type: "checkbox", name: "models", value: tier, checked: !key || key.models.includes(tier) }), h("span", {}, tier))))),
-    h("div", {}, h("span", { class: "legend" }, `Spend limit (${unit()})`),
-      h("div", { class: "parts" }, LIMITS.map(([name, label]) => h("div", { class: "field", "data-field": name },
-        small(label, input(name, key?.[name], { inputmode: "decimal", placeholder: "no limit" })), h("span", { class: "fault", hidden: true }))))),
-    group("rate_limit", "Rate limit", "Sustained rate and burst size. Empty: no limit.", h("div", { class: "parts" },
-      small("per second", input("per_second", rate?.per_second, { inputmode: "numeric", placeholder: "no limit" })),
-      small("burst", input("burst", rate?.burst, { inputmode: "numeric", placeholder: "twice that" })))),
+    spendFields(LIMITS, key),
+    rateField(key?.rate_limit, "Sustained rate and burst size. Empty: no limit."),
+    concurrentField(key?.max_concurrent, "Jobs of this key that may be queued or processing at once."),
     field("Allowed IP addresses", h("textarea", { name: "allowed_ips", rows: 2, class: "mono short", value: (key?.allowed_ips ?? []).join("\n"), placeholder: "192.0.2.7\n2001:db8::/32", spellcheck: "false" }), "One address or range per line. Empty: all addresses."),
     field("Expires", input("expires_at", local(key?.expires_at), { type: "datetime-local" }), "Stops working at this time (your time zone). Empty: never."),
   ];
@@ -43,29 +31,23 @@ function fields(key) {
 
 /** The values of the form. */
 function asked(data) {
-  const text = (name) => data.get(name).trim() || null;
-  const count = (name) => (text(name) === null ? null : Number(text(name)));
   const models = data.getAll("models");
-  const [perSecond, burst] = [count("per_second"), count("burst")];
   const lines = data.get("allowed_ips").split(/[\s,]+/).filter(Boolean);
   return {
     name: data.get("name"),
     models: models.length === TIERS.length ? null : models,
-    spend_limit: text("spend_limit"), spend_limit_monthly: text("spend_limit_monthly"), spend_limit_daily: text("spend_limit_daily"),
-    rate_limit: perSecond === null && burst === null ? null : { per_second: perSecond, burst: burst ?? perSecond * 2 },
+    spend_limit: text(data, "spend_limit"), spend_limit_monthly: text(data, "spend_limit_monthly"), spend_limit_daily: text(data, "spend_limit_daily"),
+    ...askedCounts(data),
     allowed_ips: lines.length ? lines : null,
     expires_at: moment(data.get("expires_at")),
   };
 }
 
-/** The checked values. The rate limit is two fields here and one in the API. */
+/** The checked values. */
 function checked(data) {
   const wanted = asked(data);
-  const whole = (it) => Number.isInteger(it) && it >= 1 && it <= 1_000_000;
   if (wanted.models?.length === 0) throw misfit("models", "Choose at least one model.");
-  if (wanted.rate_limit && !(whole(wanted.rate_limit.per_second) && whole(wanted.rate_limit.burst))) {
-    throw misfit("rate_limit", "Enter whole numbers from 1 to 1,000,000. The rate per second is needed.");
-  }
+  checkCounts(wanted);
   return wanted;
 }
 

@@ -6,6 +6,7 @@ import { idempotentSubmit } from "./idempotent_submit.js";
 import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
+import { accountLimitFields, askedAccountLimits, sendLimits } from "./limits.js";
 
 const lowBalance = (amount) => field(`Low balance (${unit()})`,
   h("input", { name: "low_balance", inputmode: "decimal", placeholder: "none", autocomplete: "off", value: amount ?? "" }), "When less is available, the account's people see a warning.");
@@ -16,10 +17,10 @@ export async function accounts(main, context) {
   const open = () => dialog({ title: "New account", confirm: "Open account",
     fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off" })),
       field(`Opening balance (${unit()})`, h("input", { name: "balance", inputmode: "decimal", placeholder: "0.00", autocomplete: "off" })),
-      lowBalance(null)],
+      lowBalance(null), accountLimitFields(null)],
     submit: (data) => {
-      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null };
-      return opening(JSON.stringify(asked), (headers) => post("/accounts", asked, headers));
+      const asked = { name: data.get("name"), balance: data.get("balance").trim() || null, low_balance: data.get("low_balance").trim() || null, limits: askedAccountLimits(data) };
+      return sendLimits(() => opening(JSON.stringify(asked), (headers) => post("/accounts", asked, headers)));
     } }).then(list.load);
   const deposit = (account) => dialog({ title: `Add funds to ${account.name}`, text: `Balance: ${money(account.balance)}. Use a negative amount to correct a deposit.`, confirm: "Add funds",
     fields: [field(`Amount (${unit()})`, h("input", { name: "amount", inputmode: "decimal", required: true, placeholder: "25.00", autocomplete: "off" })),
@@ -32,8 +33,11 @@ export async function accounts(main, context) {
     } }).then(list.load);
   const path = (account) => `/accounts/${account.account_id}`;
   const edit = (account) => dialog({ title: "Edit account", confirm: "Save",
-    fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name })), lowBalance(account.low_balance)],
-    submit: (data) => call("PATCH", path(account), { name: data.get("name"), low_balance: data.get("low_balance").trim() || null }) }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
+    fields: [field("Name", h("input", { name: "name", required: true, maxlength: 200, autocomplete: "off", value: account.name })), lowBalance(account.low_balance), accountLimitFields(account.limits)],
+    submit: (data) => {
+      const wanted = { name: data.get("name"), low_balance: data.get("low_balance").trim() || null, limits: askedAccountLimits(data) };
+      return sendLimits(() => call("PATCH", path(account), wanted));
+    } }).then((changed) => (changed && context.renamed(changed) ? null : list.load()));
   const turnOff = (account) => dialog({ title: `Deactivate “${account.name}”?`, confirm: "Deactivate", danger: true,
     text: "Its keys stop working now, and its people can only read. Accepted jobs still run.",
     submit: () => call("PATCH", path(account), { active: false }) }).then(list.load);

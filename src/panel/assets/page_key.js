@@ -1,19 +1,14 @@
 // One API key: restrictions and spending.
 import { fill, h } from "./dom.js";
 import { call, get, query, remove } from "./api.js";
-import { moment, money, time } from "./format.js";
+import { moment, time } from "./format.js";
+import { rateWords, used } from "./limits.js";
 import { finished, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { attempt, dialog, notice } from "./dialogs.js";
 import { pairs } from "./page_job.js";
 import { deactivateKey, keyState, prefix, systemBadge } from "./page_keys.js";
 import { changeKey, rotateKey } from "./key_form.js";
-
-/** The used part of a limit. */
-function used(label, spent, limit) {
-  return h("div", { class: "used" }, h("div", { class: "row spread" }, h("span", {}, label), h("b", {}, limit ? `${spent} of ${money(limit)}` : money(spent))),
-    limit ? h("progress", { max: Math.max(Number(limit), 1e-6), value: Math.min(Number(spent), Number(limit)), "aria-label": `${label}: ${spent} of ${limit}` }) : null);
-}
 
 export async function key(main, context) {
   const path = `${context.base}/keys`;
@@ -26,7 +21,6 @@ export async function key(main, context) {
     const drop = () => dialog({ title: `Delete “${found.name}”?`, text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.", confirm: "Delete", danger: true,
       submit: async () => { await remove(own); location.hash = "#/keys"; } });
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
-    const rate = found.rate_limit;
     fill(main,
       head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found), systemBadge(found)), found.system ? "The panel created this key. Images of the playground are charged to it." : null,
         ...(context.canChange ? [button("Change", () => changeKey(path, found, again)), found.system ? null : button("Rotate", () => rotateKey(path, found, again)),
@@ -40,7 +34,8 @@ export async function key(main, context) {
             found.system ? null : ["Begins with", prefix(found)],
             ["Key id", h("code", { class: "wrap" }, found.key_id)],
             ["Models", found.models.join(", ")],
-            ["Rate limit", rate ? `${rate.per_second} per second, burst ${rate.burst}` : "default of the service"],
+            ["Rate limit", found.rate_limit ? rateWords(found.rate_limit) : "default of the service"],
+            ["Live jobs", found.max_concurrent ? `at most ${found.max_concurrent}` : "no limit"],
             ["IP addresses", found.allowed_ips ? found.allowed_ips.join(", ") : "all"],
             ["Expires", found.expires_at ? moment(found.expires_at) : "never"],
             ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],

@@ -7,6 +7,7 @@ import { finished, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
 import { empty } from "./lists.js";
+import { accountLimits } from "./limits.js";
 import { demoNotice } from "./demo.js";
 import { tile } from "./page_jobs.js";
 
@@ -53,6 +54,7 @@ export async function overview(main, context) {
           webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook registered")),
       h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
         h("div", { class: "halves" }, finished(days), spend(days))),
+      view.limits ? accountLimits(view.limits) : null,
       service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,
       h("section", { class: "card" },
         h("div", { class: "row spread" }, h("h2", {}, "Latest"), h("a", { href: "#/jobs" }, "All jobs")),
