@@ -5,6 +5,7 @@ use crate::application::batches::Standing;
 use crate::application::deliveries;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::image_url;
+use crate::application::queue_estimate;
 use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
 use crate::images::FAULT_TARGET;
@@ -12,7 +13,8 @@ use crate::request_text::{self, WordsError};
 use futures_util::future::join_all;
 use tintype_api::text::AspectWord;
 use tintype_api::{
-    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Webhook,
+    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Waiting,
+    Webhook,
 };
 use tintype_storage::domain::account;
 use tintype_storage::domain::api_key;
@@ -128,14 +130,22 @@ pub async fn batches(state: &AppState, page: Page<Standing>) -> Listing<Batch> {
     Listing::of(join_all(listed).await, page.next)
 }
 
+/// The place of a queued job.
+pub fn waiting(state: &AppState, job: &Job) -> Option<Waiting> {
+    let waiting = queue_estimate::waiting(state, job)?;
+    Some(Waiting {
+        position: waiting.position,
+        starts_at: waiting.starts_at,
+    })
+}
+
 async fn with_picture<'a>(
     state: &AppState,
     job: &'a Job,
     text: Option<PromptText>,
 ) -> Result<JobRecord<'a>, Error> {
     let url = image_url(state, job).await?;
-    let position = state.system.queue_position(job);
-    Ok(JobRecord::new(job, text, url, position))
+    Ok(JobRecord::new(job, text, url, waiting(state, job)))
 }
 
 /// The text of a job, from the record or from the object store; `None` if its object is gone.

@@ -17,8 +17,8 @@ pub fn stats(stats: &ServiceStats) -> Stats {
         throughput: Throughput {
             window_seconds: WINDOW.as_secs(),
             since: stats.ended.since.into(),
-            done: stats.ended.done,
-            failed: stats.ended.failed,
+            done: stats.ended.counts[0],
+            failed: stats.ended.counts[1],
         },
         backends: stats.backends.iter().map(backend).collect(),
         webhooks_pending: stats.deliveries_pending,

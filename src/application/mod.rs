@@ -34,6 +34,7 @@ pub(crate) mod passwords;
 pub(crate) mod pause;
 pub mod payer;
 pub(crate) mod people;
+pub(crate) mod queue_estimate;
 pub(crate) mod rate_limit;
 pub(crate) mod result_url;
 pub(crate) mod service_stats;

@@ -3,7 +3,7 @@
 use super::error::{self, Error};
 use super::state::AppState;
 use tintype_actors::backends::BackendHealth;
-use tintype_actors::stats::WindowCounts;
+use tintype_actors::stats::{WINDOW, WindowCounts};
 use tintype_actors::system::Depths;
 use tintype_storage::engine::Wait as _;
 use tokio::task::spawn_blocking;
@@ -15,8 +15,8 @@ const MOST: usize = 10_000;
 pub struct ServiceStats {
     pub depths: Depths,
     pub live_jobs: usize,
-    /// Jobs that ended lately.
-    pub ended: WindowCounts,
+    /// Jobs that ended within the last hour: done and failed ones.
+    pub ended: WindowCounts<2>,
     /// In the order of their names.
     pub backends: Vec<BackendHealth>,
     /// At 10,000 the counting stops.
@@ -34,7 +34,7 @@ pub async fn gather(state: &AppState) -> Result<ServiceStats, Error> {
     Ok(ServiceStats {
         depths: state.system.depths(),
         live_jobs: state.system.live_jobs(),
-        ended: state.system.stats().jobs.recent.ended(state.now()),
+        ended: state.system.stats().jobs.recent.counts(state.now(), WINDOW),
         backends: state.system.backends(),
         deliveries_pending: due.len(),
     })

@@ -191,7 +191,7 @@ mod tests {
             "mode": "text-to-image", "aspect_ratio": "1:1", "ratio": "1:1", "resolution": "1K", "price": "0.134",
             "prompt": "a red fox in the snow,\u{1b}[2J painted by nobody", "metadata": {"order": 7}, "callback_url": null,
             "created_at": "t0", "started_at": "t1", "finished_at": "t2", "result": null, "error": "the back end refused it",
-            "queue_position": null, "origin": "native", "inputs": [], "picture": null,
+            "queue_position": null, "estimated_start_at": null, "origin": "native", "inputs": [], "picture": null,
             "causes": [{"backend": "gpu", "at": "t1", "message": "no connection: Connection refused"}],
         });
         serde_json::from_value(job).unwrap()

@@ -7,6 +7,7 @@
 //! listens is woken, and looks once a second at two tables in memory until the job is over.
 
 use super::jobs;
+use crate::api::answers::waiting;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::problem::Problem;
@@ -154,11 +155,16 @@ impl Listener {
 
     /// The place of a job that waits, where it is not what was told before.
     fn queued(&mut self, job: &Job) -> Option<String> {
-        let place = self.state.system.queue_position(job)?;
+        let waiting = waiting(&self.state, job)?;
+        let place = waiting.position;
         if self.place.replace(place) == Some(place) {
             return None;
         }
-        let data = serde_json::json!({"job_id": self.job.to_string(), "queue_position": place});
+        let data = serde_json::json!({
+            "job_id": self.job.to_string(),
+            "queue_position": place,
+            "estimated_start_at": waiting.starts_at.map(|it| it.to_string()),
+        });
         Some(format!("event: queue\ndata: {data}\n\n"))
     }
 

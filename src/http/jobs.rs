@@ -1,6 +1,7 @@
 //! Job lookup and cancellation.
 
 use super::long_poll;
+use crate::api::answers::waiting;
 use crate::application::caller::Caller;
 use crate::application::jobs;
 use crate::application::state::AppState;
@@ -60,6 +61,6 @@ async fn answer(state: &AppState, job: &Job) -> Result<HttpResponse, Problem> {
 /// A job as the lookup tells it, with a download URL of this moment.
 pub async fn view<'a>(state: &AppState, job: &'a Job) -> Result<tintype_api::Job<'a>, Problem> {
     let image_url = jobs::image_url(state, job).await?;
-    let position = state.system.queue_position(job);
-    Ok(tintype_api::Job::new(job, image_url, position))
+    let waiting = waiting(state, job);
+    Ok(tintype_api::Job::new(job, image_url, waiting))
 }

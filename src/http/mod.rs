@@ -18,6 +18,7 @@ mod models;
 mod openapi;
 mod operations;
 mod routes;
+mod status;
 mod transactions;
 
 pub use documents::documents;

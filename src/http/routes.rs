@@ -8,7 +8,7 @@ use super::operations::{
 };
 use super::{
     admin, balance, batches, events, generations, health, job_list, jobs, key, metrics, models,
-    openapi, transactions,
+    openapi, status, transactions,
 };
 use crate::api::generation::Endpoint;
 use crate::images::serve;
@@ -42,6 +42,12 @@ pub fn configure(service: &mut web::ServiceConfig) {
                 .default_service(web::to(unknown_to_operator)),
         );
     open().register(service);
+    service.service(
+        web::resource("/status/assets/{name}")
+            .route(web::get().to(status::part))
+            .route(web::head().to(status::part))
+            .default_service(web::to(wrong_method)),
+    );
     service.default_service(web::to(unknown));
 }
 
@@ -87,6 +93,7 @@ pub fn open() -> ApiRouter {
             .get(file, files::show),
         ApiPath::new(Door::Anyone, "/healthz").get(health::healthz, of_service::healthz),
         ApiPath::new(Door::Anyone, "/readyz").get(health::readyz, of_service::readyz),
+        ApiPath::new(Door::Anyone, "/status").get(status::show, of_service::status),
         ApiPath::new(Door::Anyone, "/metrics").get(metrics::show, of_service::metrics),
     ];
     ApiRouter::new("", paths.into())
@@ -97,6 +104,10 @@ async fn file(
     state: web::Data<crate::application::state::AppState>,
 ) -> Result<HttpResponse, Problem> {
     Ok(serve::answer(&request, &state.images, state.now().to_datetime()).await?)
+}
+
+async fn wrong_method() -> Result<HttpResponse, Problem> {
+    Err(Problem::method_not_allowed("GET, HEAD"))
 }
 
 async fn unknown() -> Result<HttpResponse, Problem> {

@@ -99,7 +99,10 @@ fn the_place_in_the_queue_is_told_as_it_changes() {
         .native(&customer, "DELETE", &format!("/jobs/{first}"))
         .expect(200);
     let told = |place| {
-        format!("event: queue\ndata: {{\"job_id\":\"{job}\",\"queue_position\":{place}}}\n\n")
+        let start = crate::support::clock::START;
+        format!(
+            "event: queue\ndata: {{\"estimated_start_at\":\"{start}\",\"job_id\":\"{job}\",\"queue_position\":{place}}}\n\n"
+        )
     };
     hears(&mut wire, &told(2));
     // One who comes back hears at once what it may have missed, for that has no id to come back with.

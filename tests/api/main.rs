@@ -45,6 +45,7 @@ mod decisions_queue;
 mod decisions_rates;
 mod decisions_ratios;
 mod decisions_reads;
+mod decisions_status;
 mod decisions_waiting;
 mod documents_form;
 mod documents_served;

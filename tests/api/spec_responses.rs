@@ -49,6 +49,7 @@ fn job_has_its_fields_in_every_state() {
         "error",
         // Beyond the specification: null but for a queued job.
         "queue_position",
+        "estimated_start_at",
     ]);
     let done = server.create(&customer);
     let seen = server.job_once(&customer, &done, "processing");

@@ -26,8 +26,10 @@ pub struct JobStats {
     pub lives: [Histogram; 3],
     /// Jobs accepted by one commit of an account, over the commits that accept any.
     pub per_commit: Histogram,
-    /// Jobs that ended within the last hour.
-    pub recent: SlidingWindow,
+    /// Jobs that ended within the last hour: done and failed ones.
+    pub recent: SlidingWindow<2>,
+    /// Jobs of each tier whose first run began within the last hour.
+    pub begun: [SlidingWindow<1>; 3],
 }
 
 impl JobStats {
@@ -42,6 +44,7 @@ impl JobStats {
             lives: spans(),
             per_commit: Histogram::new(GROUP_SIZES),
             recent: SlidingWindow::since(now),
+            begun: std::array::from_fn(|_| SlidingWindow::since(now)),
         }
     }
 
@@ -66,14 +69,18 @@ impl JobStats {
         if counts.replayed > 0 {
             self.replayed.fetch_add(counts.replayed, Ordering::Relaxed);
         }
-        for (tier, wait) in &counts.begun {
+        for (tier, wait, at) in &counts.begun {
             match wait {
-                Some(wait) => self.waits[tier.index()].add_duration(*wait),
+                Some(wait) => {
+                    self.waits[tier.index()].add_duration(*wait);
+                    self.begun[tier.index()].add(*at, 0);
+                }
                 None => drop(self.begun_again[tier.index()].fetch_add(1, Ordering::Relaxed)),
             }
         }
         for (tier, outcome, life, at) in &counts.ended {
-            self.recent.add(*at, *outcome == JobOutcome::Done);
+            self.recent
+                .add(*at, usize::from(*outcome != JobOutcome::Done));
             self.ended[tier.index()][outcome.index()].fetch_add(1, Ordering::Relaxed);
             self.lives[tier.index()].add_duration(*life);
         }
@@ -86,7 +93,7 @@ pub(crate) struct DecidedCounts {
     accepted: [[u64; 2]; 3],
     replayed: u64,
     /// With the wait for the first run; `None` for a later run.
-    begun: Vec<(Tier, Option<Duration>)>,
+    begun: Vec<(Tier, Option<Duration>, Timestamp)>,
     ended: Vec<(Tier, JobOutcome, Duration, Timestamp)>,
 }
 
@@ -106,7 +113,7 @@ impl DecidedCounts {
             self.ended.push((job.tier, outcome, age, now));
         } else if has_begun && let JobState::Processing { started_at, .. } = job.state {
             self.begun
-                .push((job.tier, (started_at == now).then_some(age)));
+                .push((job.tier, (started_at == now).then_some(age), now));
         }
     }
 }

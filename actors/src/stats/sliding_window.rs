@@ -1,84 +1,84 @@
-//! A sliding window over the jobs that have ended. It counts them as they end, so reading it costs nothing and depends on no history.
+//! A sliding window over what happens to jobs. It counts as things happen, so reading it costs nothing and depends on no history.
 
 use parking_lot::Mutex;
 use std::time::Duration;
 use tintype_storage::domain::time::Timestamp;
 
-/// The length of the window.
+/// The longest span that can be counted.
 pub const WINDOW: Duration = Duration::from_secs(3_600);
 /// The resolution of the window.
 const BUCKET: Duration = Duration::from_secs(10);
 const BUCKETS: usize = (WINDOW.as_secs() / BUCKET.as_secs()) as usize;
 
-/// The jobs that ended within the last hour.
-pub struct SlidingWindow {
+/// What happened within the last hour, by kind.
+pub struct SlidingWindow<const KINDS: usize> {
     /// When counting began.
     since: Timestamp,
-    buckets: Mutex<[Bucket; BUCKETS]>,
+    buckets: Mutex<[Bucket<KINDS>; BUCKETS]>,
 }
 
-#[derive(Clone, Copy, Default)]
-struct Bucket {
+#[derive(Clone, Copy)]
+struct Bucket<const KINDS: usize> {
     /// The number of this bucket since the epoch.
     number: i64,
-    done: u64,
-    failed: u64,
+    counts: [u64; KINDS],
 }
 
-/// The jobs that ended within a window.
+/// What happened within a span.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WindowCounts {
-    /// The beginning of the window, or of the counting where that is later.
+pub struct WindowCounts<const KINDS: usize> {
+    /// The beginning of the span, or of the counting where that is later.
     pub since: Timestamp,
-    pub done: u64,
-    pub failed: u64,
+    pub counts: [u64; KINDS],
 }
 
 fn number(at: Timestamp) -> i64 {
     at.millis().div_euclid(BUCKET.as_millis() as i64)
 }
 
-impl SlidingWindow {
+impl<const KINDS: usize> SlidingWindow<KINDS> {
     pub fn since(now: Timestamp) -> Self {
+        let empty = Bucket {
+            number: 0,
+            counts: [0; KINDS],
+        };
         Self {
             since: now,
-            buckets: Mutex::new([Bucket::default(); BUCKETS]),
+            buckets: Mutex::new([empty; BUCKETS]),
         }
     }
 
-    /// Counts a job that has ended.
-    pub(crate) fn add(&self, at: Timestamp, is_done: bool) {
+    /// Counts what has happened.
+    pub(crate) fn add(&self, at: Timestamp, kind: usize) {
         let number = number(at);
         let mut buckets = self.buckets.lock();
         let bucket = &mut buckets[number.rem_euclid(BUCKETS as i64) as usize];
         if bucket.number != number {
             *bucket = Bucket {
                 number,
-                ..Bucket::default()
+                counts: [0; KINDS],
             };
         }
-        match is_done {
-            true => bucket.done += 1,
-            false => bucket.failed += 1,
-        }
+        bucket.counts[kind] += 1;
     }
 
-    /// The counts of the window that ends at `now`.
-    pub fn ended(&self, now: Timestamp) -> WindowCounts {
+    /// The counts of the span that ends at `now`, in whole buckets and at most an hour.
+    pub fn counts(&self, now: Timestamp, span: Duration) -> WindowCounts<KINDS> {
         let newest = number(now);
-        let oldest = newest - BUCKETS as i64 + 1;
+        let buckets = (span.as_secs() / BUCKET.as_secs()).clamp(1, BUCKETS as u64);
+        let oldest = newest - buckets as i64 + 1;
         let begin = Timestamp::from_millis(oldest * BUCKET.as_millis() as i64);
-        let mut counts = WindowCounts {
-            since: begin.max(self.since),
-            done: 0,
-            failed: 0,
-        };
+        let mut counts = [0; KINDS];
         let buckets = self.buckets.lock();
         for bucket in buckets.iter().filter(|it| it.number >= oldest) {
-            counts.done += bucket.done;
-            counts.failed += bucket.failed;
+            for (sum, count) in counts.iter_mut().zip(bucket.counts) {
+                *sum += count;
+            }
         }
-        counts
+        WindowCounts {
+            since: begin.max(self.since),
+            counts,
+        }
     }
 }
 
@@ -92,30 +92,33 @@ mod tests {
 
     #[test]
     fn an_hour_is_counted_and_what_is_older_is_not() {
-        let window = SlidingWindow::since(at(100_000));
+        let window = SlidingWindow::<2>::since(at(100_000));
         let note = |seconds: std::ops::Range<i64>| {
-            seconds.for_each(|second| window.add(at(second), second % 4 > 0));
+            seconds.for_each(|second| window.add(at(second), usize::from(second % 4 == 0)));
         };
         note(100_000..103_600);
-        let first = window.ended(at(103_599));
-        assert_eq!(
-            (first.since, first.done, first.failed),
-            (at(100_000), 2_700, 900)
-        );
+        let first = window.counts(at(103_599), WINDOW);
+        assert_eq!((first.since, first.counts), (at(100_000), [2_700, 900]));
         note(103_600..104_000);
-        let later = window.ended(at(104_599));
-        assert_eq!(later.since, at(101_000));
-        assert_eq!((later.done, later.failed), (2_250, 750));
-        let none = window.ended(at(200_000));
-        assert_eq!((none.done, none.failed), (0, 0));
+        let later = window.counts(at(104_599), WINDOW);
+        assert_eq!((later.since, later.counts), (at(101_000), [2_250, 750]));
+        assert_eq!(window.counts(at(200_000), WINDOW).counts, [0, 0]);
+    }
+
+    #[test]
+    fn a_part_of_the_hour_is_counted_alone() {
+        let window = SlidingWindow::<1>::since(at(100_000));
+        (100_000..103_600).for_each(|second| window.add(at(second), 0));
+        let minutes = window.counts(at(103_599), Duration::from_secs(300));
+        assert_eq!((minutes.since, minutes.counts), (at(103_300), [300]));
     }
 
     #[test]
     fn a_bucket_that_is_used_again_starts_at_zero() {
-        let window = SlidingWindow::since(at(0));
+        let window = SlidingWindow::<1>::since(at(0));
         for hour in 0..3 {
-            window.add(at(hour * 3_600 + 5), true);
+            window.add(at(hour * 3_600 + 5), 0);
         }
-        assert_eq!(window.ended(at(2 * 3_600 + 6)).done, 1);
+        assert_eq!(window.counts(at(2 * 3_600 + 6), WINDOW).counts, [1]);
     }
 }

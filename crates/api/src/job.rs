@@ -13,6 +13,7 @@ use std::borrow::Cow;
 use tintype_storage::domain::aspect_ratio::AspectChoice;
 use tintype_storage::domain::batch_member::BatchMember;
 use tintype_storage::domain::job::{self, JobState, Origin, PromptText};
+use tintype_storage::domain::time::Timestamp;
 
 /// A job that has been accepted.
 #[derive(Serialize, Deserialize, JsonSchema)]
@@ -65,6 +66,17 @@ pub struct Job<'a> {
     /// Only of a queued job: 1 for the one that begins next.
     #[schemars(with = "Option<Count>")]
     pub queue_position: Option<usize>,
+    /// Only of a queued job: when it will begin, by how many have begun in the last minutes; `null` without data.
+    pub estimated_start_at: Option<Moment>,
+}
+
+/// The place of a queued job.
+#[derive(Clone, Copy, Debug)]
+pub struct Waiting {
+    /// 1 for the one that begins next.
+    pub position: usize,
+    /// When it will begin, where there are data.
+    pub starts_at: Option<Timestamp>,
 }
 
 #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -76,11 +88,7 @@ pub struct JobResult {
 
 impl<'a> Job<'a> {
     /// A job with the fresh download URL of its picture, where it has one, and its place in the queue, where it has one.
-    pub fn new(
-        job: &'a job::Job,
-        image_url: Option<String>,
-        queue_position: Option<usize>,
-    ) -> Self {
+    pub fn new(job: &'a job::Job, image_url: Option<String>, waiting: Option<Waiting>) -> Self {
         let (started_at, finished_at, error) = match &job.state {
             JobState::Queued => (None, None, None),
             JobState::Processing { started_at, .. } => (Some(*started_at), None, None),
@@ -106,7 +114,8 @@ impl<'a> Job<'a> {
                 image_url: url.into(),
             }),
             error: error.map(Cow::Borrowed),
-            queue_position,
+            queue_position: waiting.map(|it| it.position),
+            estimated_start_at: waiting.and_then(|it| it.starts_at).map(Moment::from),
         }
     }
 }
@@ -229,7 +238,7 @@ impl<'a> JobRecord<'a> {
         job: &'a job::Job,
         text: Option<PromptText>,
         image_url: Option<String>,
-        queue_position: Option<usize>,
+        waiting: Option<Waiting>,
     ) -> Self {
         let (prompt, metadata) = text.map_or((None, None), |it| (Some(it.prompt), it.metadata));
         let input = |it: &job::InputImage| InputImage {
@@ -266,7 +275,7 @@ impl<'a> JobRecord<'a> {
                 width: it.width,
                 height: it.height,
             }),
-            job: Job::new(job, image_url, queue_position),
+            job: Job::new(job, image_url, waiting),
             causes: Vec::new(),
         }
     }

@@ -24,6 +24,7 @@ mod pause;
 mod person;
 mod problem;
 pub mod schema;
+mod service_status;
 mod stats;
 mod transaction;
 mod webhook;
@@ -39,12 +40,15 @@ pub use body::{Body, Presence, read, read_requiring};
 pub use delivery::{Attempt, Delivery, Redelivery, RedeliveryRange};
 pub use field::{Optional, Required};
 pub use fields::{FieldFault, Fields};
-pub use job::{CreatedJob, Estimate, InputImage, Job, JobRecord, JobResult, ListedJob, Picture};
+pub use job::{
+    CreatedJob, Estimate, InputImage, Job, JobRecord, JobResult, ListedJob, Picture, Waiting,
+};
 pub use listing::Listing;
 pub use model::Model;
 pub use pause::Switches;
 pub use person::{InviteAgain, InvitePerson, Person, PersonChange};
 pub use problem::{Fault, Problem};
+pub use service_status::{ModelStatus, ServiceStatus};
 pub use stats::{Backend, BackendError, Standing, Stats, Throughput};
 pub use transaction::{NewDeposit, Transaction};
 pub use webhook::{Webhook, WebhookFields};

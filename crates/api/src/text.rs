@@ -107,6 +107,8 @@ word_types!(
     Queued => ["queued"],
     /// How the process stands.
     StandingWord => ["ok", "ready"],
+    /// How the service stands towards new jobs.
+    ServiceWord => ["up", "limited", "paused", "stopping"],
     /// A model.
     TierWord => Tier::ALL.iter().map(|it| it.word()),
     /// With input images or without.

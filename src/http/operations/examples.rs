@@ -26,6 +26,7 @@ pub fn done() -> Value {
         "result": {"image_url": PICTURE},
         "error": null,
         "queue_position": null,
+        "estimated_start_at": null,
     })
 }
 
@@ -40,6 +41,7 @@ pub fn queued() -> Value {
         "result": null,
         "error": null,
         "queue_position": 3,
+        "estimated_start_at": "2026-11-20T20:12:40.000Z",
     })
 }
 
@@ -52,6 +54,7 @@ pub fn canceled() -> Value {
             "finished_at": "2026-11-20T20:11:02.310Z",
             "error": "canceled",
             "queue_position": null,
+            "estimated_start_at": null,
         }),
     )
 }

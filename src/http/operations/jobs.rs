@@ -100,7 +100,7 @@ pub fn follow(_: &mut Sketch<'_>) -> Operation {
         .not_stored()
         .header(Header::UNBUFFERED);
     Operation::new("followJob", "Jobs", "Stream the events of a job")
-        .text("The states of a job as server-sent events: the present one at once, each new one when it comes, and the end of the stream after the terminal one. `data` of an event `status` is the job as the lookup tells it. Each new place of a job that waits is told by an event `queue`, such as `{\"job_id\":\"…\",\"queue_position\":36}`, and where the back end tells how far it is there are events `progress`, such as `{\"job_id\":\"…\",\"progress\":0.42}`; neither more than once a second. States that pass quickly may be left out; the last one never is. When the stream breaks off, come back with `Last-Event-ID`.")
+        .text("The states of a job as server-sent events: the present one at once, each new one when it comes, and the end of the stream after the terminal one. `data` of an event `status` is the job as the lookup tells it. Each new place of a job that waits is told by an event `queue`, such as `{\"job_id\":\"…\",\"queue_position\":36,\"estimated_start_at\":\"2026-11-20T20:12:40.000Z\"}`, and where the back end tells how far it is there are events `progress`, such as `{\"job_id\":\"…\",\"progress\":0.42}`; neither more than once a second. States that pass quickly may be left out; the last one never is. When the stream breaks off, come back with `Last-Event-ID`.")
         .path_id("job_id", ID)
         .header("Last-Event-ID", "The id of the last event that was heard.", json!({"type": "string", "examples": ["1"]}))
         .answer(stream)

@@ -4,7 +4,7 @@ use crate::http::openapi::Header;
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::problem::Code;
 use serde_json::json;
-use tintype_api::Standing;
+use tintype_api::{ServiceStatus, Standing};
 
 /// `GET /healthz`
 pub fn healthz(sketch: &mut Sketch<'_>) -> Operation {
@@ -34,6 +34,24 @@ pub fn readyz(sketch: &mut Sketch<'_>) -> Operation {
     )
     .text("Its records can be read, and its object store answers.")
     .answer(ready)
+}
+
+/// `GET /status`
+pub fn status(sketch: &mut Sketch<'_>) -> Operation {
+    let example = json!({
+        "status": "limited",
+        "at": "2026-11-20T20:10:58.145Z",
+        "models": [
+            {"id": "fast", "paused": false, "reason": null, "wait_seconds": 0},
+            {"id": "quality", "paused": false, "reason": null, "wait_seconds": 40},
+            {"id": "pro", "paused": true, "reason": "new hardware until noon", "wait_seconds": null},
+        ],
+    });
+    let schema = sketch.schema::<ServiceStatus>();
+    let status = Answer::json(200, "The status.", schema, example);
+    Operation::new("status", "Service", "Get the status of the service")
+        .text("Which models accept jobs, why the others do not, and how long jobs wait now. Browsers get a page.")
+        .answer(status.not_stored())
 }
 
 /// `GET /metrics`

@@ -1,0 +1,130 @@
+//! `GET /status`, without a key: whether jobs are accepted and how long they wait. Browsers get a page, others JSON.
+
+use crate::application::queue_estimate::wait_now;
+use crate::application::state::AppState;
+use crate::web::assets::{self, Part};
+use crate::web::problem::Problem;
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use std::sync::LazyLock;
+use tintype_api::{ModelStatus, ServiceStatus};
+use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::tier::Tier;
+
+const PARTS: &[Part] = &[
+    ("status.html", include_bytes!("status_page/status.html")),
+    ("status.css", include_bytes!("status_page/status.css")),
+    ("status.js", include_bytes!("status_page/status.js")),
+    ("base.css", include_bytes!("../panel/assets/base.css")),
+    ("theme.js", include_bytes!("../panel/assets/theme.js")),
+    ("dom.js", include_bytes!("../panel/assets/dom.js")),
+    ("standing.js", include_bytes!("../panel/assets/standing.js")),
+    ("icon.svg", include_bytes!("../panel/assets/icon.svg")),
+];
+
+static TAG: LazyLock<String> = LazyLock::new(|| assets::tag(PARTS));
+
+/// The page, or the status as JSON.
+pub async fn show(
+    request: HttpRequest,
+    state: web::Data<AppState>,
+) -> Result<HttpResponse, Problem> {
+    let mut answer = match wants_page(&request) {
+        true => assets::answer(&request, PARTS, &TAG, "status.html")?,
+        false => {
+            let mut answer = HttpResponse::Ok();
+            answer.insert_header((header::CACHE_CONTROL, "no-store"));
+            answer.json(status(&state))
+        }
+    };
+    let vary = header::HeaderValue::from_static("Accept");
+    answer.headers_mut().insert(header::VARY, vary);
+    Ok(answer)
+}
+
+/// A part of the page.
+pub async fn part(request: HttpRequest) -> Result<HttpResponse, Problem> {
+    let name = request.match_info().get("name").unwrap_or_default();
+    assets::answer(&request, PARTS, &TAG, name)
+}
+
+/// Does the caller prefer a page? Browsers name HTML first.
+fn wants_page(request: &HttpRequest) -> bool {
+    let accept = request.headers().get(header::ACCEPT);
+    let accept = accept.and_then(|it| it.to_str().ok()).unwrap_or_default();
+    let place = |kind: &str| accept.find(kind).unwrap_or(usize::MAX);
+    place("text/html") < place("application/json")
+}
+
+fn status(state: &AppState) -> ServiceStatus {
+    let pause = state.pause.read().clone();
+    let is_stopping = *state.stopping.borrow() || state.fail_stop.has_tripped();
+    let model = |tier: &Tier| ModelStatus {
+        id: tier.word().into(),
+        paused: pause.covers(*tier),
+        reason: pause
+            .reason(*tier)
+            .filter(|_| pause.covers(*tier))
+            .map(str::to_owned),
+        wait_seconds: wait_now(state, *tier).map(|it| it.as_secs()),
+    };
+    ServiceStatus {
+        status: word(&pause, is_stopping).into(),
+        at: state.now().into(),
+        models: Tier::ALL.iter().map(model).collect(),
+    }
+}
+
+fn word(pause: &Pause, is_stopping: bool) -> &'static str {
+    let paused = Tier::ALL.iter().filter(|it| pause.covers(**it)).count();
+    match (is_stopping, paused) {
+        (true, _) => "stopping",
+        (false, 0) => "up",
+        (false, some) if some < Tier::ALL.len() => "limited",
+        (false, _) => "paused",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use actix_web::test::TestRequest;
+
+    #[test]
+    fn the_parts_are_whole_and_name_no_other_host() {
+        assets::check(PARTS);
+    }
+
+    #[test]
+    fn browsers_get_the_page_and_programs_json() {
+        for (accept, page) in [
+            ("text/html,application/xhtml+xml,*/*;q=0.8", true),
+            ("application/json, text/html", false),
+            ("application/json", false),
+            ("*/*", false),
+            ("", false),
+        ] {
+            let request = TestRequest::default().insert_header((header::ACCEPT, accept));
+            assert_eq!(wants_page(&request.to_http_request()), page, "{accept}");
+        }
+        assert!(!wants_page(&TestRequest::default().to_http_request()));
+    }
+
+    #[test]
+    fn the_word_follows_the_pauses() {
+        let paused = |project, tiers| Pause {
+            project,
+            tiers,
+            ..Pause::default()
+        };
+        for (pause, expected) in [
+            (paused(false, [false; 3]), "up"),
+            (paused(false, [true, false, false]), "limited"),
+            (paused(false, [true; 3]), "paused"),
+            (paused(true, [false; 3]), "paused"),
+        ] {
+            assert_eq!(word(&pause, false), expected);
+            assert_eq!(word(&pause, true), "stopping");
+        }
+    }
+}

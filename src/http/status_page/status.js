@@ -1,0 +1,45 @@
+// Shows the status of the service, and asks for it again every ten seconds.
+import { fill, h } from "./dom.js";
+
+const EVERY = 10_000;
+const LEADS = {
+  up: "All models accept jobs.",
+  limited: "Some models are paused.",
+  paused: "The service is paused. New jobs are not accepted.",
+  stopping: "The service is stopping. Try again in a minute.",
+};
+
+const place = document.getElementById("status");
+
+async function load() {
+  try {
+    const answer = await fetch("/status", { headers: { accept: "application/json" }, cache: "no-store" });
+    if (!answer.ok) throw new Error(`status ${answer.status}`);
+    show(await answer.json());
+  } catch {
+    fill(place, h("p", { class: "lead unreachable" }, "The service does not answer. This page tries again by itself."));
+  }
+  setTimeout(load, EVERY);
+}
+
+function show(status) {
+  const rows = status.models.map((model) => h("tr", {},
+    h("th", { scope: "row" }, model.id),
+    h("td", {}, model.paused ? `paused${model.reason ? `: ${model.reason}` : ""}` : "accepts jobs"),
+    h("td", {}, wait(model))));
+  const head = ["Model", "State", "Wait now"].map((name) => h("th", { scope: "col" }, name));
+  fill(place,
+    h("p", { class: `lead ${status.status}` }, LEADS[status.status]),
+    h("table", {}, h("thead", {}, h("tr", {}, head)), h("tbody", {}, rows)),
+    h("p", { class: "muted small" }, `As of ${new Date(status.at).toLocaleTimeString()}.`));
+}
+
+function wait(model) {
+  const seconds = model.wait_seconds;
+  if (seconds === null) return model.paused ? "–" : "not known yet";
+  if (seconds === 0) return "none";
+  if (seconds < 90) return `about ${seconds} s`;
+  return seconds < 5_400 ? `about ${Math.round(seconds / 60)} min` : `about ${Math.round(seconds / 3_600)} h`;
+}
+
+load();

@@ -1,0 +1,96 @@
+//! Decisions 14: `GET /status`, and when a queued job will begin.
+
+use crate::support::clock::START;
+use crate::support::http::Request;
+use crate::support::{Server, options::Options};
+use serde_json::{Value, json};
+use std::time::Duration;
+
+fn one_at_a_time() -> Server {
+    let server = Server::with(Options::new().set("backends.builtin.concurrency", 1));
+    server.generator.hold();
+    server
+}
+
+fn status(server: &Server) -> Value {
+    let answer = Request::new(server.address, "GET", "/status").expect(200);
+    assert_eq!(answer.header("cache-control"), Some("no-store"));
+    answer.json()
+}
+
+fn model(status: &Value, id: &str) -> Value {
+    let models = status["models"].as_array().expect("models");
+    let found = models.iter().find(|it| it["id"] == id);
+    found.expect("the model").clone()
+}
+
+#[test]
+fn decisions_14_the_status_says_what_is_paused_and_why() {
+    let server = Server::start();
+    let up = status(&server);
+    assert_eq!((&up["status"], &up["at"]), (&json!("up"), &json!(START)));
+    let fast = json!({"id": "fast", "paused": false, "reason": null, "wait_seconds": 0});
+    assert_eq!(model(&up, "fast"), fast);
+    let body =
+        json!({"project": false, "tiers": {"pro": true}, "reasons": {"pro": "new hardware"}});
+    server.admin("PUT", "/pause").json(&body).expect(200);
+    let limited = status(&server);
+    assert_eq!(limited["status"], "limited");
+    let pro = json!({"id": "pro", "paused": true, "reason": "new hardware", "wait_seconds": null});
+    assert_eq!(model(&limited, "pro"), pro);
+    assert_eq!(model(&limited, "fast"), fast);
+    server
+        .admin("PUT", "/pause")
+        .json(&json!({"project": true}))
+        .expect(200);
+    assert_eq!(status(&server)["status"], "paused");
+}
+
+#[test]
+fn decisions_14_browsers_get_the_status_as_a_page() {
+    let server = Server::start();
+    let get = |path: &str| Request::new(server.address, "GET", path);
+    let page = get("/status")
+        .header("Accept", "text/html,*/*;q=0.8")
+        .expect(200);
+    assert!(page.text().contains("<title>Tintype: status</title>"));
+    assert_eq!(page.header("vary"), Some("Accept"));
+    for part in ["status.js", "status.css", "dom.js", "base.css", "icon.svg"] {
+        get(&format!("/status/assets/{part}")).expect(200);
+    }
+    get("/status/assets/panel.js").refused(404, "not_found");
+    let post = Request::new(server.address, "POST", "/status");
+    assert_eq!(
+        post.refused(405, "method_not_allowed").header("allow"),
+        Some("GET, HEAD")
+    );
+}
+
+#[test]
+fn decisions_14_a_queued_job_says_when_it_will_begin() {
+    let server = one_at_a_time();
+    let customer = server.customer("10.00");
+    let jobs: Vec<String> = (0..3).map(|_| server.create(&customer)).collect();
+    let running = server.job_once(&customer, &jobs[0], "processing");
+    assert_eq!(running["estimated_start_at"], Value::Null);
+    // One has begun within a minute.
+    server.clock.advance(Duration::from_secs(60));
+    let starts = |at: usize| server.job(&customer, &jobs[at])["estimated_start_at"].clone();
+    let began = chrono::DateTime::parse_from_rfc3339(START).expect("a moment");
+    let after = |seconds| {
+        let moment = began + chrono::Duration::seconds(seconds);
+        json!(moment.format("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+    };
+    assert_eq!([starts(1), starts(2)], [after(120), after(180)]);
+    assert_eq!(model(&status(&server), "pro")["wait_seconds"], 180);
+    server.pause(&["pro"]);
+    assert_eq!(starts(1), Value::Null, "nothing begins");
+    server.pause(&[]);
+    assert_eq!(starts(1), after(120));
+    server.clock.advance(Duration::from_secs(600));
+    assert_eq!(starts(1), Value::Null, "none has begun in the last minutes");
+    assert_eq!(model(&status(&server), "pro")["wait_seconds"], Value::Null);
+    server.generator.release_all();
+    let done = server.job_once(&customer, &jobs[2], "done");
+    assert_eq!(done["estimated_start_at"], Value::Null);
+}
