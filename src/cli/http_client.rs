@@ -26,6 +26,21 @@ pub struct Response {
     pub body: Bytes,
 }
 
+/// The body of a request.
+pub struct Body {
+    pub media_type: &'static str,
+    pub bytes: Bytes,
+}
+
+impl Body {
+    pub fn json(value: &Value) -> Self {
+        Self {
+            media_type: "application/json",
+            bytes: value.to_string().into(),
+        }
+    }
+}
+
 impl HttpClient {
     /// Allows every address, because the user chooses the server.
     pub fn new() -> Result<Self, SetupError> {
@@ -75,7 +90,7 @@ impl HttpClient {
         method: Method,
         url: &str,
         key: Option<&str>,
-        body: Option<&Value>,
+        body: Option<Body>,
         idempotency_key: Option<&str>,
         max_bytes: usize,
     ) -> anyhow::Result<Response> {
@@ -92,9 +107,9 @@ impl HttpClient {
         }
         let body = match body {
             Some(body) => {
-                let json = HeaderValue::from_static("application/json");
-                headers.insert(header::CONTENT_TYPE, json);
-                Bytes::from(body.to_string())
+                let media_type = HeaderValue::from_static(body.media_type);
+                headers.insert(header::CONTENT_TYPE, media_type);
+                body.bytes
             }
             None => Bytes::new(),
         };

@@ -3,6 +3,7 @@
 mod account;
 mod audit_log;
 mod backup;
+mod batch;
 mod check_config;
 mod common;
 mod completions;
@@ -73,6 +74,9 @@ enum Command {
     /// List and show jobs; cancel queued jobs.
     #[command(subcommand)]
     Job(job::Command),
+    /// Submit many requests in one call; follow and cancel batches, and download their images.
+    #[command(subcommand)]
+    Batch(batch::Command),
     /// Pause or resume everything or one model.
     #[command(subcommand)]
     Pause(pause::Command),
@@ -119,6 +123,7 @@ pub fn main() -> ExitCode {
         Command::Deposit(command) => deposit::run(command),
         Command::Key(command) => key::run(command),
         Command::Job(command) => job::run(command),
+        Command::Batch(command) => batch::run(command),
         Command::Pause(command) => pause::run(command),
         Command::Stats(common) => stats::run(common),
         Command::Audit(command) => audit_log::run(command),

@@ -1,6 +1,6 @@
 //! A client of the operator interface (`/admin/v1`) of a running server.
 
-use super::http_client::{HttpClient, Response, did_not_arrive};
+use super::http_client::{Body, HttpClient, Response, did_not_arrive};
 use super::native_client::refusal;
 use crate::config::Secret;
 use anyhow::{Context as _, bail};
@@ -270,9 +270,10 @@ impl Operator {
     ) -> anyhow::Result<Value> {
         let url = format!("{}/admin/v1{path}", self.base);
         let token = Some(self.token.expose());
+        let body = body.as_ref().map(Body::json);
         let answer = self
             .http
-            .send(method, &url, token, body.as_ref(), once, MAX_ANSWER)
+            .send(method, &url, token, body, once, MAX_ANSWER)
             .await
             .map_err(|error| self.no_answer(&error))?;
         self.refuse(&answer)?;

@@ -3,6 +3,18 @@
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
+/// Starts a progress bar that ends at `total`.
+pub fn bar(total: u64, words: &'static str) -> ProgressBar {
+    let progress = ProgressBar::new(total);
+    let template = "{msg} [{bar:32}] {pos}/{len} {elapsed} (about {eta} left)";
+    if let Ok(style) = ProgressStyle::with_template(template) {
+        progress.set_style(style.progress_chars("=> "));
+    }
+    progress.enable_steady_tick(Duration::from_millis(200));
+    progress.set_message(words);
+    progress
+}
+
 /// Starts a progress line with this message.
 pub fn line(words: &'static str) -> ProgressBar {
     let progress = ProgressBar::new_spinner();

@@ -1,5 +1,6 @@
 //! The command line from outside: the real binary against a real server, on loopback.
 
+mod batches;
 mod installed;
 mod operating;
 mod receiving;

@@ -1,0 +1,157 @@
+//! `tintype batch` against a real server: submitted, followed, canceled, downloaded.
+
+use crate::support::{Ended, Service, run};
+use serde_json::{Value, json};
+use std::fs;
+use std::path::Path;
+
+impl Service {
+    /// A command with the key of the service.
+    fn batch(&self, words: &[&str], input: &[u8]) -> Ended {
+        let mut command = self.command(&[&["batch"], words].concat());
+        command.env("TINTYPE_KEY", &self.key);
+        run(command, input)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        fs::write(self.directory.path().join(name), text).unwrap();
+    }
+}
+
+fn fact(printed: &str, name: &str) -> String {
+    let line = printed.lines().find(|line| line.starts_with(name));
+    let line = line.unwrap_or_else(|| panic!("no {name} in {printed}"));
+    line[name.len()..].trim().to_owned()
+}
+
+fn names(directory: &Path) -> Vec<String> {
+    let entries = fs::read_dir(directory).unwrap();
+    let name = |entry: fs::DirEntry| entry.file_name().into_string().unwrap();
+    let mut names: Vec<String> = entries.map(|it| name(it.unwrap())).collect();
+    names.sort();
+    names
+}
+
+fn request(custom_id: &str, prompt: &str) -> String {
+    let request =
+        json!({"custom_id": custom_id, "model": "fast", "prompt": prompt, "aspect_ratio": "1:1"});
+    format!("{request}\n")
+}
+
+#[test]
+fn a_batch_is_submitted_followed_and_downloaded() {
+    let service = Service::start();
+    let lines = [
+        request("fox", "a fox"),
+        request("a/b", "an owl"),
+        request("a_b", "a bear"),
+    ]
+    .concat();
+    service.write("prompts.jsonl", &lines);
+    let dry = service
+        .batch(&["submit", "prompts.jsonl", "--dry-run"], b"")
+        .good();
+    assert_eq!(fact(&dry, "price"), "0.117");
+    let submit = [
+        "submit",
+        "prompts.jsonl",
+        "--wait",
+        "--idempotency-key",
+        "k",
+    ];
+    let ended = service.batch(&submit, b"");
+    assert!(ended.err.starts_with("batch "), "{ended:?}");
+    let printed = ended.good();
+    assert_eq!(fact(&printed, "status"), "ended");
+    assert_eq!(fact(&printed, "done"), "3");
+    let id = fact(&printed, "batch");
+    // The same once more is the same batch.
+    let again = service.batch(
+        &[
+            "submit",
+            "prompts.jsonl",
+            "--idempotency-key",
+            "k",
+            "--json",
+        ],
+        b"",
+    );
+    let again: Value = serde_json::from_str(&again.good()).unwrap();
+    assert_eq!(again["batch_id"], id.as_str());
+    let listed = service.batch(&["list"], b"").good();
+    assert_eq!(listed.lines().count(), 2, "{listed}");
+    assert!(listed.contains(&id));
+
+    let pictures = service.directory.path().join("pictures");
+    let results = ["results", &id, "-o", "pictures"];
+    let ended = service.batch(&results, b"");
+    assert!(
+        ended
+            .err
+            .contains("3 of 3 images are in pictures; 0 were there before"),
+        "{ended:?}"
+    );
+    ended.good();
+    assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
+    // What is complete stays; what is missing or was cut off is downloaded again.
+    let fox = fs::read(pictures.join("fox.png")).unwrap();
+    fs::write(pictures.join("a_b.png"), "mine").unwrap();
+    fs::rename(pictures.join("fox.png"), pictures.join("fox.png.part")).unwrap();
+    let ended = service.batch(&results, b"");
+    assert!(ended.err.contains("2 were there before"), "{ended:?}");
+    ended.good();
+    assert_eq!(names(&pictures), ["a_b-2.png", "a_b.png", "fox.png"]);
+    assert_eq!(fs::read(pictures.join("fox.png")).unwrap(), fox);
+    assert_eq!(fs::read(pictures.join("a_b.png")).unwrap(), b"mine");
+    let printed = service.batch(&["results", &id], b"").good();
+    let ids: Vec<Value> = printed
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap()["custom_id"].clone())
+        .collect();
+    assert_eq!(ids, ["fox", "a/b", "a_b"]);
+    service.stop();
+}
+
+#[test]
+fn a_table_is_submitted_from_standard_input_and_canceled() {
+    let service = Service::start();
+    let mut table = "model,prompt,aspect_ratio\n".to_owned();
+    (0..200).for_each(|at| table.push_str(&format!("fast,\"prompt {at}, with a comma\",1:1\n")));
+    let printed = service
+        .batch(&["submit", "-", "--csv"], table.as_bytes())
+        .good();
+    assert_eq!(fact(&printed, "requests"), "200");
+    let id = fact(&printed, "batch");
+    let canceled = service.batch(&["cancel", &id], b"").good();
+    assert_eq!(fact(&canceled, "queued"), "0");
+    // What was canceled is missing, and the command says so.
+    let ended = service.batch(&["results", &id, "-o", "out", "--wait"], b"");
+    assert!(ended.err.contains("failed: 199: canceled"), "{ended:?}");
+    ended.bad();
+    let shown = service.batch(&["show", &id, "--json"], b"").good();
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(shown["status"], "ended");
+    let done = shown["counts"]["done"].as_u64().unwrap() as usize;
+    assert_eq!(names(&service.directory.path().join("out")).len(), done);
+    service.stop();
+}
+
+#[test]
+fn faults_are_told_by_the_place_of_their_request() {
+    let service = Service::start();
+    service.write(
+        "bad.jsonl",
+        &[request("a", "a fox"), request("a", "")].concat(),
+    );
+    let said = service.batch(&["submit", "bad.jsonl"], b"").bad();
+    assert!(said.contains("requests[1].prompt"), "{said}");
+    assert!(said.contains("requests[1].custom_id"), "{said}");
+    let said = service.batch(&["submit", "missing.jsonl"], b"").bad();
+    assert!(said.contains("cannot read missing.jsonl"), "{said}");
+    let unknown = "01a1ee56-5e02-7114-b20e-867347a4b375";
+    let said = service.batch(&["show", unknown], b"").bad();
+    assert!(said.contains("there is no such batch"), "{said}");
+    let said = run(service.command(&["batch", "list"]), b"").bad();
+    assert!(said.contains("TINTYPE_KEY"), "{said}");
+    service.stop();
+}
