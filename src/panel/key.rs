@@ -17,7 +17,7 @@ pub async fn show(
 ) -> Result<HttpResponse, Problem> {
     let days = charts::asked(&request)?;
     let (shared, account, id) = (state.clone(), of.key.account, of.key.id);
-    let days = web::block(move || charts::days(&shared, account, Some(id), days)).await;
+    let days = web::block(move || charts::read(&shared, account, Some(id), days)).await;
     let days = days.map_err(|_| error::busy())??;
     let mut view = json!(answers::api_key(&state, of.key, None)?);
     view["days"] = json!(days);

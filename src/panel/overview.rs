@@ -29,10 +29,10 @@ pub async fn show(
     state: web::Data<AppState>,
     panel: web::Data<Panel>,
 ) -> Result<HttpResponse, Problem> {
-    let days = charts::asked(&request)?;
+    let span = charts::asked(&request)?;
     let depths = state.system.depths();
     let (shared, account) = (state.clone(), of.account.clone());
-    let read = web::block(move || figures(&shared, &account, days)).await;
+    let read = web::block(move || figures(&shared, &account, span)).await;
     let mut view = read.map_err(|_| error::busy())??;
     view["queue"] = json!({
         "waiting": depths.queued.iter().sum::<usize>(),
@@ -58,11 +58,12 @@ fn paused(state: &AppState) -> Value {
     })
 }
 
-fn figures(state: &AppState, account: &Account, days: i64) -> Result<Value, StoreError> {
+fn figures(state: &AppState, account: &Account, span: charts::Span) -> Result<Value, StoreError> {
     let live = state.system.depths_of(account.id);
     let books = &account.balances;
     Ok(json!({
         "active": account.active,
+        "created_at": account.created_at.to_string(),
         "money": {
             "balance": books.balance.to_string(),
             "reserved": books.reserved.to_string(),
@@ -71,7 +72,8 @@ fn figures(state: &AppState, account: &Account, days: i64) -> Result<Value, Stor
             "below": account.low_balance.filter(|_| account.is_low()).map(|it| it.to_string()),
         },
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
-        "days": charts::days(state, account.id, None, days)?,
+        "today": charts::today(state, account.id)?,
+        "days": charts::read(state, account.id, None, span)?,
         "webhooks": deliveries(state, account.id)?,
     }))
 }

@@ -8,7 +8,7 @@ fn an_account_is_renamed_and_switched_off_and_on() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/accounts", "Accounts").await;
-        browser.press("Edit").await;
+        browser.choose("default", "Edit").await;
         browser.see("h2", "Edit account").await;
         browser.fill("name", "studio south").await;
         browser.press_in("//dialog//button[.='Save']").await;
@@ -17,7 +17,7 @@ fn an_account_is_renamed_and_switched_off_and_on() {
         let frame = "//aside//*[@class='whose']/b[.='studio south']";
         browser.find(frame).await;
 
-        browser.press("Deactivate").await;
+        browser.choose("studio south", "Deactivate").await;
         browser.see("h2", "Deactivate “studio south”?").await;
         browser.press_in("//dialog//button[.='Deactivate']").await;
         browser.see("td", "inactive").await;
@@ -31,7 +31,7 @@ fn an_account_is_renamed_and_switched_off_and_on() {
         browser.see("div", "This account is deactivated").await;
 
         browser.go("#/accounts", "Accounts").await;
-        browser.press("Activate").await;
+        browser.choose("studio south", "Activate").await;
         browser
             .find("//main//table[not(.//*[.='inactive'])]//button[.='Deactivate']")
             .await;
@@ -45,7 +45,7 @@ fn the_operator_limits_an_account_and_its_people_see_what_is_used() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
         browser.go("#/accounts", "Accounts").await;
-        browser.press("Edit").await;
+        browser.choose("default", "Edit").await;
         browser.press_in("//dialog//summary[.='Limits']").await;
         browser.fill("spend_per_day", "-1").await;
         browser.press_in("//dialog//button[.='Save']").await;
@@ -65,7 +65,7 @@ fn the_operator_limits_an_account_and_its_people_see_what_is_used() {
         browser.see("b", "0 of 20").await;
 
         browser.go("#/accounts", "Accounts").await;
-        browser.press("Edit").await;
+        browser.choose("default", "Edit").await;
         browser.fill("spend_per_day", "").await;
         browser.fill("max_concurrent", "").await;
         browser.press_in("//dialog//button[.='Save']").await;

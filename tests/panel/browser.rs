@@ -197,6 +197,7 @@ impl Browser {
                 if element.click().await.is_ok() {
                     return;
                 }
+                self.scroll_to(&element).await;
             }
             if Instant::now() >= deadline {
                 panic!("no {words} to press:\n{}", self.text().await);
@@ -205,13 +206,44 @@ impl Browser {
         }
     }
 
+    /// Takes an action from the menu of this row.
+    pub async fn choose(&self, row: &str, action: &str) {
+        self.press(&format!("More actions for {row}")).await;
+        let open = "const shown = [...document.querySelectorAll('[popover]')].find((it) => it.matches(':popover-open'));
+            const it = [...shown?.querySelectorAll('button') ?? []].find((it) => it.textContent === arguments[0]);
+            it?.click();
+            return Boolean(it);";
+        let deadline = Instant::now() + PATIENCE;
+        while self.run(open, vec![json!(action)]).await != json!(true) {
+            assert!(
+                Instant::now() < deadline,
+                "no {action} in the menu of {row}"
+            );
+            tokio::time::sleep(POLL).await;
+        }
+    }
+
     /// Presses whatever is found there, once it can be pressed.
     pub async fn press_in(&self, path: &str) {
         let deadline = Instant::now() + PATIENCE;
-        while self.find(path).await.click().await.is_err() {
+        loop {
+            let element = self.find(path).await;
+            if element.clone().click().await.is_ok() {
+                return;
+            }
             assert!(Instant::now() < deadline, "{path} cannot be pressed");
+            self.scroll_to(&element).await;
             tokio::time::sleep(POLL).await;
         }
+    }
+
+    /// Scrolls as a hand does: what lies under a row that stays in sight is on the screen, and cannot be pressed there.
+    async fn scroll_to(&self, element: &Element) {
+        let script =
+            "if (arguments[0].checkVisibility()) arguments[0].scrollIntoView({ block: 'center' });";
+        let element = serde_json::to_value(element).expect("a reference");
+        // It may be gone.
+        let _ = self.client.execute(script, vec![element]).await;
     }
 
     /// Types into the field of this name, the foremost one, in place of what is there.

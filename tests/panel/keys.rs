@@ -52,7 +52,7 @@ fn a_key_is_given_a_limit_of_live_jobs() {
         browser.fill("max_concurrent", "4").await;
         browser.press("Create key").await;
         browser.see("h2", "Your new key").await;
-        browser.go("#/keys", "API keys").await;
+        browser.press("Done").await;
         browser
             .find("//tr[.//b[.='worker']]//*[.='4 at once']")
             .await;

@@ -136,7 +136,7 @@ fn what_was_done_is_not_told_as_failed_to_whoever_leaves_the_page() {
         browser.sign_in_as_operator().await;
         browser.go("#/keys", "API keys").await;
         browser.run(STALL, vec![]).await;
-        browser.press("Deactivate").await;
+        browser.choose("first", "Deactivate").await;
         browser.press_in("//dialog//button[.='Deactivate']").await;
         browser.see("div", "Deactivated").await;
         browser.go("#/ledger", "Ledger").await;

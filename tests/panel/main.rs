@@ -15,6 +15,7 @@ mod hands;
 mod keys;
 mod lists;
 mod live;
+mod looks;
 mod markup;
 mod outage;
 mod pages;

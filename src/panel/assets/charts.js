@@ -1,6 +1,11 @@
 // Bar charts as SVG.
 import { h, s } from "./dom.js";
-import { day, money, unit } from "./format.js";
+import { day, hour, money, unit } from "./format.js";
+
+/** What a bar is of. */
+const named = (it) => (it.hour ? hour(it.hour) : day(it.day));
+const per = (days) => (days[0]?.hour ? "hour" : "day");
+const over = (days) => `${days.length} ${per(days)}s`;
 
 /** Narrower on narrow screens, so that the text keeps its size. */
 const width = () => (innerWidth < 640 ? 330 : innerWidth < 860 ? 700 : 520);
@@ -38,11 +43,11 @@ export function bars(days, parts, tell, label, whole = false) {
       y -= height;
       return s("rect", { class: part.class, x: LEFT + at * step + step * .18, y, width: step * .64, height, rx: Math.min(2.5, step / 6) });
     });
-    const named = at % every === (days.length - 1) % every;
+    const isNamed = at % every === (days.length - 1) % every;
     const middle = Math.min(LEFT + (at + .5) * step, WIDTH - 18);
-    return s("g", {}, s("title", {}, `${day(it.day)}: ${tell(it)}`),
+    return s("g", {}, s("title", {}, `${named(it)}: ${tell(it)}`),
       s("rect", { class: "hover", x: LEFT + at * step, y: 4, width: step, height: FLOOR - 4 }), pieces,
-      named ? s("text", { x: middle, y: FLOOR + 17, "text-anchor": "middle" }, day(it.day)) : null);
+      isNamed ? s("text", { x: middle, y: FLOOR + 17, "text-anchor": "middle" }, named(it)) : null);
   };
   return s("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": label },
     [0, top / 2, top].map(mark), days.map(bar));
@@ -52,18 +57,24 @@ const sum = (days, of) => days.reduce((total, it) => total + of(it), 0);
 
 /** Charges per day. */
 export const spend = (days) => h("section", { class: "card" },
-  h("div", { class: "row spread" }, h("h2", {}, "Spend per day"), h("span", { class: "muted small" }, unit())),
+  h("div", { class: "row spread" }, h("h2", {}, `Spend per ${per(days)}`), h("span", { class: "muted small" }, unit())),
   bars(days, [{ of: (it) => Number(it.spent), class: "bar-good" }], (it) => money(it.spent),
-    `Spend per day over ${days.length} days, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
+    `Spend per ${per(days)} over ${over(days)}, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
 
 /** Ended jobs per day. */
 export const finished = (days) => h("section", { class: "card" },
-  h("div", { class: "row spread" }, h("h2", {}, "Images per day"),
+  h("div", { class: "row spread" }, h("h2", {}, `Images per ${per(days)}`),
     h("div", { class: "legend-row" }, h("span", {}, "done"), h("span", { class: "bad" }, "failed"))),
   bars(days, [{ of: (it) => it.done, class: "bar-good" }, { of: (it) => it.failed, class: "bar-bad" }],
     (it) => `${it.done} done, ${it.failed} failed`,
-    `Images per day over ${days.length} days: ${sum(days, (it) => it.done)} done, ${sum(days, (it) => it.failed)} failed`, true));
+    `Images per ${per(days)} over ${over(days)}: ${sum(days, (it) => it.done)} done, ${sum(days, (it) => it.failed)} failed`, true));
 
-/** A choice of days; `turn` is called with the new one. */
-export const spans = (chosen, turn) => h("div", { class: "tabs", role: "group", "aria-label": "Days shown" },
-  [14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => turn(days) }, `${days} days`)));
+const DAY = 86_400_000;
+const age = (since) => Date.now() - new Date(since);
+
+/** The span to begin with: what is younger than two days is shown hour by hour. */
+export const firstSpan = (since, otherwise) => (age(since) < 2 * DAY ? 1 : otherwise);
+
+/** A choice of days; `turn` is called with the new one. What was created lately can be shown by the hour. */
+export const spans = (since, chosen, turn) => h("div", { class: "tabs", role: "group", "aria-label": "Time shown" },
+  [...(age(since) < 14 * DAY ? [1] : []), 14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => turn(days) }, days === 1 ? "24 h" : `${days} days`)));

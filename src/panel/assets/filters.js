@@ -8,6 +8,22 @@ export const keepFilters = (page, values) => history.replaceState(history.state,
 /** The filters of these names in an address. */
 export const filtersOf = (search, names) => Object.fromEntries(names.map((name) => [name, search.get(name) ?? ""]));
 
+const NARROW = matchMedia("(max-width: 640px)");
+
+/** The filters of a page, folded on a phone. `values` gives those that are set. */
+export function filterBar(values, signal, ...fields) {
+  const count = () => Object.values(values()).filter(Boolean).length;
+  const words = h("summary", {});
+  const name = () => { words.textContent = count() ? `Filters (${count()})` : "Filters"; };
+  // After the page has taken the change.
+  const box = h("details", { class: "filters", onchange: () => setTimeout(name) }, words, h("div", { class: "filter-row" }, fields));
+  const fold = () => { box.open = !NARROW.matches; };
+  NARROW.addEventListener("change", fold, { signal });
+  fold();
+  name();
+  return box;
+}
+
 /** Longest list of options. */
 const MOST = 1_000;
 

@@ -14,6 +14,9 @@ const AGO = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 const STEPS = [[60, "second", 1], [3600, "minute", 60], [86400, "hour", 3600], [604800, "day", 86400]];
 
 export const day = (text) => DAY.format(new Date(`${text}T00:00:00Z`));
+const HOUR = new Intl.DateTimeFormat(undefined, { hour: "2-digit", minute: "2-digit" });
+/** An hour of the day, in local time. */
+export const hour = (text) => HOUR.format(new Date(text));
 export const moment = (text) => DATE.format(new Date(text));
 
 /** A moment: how long ago where that is near, with the exact one to hover over. */

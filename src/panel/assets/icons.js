@@ -23,6 +23,9 @@ const PATHS = {
   pause: "M9 5v14M15 5v14",
   plus: "M12 5v14M5 12h14",
   close: "M6 6l12 12M18 6 6 18",
+  more: "M5 12h.01M12 12h.01M19 12h.01",
+  compact: "M4 6h16M4 10h16M4 14h16M4 18h16",
+  comfortable: "M4 5h16v5H4zM4 14h16v5H4z",
 };
 
 /** The mark of Tintype, drawn here so that it needs no request. */

@@ -7,6 +7,7 @@ import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
 import { accountLimitFields, askedAccountLimits, sendLimits } from "./limits.js";
+import { menu } from "./menu.js";
 
 const lowBalance = (amount) => field(`Low balance (${unit()})`,
   h("input", { name: "low_balance", inputmode: "decimal", placeholder: "none", autocomplete: "off", value: amount ?? "" }), "When less is available, the account's people see a warning.");
@@ -51,10 +52,9 @@ export async function accounts(main, context) {
     { title: "Balance", kind: "num fit", cell: (it) => money(it.balance) },
     { title: "Available", kind: "num fit", cell: (it) => money(it.available) },
     { title: "Opened", kind: "fit", cell: (it) => time(it.created_at) },
-    { title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
-      slim("Add funds", () => deposit(it), `to ${it.name}`), slim("Edit", () => edit(it), it.name),
-      isOff(it) ? slim("Activate", () => turnOn(it), it.name) : slim("Deactivate", () => turnOff(it), it.name),
-      slim("Open", () => choose(it), it.name)) },
+    { title: "", kind: "fit", cell: (it) => h("span", { class: "row end" }, slim("Add funds", () => deposit(it), `to ${it.name}`),
+      menu(`More actions for ${it.name}`, [["Open", () => choose(it)], ["Edit", () => edit(it)],
+        isOff(it) ? ["Activate", () => turnOn(it)] : ["Deactivate", () => turnOff(it), "danger"]])) },
   ];
   const list = listing({ path: "/accounts", context, show: (rows) => table(columns, rows, "Accounts", (it) => it.account_id), none: empty("No accounts yet", "An account holds the balance, the keys and the images.") });
   fill(main, head("Accounts", "Billing accounts. Open one to manage it.", h("button", { class: "button main", type: "button", onclick: open }, "New account")), list.node);

@@ -1,23 +1,27 @@
 // The audit log, for the operator.
 import { field, fill, h } from "./dom.js";
 import { query } from "./api.js";
-import { moment, shortId } from "./format.js";
+import { moment, money, shortId } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
+import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = [["", "All"], ["account", "Accounts"], ["deposit", "Deposits"], ["key", "API keys"], ["webhook", "Webhooks"], ["delivery", "Deliveries"],
   ["job", "Jobs"], ["batch", "Batches"], ["person", "People"], ["session", "Sessions"], ["pause", "Pauses"]];
 
+/** What was done, in a sentence: the words before the subject, and after it. */
 const WORDS = {
-  "account.create": "Account opened", "account.change": "Account changed", "batch.create": "Batch submitted", "batch.cancel": "Batch canceled", "deposit.create": "Funds added",
-  "key.create": "Key created", "key.change": "Key changed", "key.rotate": "Key rotated", "key.delete": "Key deleted",
-  "webhook.create": "Webhook registered", "webhook.change": "Webhook changed", "webhook.rotate_secret": "Webhook secret rotated", "webhook.delete": "Webhook deleted", "webhook.test": "Test delivery sent",
-  "delivery.redeliver": "Delivery sent again", "pause.change": "Pause changed", "job.create": "Image requested", "job.cancel": "Job canceled",
-  "person.invite": "Person invited", "person.invite_again": "New link created", "person.join": "Invitation accepted", "person.change": "Role changed",
-  "person.change_password": "Password changed", "person.remove": "Person removed",
-  "session.begin": "Signed in", "session.end": "Signed out", "session.end_all": "Signed out everywhere",
+  "account.create": ["opened the account"], "account.change": ["changed the account"], "batch.create": ["submitted the batch"], "batch.cancel": ["canceled the batch"], "deposit.create": ["booked", "as a deposit"],
+  "key.create": ["created the key"], "key.change": ["changed the key"], "key.rotate": ["rotated the key"], "key.delete": ["deleted the key"],
+  "webhook.create": ["registered the webhook"], "webhook.change": ["changed the webhook"], "webhook.rotate_secret": ["rotated the secret of the webhook"],
+  "webhook.delete": ["deleted the webhook"], "webhook.test": ["sent a test to the webhook"], "delivery.redeliver": ["sent again the delivery to"],
+  "pause.change": ["changed what is paused"], "job.create": ["requested the image"], "job.cancel": ["canceled the job"],
+  "person.invite": ["invited"], "person.invite_again": ["created a new link for"], "person.join": ["accepted the invitation as"], "person.change": ["changed the role of"],
+  "person.change_password": ["changed the password"], "person.remove": ["removed"],
+  "session.begin": ["signed in"], "session.end": ["signed out"], "session.end_all": ["ended all sessions"],
 };
+/** Actions whose subject is said by the words alone, or is the account. */
+const WHOLE = ["account.create", "account.change", "pause.change", "person.change_password", "session.begin", "session.end", "session.end_all"];
 
 /** Formats a value: times in local time, lists with commas. */
 function formatted(value) {
@@ -46,33 +50,55 @@ function changes(entry) {
 
 /** The person; a removed one is shown by id. */
 const person = (it) => it.person_email ?? ["a person, ", shortId(it.person_id)];
-const who = (it) => h("div", { class: "wrap" }, h("b", {}, it.person_id ? h("a", { href: `#/audit?person_id=${it.person_id}`, title: "Changes by this person" }, person(it)) : it.actor), it.address ? h("div", { class: "small muted" }, it.address) : null);
+const who = (it) => h("b", { class: "wrap" }, it.person_id ? h("a", { href: `#/audit?person_id=${it.person_id}`, title: "Changes by this person" }, person(it))
+  : it.actor === "operator" ? "The operator" : "The service");
 
 /** The page of the subject, if it exists. */
 const PLACES = { key: "keys", job: "jobs" };
-function about(it, context) {
+function place(it) {
   const [kind] = it.action.split(".");
-  const place = PLACES[kind] && it.after ? `#/${PLACES[kind]}/${it.subject_id}` : kind === "delivery" ? `#/deliveries?open=${it.subject_id}` : kind === "key" ? "#/keys" : kind === "webhook" ? "#/webhooks" : kind === "person" ? "#/people" : kind === "deposit" ? "#/ledger" : "#/overview";
-  return h("div", { class: "wrap" },
-    it.account_id ? h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, place) }, h("span", { class: "clip" }, it.account_name ?? "an account")) : "the service",
-    it.subject_id && it.subject_id !== it.account_id ? h("div", { class: "small muted" }, shortId(it.subject_id)) : null);
+  if (PLACES[kind] && it.after) return `#/${PLACES[kind]}/${it.subject_id}`;
+  return { delivery: `#/deliveries?open=${it.subject_id}`, key: "#/keys", webhook: "#/webhooks", person: "#/people", deposit: "#/ledger" }[kind] ?? "#/overview";
+}
+
+/** What the subject is called. */
+function called(it) {
+  const of = (name) => it.after?.[name] ?? it.before?.[name];
+  const name = of("name") ?? of("url") ?? of("email") ?? (it.action.startsWith("deposit") && of("amount") ? money(of("amount")) : null);
+  return name ?? (it.subject_id ? ["…", it.subject_id.slice(-8)].join("") : "");
+}
+
+function sentence(it, context) {
+  const [before, after] = WORDS[it.action] ?? [it.action];
+  const visit = (words) => h("button", { class: "link", type: "button", onclick: () => context.visit(it.account_id, place(it)) }, h("b", { class: "wrap" }, words));
+  const subject = WHOLE.includes(it.action) ? null : it.account_id ? visit(called(it)) : h("b", {}, called(it));
+  const own = it.action.startsWith("account.");
+  const account = it.account_id ? [own ? " " : it.action.startsWith("deposit.") ? " for " : subject ? " of " : " in ", visit(it.account_name ?? it.after?.name ?? "an account")] : null;
+  return h("p", { class: "wrap" }, who(it), " ", before, subject ? [" ", subject] : null, after ? ` ${after}` : null, account, ".");
+}
+
+/** The sentence of an entry, with what it changed on demand. */
+function entry(it, context, open) {
+  const id = it.audit_id;
+  return h("div", {}, sentence(it, context),
+    h("details", { class: "unfold", open: open.has(id), ontoggle: ({ target }) => (target.open ? open.add(id) : open.delete(id)) },
+      h("summary", { class: "small muted" }, h("time", { datetime: it.at, title: it.at }, moment(it.at)), " · details"),
+      changes(it),
+      h("p", { class: "small muted wrap" }, [it.address && `from ${it.address}`, `request ${it.request_id ?? "unknown"}`].filter(Boolean).join(" · "))));
 }
 
 export async function audit(main, context) {
   const wanted = filtersOf(context.search, ["account_id", "person_id", "action", "from", "to"]);
   const accounts = await options("/accounts", context.signal, (it) => [it.account_id, it.name.slice(0, 40)], wanted.account_id);
-  const columns = [
-    { title: "What", cell: (it) => h("div", {}, h("b", {}, WORDS[it.action] ?? it.action), h("div", { class: "small muted" }, h("time", { datetime: it.at, title: `${it.at}, request ${it.request_id ?? "unknown"}` }, moment(it.at)))) },
-    { title: "Who", cell: who },
-    { title: "About", cell: (it) => about(it, context) },
-    { title: "Change", kind: "wide", cell: changes },
-  ];
+  /** Entries whose details are open: a redraw leaves them so. */
+  const open = new Set();
+  const columns = [{ title: "What happened", cell: (it) => entry(it, context, open) }];
   const list = listing({ path: () => `/audit${query(wanted)}`, context, show: (rows) => table(columns, rows, "Audit log", (it) => it.audit_id, "tops"),
     none: empty("No entries", "Every change is recorded here.") });
   const set = (name, value) => { wanted[name] = value; keepFilters("audit", wanted); list.restart(); };
   const change = ({ target }) => set(target.name, target.value);
   fill(main, head("Audit log", "Who changed what in the panel, the command line and the operator API, newest first. Entries are never changed."),
-    h("div", { class: "filters" },
+    filterBar(() => wanted, context.signal,
       field("Account", select("account_id", accounts, wanted.account_id, change)),
       wanted.person_id ? field("Person", select("person_id", [["", "All"], [wanted.person_id, `…${wanted.person_id.slice(-8)}`]], wanted.person_id, change)) : null,
       field("Kind", select("action", KINDS, wanted.action, change)), field("From", date("from", startOf, wanted.from, set)), field("To", date("to", endOf, wanted.to, set))),

@@ -4,7 +4,7 @@ import { get, post, query } from "./api.js";
 import { badge, moment, shortId, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, notice } from "./dialogs.js";
-import { filtersOf, keepFilters, options, select } from "./filters.js";
+import { filterBar, filtersOf, keepFilters, options, select } from "./filters.js";
 import { empty, listing } from "./lists.js";
 
 /** The request of an attempt. */
@@ -104,7 +104,7 @@ export async function deliveries(main, context) {
     none: empty("No deliveries here", "Each ended job with a webhook creates one.") });
   const change = ({ target }) => { wanted[target.name] = target.value; keepFilters("deliveries", { ...wanted, open: asked }); list.restart(); };
   fill(main, head("Deliveries", "What was sent to your webhooks, with every attempt."), one?.node ?? null,
-    h("div", { class: "filters" },
+    filterBar(() => wanted, context.signal,
       field("State", select("status", [["", "All"], ["pending", "Pending"], ["delivered", "Delivered"], ["failed", "Failed"]], wanted.status, change)),
       field("Webhook", select("webhook_id", hooks, wanted.webhook_id, change))),
     list.node);

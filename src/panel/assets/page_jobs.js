@@ -3,7 +3,7 @@ import { field, fill, h, misfit, showFaults } from "./dom.js";
 import { query } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
+import { date, endOf, filterBar, filtersOf, keepFilters, options, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 import { icon } from "./icons.js";
 
@@ -80,7 +80,7 @@ export async function jobs(main, context) {
   const change = ({ target }) => set(target.name, target.value);
   const [typed, chosen] = metadata(members, changed);
   fill(main, head("Jobs", "All requests with their results, newest first."),
-    h("div", { class: "filters" },
+    filterBar(filters, context.signal,
       field("State", select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, change)),
       field("Model", select("tier", [["", "All"], ["fast", "fast"], ["quality", "quality"], ["pro", "pro"]], wanted.tier, change)),
       field("Key", select("key", keys, wanted.key, change)),

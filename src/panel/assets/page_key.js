@@ -1,27 +1,30 @@
 // One API key: restrictions and spending.
 import { fill, h } from "./dom.js";
-import { call, get, query, remove } from "./api.js";
+import { call, get, query } from "./api.js";
 import { moment, time } from "./format.js";
 import { rateWords, used } from "./limits.js";
-import { finished, spans, spend } from "./charts.js";
+import { finished, firstSpan, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
-import { attempt, dialog, notice } from "./dialogs.js";
+import { attempt, notice } from "./dialogs.js";
 import { pairs } from "./page_job.js";
-import { deactivateKey, keyState, prefix, systemBadge } from "./page_keys.js";
+import { deactivateKey, deleteKey, keyState, prefix, systemBadge } from "./page_keys.js";
 import { changeKey, rotateKey } from "./key_form.js";
 
 export async function key(main, context) {
   const path = `${context.base}/keys`;
   const own = `${path}/${encodeURIComponent(context.rest[0])}`;
-  let span = 30;
+  let span = null;
   const again = context.fresh(() => draw());
   const draw = async () => {
-    const found = await get(`${own}${query({ days: span })}`, context.signal);
+    const found = await get(`${own}${query({ days: span ?? 1 })}`, context.signal);
+    if (span === null) {
+      span = firstSpan(found.created_at, 30);
+      if (span !== 1) return draw();
+    }
     const turn = () => (found.active ? deactivateKey(path, found).then(again) : attempt(() => call("PATCH", own, { active: true }), "Activated", again));
-    const drop = () => dialog({ title: `Delete “${found.name}”?`, text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.", confirm: "Delete", danger: true,
-      submit: async () => { await remove(own); location.hash = "#/keys"; } });
+    const drop = () => deleteKey(path, found).then((gone) => { if (gone) location.hash = "#/keys"; });
     const button = (text, work, kind = "") => h("button", { class: `button ${kind}`, type: "button", onclick: work }, text);
-    fill(main,
+    return fill(main,
       head(h("span", { class: "row wraps" }, h("span", { class: "wrap" }, found.name), keyState(found), systemBadge(found)), found.system ? "The panel created this key. Images of the playground are charged to it." : null,
         ...(context.canChange ? [button("Change", () => changeKey(path, found, again)), found.system ? null : button("Rotate", () => rotateKey(path, found, again)),
           button(found.active ? "Deactivate" : "Activate", turn), found.system ? null : button("Delete", drop, "danger")] : [])),
@@ -40,7 +43,7 @@ export async function key(main, context) {
             ["Expires", found.expires_at ? moment(found.expires_at) : "never"],
             ["Last used", found.last_used_at ? time(found.last_used_at) : "never"],
             ["Created", time(found.created_at)]))),
-        h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
+        h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(found.created_at, span, (chosen) => { span = chosen; again(); })),
           h("div", { class: "halves" }, spend(found.days), finished(found.days)))));
   };
   await draw();

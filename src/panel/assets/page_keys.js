@@ -1,11 +1,12 @@
 // The API keys of the account.
 import { fill, h } from "./dom.js";
-import { call } from "./api.js";
+import { call, remove } from "./api.js";
 import { badge, money, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, dialog, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
-import { TIERS, changeKey, createKey } from "./key_form.js";
+import { TIERS, changeKey, createKey, rotateKey } from "./key_form.js";
+import { menu } from "./menu.js";
 
 export function keyState(key) {
   if (!key.active) return badge("inactive");
@@ -25,6 +26,11 @@ export const deactivateKey = (path, key) => dialog({
     : "Programs that use this key are refused at once. You can activate it again at any time.",
   submit: async () => { await call("PATCH", `${path}/${key.key_id}`, { active: false }); toast("Deactivated"); },
 });
+
+/** Asks, then deletes a key. Gives whether it was deleted. */
+export const deleteKey = (path, key) => dialog({ title: `Delete “${key.name}”?`, confirm: "Delete", danger: true,
+  text: "Programs that use it stop working now. This cannot be undone. Its charges stay on record.",
+  submit: async () => { await remove(`${path}/${key.key_id}`); toast("Deleted"); } });
 
 /** A summary of the limits. */
 function limits(key) {
@@ -47,8 +53,11 @@ export async function keys(main, context) {
     { title: "Limits", cell: (key) => h("span", { class: "small" }, limits(key)) },
     { title: "Spent", kind: "num fit", cell: (key) => money(key.spent) },
     { title: "Last used", kind: "fit", cell: (key) => key.last_used_at ? time(key.last_used_at) : h("span", { class: "muted" }, "never") },
-    ...(context.canChange ? [{ title: "", kind: "fit", cell: (key) => h("span", { class: "row" },
-      slim("Change", () => changeKey(path, key, list.load)), key.active ? slim("Deactivate", () => deactivate(key)) : slim("Activate", () => activate(key))) }] : []),
+    ...(context.canChange ? [{ title: "", kind: "fit", cell: (key) => h("span", { class: "row end" },
+      slim("Change", () => changeKey(path, key, list.load)), menu(`More actions for ${key.name}`, [
+        key.system ? null : ["Rotate", () => rotateKey(path, key, list.load)],
+        key.active ? ["Deactivate", () => deactivate(key)] : ["Activate", () => activate(key)],
+        key.system ? null : ["Delete", () => deleteKey(path, key).then(list.load), "danger"]])) }] : []),
   ];
   const button = context.canChange ? h("button", { class: "button main", type: "button", onclick: () => createKey(path, context, list.load) }, "New key") : null;
   const list = listing({ path, context, show: (rows) => table(columns, rows, "API keys", (it) => it.key_id), none: empty("No keys yet", "Programs need a key to generate images.") });

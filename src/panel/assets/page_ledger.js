@@ -3,7 +3,7 @@ import { field, fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { moment, money, shortId, unit } from "./format.js";
 import { head } from "./shell.js";
-import { date, endOf, filtersOf, keepFilters, select, startOf } from "./filters.js";
+import { date, endOf, filterBar, filtersOf, keepFilters, select, startOf } from "./filters.js";
 import { empty, listing, table } from "./lists.js";
 
 const KINDS = { deposit: "Deposit", charge: "Charge", adjustment: "Adjustment" };
@@ -39,7 +39,7 @@ export async function ledger(main, context) {
   link();
   fill(main, head("Ledger", null, file),
     h("div", { class: "stack" }, funds,
-      h("div", { class: "filters flush" },
+      filterBar(() => wanted, context.signal,
         field("Kind", select("kind", [["", "All"], ...Object.entries(KINDS)], wanted.kind, (event) => change("kind", event.target.value))),
         field("From", date("from", startOf, wanted.from, change)),
         field("To", date("to", endOf, wanted.to, change))),

@@ -3,7 +3,7 @@ import { fill, h } from "./dom.js";
 import { get, query } from "./api.js";
 import { money, unit } from "./format.js";
 import { backends } from "./backends.js";
-import { finished, spans, spend } from "./charts.js";
+import { finished, firstSpan, spans, spend } from "./charts.js";
 import { head } from "./shell.js";
 import { notice } from "./dialogs.js";
 import { empty } from "./lists.js";
@@ -36,14 +36,17 @@ function notices(view) {
 }
 
 export async function overview(main, context) {
-  let span = 14;
+  let span = null;
   const again = context.fresh(() => draw());
   const draw = async () => {
     const [view, jobs] = await Promise.all([
-      get(`${context.base}/overview${query({ days: span })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
-    const { money: funds, jobs: live, queue, webhooks, days, service } = view;
-    const todays = days[days.length - 1];
-    fill(main, head("Overview", null,
+      get(`${context.base}/overview${query({ days: span ?? 1 })}`, context.signal), get(`${context.base}/jobs?limit=12`, context.signal)]);
+    if (span === null) {
+      span = firstSpan(view.created_at, 14);
+      if (span !== 1) return draw();
+    }
+    const { money: funds, jobs: live, queue, webhooks, days, service, today: todays } = view;
+    return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, notices(view), demoNotice(context),
       h("div", { class: "cards" },
@@ -52,7 +55,7 @@ export async function overview(main, context) {
         figure("Running", String(live.processing), `${todays.done} done today, ${todays.failed} failed`),
         figure("Deliveries pending", `${webhooks.pending}${webhooks.all === false ? "+" : ""}`,
           webhooks.registered ? `${webhooks.retrying} being retried${webhooks.all === false ? ", of the newest 1,000" : ""}` : "no webhook registered")),
-      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(span, (chosen) => { span = chosen; again(); })),
+      h("div", { class: "stack tight" }, h("div", { class: "row end" }, spans(view.created_at, span, (chosen) => { span = chosen; again(); })),
         h("div", { class: "halves" }, finished(days), spend(days))),
       view.limits ? accountLimits(view.limits) : null,
       service ? h("section", { class: "card" }, h("h2", {}, "Back ends"), backends(service.backends)) : null,

@@ -5,6 +5,7 @@ import { badge, time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, dialog, reveal, toast } from "./dialogs.js";
 import { empty, listing, table } from "./lists.js";
+import { menu } from "./menu.js";
 
 const link = (person) => reveal({ title: "Invitation", value: person.invitation_url,
   text: `Send this link to ${person.email}. It works once and expires in a week. It cannot be shown again, but you can create a new one.` });
@@ -28,14 +29,18 @@ export async function people(main, context) {
   const change = (it) => dialog({ title: "Change role", text: it.email, fields: [role(it.role)], submit: (data) => call("PATCH", `${path}/${it.person_id}`, Object.fromEntries(data)) }).then(list.load);
   const drop = (it) => dialog({ title: "Remove this person?", text: `Ends all sessions of ${it.email}. To return, they need a new invitation.`, confirm: "Remove", danger: true,
     submit: () => remove(`${path}/${it.person_id}`) }).then(list.load);
-  const slim = (text, work, kind = "", name = null) => h("button", { class: `button slim ${kind}`, type: "button", "aria-label": name, onclick: work }, text);
+  const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
   const columns = [
     { title: "Email", cell: (it) => h("b", { class: "wrap" }, it.email) },
     { title: "State", kind: "fit", cell: (it) => badge(it.status, it.status === "expired" ? "invitation expired" : it.status) },
     { title: "Role", kind: "fit", cell: (it) => it.role },
     { title: "Since", kind: "fit", cell: (it) => time(it.created_at) },
-    ...(operator ? [{ title: "", kind: "fit", cell: (it) => h("span", { class: "row" },
-      it.status === "active" ? [slim("Reset password", () => reset(it)), slim("Sign out", () => out(it), "", `Sign out ${it.email}`)] : slim("New link", () => again(it)), slim("Role", () => change(it)), slim("Remove", () => drop(it), "danger")) }] : []),
+    ...(operator ? [{ title: "", kind: "fit", cell: (it) => h("span", { class: "row end" },
+      it.status === "active" ? slim("Role", () => change(it)) : slim("New link", () => again(it)),
+      menu(`More actions for ${it.email}`, [
+        it.status === "active" ? ["Reset password", () => reset(it)] : ["Role", () => change(it)],
+        it.status === "active" ? ["End all sessions", () => out(it)] : null,
+        ["Remove", () => drop(it), "danger"]])) }] : []),
   ];
   const list = listing({ path, context, show: (rows) => table(columns, rows, "People", (it) => it.person_id),
     none: empty("No people yet", operator ? "Invite the people who manage this account." : "") });

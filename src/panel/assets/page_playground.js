@@ -23,11 +23,14 @@ function shape(ratio) {
   return drawn;
 }
 
-function choices(name, label, options, chosen, change) {
+/** The ratios that are shown at first. */
+const COMMON_RATIOS = ["1:1", "3:2", "2:3", "4:3", "16:9", "9:16"];
+
+function choices(name, label, options, chosen, change, more = null) {
   return h("fieldset", { "data-field": name }, h("legend", { class: "legend" }, label),
     h("div", { class: "choices" }, options.map(({ value, text, mark, off }) => h("label", {},
       h("input", { type: "radio", name, value, checked: value === chosen, disabled: off, onchange: () => change(value) }),
-      h("span", {}, mark ?? null, text ?? value)))),
+      h("span", {}, mark ?? null, text ?? value))), more),
     h("span", { class: "fault", hidden: true }));
 }
 
@@ -119,6 +122,8 @@ export async function playground(main, context) {
     const { aspect_ratios: ratios, resolutions, prices, paused, paused_reason: reason } = models.data.find((it) => it.id === state.tier);
     const all = ratios.filter((it) => it !== "auto" || images.count() || state.needsImages);
     if (!all.includes(state.ratio)) state.ratio = all.includes("1:1") ? "1:1" : all[0];
+    // The common ones, and the chosen one; the others on demand.
+    const shown = state.allRatios ? all : all.filter((it) => it === "auto" || it === state.ratio || COMMON_RATIOS.includes(it));
     if (!resolutions.includes(state.resolution)) state.resolution = resolutions[0];
     const turn = (name) => (value) => {
       state[name] = value;
@@ -128,7 +133,8 @@ export async function playground(main, context) {
     };
     fill(options,
       choices("tier", "Model", models.data.map((it) => ({ value: it.id, text: it.paused ? `${it.id} (paused)` : it.id })), state.tier, turn("tier")),
-      choices("aspect_ratio", "Aspect ratio", all.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, turn("ratio")),
+      choices("aspect_ratio", "Aspect ratio", shown.map((it) => ({ value: it, mark: it === "auto" ? null : shape(it) })), state.ratio, turn("ratio"), shown.length < all.length || state.allRatios
+        ? h("button", { class: "button quiet slim", type: "button", "aria-expanded": String(Boolean(state.allRatios)), onclick: () => { state.allRatios = !state.allRatios; draw(); options.querySelector("[aria-expanded]")?.focus(); } }, state.allRatios ? "Fewer" : "More") : null),
       resolutions.length > 1 ? choices("resolution", "Resolution", resolutions.map((it) => ({ value: it })), state.resolution, turn("resolution")) : null,
       paused ? notice("warn", `The ${state.tier} model is paused${reason ? ` (${reason})` : ""}: requests are answered with 503.`) : null);
     fill(price, money(prices[state.resolution]));

@@ -5,6 +5,7 @@ import { time } from "./format.js";
 import { head } from "./shell.js";
 import { attempt, code, dialog, reveal, toast } from "./dialogs.js";
 import { empty } from "./lists.js";
+import { menu } from "./menu.js";
 import { tabs } from "./tabs.js";
 import { recorded, vector, verifiers } from "./verifiers.js";
 
@@ -29,7 +30,7 @@ export async function webhooks(main, context) {
 
   const act = (webhook) => {
     const own = `${path}/${webhook.webhook_id}`;
-    const slim = (text, work, kind = "") => h("button", { class: `button slim ${kind}`, type: "button", onclick: work }, text);
+    const slim = (text, work) => h("button", { class: "button slim", type: "button", onclick: work }, text);
     const rotate = () => dialog({ title: "New secret?", text: "X-Signature uses the new secret at once. webhook-signature carries both for 24 hours.", confirm: "Create new secret",
       submit: () => post(`${own}/rotate-secret`) }).then((changed) => { if (changed) reveal({ title: "Your new secret", text: "Configure your receiver with it now.", value: changed.secret }); });
     const test = () => attempt(async () => {
@@ -52,7 +53,8 @@ export async function webhooks(main, context) {
       } });
     const drop = () => dialog({ title: "Delete this webhook?", text: "Tintype sends nothing more to it, and its pending deliveries fail. Past deliveries stay on record.", confirm: "Delete", danger: true,
       submit: () => remove(own) }).then(again);
-    return h("div", { class: "row wraps" }, slim("Send a test", test), slim("Show secret", show), slim("New secret", rotate), slim("Change", change), slim("Send failed again", resend), slim("Delete", drop, "danger"));
+    return h("div", { class: "row" }, slim("Send a test", test), menu(`More actions for ${webhook.url}`, [
+      ["Show secret", show], ["New secret", rotate], ["Change", change], ["Send failed again", resend], ["Delete", drop, "danger"]]));
   };
   const rate = ({ delivered, failed, pending }, all) => {
     const ended = delivered + failed;

@@ -4,6 +4,7 @@ import { icon, mark } from "./icons.js";
 import { attempt } from "./dialogs.js";
 import { remove } from "./api.js";
 import { forgetDrafts } from "./drafts.js";
+import { densitySwitch } from "./density.js";
 
 const OWN = [
   ["overview", "Overview"], ["playground", "Playground"], ["jobs", "Jobs"], ["keys", "API keys"],
@@ -79,7 +80,7 @@ export function frame(app, session, account, current, line) {
         h("a", { class: "who small", href: "/docs" }, "API reference"),
         h("div", { class: "row" },
           h("a", { class: "who small", href: "#/profile", title: operator ? null : session.email }, operator ? "Operator" : session.email),
-          h("span", { class: "row" }, themeSwitch(),
+          h("span", { class: "row tight" }, densitySwitch(), themeSwitch(),
             h("button", { class: "icon", type: "button", title: "Sign out", "aria-label": "Sign out", onclick: () => attempt(signOut) }, icon("out"))))) ),
     main);
   fill(app, box);

@@ -20,6 +20,8 @@ export function stand(part, stood) {
   const all = scope ? [...scope.querySelectorAll(stood.kind)] : [];
   const same = all.filter((it) => words(it) === stood.called)[stood.at];
   const successor = same ?? (stood.key === null ? null : all[stood.place]);
+  // A menu that was open stays open.
+  successor?.closest("[popover]")?.showPopover();
   if (successor) successor.focus({ preventScroll: true });
   else part.closest("main")?.focus({ preventScroll: true });
 }

@@ -1,7 +1,12 @@
-// Sets the chosen colours before anything is drawn, so that a page does not flash.
+// Sets the chosen colours and row height before anything is drawn, so that a page does not flash.
 "use strict";
 (() => {
   let chosen = null;
-  try { chosen = localStorage.getItem("tintype-theme"); } catch { /* storage may be switched off */ }
+  let rows = null;
+  try {
+    chosen = localStorage.getItem("tintype-theme");
+    rows = localStorage.getItem("tintype-rows");
+  } catch { /* storage may be switched off */ }
+  if (rows === "compact") document.documentElement.dataset.rows = rows;
   if (chosen === "light" || chosen === "dark") document.documentElement.dataset.theme = chosen;
 })();

@@ -1,0 +1,26 @@
+// The further actions of a row, behind one button.
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+
+const GAP = 4;
+let made = 0;
+
+/** `items` are [text, work, kind]; empty ones are left out. The browser closes the menu on Escape and on a click elsewhere. */
+export function menu(label, items) {
+  const id = `menu-${++made}`;
+  const list = h("div", { class: "menu", popover: "auto", id, ontoggle: ({ newState }) => { if (newState === "open") show(); } },
+    items.filter(Boolean).map(([text, work, kind = ""]) => h("button", { class: `item ${kind}`, type: "button", onclick: () => { list.hidePopover(); work(); } }, text)));
+  const button = h("button", { class: "icon slim", type: "button", "aria-label": label, popovertarget: id }, icon("more"));
+
+  /** Below the button, or above it where there is no room. */
+  function show() {
+    const at = button.getBoundingClientRect();
+    const below = at.bottom + GAP + list.offsetHeight <= innerHeight;
+    list.style.top = `${below ? at.bottom + GAP : Math.max(GAP, at.top - GAP - list.offsetHeight)}px`;
+    list.style.left = `${Math.max(GAP, at.right - list.offsetWidth)}px`;
+    list.dataset.placed = "";
+    if (!list.contains(document.activeElement)) list.querySelector("button").focus();
+  }
+
+  return h("span", {}, button, list);
+}

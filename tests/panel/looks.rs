@@ -1,0 +1,166 @@
+//! How lists and pages look and unfold: rows, menus, filters on a phone, charts of a young account, fonts.
+
+use crate::browse;
+use crate::calls::calls;
+use crate::pages::{as_on, settle};
+use serde_json::json;
+
+#[test]
+fn rows_are_comfortable_or_compact_and_stay_so() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });",
+        )
+        .await;
+        browser.go("#/jobs", "Jobs").await;
+        let height = "return Math.round(document.querySelector('tbody tr')?.getBoundingClientRect().height ?? 0);";
+        browser.comes_to(height, json!(48)).await;
+        browser.press("Compact rows").await;
+        browser.comes_to(height, json!(36)).await;
+        browser.client.refresh().await.unwrap();
+        browser.comes_to(height, json!(36)).await;
+        browser.press("Comfortable rows").await;
+        browser.comes_to(height, json!(48)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_row_has_one_action_in_sight_and_a_menu_that_survives_a_redraw() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/keys", "API keys").await;
+        let seen = "return [...document.querySelectorAll('tbody tr:first-child button')].filter((it) => it.checkVisibility()).map((it) => it.ariaLabel ?? it.textContent);";
+        let closed = json!(["Change", "More actions for first"]);
+        browser.comes_to(seen, closed.clone()).await;
+        browser.press("More actions for first").await;
+        let stands = "return document.activeElement.textContent;";
+        browser.comes_to(stands, json!("Rotate")).await;
+        // A job redraws the list, which has the panel's own key then.
+        calls(
+            &browser,
+            "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });",
+        )
+        .await;
+        browser.see("b", "panel").await;
+        browser.comes_to(stands, json!("Rotate")).await;
+        let open = "return document.querySelectorAll('[popover]:popover-open').length;";
+        browser.comes_to(open, json!(1)).await;
+        let active = browser.client.active_element().await.unwrap();
+        active.send_keys("\u{e00c}").await.unwrap();
+        browser.comes_to(seen, closed).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn filters_are_folded_on_a_phone() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        as_on(&browser, 390, 844, "light").await;
+        browser.go("#/jobs?status=failed", "Jobs").await;
+        settle(&browser).await;
+        let select = "return document.querySelector('select[name=status]').checkVisibility();";
+        assert_eq!(browser.run(select, vec![]).await, json!(false));
+        browser.press_in("//summary[.='Filters (1)']").await;
+        browser.comes_to(select, json!(true)).await;
+        as_on(&browser, 1360, 900, "light").await;
+        let summary = "return document.querySelector('.filters > summary').checkVisibility();";
+        browser.comes_to(summary, json!(false)).await;
+        browser.comes_to(select, json!(true)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn generate_stays_in_sight_and_rare_ratios_are_on_demand() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/playground", "Playground").await;
+        for (width, height) in [(1360, 600), (390, 600)] {
+            as_on(&browser, width, height, "light").await;
+            let seen = "const box = document.querySelector('.bench [type=submit]').getBoundingClientRect(); return box.top >= 0 && box.bottom <= innerHeight;";
+            browser.run("scrollTo(0, 0);", vec![]).await;
+            browser.comes_to(seen, json!(true)).await;
+        }
+        let ratios = "return document.querySelectorAll('[name=aspect_ratio]').length;";
+        assert_eq!(browser.run(ratios, vec![]).await, json!(6));
+        browser.press("More").await;
+        browser.comes_to(ratios, json!(10)).await;
+        browser
+            .press_in("//label[input[@value='21:9' and @name='aspect_ratio']]")
+            .await;
+        browser.press("Fewer").await;
+        // The chosen one stays.
+        browser.comes_to(ratios, json!(7)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_young_account_is_charted_by_the_hour() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });",
+        )
+        .await;
+        browser.go("#/ledger", "Ledger").await;
+        browser.go("#/overview", "Overview").await;
+        browser.see("h2", "Images per hour").await;
+        let label = "return document.querySelector('svg.chart').getAttribute('aria-label');";
+        let done = "Images per hour over 24 hours: 1 done, 0 failed";
+        browser.comes_to(label, json!(done)).await;
+        browser.press("14 days").await;
+        let done = "Images per day over 14 days: 1 done, 0 failed";
+        browser.comes_to(label, json!(done)).await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_fonts_are_the_panels_own() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let loaded = "const done = arguments[0];
+            document.fonts.ready.then(() => done([...document.fonts].filter((it) => it.status === 'loaded').map((it) => it.family.replaceAll('\"', '')).sort()));";
+        let found = browser.client.execute_async(loaded, vec![]).await.unwrap();
+        assert_eq!(found, json!(["Inter", "Inter", "Source Serif"]));
+        let licence = "const done = arguments[0]; fetch('/panel/assets/fonts-license.txt').then((it) => it.text()).then((it) => done(it.includes('SIL OPEN FONT LICENSE')));";
+        let found = browser.client.execute_async(licence, vec![]).await.unwrap();
+        assert_eq!(found, json!(true));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn the_audit_log_speaks_in_sentences_and_unfolds_what_changed() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        calls(
+            &browser,
+            "return await send('POST', base + '/deposits', { amount: '25', reference: 'invoice 17' });",
+        )
+        .await;
+        browser.go("#/audit?action=deposit", "Audit log").await;
+        browser
+            .find("//p[.='The operator booked 25.00 USD as a deposit for default.']")
+            .await;
+        let seen = "return document.querySelector('.unfold dl').checkVisibility();";
+        assert_eq!(browser.run(seen, vec![]).await, json!(false));
+        browser.press_in("//summary[contains(., 'details')]").await;
+        browser.comes_to(seen, json!(true)).await;
+        browser.see("dd", "invoice 17").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
