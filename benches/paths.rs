@@ -91,6 +91,7 @@ impl World {
             origin: Origin::Native,
             inputs: Vec::new(),
             price: "0.134".parse().expect("price"),
+            cancel_after: None,
             idempotency: None,
         }
     }

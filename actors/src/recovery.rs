@@ -1,7 +1,7 @@
 //! Recovery: a start counts every live job into its account's book and puts it back into its queue.
 
 use crate::account::AccountRegistry;
-use crate::queue::QueuedJob;
+use crate::queue::{Expiry, QueuedJob};
 use tintype_storage::domain::ids::{AccountId, IdSource};
 use tintype_storage::domain::job::{JobState, Origin};
 use tintype_storage::domain::{ids, job::Job};
@@ -53,6 +53,14 @@ pub fn recover(store: &Store, accounts: &AccountRegistry) -> Result<Recovered, S
         })
         .wait()?;
     finish(current, accounts)?;
+    let mut expiring = Vec::new();
+    store
+        .each_expiry(|due, job, account| {
+            expiring.push(Expiry { due, job, account });
+            Ok(())
+        })
+        .wait()?;
+    accounts.context().expiries.add_all(expiring);
     raise_ids(store, &accounts.context().ids)?;
     Ok(Recovered {
         begun,

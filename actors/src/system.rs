@@ -4,6 +4,7 @@ use crate::account::{AccountCommand, AccountContext, AccountRegistry};
 use crate::backends::{Backend, BackendHealth, BackendPool, Routes};
 use crate::clock::{Clock, Jitter};
 use crate::delivery::{DeliveryActor, DeliveryContext, DeliveryDepths, DeliveryLimits};
+use crate::dispatch::expiry;
 use crate::dispatch::{
     CutOff, DispatchContext, Dispatcher, DispatcherCommand, FailedTry, FailureBoard, ProgressBoard,
 };
@@ -11,7 +12,7 @@ use crate::fail_stop::FailStop;
 use crate::job_changes::{JobChanges, JobWatch};
 use crate::ports::{ImageStore, InputFetcher, Observer, Transport};
 pub use crate::queue::Depths;
-use crate::queue::JobQueues;
+use crate::queue::{Expiries, JobQueues};
 use crate::recovery::{self, Recovered};
 use crate::shutdown::{Drain, delivery_depths};
 use crate::stats::Stats;
@@ -27,6 +28,7 @@ use tintype_storage::domain::tier::Tier;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
 
 /// The threads of [`Threads::Own`].
@@ -75,6 +77,8 @@ pub struct System {
     dispatcher: Addr<Dispatcher>,
     deliveries: Addr<DeliveryActor>,
     arbiters: Vec<Arbiter>,
+    /// Fails jobs whose time is up.
+    expiry: JoinHandle<()>,
     stopped: AtomicBool,
 }
 
@@ -137,6 +141,7 @@ impl System {
             max_runs,
             live_jobs: AtomicUsize::new(0),
             queues: Arc::clone(&queues),
+            expiries: Expiries::default(),
             deliveries: deliveries.clone().recipient(),
             job_changes: Arc::new(JobChanges::default()),
             stats: Arc::clone(&stats),
@@ -172,6 +177,10 @@ impl System {
         let context = Arc::clone(&dispatch);
         let dispatcher =
             Dispatcher::start_in_arbiter(&on(JOBS), move |_| Dispatcher::new(context, switches));
+        let expiry = actix::spawn(expiry::run(
+            Arc::clone(&accounts),
+            Arc::clone(&dispatch.queues),
+        ));
         actix::spawn(cancel(abandoned, Arc::clone(&accounts), image_store));
         Ok(Self {
             accounts,
@@ -179,6 +188,7 @@ impl System {
             dispatcher,
             deliveries,
             arbiters,
+            expiry,
             stopped: AtomicBool::new(false),
         })
     }
@@ -314,9 +324,16 @@ impl System {
     /// Ends the actors. Commands that they have not decided are refused.
     pub fn stop(&self) {
         self.stopped.store(true, Ordering::Relaxed);
+        self.expiry.abort();
         for arbiter in &self.arbiters {
             arbiter.stop();
         }
+    }
+}
+
+impl Drop for System {
+    fn drop(&mut self) {
+        self.expiry.abort();
     }
 }
 

@@ -155,6 +155,7 @@ pub fn new_job(key: KeyId) -> anyhow::Result<NewJob> {
         origin: Origin::Native,
         inputs: Vec::new(),
         price: "0.134".parse()?,
+        cancel_after: None,
         idempotency: None,
     })
 }

@@ -99,6 +99,7 @@ pub fn parse_fields(
             metadata,
             origin: Origin::Native,
             pictures: 1,
+            cancel_after: None,
             idempotency_key: None,
         }),
         _ => Err(vec![FieldFault::new("body", "is incomplete")]),

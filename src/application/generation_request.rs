@@ -2,6 +2,7 @@
 
 use crate::inputs::StoredUpload;
 use sha2::{Digest, Sha256};
+use std::time::Duration;
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::catalog::Offer;
 use tintype_storage::domain::job::{Origin, PromptText};
@@ -27,6 +28,8 @@ pub struct GenerationRequest {
     pub origin: Origin,
     /// Pictures of the call. Each of them is a request of its own.
     pub pictures: usize,
+    /// The job fails if it is still queued after this time.
+    pub cancel_after: Option<Duration>,
     /// The caller's name for the request.
     pub idempotency_key: Option<String>,
 }
@@ -190,6 +193,7 @@ mod tests {
             metadata: Some(Json::parse(r#"{"a":1,"b":2}"#, 32).unwrap()),
             origin: Origin::Native,
             pictures: 1,
+            cancel_after: None,
             idempotency_key: None,
         }
     }

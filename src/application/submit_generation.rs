@@ -350,6 +350,7 @@ impl Submission {
             origin: self.request.origin.clone(),
             inputs,
             price: offer.price(),
+            cancel_after: self.request.cancel_after,
             idempotency: self.used.take(),
         })
     }

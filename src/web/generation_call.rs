@@ -1,7 +1,7 @@
 //! What all calls that create a job of the native kind share: how their request is read, and how its job is told.
 
-use super::idempotency_key;
 use super::problem::{FieldFault, Problem};
+use super::{cancel_after, idempotency_key};
 use crate::api::generation::{self, Endpoint};
 use crate::application::generation_request::{GenerationRequest, Input};
 use crate::application::state::AppState;
@@ -23,19 +23,24 @@ pub fn read(
     state: &AppState,
 ) -> Result<GenerationRequest, Problem> {
     let name = idempotency_key::key(headers);
+    let cancel_after = cancel_after::span(headers);
     let max_prompt_chars = state.config.jobs.max_prompt_chars;
     let count = uploads.len();
     let request = generation::parse(body, endpoint, count, &state.catalog, max_prompt_chars);
-    match (request, name) {
-        (Ok(mut request), Ok(name)) if before.is_empty() => {
+    match (request, name, cancel_after) {
+        (Ok(mut request), Ok(name), Ok(cancel_after)) if before.is_empty() => {
             request.idempotency_key = name;
+            request.cancel_after = cancel_after;
             let uploads = uploads.into_iter().map(|it| Input::Stored(Box::new(it)));
             request.inputs.splice(0..0, uploads);
             Ok(request)
         }
-        (request, name) => {
+        (request, name, cancel_after) => {
             let faults = request.err().unwrap_or_default().into_iter();
-            let faults = faults.chain(name.err()).chain(before);
+            let faults = faults
+                .chain(name.err())
+                .chain(cancel_after.err())
+                .chain(before);
             Err(Problem::validation(faults.collect()))
         }
     }

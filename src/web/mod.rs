@@ -7,6 +7,7 @@ pub(crate) mod audit_context;
 pub(crate) mod auth;
 pub(crate) mod bearer;
 pub(crate) mod body;
+pub(crate) mod cancel_after;
 pub(crate) mod catch_panic;
 pub(crate) mod client_address;
 pub(crate) mod delivery_list;

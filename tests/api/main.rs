@@ -25,6 +25,7 @@ mod decisions_batches_money;
 mod decisions_bodies;
 mod decisions_callbacks;
 mod decisions_cancel;
+mod decisions_cancel_after;
 mod decisions_dry_run;
 mod decisions_errors;
 mod decisions_events;

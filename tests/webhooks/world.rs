@@ -431,6 +431,7 @@ fn new_job() -> NewJob {
         origin: Origin::Native,
         inputs: vec![],
         price: "0.10".parse().unwrap(),
+        cancel_after: None,
         idempotency: None,
     }
 }

@@ -7,6 +7,7 @@ use tintype_storage::domain::batch::BatchProgress;
 use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::ledger::LedgerEntry;
+use tintype_storage::domain::time::Timestamp;
 use tintype_storage::store::{
     AcceptError, Accepted, AcceptedBatch, AccountChanged, BatchError, CommandError, Deposit,
     DepositError, EventError, NewBatch, NewJob, StoreError, Writes,
@@ -83,6 +84,12 @@ pub enum AccountCommand {
         note: Option<Note<Job>>,
         reply: Reply<Job, EventError>,
     },
+    /// Fails a job that is still queued though its time is up. Takes the expiry off the record in any case.
+    Expire {
+        job: JobId,
+        due: Timestamp,
+        reply: Reply<Job, EventError>,
+    },
     /// Adds money. A deposit that was made before has its audit line already.
     Deposit {
         deposit: Deposit,
@@ -129,7 +136,9 @@ impl AccountCommand {
             Self::Accept { reply, .. } => reply.answer(),
             Self::AcceptBatch { reply, .. } => reply.answer(),
             Self::CancelBatch { reply, .. } => reply.answer(),
-            Self::Begin { reply, .. } | Self::Apply { reply, .. } => reply.answer(),
+            Self::Begin { reply, .. } | Self::Apply { reply, .. } | Self::Expire { reply, .. } => {
+                reply.answer()
+            }
             Self::Deposit { reply, .. } => reply.answer(),
             Self::Change { reply, .. } => reply.answer(),
             Self::ChangeKey(change) => {
@@ -145,7 +154,9 @@ impl AccountCommand {
             Self::Accept { reply, .. } => reply.fail(error),
             Self::AcceptBatch { reply, .. } => reply.fail(error),
             Self::CancelBatch { reply, .. } => reply.fail(error),
-            Self::Begin { reply, .. } | Self::Apply { reply, .. } => reply.fail(error),
+            Self::Begin { reply, .. } | Self::Apply { reply, .. } | Self::Expire { reply, .. } => {
+                reply.fail(error)
+            }
             Self::Deposit { reply, .. } => reply.fail(error),
             Self::Change { reply, .. } => reply.fail(error),
             Self::ChangeKey(change) => change.reply.fail(error),

@@ -5,7 +5,7 @@ use crate::delivery::DeliveryCommand;
 use crate::fail_stop::FailStop;
 use crate::job_changes::JobChanges;
 use crate::ports::Observer;
-use crate::queue::JobQueues;
+use crate::queue::{Expiries, JobQueues};
 use crate::stats::Stats;
 use actix::Recipient;
 use parking_lot::RwLock;
@@ -28,6 +28,7 @@ pub struct AccountContext {
     /// Jobs of all accounts that are not terminal.
     pub live_jobs: AtomicUsize,
     pub queues: Arc<JobQueues>,
+    pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
     pub job_changes: Arc<JobChanges>,
     pub stats: Arc<Stats>,

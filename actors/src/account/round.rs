@@ -4,7 +4,7 @@ use super::command::{AccountCommand, KeyChange, Reply};
 use super::context::AccountContext;
 use super::shared::AccountShared;
 use crate::delivery::DeliveryCommand;
-use crate::queue::{Lane, QueuedJob};
+use crate::queue::{Expiry, Lane, QueuedJob};
 use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
@@ -45,6 +45,7 @@ pub struct Decision {
     /// The store cannot be decided on.
     error: Option<StoreError>,
     queued: Vec<QueuedJob>,
+    expiring: Vec<Expiry>,
     changed: Vec<JobId>,
     /// For the observer; empty where there is none.
     ended: Vec<Job>,
@@ -118,6 +119,9 @@ fn needs(state: &AccountState, commands: &[AccountCommand]) -> Vec<Ask> {
             AccountCommand::Apply { job, event, .. } => {
                 state.needs_to_apply(*job, event, &mut needs);
             }
+            AccountCommand::Expire { job, .. } => {
+                state.needs_to_apply(*job, &JobEvent::Expire, &mut needs);
+            }
             AccountCommand::Deposit { deposit, .. } => state.needs_to_deposit(deposit, &mut needs),
             AccountCommand::Change { .. } | AccountCommand::ChangeKey(_) => {}
         }
@@ -181,6 +185,11 @@ impl Decision {
                             tier: job.tier,
                             lane: Lane::Single,
                         });
+                        self.expiring.extend(job.cancel_after.map(|after| Expiry {
+                            due: now.plus(after),
+                            job: id,
+                            account: decisions.account().id,
+                        }));
                         if let Some(note) = note {
                             decisions.record(&note(&id));
                         }
@@ -235,6 +244,11 @@ impl Decision {
                 if let (Some(Ok(job)), Some(note)) = (&reply.outcome, note) {
                     decisions.record(&note(job));
                 }
+            }
+            AccountCommand::Expire { job, due, reply } => {
+                let entry = TransactionId(context.ids.next(now));
+                let outcome = decisions.expire(*job, *due, entry, now);
+                self.applied(*job, reply.decide(outcome)?, false, context, now);
             }
             AccountCommand::Deposit {
                 deposit,
@@ -298,21 +312,38 @@ impl Decision {
     ) -> Result<(), StoreError> {
         let begins = matches!(event, JobEvent::Begin { .. });
         let entry = TransactionId(context.ids.next(now));
-        if let Ok(job) = reply.decide(decisions.apply(id, event, entry, now))? {
-            self.changed.push(id);
-            self.changed
-                .extend(job.member().map(|it| JobId(it.batch.0)));
-            self.counts.changed(job, begins, now);
-            let is_observed = context.observer.is_some() && job.state.is_terminal();
-            self.ended.extend(is_observed.then(|| job.clone()));
-        }
+        let outcome = reply.decide(decisions.apply(id, event, entry, now))?;
+        self.applied(id, outcome, begins, context, now);
         Ok(())
+    }
+
+    /// Takes note of an event that has changed a job.
+    fn applied(
+        &mut self,
+        id: JobId,
+        outcome: &Result<Job, EventError>,
+        begins: bool,
+        context: &AccountContext,
+        now: Timestamp,
+    ) {
+        let Ok(job) = outcome else {
+            return;
+        };
+        self.changed.push(id);
+        self.changed
+            .extend(job.member().map(|it| JobId(it.batch.0)));
+        self.counts.changed(job, begins, now);
+        let is_observed = context.observer.is_some() && job.state.is_terminal();
+        self.ended.extend(is_observed.then(|| job.clone()));
     }
 
     /// Says what is durable now.
     fn announce(self, commands: Vec<AccountCommand>, context: &AccountContext) {
         // Queues and counts first: a caller who looks as soon as it has its answer finds its job there.
         let was_empty = context.queues.push_all(self.queued);
+        if !self.expiring.is_empty() {
+            context.expiries.add_all(self.expiring);
+        }
         context.stats.jobs.add(&self.counts);
         commands.into_iter().for_each(AccountCommand::answer);
         if let Some(observer) = &context.observer {

@@ -4,6 +4,7 @@ pub mod backoff;
 mod context;
 mod cut_off;
 mod dispatcher;
+pub(crate) mod expiry;
 mod failover;
 mod failures;
 mod input_fetch;

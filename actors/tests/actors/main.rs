@@ -5,6 +5,7 @@ mod batches;
 mod batching;
 mod breaker;
 mod cancel;
+mod expiry;
 mod fail_stop;
 mod fairness;
 mod generators;

@@ -35,7 +35,8 @@ use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, commit_and_wait};
 use tintype_storage::store::{
-    AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob, Store,
+    AcceptError, Accepted, Deposit, DepositError, EventError, IdempotencyUse, Limits, NewJob, Part,
+    Store,
 };
 use tintype_storage::testing::memory::MemoryEngine;
 use tintype_storage::testing::stalled::StalledEngine;
@@ -300,39 +301,38 @@ impl World {
         prompt: &str,
         name: Option<&str>,
     ) -> Answer<Accepted, AcceptError> {
-        let (reply, answer) = oneshot::channel();
+        self.send_job(account, new_job(account, tier, prompt, name))
+    }
+
+    /// Sends a job that fails if it is still queued after this time.
+    pub fn send_until(
+        &self,
+        account: AccountId,
+        tier: Tier,
+        prompt: &str,
+        cancel_after: Option<Duration>,
+    ) -> Answer<Accepted, AcceptError> {
         let job = NewJob {
-            key: KeyId(account.0),
-            shown: None,
-            account_rate_limit: None,
-            tier,
-            mode: Mode::TextToImage,
-            aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
-            ratio: AspectRatio::SQUARE,
-            resolution: Resolution::K1,
-            brief: match prompt.strip_prefix("stored:") {
-                Some(key) => PromptRef::Stored(key.into()),
-                None => PromptRef::Inline(PromptText {
-                    prompt: prompt.into(),
-                    metadata: None,
-                }),
-            },
-            callback: None,
-            origin: if prompt.starts_with("waits:") {
-                Origin::Synchronous
-            } else {
-                Origin::Native
-            },
-            inputs: Vec::new(),
-            price: PRICE.parse().expect("a price"),
-            idempotency: name.map(|name| IdempotencyUse {
-                name: name.into(),
-                fingerprint: Fingerprint([7; 32]),
-            }),
+            cancel_after,
+            ..new_job(account, tier, prompt, None)
         };
+        self.send_job(account, job)
+    }
+
+    fn send_job(&self, account: AccountId, job: NewJob) -> Answer<Accepted, AcceptError> {
+        let (reply, answer) = oneshot::channel();
         // A refused command is dropped, and its reply with it.
         let _ = self.handle(account).accept(job, None, reply);
         answer
+    }
+
+    /// The jobs of an account, newest first.
+    pub fn jobs(&self, account: AccountId) -> Vec<Job> {
+        let jobs = self
+            .store
+            .jobs_of(account, Part::All, None, None, 100)
+            .wait();
+        jobs.expect("readable")
     }
 
     /// The same, accepted.
@@ -421,5 +421,39 @@ impl World {
     pub fn check(&self) {
         let report = verify(&self.store, |_| {}).expect("an audit");
         assert_eq!(report.faults, Vec::<String>::new());
+    }
+}
+
+/// A job whose prompt is `prompt`.
+fn new_job(account: AccountId, tier: Tier, prompt: &str, name: Option<&str>) -> NewJob {
+    NewJob {
+        key: KeyId(account.0),
+        shown: None,
+        account_rate_limit: None,
+        tier,
+        mode: Mode::TextToImage,
+        aspect: AspectChoice::Fixed(AspectRatio::SQUARE),
+        ratio: AspectRatio::SQUARE,
+        resolution: Resolution::K1,
+        brief: match prompt.strip_prefix("stored:") {
+            Some(key) => PromptRef::Stored(key.into()),
+            None => PromptRef::Inline(PromptText {
+                prompt: prompt.into(),
+                metadata: None,
+            }),
+        },
+        callback: None,
+        origin: if prompt.starts_with("waits:") {
+            Origin::Synchronous
+        } else {
+            Origin::Native
+        },
+        inputs: Vec::new(),
+        price: PRICE.parse().expect("a price"),
+        cancel_after: None,
+        idempotency: name.map(|name| IdempotencyUse {
+            name: name.into(),
+            fingerprint: Fingerprint([7; 32]),
+        }),
     }
 }

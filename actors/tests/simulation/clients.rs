@@ -126,6 +126,7 @@ fn new_job(number: usize, request: &Request, shown: ShownKey) -> NewJob {
         },
         inputs: Vec::new(),
         price: amount(request.price),
+        cancel_after: None,
         idempotency: idempotency(number, request),
     }
 }

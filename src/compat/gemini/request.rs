@@ -80,6 +80,7 @@ pub fn asked(
         metadata: None,
         origin: Origin::Synchronous,
         pictures: 1,
+        cancel_after: None,
         idempotency_key: name,
     })
 }

@@ -61,6 +61,7 @@ impl Options {
             metadata: None,
             origin: Origin::Synchronous,
             pictures: self.count,
+            cancel_after: None,
             idempotency_key: name,
         }
     }

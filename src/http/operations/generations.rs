@@ -2,6 +2,7 @@
 
 use crate::api::generation::Endpoint;
 use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies};
+use crate::web::cancel_after;
 use crate::web::problem::Code;
 use serde_json::{Value, json};
 use tintype_api::schema::EXAMPLE_ID as JOB;
@@ -42,6 +43,11 @@ pub fn create(endpoint: Endpoint, sketch: &mut Sketch<'_>) -> Operation {
             "dry_run",
             "`true`: make every check, fetch the input images, and keep nothing. Any other parameter is refused.",
             json!({"type": "boolean", "default": false}),
+        )
+        .header(
+            cancel_after::HEADER,
+            "How long the job may stay queued: a number of seconds, minutes or hours. A job that has not begun by then fails with `expired before it started`, unpaid.",
+            json!({"type": "string", "pattern": "^[0-9]+[smh]$", "examples": ["30s", "5m", "1h"]}),
         )
         .idempotent("Your name for this request. Repeat the call under the same one as often as you like: there will be one job.")
         .body(bodies::generation(endpoint, sketch), &requests(endpoint, sketch))

@@ -11,6 +11,8 @@ use serde::{Deserialize, Serialize};
 
 /// The `error` of a canceled job.
 pub const CANCELED: &str = "canceled";
+/// The `error` of a job that its caller wanted only until a moment before it could begin.
+pub const EXPIRED: &str = "expired before it started";
 /// The `error` of a job whose every run was cut off.
 pub const INTERRUPTED: &str = "interrupted";
 /// Characters that an `error` may have; a longer one is cut.
@@ -220,7 +222,7 @@ pub enum FailureKind {
     TimedOut,
     /// A back end gave something that is of no use.
     Broken,
-    /// The caller wanted it no more.
+    /// The caller wanted it no more, or not so late.
     Canceled,
     /// Every run was cut off.
     Interrupted,
@@ -252,6 +254,8 @@ pub enum JobEvent {
     },
     /// The caller wants it no more.
     Cancel,
+    /// The time is up until which the caller wanted it to begin.
+    Expire,
 }
 
 /// What happens to the price that is held for a job.
@@ -302,6 +306,9 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
             CANCELED,
             FailureKind::Canceled,
         ),
+        (JobState::Queued, JobEvent::Expire) => {
+            failed(None, at.max(job.created_at), EXPIRED, FailureKind::Canceled)
+        }
         (
             JobState::Queued,
             JobEvent::InputsFetched { .. }
@@ -336,7 +343,7 @@ pub fn transition(job: &Job, event: JobEvent, at: Timestamp) -> Result<Step, Tra
         (JobState::Processing { started_at, .. }, JobEvent::Fail { error, kind }) => {
             failed(Some(*started_at), at, &error, kind)
         }
-        (JobState::Processing { .. }, JobEvent::Cancel) => {
+        (JobState::Processing { .. }, JobEvent::Cancel | JobEvent::Expire) => {
             return Err(TransitionError::AlreadyStarted);
         }
         (state @ (JobState::Done { .. } | JobState::Failed { .. }), _) => {

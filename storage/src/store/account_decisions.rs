@@ -22,8 +22,8 @@ use super::commands::{
 };
 use super::deliveries::added;
 use super::tables::{
-    ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, LEDGER,
-    LIVE_JOBS, WEBHOOKS,
+    ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
+    LEDGER, LIVE_JOBS, WEBHOOKS,
 };
 use super::webhooks::webhooks_of;
 use super::{DailyUsageKey, IdempotencyRecord, IdempotentCall, StoreError, Write};
@@ -182,6 +182,9 @@ impl Decisions<'_> {
         };
         self.account.balances = balances;
         self.account_changed = true;
+        if let Some(after) = new.cancel_after {
+            self.put(EXPIRIES.put(&(now.plus(after), id), &job.account));
+        }
         self.add_job(&job);
         self.jobs.insert(id, job);
         self.remember(call, new.idempotency.as_ref(), id.0, now);
@@ -253,6 +256,18 @@ impl Decisions<'_> {
         }
         self.jobs.insert(id, step.job.clone());
         Ok(step.job)
+    }
+
+    /// Applies the expiry of a job that was due at a moment, and takes it off the record, also of a job that is not queued any more.
+    pub fn expire(
+        &mut self,
+        id: JobId,
+        due: Timestamp,
+        entry: TransactionId,
+        now: Timestamp,
+    ) -> Result<Job, EventError> {
+        self.put(EXPIRIES.delete(&(due, id)));
+        self.apply(id, JobEvent::Expire, entry, now)
     }
 
     /// What the end of a job brings with it.

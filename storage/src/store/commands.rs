@@ -63,6 +63,8 @@ pub struct NewJob {
     /// Its input images, already in the object store.
     pub inputs: Vec<InputImage>,
     pub price: Amount,
+    /// The job fails if it is still queued after this time.
+    pub cancel_after: Option<Duration>,
     /// The caller's name for this request.
     pub idempotency: Option<IdempotencyUse>,
 }

@@ -1,9 +1,10 @@
 //! Jobs as they lie in the store: live ones apart from ended ones, so that a restart reads no history.
 
-use super::tables::{ENDED_JOBS, LIVE_JOBS};
+use super::tables::{ENDED_JOBS, EXPIRIES, LIVE_JOBS};
 use super::{All, Store, StoreError, Table};
 use crate::domain::ids::{AccountId, JobId};
 use crate::domain::job::Job;
+use crate::domain::time::Timestamp;
 use crate::engine::{Direction, KeyRange};
 use std::collections::BTreeMap;
 
@@ -109,6 +110,16 @@ impl Store {
         mut visit: impl FnMut(Job) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         LIVE_JOBS.each(self, &account, |_, job| visit(job)).await
+    }
+
+    /// Visits the jobs that fail if they are still queued at a moment.
+    pub async fn each_expiry(
+        &self,
+        mut visit: impl FnMut(Timestamp, JobId, AccountId) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
+        EXPIRIES
+            .each(self, &All, |(due, job), account| visit(due, job, account))
+            .await
     }
 
     pub async fn each_ended_job(

@@ -57,6 +57,8 @@ tables! {
     /// By the SHA-256 of the address: addresses have no length that would suit a key.
     PEOPLE_BY_EMAIL: Digest32 => PersonPlace = b"P" "person_by_email";
     SESSIONS: Digest32 => Session = b"z" "session";
+    /// Jobs that fail if they are still queued at a moment.
+    EXPIRIES: (Timestamp, JobId) => AccountId = b"x" "job_expiry";
     BATCHES: (AccountId, BatchId) => Batch = b"b" "batch" .fits(|key, it| (it.account, it.id) == *key);
     BATCH_PROGRESS: (AccountId, BatchId) => BatchProgress = b"g" "batch_progress";
     DAILY_USAGE: DailyUsageKey => DailyUsage = b"d" "tally";

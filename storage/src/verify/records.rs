@@ -6,8 +6,8 @@ use crate::domain::ids::{AccountId, BatchId, JobId, TransactionId};
 use crate::engine::KeyRange;
 use crate::engine::Wait as _;
 use crate::store::tables::{
-    API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, IDEMPOTENCY, PEOPLE_BY_EMAIL, RETIRED_API_KEYS,
-    WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
+    API_KEYS, API_KEYS_BY_ID, API_KEYS_OF_ACCOUNT, EXPIRIES, IDEMPOTENCY, PEOPLE_BY_EMAIL,
+    RETIRED_API_KEYS, WEBHOOK_ACCOUNTS, WEBHOOKS, table_of,
 };
 use crate::store::{
     IdempotencyKey, IdempotencyRecord, IdempotentCall, Store, StoreError, each_pair, email_hash,
@@ -72,6 +72,9 @@ fn leads_nowhere(store: &Store, key: &[u8], value: &[u8]) -> Result<bool, StoreE
     if let Some((hash, id)) = RETIRED_API_KEYS.entry(key, value)? {
         let retired = store.key(id).wait()?.map(|(_, key)| key.retired);
         return Ok(!retired.into_iter().flatten().any(|it| it.hash == hash));
+    }
+    if let Some(((_, job), account)) = EXPIRIES.entry(key, value)? {
+        return Ok(store.job(account, job).wait()?.is_none());
     }
     if let Some((id, account)) = WEBHOOK_ACCOUNTS.entry(key, value)? {
         return Ok(store.webhook(account, id).wait()?.is_none());

@@ -83,6 +83,7 @@ fn new_job(prompt: &str, name: Option<&str>) -> NewJob {
         origin: Origin::Native,
         inputs: Vec::new(),
         price: amount("0.039"),
+        cancel_after: None,
         idempotency: name.map(|name| IdempotencyUse {
             name: name.into(),
             fingerprint: Fingerprint([3; 32]),

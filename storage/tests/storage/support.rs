@@ -130,6 +130,7 @@ pub fn new_job(price: Amount) -> NewJob {
         origin: Origin::Native,
         inputs: vec![],
         price,
+        cancel_after: None,
         idempotency: None,
     }
 }

@@ -81,6 +81,7 @@ fn every_state_meets_every_event() {
             kind: FailureKind::Refused,
         },
         JobEvent::Cancel,
+        JobEvent::Expire,
     ];
     let mut grid = String::new();
     for state in &states {

@@ -38,7 +38,10 @@ impl AccountState {
     pub fn needs_to_apply(&self, job: JobId, event: &JobEvent, needs: &mut Vec<Ask>) {
         needs.push(Ask::Get(LIVE_JOBS.key(&(self.account.id, job))));
         match event {
-            JobEvent::Finish { .. } | JobEvent::Fail { .. } | JobEvent::Cancel => {
+            JobEvent::Finish { .. }
+            | JobEvent::Fail { .. }
+            | JobEvent::Cancel
+            | JobEvent::Expire => {
                 needs.push(webhooks_of(self.account.id));
             }
             JobEvent::Begin { .. } | JobEvent::InputsFetched { .. } | JobEvent::CutOff => {}

@@ -1,0 +1,59 @@
+//! Fails queued jobs whose time is up.
+
+use crate::account::{AccountCommand, AccountRegistry};
+use crate::queue::{Expiry, JobQueues};
+use futures_util::future::join_all;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+
+/// Expiries that are decided side by side.
+const STEP: usize = 256;
+/// The clock is looked at this often while an expiry is on record, since it may be set.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Runs for as long as the process.
+pub async fn run(accounts: Arc<AccountRegistry>, queues: Arc<JobQueues>) {
+    let context = accounts.context();
+    loop {
+        let now = (context.clock)();
+        let due = context.expiries.take_due(now, STEP);
+        if !due.is_empty() {
+            join_all(due.into_iter().map(|it| expire(it, &accounts, &queues))).await;
+            continue;
+        }
+        match context.expiries.next() {
+            None => context.expiries.added().await,
+            Some(next) => {
+                let left = next.millis().saturating_sub(now.millis());
+                let left = Duration::from_millis(left.unsigned_abs()).min(LOOK);
+                let _ = timeout(left, context.expiries.added()).await;
+            }
+        }
+    }
+}
+
+async fn expire(expiry: Expiry, accounts: &AccountRegistry, queues: &JobQueues) {
+    let account = match accounts.get(expiry.account) {
+        Ok(account) => account,
+        Err(error) => return accounts.context().fail_stop.trip(error.to_string()),
+    };
+    let Some(account) = account else {
+        return;
+    };
+    let (reply, expired) = oneshot::channel();
+    let command = AccountCommand::Expire {
+        job: expiry.job,
+        due: expiry.due,
+        reply: reply.into(),
+    };
+    if account.send(command).is_err() {
+        // The account is overloaded. Once it is not, the job is still too late.
+        sleep(LOOK).await;
+        return accounts.context().expiries.add_all([expiry]);
+    }
+    if let Ok(Ok(job)) = expired.await {
+        queues.remove((&job).into());
+    }
+}

@@ -1,0 +1,65 @@
+//! Jobs that are wanted only until a moment.
+
+use crate::generators::{Act, Scripted};
+use crate::world::{A, Plan, World, fresh, quick, run, settle, until};
+use std::sync::Arc;
+use std::time::Duration;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::EXPIRED;
+use tintype_storage::domain::tier::Tier;
+
+/// By the clock of a world, which moves by a millisecond each time that it is read.
+const SOON: Duration = Duration::from_millis(50);
+
+async fn accepted(world: &World, prompt: &str, after: Duration) -> JobId {
+    let answer = world.send_until(A, Tier::Fast, prompt, Some(after)).await;
+    answer.expect("an answer").expect("accepted").job
+}
+
+#[test]
+fn decisions_14_a_job_that_has_not_begun_in_time_fails_unpaid() {
+    run(async {
+        let generator = Scripted::always(Act::Take(Duration::from_secs(30)));
+        let world = Plan::with(generator.clone(), 1).start();
+        let running = accepted(&world, "running", SOON).await;
+        until("it runs", || generator.running() == 1).await;
+        let late = accepted(&world, "late", SOON).await;
+        let patient = world.accept(A, Tier::Fast, "patient").await;
+        assert_eq!(world.failure(late).await, EXPIRED);
+        settle().await;
+        assert_eq!(world.system.queue_position(&world.job(patient)), Some(1));
+        world.done(running).await;
+        world.done(patient).await;
+        assert_eq!(generator.prompts(), ["running", "patient"]);
+        assert_eq!(world.money(A), ["99.922", "0.00"]);
+        world.check();
+    });
+}
+
+#[test]
+fn decisions_14_a_restart_knows_until_when_a_job_is_wanted() {
+    let engine = fresh("100");
+    let held = Arc::clone(&engine);
+    run(async move {
+        let world = Plan::over(held, Scripted::always(Act::Hang), 1).start();
+        let running = world.accept(A, Tier::Fast, "running").await;
+        until("it runs", || world.state(running).word() == "processing").await;
+        accepted(&world, "late", SOON).await;
+        world.system.stop();
+    });
+    run(async move {
+        let plan = Plan {
+            now: crate::world::START + 3_600_000,
+            ..Plan::over(engine, quick(), 1)
+        };
+        let world = plan.start();
+        world.idle().await;
+        let of_account = world.jobs(A);
+        let late = of_account
+            .iter()
+            .find(|it| it.inputs.is_empty() && it.state.word() == "failed");
+        let late = late.expect("a failed job").id;
+        assert_eq!(world.failure(late).await, EXPIRED);
+        world.check();
+    });
+}
