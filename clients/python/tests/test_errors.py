@@ -36,6 +36,8 @@ def made(kind: type[TintypeError]) -> TintypeError:
         error = kind("text", attempts=3, idempotency_key="k")
     elif issubclass(kind, JobError):
         error = kind("text", JOB_ID, read_job(job("queued")))
+    elif issubclass(kind, kinds.BatchWaitTimeoutError):
+        error = kind("text", JOB_ID, None)
     else:
         error = kind("text")
     error.add_note("a note")

@@ -10,7 +10,7 @@ import pytest
 
 import tintype
 from service import Service
-from tintype import AspectRatio, GenerationParams, JobFilter, Mode, Resolution, Status, Tier, _calls
+from tintype import AspectRatio, BatchRequest, GenerationParams, JobFilter, Mode, Resolution, Status, Tier, _calls
 from tintype.errors import BY_CODE
 
 # What a created job tells beside the body of its answer.
@@ -26,6 +26,7 @@ def document(service: Service) -> Any:
     ("schema", "name"),
     [
         *((it, it) for it in ("Balance", "CreatedJob", "Estimate", "Job", "Key", "ListedJob", "Model", "Transaction")),
+        *((it, it) for it in ("Batch", "BatchCounts", "BatchEstimate")),
         ("JobResult", "Result"),
         ("Rate", "RateLimit"),
         ("ListedJobPage", "Page"),
@@ -54,6 +55,13 @@ def test_every_generation_call_can_be_asked_for_in_full(document: Any, tier: Tie
     schema = body(document, f"{_calls.PATHS[tier]}/{mode}-generations")
     assert schema["properties"].keys() <= GenerationParams.__annotations__.keys()
     assert set(schema["required"]) == {"prompt", "aspect_ratio"} | ({"input_images_urls"} if mode == "url" else set())
+
+
+def test_every_request_of_a_batch_can_be_asked_for_in_full(document: Any) -> None:
+    asked = body(document, "/batches")["properties"]
+    fields = {name for it in asked["requests"]["items"]["anyOf"] for name in it["properties"]}
+    assert fields == BatchRequest.__annotations__.keys()
+    assert asked.keys() == {"requests", "metadata", "callback_url"}
 
 
 def body(document: Any, path: str) -> Any:

@@ -274,4 +274,4 @@ def test_a_delivery_of_the_real_program_verifies(variant: Variant, service: Serv
     event = webhooks.verify(request.body, request.headers, hook["secret"])
     assert (event.job_id, event.status, event.metadata) == (job.job_id, "done", {"order": "4711", "é": "☃"})
     assert event.delivery_id == request.headers["webhook-id"]
-    assert client.jobs.download(event.job_id).startswith(PNG)
+    assert client.jobs.download(job).startswith(PNG)

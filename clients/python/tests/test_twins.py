@@ -11,11 +11,17 @@ from pathlib import Path
 import pytest
 
 from tintype import AsyncTintype, Tintype, __version__
-from tintype.async_client import AsyncGenerations, AsyncJobs, AsyncTransactions
-from tintype.client import Generations, Jobs, Transactions
+from tintype.async_client import AsyncBatches, AsyncGenerations, AsyncJobs, AsyncTransactions
+from tintype.client import Batches, Generations, Jobs, Transactions
 
 REPOSITORY = Path(__file__).resolve().parents[3]
-TWINS = [(Tintype, AsyncTintype), (Generations, AsyncGenerations), (Jobs, AsyncJobs), (Transactions, AsyncTransactions)]
+TWINS = [
+    (Tintype, AsyncTintype),
+    (Generations, AsyncGenerations),
+    (Jobs, AsyncJobs),
+    (Batches, AsyncBatches),
+    (Transactions, AsyncTransactions),
+]
 
 
 def public(kind: type) -> dict[str, object]:

@@ -3,7 +3,16 @@
 import { ArgumentError } from "./errors.js";
 import { PREFIX } from "./transport.js";
 import type { Call } from "./transport.js";
-import type { CallOptions, GenerationParams, JobFilter, JobRef, Window } from "./types.js";
+import type {
+  BatchRef,
+  BatchRequest,
+  CallOptions,
+  CreateBatchOptions,
+  GenerationParams,
+  JobFilter,
+  JobRef,
+  Window,
+} from "./types.js";
 
 const PATHS = { fast: "/nb", quality: "/nb2", pro: "" } as const;
 
@@ -24,8 +33,50 @@ export function generation(params: GenerationParams, idempotencyKey: string | nu
   const path = PATHS[tier] as string | undefined;
   if (path === undefined) throw new ArgumentError(`tier must be one of ${Object.keys(PATHS).join(", ")}, not ${String(tier)}`);
   const mode = (body.input_images_urls ?? null) === null ? "text" : "url";
-  const call = { ...options, method: "POST", path: `${PREFIX}${path}/${mode}-generations`, body } as const;
+  return creation(`${PREFIX}${path}/${mode}-generations`, body, idempotencyKey, options);
+}
+
+function creation(path: string, body: object, idempotencyKey: string | null, options: CallOptions): Call {
+  const call = { ...options, method: "POST", path, body } as const;
   return idempotencyKey === null ? { ...call, query: [["dry_run", "true"]] } : { ...call, idempotencyKey };
+}
+
+/** The call that makes a batch; one that is only tried out where there is no key. */
+export function batch(requests: Iterable<BatchRequest>, idempotencyKey: string | null, options: CreateBatchOptions): Call {
+  const { metadata, callbackUrl, idempotencyKey: _, ...rest } = options;
+  const body = { requests: [...requests], metadata, callback_url: callbackUrl };
+  return creation(`${PREFIX}/batches`, body, idempotencyKey, rest);
+}
+
+/** The id of a batch, however it is named. */
+export function batchIdOf(ref: BatchRef): string {
+  const id = typeof ref === "string" ? ref : ref.batch_id;
+  if (id === "") throw new ArgumentError("the batch_id is empty");
+  return id;
+}
+
+function batchPath(ref: BatchRef): string {
+  return `${PREFIX}/batches/${encodeURIComponent(batchIdOf(ref))}`;
+}
+
+/** A batch. */
+export function batchLookup(ref: BatchRef, options: CallOptions): Call {
+  return { ...options, method: "GET", path: batchPath(ref) };
+}
+
+/** A batch once it is over, or after so many seconds; of no more use after `limit` milliseconds. */
+export function batchWait(ref: BatchRef, options: CallOptions, seconds: number, limit: number): Call {
+  return { ...batchLookup(ref, options), query: [["wait", String(seconds)]], patience: seconds * 1000, limit };
+}
+
+/** Cancels what is still queued of a batch. */
+export function batchCancel(ref: BatchRef, options: CallOptions): Call {
+  return { ...options, method: "DELETE", path: batchPath(ref) };
+}
+
+/** What has become of each request of a batch. */
+export function batchResults(ref: BatchRef, options: CallOptions): Call {
+  return { ...options, method: "GET", path: `${batchPath(ref)}/results`, headers: { accept: "application/x-ndjson" } };
 }
 
 /** A job. */

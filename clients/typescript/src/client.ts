@@ -1,5 +1,6 @@
 // The client: one service, one API key.
 
+import { Batches } from "./batches.js";
 import * as calls from "./calls.js";
 import { CallError, JobError } from "./errors.js";
 import { everyPage, Jobs, assertDone } from "./jobs.js";
@@ -33,6 +34,8 @@ export class Tintype {
   readonly generations: Generations;
   /** Looks jobs up, waits for them, cancels them, fetches their pictures. */
   readonly jobs: Jobs;
+  /** Makes many pictures by one call. */
+  readonly batches: Batches;
   /** The account's ledger. */
   readonly transactions: Transactions;
 
@@ -40,6 +43,7 @@ export class Tintype {
     this.transport = new Transport(options);
     this.jobs = new Jobs(this.transport);
     this.generations = new Generations(this.transport, this.jobs);
+    this.batches = new Batches(this.transport);
     this.transactions = new Transactions(this.transport);
   }
 

@@ -1,6 +1,6 @@
 // What can go wrong. Errors of the service are told apart by `ApiError.code`.
 
-import type { Job } from "./types.js";
+import type { Batch, Job } from "./types.js";
 
 /** Every code of the service, and its HTTP status. */
 export const ERROR_CODES = {
@@ -169,6 +169,22 @@ export class JobUnfinishedError extends JobError {
  */
 export class WaitTimeoutError extends JobUnfinishedError {
   override name = "WaitTimeoutError";
+}
+
+/**
+ * The batch was not over when the time for waiting was. It goes on; wait for it again by its `batchId`. `batch` is the batch as it was
+ * last seen; what the last lookup ran into, if it did, is in `cause`.
+ */
+export class BatchWaitTimeoutError extends TintypeError {
+  override name = "BatchWaitTimeoutError";
+  readonly batchId: string;
+  readonly batch: Batch | null;
+
+  constructor(message: string, batchId: string, batch: Batch | null, options?: ErrorOptions) {
+    super(message, options);
+    this.batchId = batchId;
+    this.batch = batch;
+  }
 }
 
 /** A delivery that is not to be believed. */

@@ -1,5 +1,6 @@
 // Tintype: prompt in, picture out, paid once. `Tintype` is the client, `verifyWebhook` checks deliveries; see the README.
 
+export { Batches } from "./batches.js";
 export { Generations, Tintype, Transactions } from "./client.js";
 export { Jobs } from "./jobs.js";
 export * from "./errors.js";

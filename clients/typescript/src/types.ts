@@ -3,6 +3,7 @@
 export type Tier = "fast" | "quality" | "pro";
 export type Mode = "text-to-image" | "image-to-image";
 export type Status = "queued" | "processing" | "done" | "failed";
+export type BatchStatus = "in_progress" | "canceling" | "ended";
 export type Resolution = "1K" | "2K" | "4K";
 export type AspectRatio =
   | "1:1" | "2:3" | "3:2" | "3:4" | "4:3" | "4:5" | "5:4" | "9:16" | "16:9" | "21:9"
@@ -31,6 +32,7 @@ export interface JobFilter {
   readonly tier?: Tier | undefined;
   readonly mode?: Mode | undefined;
   readonly key?: string | undefined;
+  readonly batch_id?: string | undefined;
   readonly created_after?: Date | string | undefined;
   readonly created_before?: Date | string | undefined;
   readonly metadata?: { readonly [name: string]: string | number | boolean | null } | undefined;
@@ -105,7 +107,78 @@ export interface ListedJob extends Job {
   readonly resolution: Resolution;
   readonly price: string;
   readonly key_id: string;
+  /** Of a job of a batch only. */
+  readonly batch_id: string | null;
+  /** Of a job of a batch only. */
+  readonly custom_id: string | null;
 }
+
+/**
+ * One request of a batch. `custom_id` is your name for it, unique in the batch; its position as text if not said. With
+ * `input_images_urls` it is image-to-image; they are fetched when its turn comes.
+ */
+export interface BatchRequest {
+  readonly model: Tier;
+  readonly prompt: string;
+  readonly aspect_ratio: AspectRatio;
+  readonly custom_id?: string | null | undefined;
+  readonly resolution?: Resolution | null | undefined;
+  readonly input_images_urls?: readonly string[] | null | undefined;
+  readonly metadata?: { readonly [name: string]: JsonValue } | null | undefined;
+}
+
+/** The same for a call that makes a batch. `callbackUrl` names the registered webhook that hears of its end. */
+export interface CreateBatchOptions extends CreateOptions {
+  readonly metadata?: { readonly [name: string]: JsonValue } | null | undefined;
+  readonly callbackUrl?: string | null | undefined;
+}
+
+/** How many jobs of a batch are in which state. */
+export interface BatchCounts {
+  readonly total: number;
+  readonly queued: number;
+  readonly processing: number;
+  readonly done: number;
+  readonly failed: number;
+}
+
+/** A batch as it was when it was looked up. `price` is the sum of its jobs' prices; a job that fails is not charged. */
+export interface Batch {
+  readonly batch_id: string;
+  readonly status: BatchStatus;
+  readonly created_at: string;
+  readonly ended_at: string | null;
+  readonly counts: BatchCounts;
+  readonly price: string;
+  readonly metadata: { readonly [name: string]: unknown } | null;
+  readonly results_url: string;
+}
+
+/** A batch that was accepted: it, its jobs, the hold on their prices and the idempotency key are on the disk. */
+export interface CreatedBatch extends Batch {
+  readonly idempotencyKey: string;
+  /** The key had been used before, and this is the batch of that time. */
+  readonly replayed: boolean;
+}
+
+/** What a batch would cost. `available` is what the account can spend now. */
+export interface BatchEstimate {
+  readonly price: string;
+  readonly requests: number;
+  readonly available: string;
+}
+
+/** What has become of one request of a batch so far. */
+export interface BatchResult {
+  readonly custom_id: string;
+  readonly job_id: string;
+  readonly status: Status;
+  readonly result: Result | null;
+  readonly error: string | null;
+}
+
+/** A batch, by its id or as an earlier call returned it. */
+export type BatchRef = string | { readonly batch_id: string };
 
 /** A job, by its id or as an earlier call returned it. */
 export type JobRef = string | { readonly job_id: string };
@@ -163,6 +236,7 @@ export interface Key {
   readonly spend_limit_daily?: string | null;
   readonly spent_today?: string | null;
   readonly rate_limit: { readonly per_second: number; readonly burst: number } | null;
+  readonly max_concurrent?: number | null;
   readonly created_at: string;
 }
 

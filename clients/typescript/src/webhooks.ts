@@ -3,7 +3,7 @@
 
 import { WebhookVerificationError } from "./errors.js";
 import { objectOf } from "./failures.js";
-import type { Result } from "./types.js";
+import type { BatchCounts, Result } from "./types.js";
 
 export { WebhookVerificationError };
 
@@ -27,10 +27,15 @@ export interface Delivery {
   readonly now?: number | undefined;
 }
 
-/** A job is over. A delivery may come more than once: use `job_id` as the key of what you do with it. */
+/**
+ * A job or a batch is over. A delivery may come more than once: use the id as the key of what you do with it. Of a job `batch_id` and
+ * `counts` are `null`; of a batch `job_id`, `result` and `error` are, and `status` is `"ended"`.
+ */
 export interface WebhookEvent {
-  readonly job_id: string;
-  readonly status: "done" | "failed";
+  readonly job_id: string | null;
+  readonly batch_id: string | null;
+  readonly status: "done" | "failed" | "ended";
+  readonly counts: BatchCounts | null;
   readonly result: Result | null;
   readonly error: string | null;
   readonly metadata: { readonly [name: string]: unknown } | null;
@@ -147,14 +152,16 @@ function sorted(value: unknown): string {
 
 function eventOf({ raw }: Given, deliveryId: string | null, sent: number): WebhookEvent {
   const value = objectOf(raw);
-  const names = ["job_id", "status", "result", "error", "metadata"];
+  const isBatch = value !== null && "batch_id" in value;
+  const names = isBatch ? ["batch_id", "status", "counts", "metadata"] : ["job_id", "status", "result", "error", "metadata"];
   if (value === null || !names.every((name) => name in value)) {
     throw new WebhookVerificationError("the signature verifies, but the body is no delivery");
   }
-  const { job_id, status, result, error, metadata } = value as unknown as WebhookEvent;
+  const given = value as unknown as Partial<WebhookEvent> & Pick<WebhookEvent, "status" | "metadata">;
+  const { job_id = null, batch_id = null, status, counts = null, result = null, error = null, metadata } = given;
   const isTest = status === "done" && result === null && metadata?.["test"] === true && Object.keys(metadata).length === 1;
   const sentAt = new Date(sent * 1000);
-  return { job_id, status, result, error, metadata, deliveryId, sentAt, isTest };
+  return { job_id, batch_id, status, counts, result, error, metadata, deliveryId, sentAt, isTest };
 }
 
 function reader(headers: WebhookHeaders): (name: string) => string {

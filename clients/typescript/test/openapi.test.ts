@@ -26,7 +26,7 @@ test("every field of an answer has its place, and every word", async () => {
   const document: any = await (await fetch(`${service.url}/api/v1/openapi.json`)).json();
   const { schemas } = document.components;
   const same = ["Balance", "CreatedJob", "Estimate", "Job", "Key", "ListedJob", "Model", "Transaction"];
-  for (const [schema, name] of [...same.map((it) => [it, it]), ["JobResult", "Result"], ["ListedJobPage", "Page"]] as [string, string][]) {
+  for (const [schema, name] of [...same.map((it) => [it, it]), ["Batch", "Batch"], ["BatchCounts", "BatchCounts"], ["BatchEstimate", "BatchEstimate"], ["JobResult", "Result"], ["ListedJobPage", "Page"]] as [string, string][]) {
     // What a created job tells beside the body of its answer is of its headers.
     const told = members(name).filter((it) => it !== "idempotencyKey" && it !== "replayed");
     assert.deepEqual(told.sort(), Object.keys(schemas[schema].properties).sort(), schema);

@@ -245,5 +245,5 @@ test("a delivery of the real program verifies", async (t) => {
   const event = await verifyWebhook({ body: heard.body, headers: heard.headers, secret });
   assert.deepEqual([event.job_id, event.status, event.metadata], [job.job_id, "done", { order: "4711", "é": "☃" }]);
   assert.equal(event.deliveryId, heard.headers["webhook-id"]);
-  assert.ok(isPng(await client.jobs.download(event)));
+  assert.ok(isPng(await client.jobs.download(job)));
 });

@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
+use tintype_api::BatchCounts;
 use tintype_storage::domain::time::Timestamp;
 
 /// Longest excerpt of a body that is not a payload, in characters.
@@ -35,11 +36,13 @@ pub struct Answered {
     pub status: StatusCode,
 }
 
-/// The payload. `metadata` stays as received, so that a number loses no digits.
+/// The payload of a job or of a batch. `metadata` stays as received, so that a number loses no digits.
 #[derive(Deserialize)]
 struct Payload<'a> {
-    job_id: String,
+    job_id: Option<String>,
+    batch_id: Option<String>,
     status: String,
+    counts: Option<BatchCounts>,
     result: Option<Picture>,
     error: Option<String>,
     #[serde(borrow)]
@@ -61,10 +64,14 @@ impl Report<'_> {
         let payload: Result<Payload<'_>, _> = serde_json::from_slice(body);
         let mut lines = vec![("delivery", signed.webhook_id), ("sent at", sent)];
         let unread;
+        let counts = payload.as_ref().ok().and_then(|it| it.counts.as_ref());
+        let counts = counts.map(|it| format!("{} done, {} failed", it.done, it.failed));
         match &payload {
             Ok(it) => lines.extend([
-                ("job", Some(it.job_id.as_str())),
-                ("status", Some(&it.status)),
+                ("job", it.job_id.as_deref()),
+                ("batch", it.batch_id.as_deref()),
+                ("status", Some(it.status.as_str())),
+                ("jobs", counts.as_deref()),
                 ("image", it.result.as_ref().map(|it| it.image_url.as_str())),
                 ("error", it.error.as_deref()),
                 ("metadata", it.metadata.map(RawValue::get)),
@@ -160,6 +167,19 @@ mod tests {
             (&json!(body), &json!(true))
         );
         assert_eq!(line["headers"]["webhook-id"], "d1");
+    }
+
+    #[test]
+    fn the_end_of_a_batch_is_printed_with_its_counts() {
+        let body = r#"{"batch_id":"b1","counts":{"done":998,"failed":2,"processing":0,"queued":0,"total":1000},"metadata":null,"status":"ended"}"#;
+        let [text, _] = report(body, good());
+        for line in [
+            "  batch     b1",
+            "  status    ended",
+            "  jobs      998 done, 2 failed",
+        ] {
+            assert!(text.lines().any(|it| it == line), "{text}");
+        }
     }
 
     #[test]

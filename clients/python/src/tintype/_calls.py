@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,11 +12,12 @@ from urllib.parse import quote
 from uuid import uuid4
 
 from .errors import ArgumentError
-from .types import CreatedJob, GenerationParams, Job, JobFilter
+from .types import Batch, BatchRequest, CreatedJob, GenerationParams, Job, JobFilter, JsonValue
 
 PREFIX = "/api/v1"
 PATHS = {"fast": "/nb", "quality": "/nb2", "pro": ""}
 JobRef = str | Job | CreatedJob
+BatchRef = str | Batch
 Query = tuple[tuple[str, str], ...]
 
 
@@ -75,6 +76,33 @@ def generation(idempotency_key: str | None, **params: Unpack[GenerationParams]) 
             raise ArgumentError("input_images_urls must be a list of URLs, not one")
         body["input_images_urls"] = list(urls)
     mode = "text" if urls is None else "url"
+    return _creation(f"{PREFIX}{PATHS[tier]}/{mode}-generations", body, idempotency_key)
+
+
+def batch(
+    requests: Iterable[BatchRequest],
+    idempotency_key: str | None,
+    metadata: Mapping[str, JsonValue] | None,
+    callback_url: str | None,
+) -> Call:
+    """The call that makes a batch; one that is only tried out where there is no key."""
+    body: dict[str, object] = {"requests": [_entry(it) for it in requests]}
+    beside = {"metadata": metadata, "callback_url": callback_url}
+    body.update({name: value for name, value in beside.items() if value is not None})
+    return _creation(f"{PREFIX}/batches", body, idempotency_key)
+
+
+def _entry(request: BatchRequest) -> dict[str, object]:
+    entry: dict[str, object] = {name: value for name, value in request.items() if value is not None}
+    urls = request.get("input_images_urls")
+    if urls is not None:
+        if isinstance(urls, str):
+            raise ArgumentError("input_images_urls must be a list of URLs, not one")
+        entry["input_images_urls"] = list(urls)
+    return entry
+
+
+def _creation(path: str, body: object, idempotency_key: str | None) -> Call:
     headers = {"Content-Type": "application/json"}
     if idempotency_key is not None:
         headers["Idempotency-Key"] = idempotency_key
@@ -85,12 +113,41 @@ def generation(idempotency_key: str | None, **params: Unpack[GenerationParams]) 
         raise ArgumentError(f"the request cannot be written as JSON: {error}") from None
     return Call(
         method="POST",
-        path=f"{PREFIX}{PATHS[tier]}/{mode}-generations",
+        path=path,
         query=() if idempotency_key is not None else (("dry_run", "true"),),
         body=text.encode(),
         headers=headers,
         idempotency_key=idempotency_key,
     )
+
+
+def batch_id_of(batch: BatchRef) -> str:
+    """The id of a batch, however it is named."""
+    name = batch if isinstance(batch, str) else batch.batch_id
+    if not name:
+        raise ArgumentError("the batch_id is empty")
+    return name
+
+
+def batch_path(batch: BatchRef) -> str:
+    """Where a batch is."""
+    return f"{PREFIX}/batches/{quote(batch_id_of(batch), safe='')}"
+
+
+def batch_lookup(batch: BatchRef, wait: int | None = None, limit: float | None = None) -> Call:
+    """A batch, at once or once it is over."""
+    query = () if wait is None else (("wait", str(wait)),)
+    return Call(method="GET", path=batch_path(batch), query=query, patience=float(wait or 0), limit=limit)
+
+
+def batch_cancel(batch: BatchRef) -> Call:
+    """Cancels what is still queued of a batch."""
+    return Call(method="DELETE", path=batch_path(batch))
+
+
+def batch_results(batch: BatchRef) -> Call:
+    """What has become of each request of a batch."""
+    return Call(method="GET", path=f"{batch_path(batch)}/results", headers={"Accept": "application/x-ndjson"})
 
 
 def lookup(job: JobRef, wait: int | None = None, limit: float | None = None) -> Call:

@@ -10,15 +10,16 @@ import logging
 import math
 import random
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from . import _calls, _retry, _wire
-from ._calls import Call, JobRef
+from ._calls import BatchRef, Call, JobRef
 from ._failures import error_of
 from ._retry import Answer, Outcome
 from .errors import (
+    BatchWaitTimeoutError,
     CallError,
     ConflictError,
     JobError,
@@ -28,7 +29,7 @@ from .errors import (
     UrlExpiredError,
     WaitTimeoutError,
 )
-from .types import CreatedJob, Job
+from .types import Batch, BatchResult, CreatedBatch, CreatedJob, Job
 
 log = logging.getLogger("tintype")
 T = TypeVar("T")
@@ -135,45 +136,103 @@ def cancel(job: JobRef, repeats: int) -> Flow[Job]:
         raise
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Awaited(Generic[T]):
+    """What is waited for: how it is looked up, and how errors name it."""
+
+    name: str
+    # By the seconds that the service may wait, and those after which the answer is of no more use.
+    call: Callable[[int, float], Call]
+    read: Callable[[_wire.Json], T]
+    status: Callable[[T], str]
+    is_over: Callable[[T], bool]
+    mark: Callable[[CallError], None]
+    late: Callable[[str, T | None], Exception]
+
+
 def wait(job: JobRef, timeout: float | None, repeats: int, clock: Clock) -> Flow[Job]:
     """The job once it is over."""
-    until = Until.within(timeout, clock)
     job_id = _calls.id_of(job)
+    awaited = Awaited(
+        name=f"job {job_id}",
+        call=lambda seconds, limit: _calls.lookup(job, wait=seconds, limit=limit),
+        read=_wire.job,
+        status=lambda it: it.status,
+        is_over=lambda it: it.is_over,
+        mark=lambda error: setattr(error, "job_id", job_id),
+        late=lambda text, seen: WaitTimeoutError(text, job_id, seen),
+    )
+    return _until_over(awaited, timeout, repeats, clock)
+
+
+def wait_for_batch(batch: BatchRef, timeout: float | None, repeats: int, clock: Clock) -> Flow[Batch]:
+    """The batch once it is over."""
+    batch_id = _calls.batch_id_of(batch)
+    awaited = Awaited(
+        name=f"batch {batch_id}",
+        call=lambda seconds, limit: _calls.batch_lookup(batch, wait=seconds, limit=limit),
+        read=_wire.batch,
+        status=lambda it: it.status,
+        is_over=lambda it: it.is_over,
+        mark=lambda error: setattr(error, "batch_id", batch_id),
+        late=lambda text, seen: BatchWaitTimeoutError(text, batch_id, seen),
+    )
+    return _until_over(awaited, timeout, repeats, clock)
+
+
+def _until_over(awaited: Awaited[T], timeout: float | None, repeats: int, clock: Clock) -> Flow[T]:
+    until = Until.within(timeout, clock)
     trouble = Until.within(_retry.WHILE_WAITING, clock)
-    seen: Job | None = None
+    seen: T | None = None
     attempt = 0
     while True:
         seconds = math.ceil(min(LONGEST_LOOK, until.left()))
-        call = _calls.lookup(job, wait=seconds, limit=until.left() + GRACE)
+        call = awaited.call(seconds, until.left() + GRACE)
         attempt += 1
         began = clock()
         outcome: Outcome = yield Send(call)
         if not (isinstance(outcome, Answer) and outcome.is_success):
             error = error_of(outcome, call, attempt)
-            error.job_id = job_id
+            awaited.mark(error)
             pause = _retry.while_waiting(outcome, attempt, repeats, random.random())  # noqa: S311
             if pause is not None and pause >= until.left():
-                state = f"was {seen.status} when last seen" if seen else "was not seen"
-                text = f"job {job_id} {state}, and was not to be had within {timeout:g} s; the last lookup: {error}"
-                raise WaitTimeoutError(text, job_id, seen) from error
+                state = "was not seen" if seen is None else f"was {awaited.status(seen)} when last seen"
+                text = f"{awaited.name} {state}, and was not to be had within {timeout:g} s; the last lookup: {error}"
+                raise awaited.late(text, seen) from error
             if pause is None or pause >= trouble.left():
                 raise error
             yield _before_the_next(attempt, error, pause)
             continue
         try:
-            seen = typed(outcome, call, _wire.job)
+            seen = typed(outcome, call, awaited.read)
         except CallError as error:
-            error.job_id = job_id
+            awaited.mark(error)
             raise
-        if seen.is_over:
+        if awaited.is_over(seen):
             return seen
         left = until.left()
         if left <= 0:
-            raise WaitTimeoutError(f"job {seen.job_id} is still {seen.status} after {timeout:g} s", job_id, seen)
+            raise awaited.late(f"{awaited.name} is still {awaited.status(seen)} after {timeout:g} s", seen)
         if clock() - began < seconds / 2:
             # Answered before its time: the service is about to stop, and asking at once would be asking for nothing.
             yield Pause(min(1.0, left))
         attempt, trouble = 0, Until.within(_retry.WHILE_WAITING, clock)
+
+
+def create_batch(call: Call, repeats: int) -> Flow[CreatedBatch]:
+    """Makes a batch."""
+    answer = yield from exchange(call, repeats)
+    replayed = answer.headers.get("idempotent-replayed") == "true"
+    key = call.idempotency_key or ""
+    return typed(answer, call, lambda value: _wire.created_batch(value, key, replayed=replayed))
+
+
+def results(batch: BatchRef, repeats: int) -> Flow[tuple[BatchResult, ...]]:
+    """What has become of each request of a batch."""
+    call = _calls.batch_results(batch)
+    answer = yield from exchange(call, repeats)
+    lines = (line for line in answer.body.split(b"\n") if line)
+    return tuple(typed(replace(answer, body=line), call, _wire.batch_result) for line in lines)
 
 
 def create_and_wait(call: Call, timeout: float | None, repeats: int, clock: Clock) -> Flow[Job]:

@@ -10,6 +10,11 @@ from typing import Any, TypeVar
 
 from .types import (
     Balance,
+    Batch,
+    BatchCounts,
+    BatchEstimate,
+    BatchResult,
+    CreatedBatch,
     CreatedJob,
     Estimate,
     Job,
@@ -104,6 +109,53 @@ def listed_job(value: Json) -> ListedJob:
         resolution=value["resolution"],
         price=Decimal(value["price"]),
         key_id=value["key_id"],
+        batch_id=value.get("batch_id"),
+        custom_id=value.get("custom_id"),
+    )
+
+
+def counts(value: Json) -> BatchCounts:
+    """How many jobs of a batch are in which state."""
+    names = ("total", "queued", "processing", "done", "failed")
+    return BatchCounts(**{name: int(value[name]) for name in names})
+
+
+def _batch_fields(value: Json) -> dict[str, Any]:
+    return {
+        "batch_id": value["batch_id"],
+        "status": value["status"],
+        "created_at": _moment(value["created_at"]),
+        "ended_at": _optional(value["ended_at"], _moment),
+        "counts": counts(value["counts"]),
+        "price": Decimal(value["price"]),
+        "metadata": value["metadata"],
+        "results_url": value["results_url"],
+    }
+
+
+def batch(value: Json) -> Batch:
+    """A batch."""
+    return Batch(**_batch_fields(value))
+
+
+def created_batch(value: Json, idempotency_key: str, *, replayed: bool) -> CreatedBatch:
+    """The 202 of a batch."""
+    return CreatedBatch(**_batch_fields(value), idempotency_key=idempotency_key, replayed=replayed)
+
+
+def batch_estimate(value: Json) -> BatchEstimate:
+    """The answer of a dry run of a batch."""
+    return BatchEstimate(price=Decimal(value["price"]), requests=int(value["requests"]), available=Decimal(value["available"]))
+
+
+def batch_result(value: Json) -> BatchResult:
+    """A line of a batch's results."""
+    return BatchResult(
+        custom_id=value["custom_id"],
+        job_id=value["job_id"],
+        status=value["status"],
+        result=_optional(value["result"], lambda it: Result(image_url=it["image_url"])),
+        error=value["error"],
     )
 
 
@@ -173,6 +225,7 @@ def key(value: Json) -> Key:
         spend_limit_daily=_optional(value.get("spend_limit_daily"), Decimal),
         spent_today=_optional(value.get("spent_today"), Decimal),
         rate_limit=_optional(value["rate_limit"], lambda it: RateLimit(per_second=it["per_second"], burst=it["burst"])),
+        max_concurrent=value.get("max_concurrent"),
         created_at=_moment(value["created_at"]),
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -12,17 +12,23 @@ import httpx
 
 from . import _calls, _flows, _wire
 from ._async_line import AsyncLine
-from ._calls import JobRef
+from ._calls import BatchRef, JobRef
 from ._events import Listening
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
 from .types import (
     Balance,
+    Batch,
+    BatchEstimate,
+    BatchRequest,
+    BatchResult,
+    CreatedBatch,
     CreatedJob,
     Estimate,
     GenerationParams,
     Job,
     JobEvent,
     JobFilter,
+    JsonValue,
     Key,
     ListedJob,
     Model,
@@ -60,6 +66,11 @@ class AsyncTintype:
     def jobs(self) -> AsyncJobs:
         """Looks jobs up, waits for them, cancels them, fetches their pictures."""
         return AsyncJobs(self._line)
+
+    @property
+    def batches(self) -> AsyncBatches:
+        """Makes many pictures by one call."""
+        return AsyncBatches(self._line)
 
     @property
     def transactions(self) -> AsyncTransactions:
@@ -193,6 +204,68 @@ class AsyncJobs:
             yield it
         while page.next_cursor is not None:
             page = await self.list(limit=100, cursor=page.next_cursor, **wanted)
+            for it in page.data:
+                yield it
+
+
+class AsyncBatches:
+    """Batches: many requests in one call. Each call takes a batch, or its id."""
+
+    def __init__(self, line: AsyncLine) -> None:
+        self._line = line
+
+    async def create(
+        self,
+        requests: Iterable[BatchRequest],
+        *,
+        idempotency_key: str | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        callback_url: str | None = None,
+    ) -> CreatedBatch:
+        """Makes a job of each request, all or none, and holds the sum of their prices.
+
+        The same `idempotency_key` with the same requests is the same batch, for 24 hours. `metadata` comes back with the
+        webhook, which tells of the end of the batch; `callback_url` names one of the account's registered webhooks.
+        """
+        call = _calls.batch(requests, _calls.key_or_new(idempotency_key), metadata, callback_url)
+        return await self._line.run(_flows.create_batch(call, self._line.repeats))
+
+    async def dry_run(self, requests: Iterable[BatchRequest]) -> BatchEstimate:
+        """Every check of `create` and the price, and nothing kept. Input images are not fetched."""
+        call = _calls.batch(requests, None, None, None)
+        return await self._line.run(_flows.fetch(call, self._line.repeats, _wire.batch_estimate))
+
+    async def get(self, batch: BatchRef) -> Batch:
+        """The batch as it is now."""
+        return await self._line.run(_flows.fetch(_calls.batch_lookup(batch), self._line.repeats, _wire.batch))
+
+    async def wait(self, batch: BatchRef, *, timeout: float | None = 3600.0) -> Batch:
+        """The batch once all of its jobs are over. Outlives a restart of the service.
+
+        Raises `BatchWaitTimeoutError` when it is not over after `timeout` seconds; `None` waits for as long as it takes.
+        """
+        return await self._line.run(_flows.wait_for_batch(batch, timeout, self._line.repeats, self._line.clock))
+
+    async def results(self, batch: BatchRef) -> tuple[BatchResult, ...]:
+        """What has become of each request so far, in their order. `jobs.download` takes the `job_id` of one."""
+        return await self._line.run(_flows.results(batch, self._line.repeats))
+
+    async def cancel(self, batch: BatchRef) -> Batch:
+        """Cancels what is still queued. Raises `ConflictError` for a batch that is over."""
+        return await self._line.run(_flows.fetch(_calls.batch_cancel(batch), self._line.repeats, _wire.batch))
+
+    async def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Batch]:
+        """A page of batches, newest first. `limit` is 1 to 100, 20 if not said."""
+        call = _calls.get("/batches", _calls.window(limit, cursor))
+        return await self._line.run(_flows.fetch(call, self._line.repeats, _wire.page(_wire.batch)))
+
+    async def iterate(self) -> AsyncIterator[Batch]:
+        """All batches, newest first, page by page as they are needed."""
+        page = await self.list(limit=100)
+        for it in page.data:
+            yield it
+        while page.next_cursor is not None:
+            page = await self.list(limit=100, cursor=page.next_cursor)
             for it in page.data:
                 yield it
 

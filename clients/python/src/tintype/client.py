@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import Self, Unpack
@@ -11,18 +11,24 @@ from typing import Self, Unpack
 import httpx
 
 from . import _calls, _flows, _wire
-from ._calls import JobRef
+from ._calls import BatchRef, JobRef
 from ._events import Listening
 from ._line import Line
 from ._settings import DEFAULT_MAX_RETRIES, DEFAULT_TIMEOUT, Settings
 from .types import (
     Balance,
+    Batch,
+    BatchEstimate,
+    BatchRequest,
+    BatchResult,
+    CreatedBatch,
     CreatedJob,
     Estimate,
     GenerationParams,
     Job,
     JobEvent,
     JobFilter,
+    JsonValue,
     Key,
     ListedJob,
     Model,
@@ -60,6 +66,11 @@ class Tintype:
     def jobs(self) -> Jobs:
         """Looks jobs up, waits for them, cancels them, fetches their pictures."""
         return Jobs(self._line)
+
+    @property
+    def batches(self) -> Batches:
+        """Makes many pictures by one call."""
+        return Batches(self._line)
 
     @property
     def transactions(self) -> Transactions:
@@ -188,6 +199,66 @@ class Jobs:
         yield from page.data
         while page.next_cursor is not None:
             page = self.list(limit=100, cursor=page.next_cursor, **wanted)
+            yield from page.data
+
+
+class Batches:
+    """Batches: many requests in one call. Each call takes a batch, or its id."""
+
+    def __init__(self, line: Line) -> None:
+        self._line = line
+
+    def create(
+        self,
+        requests: Iterable[BatchRequest],
+        *,
+        idempotency_key: str | None = None,
+        metadata: Mapping[str, JsonValue] | None = None,
+        callback_url: str | None = None,
+    ) -> CreatedBatch:
+        """Makes a job of each request, all or none, and holds the sum of their prices.
+
+        The same `idempotency_key` with the same requests is the same batch, for 24 hours. `metadata` comes back with the
+        webhook, which tells of the end of the batch; `callback_url` names one of the account's registered webhooks.
+        """
+        call = _calls.batch(requests, _calls.key_or_new(idempotency_key), metadata, callback_url)
+        return self._line.run(_flows.create_batch(call, self._line.repeats))
+
+    def dry_run(self, requests: Iterable[BatchRequest]) -> BatchEstimate:
+        """Every check of `create` and the price, and nothing kept. Input images are not fetched."""
+        call = _calls.batch(requests, None, None, None)
+        return self._line.run(_flows.fetch(call, self._line.repeats, _wire.batch_estimate))
+
+    def get(self, batch: BatchRef) -> Batch:
+        """The batch as it is now."""
+        return self._line.run(_flows.fetch(_calls.batch_lookup(batch), self._line.repeats, _wire.batch))
+
+    def wait(self, batch: BatchRef, *, timeout: float | None = 3600.0) -> Batch:
+        """The batch once all of its jobs are over. Outlives a restart of the service.
+
+        Raises `BatchWaitTimeoutError` when it is not over after `timeout` seconds; `None` waits for as long as it takes.
+        """
+        return self._line.run(_flows.wait_for_batch(batch, timeout, self._line.repeats, self._line.clock))
+
+    def results(self, batch: BatchRef) -> tuple[BatchResult, ...]:
+        """What has become of each request so far, in their order. `jobs.download` takes the `job_id` of one."""
+        return self._line.run(_flows.results(batch, self._line.repeats))
+
+    def cancel(self, batch: BatchRef) -> Batch:
+        """Cancels what is still queued. Raises `ConflictError` for a batch that is over."""
+        return self._line.run(_flows.fetch(_calls.batch_cancel(batch), self._line.repeats, _wire.batch))
+
+    def list(self, *, limit: int | None = None, cursor: str | None = None) -> Page[Batch]:
+        """A page of batches, newest first. `limit` is 1 to 100, 20 if not said."""
+        call = _calls.get("/batches", _calls.window(limit, cursor))
+        return self._line.run(_flows.fetch(call, self._line.repeats, _wire.page(_wire.batch)))
+
+    def iterate(self) -> Iterator[Batch]:
+        """All batches, newest first, page by page as they are needed."""
+        page = self.list(limit=100)
+        yield from page.data
+        while page.next_cursor is not None:
+            page = self.list(limit=100, cursor=page.next_cursor)
             yield from page.data
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .types import Job
+    from .types import Batch, Job
 
 
 class TintypeError(Exception):
@@ -42,6 +42,8 @@ class CallError(TintypeError):
         self.attempts = attempts
         self.idempotency_key = idempotency_key
         self.job_id: str | None = None
+        # Of a call that looks at a batch while it is waited for.
+        self.batch_id: str | None = None
 
 
 class ApiConnectionError(CallError):
@@ -279,6 +281,19 @@ class WaitTimeoutError(JobUnfinishedError):
 
     What the last lookup ran into, if it did, is in `__cause__`.
     """
+
+
+class BatchWaitTimeoutError(TintypeError):
+    """The batch was not over when the time for waiting was. It goes on; wait for it again by its `batch_id`.
+
+    `batch` is the batch as it was last seen; `None` where it was not seen at all. What the last lookup ran into, if it did, is
+    in `__cause__`.
+    """
+
+    def __init__(self, message: str, batch_id: str, batch: Batch | None) -> None:
+        super().__init__(message)
+        self.batch_id = batch_id
+        self.batch = batch
 
 
 class WebhookVerificationError(TintypeError):

@@ -11,6 +11,7 @@ from typing import Generic, Literal, NotRequired, Required, TypeAlias, TypedDict
 Tier: TypeAlias = Literal["fast", "quality", "pro"]
 Mode: TypeAlias = Literal["text-to-image", "image-to-image"]
 Status: TypeAlias = Literal["queued", "processing", "done", "failed"]
+BatchStatus: TypeAlias = Literal["in_progress", "canceling", "ended"]
 Resolution: TypeAlias = Literal["1K", "2K", "4K"]
 AspectRatio: TypeAlias = Literal[
     "1:1", "2:3", "3:2", "3:4", "4:3", "4:5", "5:4", "9:16", "16:9", "21:9", "1:4", "4:1", "1:8", "8:1", "auto"
@@ -42,6 +43,7 @@ class JobFilter(TypedDict):
     tier: NotRequired[Tier]
     mode: NotRequired[Mode]
     key: NotRequired[str]
+    batch_id: NotRequired[str]
     created_after: NotRequired[datetime]
     created_before: NotRequired[datetime]
     metadata: NotRequired[Mapping[str, str | int | float | bool | None]]
@@ -109,6 +111,85 @@ class ListedJob(Job):
     resolution: Resolution
     price: Decimal
     key_id: str
+    # Of a job of a batch only.
+    batch_id: str | None
+    custom_id: str | None
+
+
+class BatchRequest(TypedDict, total=False):
+    """One request of a batch. `custom_id` is your name for it, unique in the batch; its position as text if not said.
+
+    With `input_images_urls` it is image-to-image; they are fetched when its turn comes.
+    """
+
+    model: Required[Tier]
+    prompt: Required[str]
+    aspect_ratio: Required[AspectRatio]
+    custom_id: str | None
+    resolution: Resolution | None
+    input_images_urls: Sequence[str] | None
+    metadata: Mapping[str, JsonValue] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchCounts:
+    """How many jobs of a batch are in which state."""
+
+    total: int
+    queued: int
+    processing: int
+    done: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """A batch as it was when it was looked up. `price` is the sum of its jobs' prices; a job that fails is not charged."""
+
+    batch_id: str
+    status: BatchStatus
+    created_at: datetime
+    ended_at: datetime | None
+    counts: BatchCounts
+    price: Decimal
+    metadata: Mapping[str, JsonValue] | None
+    results_url: str
+
+    @property
+    def is_over(self) -> bool:
+        """Are all of its jobs `done` or `failed`?"""
+        return self.status == "ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CreatedBatch(Batch):
+    """A batch that was accepted: it, its jobs, the hold on their prices and the idempotency key are on the disk.
+
+    `replayed` says that the key had been used before, and that this is the batch of that time.
+    """
+
+    idempotency_key: str
+    replayed: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchEstimate:
+    """What a batch would cost. `available` is what the account can spend now."""
+
+    price: Decimal
+    requests: int
+    available: Decimal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BatchResult:
+    """What has become of one request of a batch so far."""
+
+    custom_id: str
+    job_id: str
+    status: Status
+    result: Result | None
+    error: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,6 +278,7 @@ class Key:
     spend_limit_daily: Decimal | None
     spent_today: Decimal | None
     rate_limit: RateLimit | None
+    max_concurrent: int | None
     created_at: datetime
 
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, Protocol
 
 from . import _wire
 from .errors import WebhookVerificationError
-from .types import Result
+from .types import BatchCounts, Result
 
 # Seconds that a delivery may be away from the clock, in either direction.
 TOLERANCE = 300
@@ -32,10 +32,15 @@ class Headers(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookEvent:
-    """A job is over. A delivery may come more than once: use `job_id` as the key of what you do with it."""
+    """A job or a batch is over. A delivery may come more than once: use the id as the key of what you do with it.
 
-    job_id: str
-    status: Literal["done", "failed"]
+    Of a job `batch_id` and `counts` are `None`. Of a batch `job_id`, `result` and `error` are, and `status` is `"ended"`.
+    """
+
+    job_id: str | None
+    batch_id: str | None
+    status: Literal["done", "failed", "ended"]
+    counts: BatchCounts | None
     result: Result | None
     error: str | None
     metadata: Mapping[str, Any] | None
@@ -156,12 +161,15 @@ def _bytes(text: str) -> bytes:
 
 def _event(raw: bytes, delivery_id: str | None, sent: int) -> WebhookEvent:
     def read(value: _wire.Json) -> WebhookEvent:
-        result = value["result"]
+        is_batch = "batch_id" in value
+        result = None if is_batch else value["result"]
         return WebhookEvent(
-            job_id=value["job_id"],
+            job_id=None if is_batch else value["job_id"],
+            batch_id=value["batch_id"] if is_batch else None,
             status=value["status"],
+            counts=_wire.counts(value["counts"]) if is_batch else None,
             result=None if result is None else Result(image_url=result["image_url"]),
-            error=value["error"],
+            error=None if is_batch else value["error"],
             metadata=value["metadata"],
             delivery_id=delivery_id,
             sent_at=datetime.fromtimestamp(sent, UTC),
