@@ -41,23 +41,22 @@ fn keys_are_listed_with_their_first_characters_and_the_panels_own_cannot_be_dele
 fn a_key_is_given_a_limit_of_live_jobs() {
     browse(|service, browser| async move {
         browser.sign_in_as_operator().await;
+        let script = "await send('POST', base + '/keys', { name: 'worker' }); return {};";
+        calls(&browser, script).await;
         browser.go("#/keys", "API keys").await;
-        browser.press("New key").await;
-        browser.fill("name", "worker").await;
+        browser.press("worker").await;
+        browser.see("dd", "no limit").await;
+        browser.press("Change").await;
         browser.fill("max_concurrent", "0").await;
-        browser.press("Create key").await;
+        browser.press_in("//dialog//button[.='Save']").await;
         browser
             .see("span", "Enter a whole number from 1 to 1,000,000.")
             .await;
         browser.fill("max_concurrent", "4").await;
-        browser.press("Create key").await;
-        browser.see("h2", "Your new key").await;
-        browser.press("Done").await;
-        browser
-            .find("//tr[.//b[.='worker']]//*[.='4 at once']")
-            .await;
-        browser.press("worker").await;
+        browser.press_in("//dialog//button[.='Save']").await;
         browser.see("dd", "at most 4").await;
+        browser.go("#/keys", "API keys").await;
+        browser.find("//tr[.//b[.='worker']]//*[.='4 at once']").await;
         browser.leave().await;
         drop(service);
     });
