@@ -56,7 +56,9 @@ fn a_key_is_given_a_limit_of_live_jobs() {
         browser.press_in("//dialog//button[.='Save']").await;
         browser.see("dd", "at most 4").await;
         browser.go("#/keys", "API keys").await;
-        browser.find("//tr[.//b[.='worker']]//*[.='4 at once']").await;
+        browser
+            .find("//tr[.//b[.='worker']]//*[.='4 at once']")
+            .await;
         browser.leave().await;
         drop(service);
     });

@@ -268,8 +268,7 @@ impl Decision {
                 note,
                 reply,
             } => {
-                if let (Some(changed), Some(note)) = (decisions.change(change.clone(), now)?, note)
-                {
+                if let (Some(changed), Some(note)) = (decisions.change(change.clone())?, note) {
                     decisions.record(&note(&changed));
                 }
                 reply.decide(Ok(decisions.account().clone()))?;

@@ -30,6 +30,18 @@ fn limits(chance: &Chance) -> Limits {
         total: limit(2_000_000),
         monthly: limit(1_500_000),
         daily: limit(1_000_000),
+        live: chance.one_in(4).then(|| chance.between(1, 5)),
+    }
+}
+
+/// What the operator may limit of an account.
+pub fn of_account(chance: &Chance) -> Limits {
+    let limit = |most| chance.one_in(2).then(|| chance.between(100_000, most));
+    Limits {
+        total: None,
+        monthly: limit(2_500_000),
+        daily: limit(1_500_000),
+        live: chance.one_in(3).then(|| chance.between(1, 8)),
     }
 }
 
@@ -38,6 +50,7 @@ fn with_limits(key: ApiKey, limits: Limits) -> ApiKey {
         spend_limit: limits.total.map(amount),
         spend_limit_monthly: limits.monthly.map(amount),
         spend_limit_daily: limits.daily.map(amount),
+        max_concurrent: limits.live.map(|it| it as u32),
         ..key
     }
 }

@@ -277,7 +277,7 @@ async fn act(process: &Process, steps: u64) {
         })
         .await;
         let process = process.clone();
-        match chance.below(45) {
+        match chance.below(47) {
             0..17 => {
                 drop(clients::request(&process).map(|it| spawn_local(clients::send(process, it))))
             }
@@ -303,6 +303,7 @@ async fn act(process: &Process, steps: u64) {
             37..39 => drop(spawn_local(operator::tidy_up(process))),
             39..42 => drop(spawn_local(keys::change(process))),
             42..44 => drop(spawn_local(clients::cancel_batch(process))),
+            44..46 => drop(spawn_local(operator::limit(process))),
             _ => {
                 let far = chance.one_in(3);
                 let by = chance.between(-60_000, 60_000) * if far { 1_440 } else { 1 };

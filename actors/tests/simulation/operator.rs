@@ -1,10 +1,13 @@
 //! The operator: money, webhooks, pauses, redeliveries, and what housekeeping forgets. What is changed comes with its line in the log.
 
+use crate::keys;
 use crate::life::Process;
 use crate::model::{DepositRequest, HookChange, amount};
 use tintype_actors::account::AccountCommand;
 use tintype_actors::delivery::{DeliveryCommand, Redelivered};
 use tintype_actors::dispatch::DispatcherCommand;
+use tintype_storage::domain::account::AccountChange;
+use tintype_storage::domain::account_limits::AccountLimitsChange;
 use tintype_storage::domain::audit_log::{Action, Actor, AuditEntry, Note};
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
@@ -16,7 +19,7 @@ use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Commit;
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{Deposit, IdempotencyUse, Writes};
+use tintype_storage::store::{AccountChanged, Deposit, IdempotencyUse, Writes};
 use tokio::sync::{MutexGuard, oneshot};
 use uuid::Uuid;
 
@@ -199,6 +202,44 @@ pub async fn webhook(process: Process) {
     world.model.lock().hook_change_asked(webhook.id, change);
     let done = write(&process, writes).await;
     world.tell(format!("{}: {done}", action.word()));
+}
+
+/// Limits what all keys of an account may do together, or lifts its limits.
+pub async fn limit(process: Process) {
+    let Some(_turn) = turn(&process).await else {
+        return;
+    };
+    let (world, chance) = (&process.world, &process.world.chance);
+    let Some((account, _)) = chance.pick(&process.plan.keys) else {
+        return;
+    };
+    let limits = keys::of_account(chance);
+    let Ok(Some(handle)) = process.system.accounts().get(account) else {
+        return;
+    };
+    world.model.lock().ceiling_asked(account, limits);
+    let (reply, answer) = oneshot::channel();
+    let command = AccountCommand::Change {
+        change: AccountChange {
+            limits: Some(Some(AccountLimitsChange {
+                spend_per_day: Some(limits.daily.map(amount)),
+                spend_per_month: Some(limits.monthly.map(amount)),
+                rate_limit: None,
+                max_concurrent: Some(limits.live.map(|it| it as u32)),
+            })),
+            ..AccountChange::default()
+        },
+        note: Some(note(
+            &process,
+            Action::AccountChange,
+            |it: &AccountChanged| it.after.id.0,
+        )),
+        reply: reply.into(),
+    };
+    let _ = handle.send(command);
+    let Ok(Ok(_)) = answer.await else { return };
+    world.model.lock().ceiling_answered(account);
+    world.tell(format!("an account is limited: {limits:?}"));
 }
 
 /// Pauses tiers, or lets them go on.

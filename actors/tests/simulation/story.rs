@@ -31,7 +31,7 @@ pub struct Story {
 pub struct Figures(Counts);
 
 /// What has to happen somewhere in a few hundred stories, for else they prove little.
-const EXPECTED: [&str; 38] = [
+const EXPECTED: [&str; 42] = [
     "batches accepted",
     "batches replayed",
     "batches canceled",
@@ -41,6 +41,10 @@ const EXPECTED: [&str; 38] = [
     "replayed",
     "refused: key reused",
     "refused: balance",
+    "accounts given limits",
+    "refused: account limit",
+    "refused: too many live of a limited account",
+    "refused: too many live of a key",
     "refused: key limit",
     "refused: key limit of a day",
     "refused: key limit of a month",

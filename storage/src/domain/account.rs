@@ -78,10 +78,9 @@ impl NewAccount {
     /// The balance is no sum that an account can hold.
     pub fn open(self, id: AccountId, now: Timestamp) -> Result<Account, LedgerError> {
         let is_counted = self.limits.spend_limits().any();
-        let spending = is_counted.then(|| Spending::begin(Amount::ZERO, [], now));
         Ok(Account {
             limits: self.limits,
-            spending: spending.transpose()?,
+            spending: is_counted.then(Spending::default),
             balances: Balances::default().deposit(self.balance.unwrap_or_default())?,
             low_balance: self.low_balance,
             ..Account::new(id, self.name, now)

@@ -145,25 +145,12 @@ impl Counted {
 }
 
 impl Spending {
-    /// The spending of an account that begins to count at `now`, of which `total` was charged before. `days` are what it was charged
-    /// on each day since the month began, in their order.
-    pub fn begin(
-        total: Amount,
-        days: impl IntoIterator<Item = (i64, Amount)>,
-        now: Timestamp,
-    ) -> Result<Self, AmountError> {
-        let mut spending = Self::default();
-        for (day, spent) in days {
-            spending = spending.charge(spent, Timestamp::of_day(day))?;
-        }
-        // Today and this month count from now on, although nothing may have been charged in them.
-        let begun = spending.charge(Amount::ZERO, now)?;
-        Ok(Self { total, ..begun })
-    }
-
-    /// The day of UTC on which the month of `now` began, counted from 1970-01-01.
-    pub fn first_day_of_month(now: Timestamp) -> i64 {
-        now.day() - i64::from(now.to_datetime().day0())
+    /// The spending of an account that was charged so much for the jobs that ended on each of these days, in their order.
+    pub fn of_days(days: impl IntoIterator<Item = (i64, Amount)>) -> Result<Self, AmountError> {
+        days.into_iter()
+            .try_fold(Self::default(), |spending, (day, spent)| {
+                spending.charge(spent, Timestamp::of_day(day))
+            })
     }
 
     /// What was spent in the day or month of `now`, or in all.
@@ -206,12 +193,9 @@ impl Spending {
             let counts = |day: i64| period.number(Timestamp::of_day(day)) >= recorded.number;
             let of_days = days.iter().filter(|(day, _)| counts(**day));
             let least = of_days.fold(Amount::ZERO, |sum, (_, it)| sum.plus(*it).unwrap_or(sum));
-            let most = match charged.number >= recorded.number {
-                true => charged.spent,
-                false => Amount::ZERO,
-            };
+            let most = charged.spent;
             let is_right =
-                recorded.number >= charged.number && (least..=most).contains(&recorded.spent);
+                recorded.number == charged.number && (least..=most).contains(&recorded.spent);
             (!is_right).then(|| {
                 format!(
                     "spent {} {period} by its record, {least} to {most} by its charges",
@@ -294,61 +278,60 @@ mod tests {
         assert_eq!(spending.fault(), None);
     }
 
+    fn by_day(charges: &[(&str, &str)]) -> BTreeMap<i64, Amount> {
+        let charges = charges.iter();
+        charges
+            .map(|(moment, price)| (at(moment).day(), amount(price)))
+            .collect()
+    }
+
     #[test]
-    fn an_account_that_begins_to_count_knows_what_this_month_was_charged() {
-        let now = at("2026-12-15T12:00:00Z");
-        assert_eq!(Spending::first_day_of_month(now), now.day() - 14);
-        let days = [(now.day() - 1, amount("2")), (now.day(), amount("0.5"))];
-        let spending = Spending::begin(amount("9"), days, now).unwrap();
+    fn what_each_day_was_charged_is_what_its_charges_come_to() {
+        let charges = [
+            ("2026-11-30T00:00:00Z", "4"),
+            ("2026-12-14T00:00:00Z", "2"),
+            ("2026-12-15T00:00:00Z", "0.5"),
+        ];
+        let spending = Spending::of_days(by_day(&charges)).unwrap();
+        assert_eq!(spending, spent(&charges));
         assert_eq!(
             seen(&spending, "2026-12-15T23:00:00Z"),
-            ["9.00", "2.50", "0.50"]
+            ["6.50", "2.50", "0.50"]
         );
-        let quiet = Spending::begin(amount("9"), [], now).unwrap();
-        assert_eq!(
-            seen(&quiet, "2026-12-15T23:00:00Z"),
-            ["9.00", "0.00", "0.00"]
-        );
+        assert_eq!(Spending::of_days([]), Ok(Spending::default()));
     }
 
     #[test]
     fn a_record_that_its_charges_do_not_explain_is_found() {
         let charges = [("2026-12-14T00:00:00Z", "2"), ("2026-12-15T00:00:00Z", "1")];
         let in_order = spent(&charges);
-        let days: BTreeMap<i64, Amount> = charges
-            .iter()
-            .map(|(moment, price)| (at(moment).day(), amount(price)))
-            .collect();
-        let differs = |record: &Spending| record.differs_from(&in_order, &days);
+        let differs = |record: &Spending| record.differs_from(&in_order, &by_day(&charges));
         assert_eq!(differs(&in_order), None);
-        let begun = |moment: &str| {
-            let known = days.iter().map(|(day, spent)| (*day, *spent));
-            Spending::begin(amount("3"), known, at(moment)).unwrap()
-        };
-        assert_eq!(differs(&begun("2026-12-15T01:00:00Z")), None);
-        let without = Spending::begin(amount("3"), [], at("2026-12-15T01:00:00Z")).unwrap();
-        assert_eq!(
-            differs(&without).as_deref(),
-            Some("spent 0.00 a month (UTC) by its record, 3.00 to 3.00 by its charges")
+        assert!(
+            differs(&spent(&charges[..1]))
+                .unwrap()
+                .contains("spent 2.00 in all by its record, 3.00 by its charges")
         );
-        let later = Spending::begin(amount("3"), [], at("2027-01-01T00:00:00Z")).unwrap();
-        assert_eq!(differs(&later), None, "no charge counts any more");
-        let missed = spent(&charges[..1]);
-        assert!(differs(&missed).unwrap().contains("in all"));
+        let of_another_month =
+            spent(&[("2026-11-14T00:00:00Z", "2"), ("2026-12-15T00:00:00Z", "1")]);
+        assert_eq!(
+            differs(&of_another_month).as_deref(),
+            Some("spent 1.00 a month (UTC) by its record, 3.00 to 3.00 by its charges")
+        );
+        let of_one_day = spent(&[("2026-12-15T00:00:00Z", "3")]);
+        assert_eq!(
+            differs(&of_one_day).as_deref(),
+            Some("spent 3.00 a day (UTC) by its record, 1.00 to 1.00 by its charges")
+        );
     }
 
     #[test]
     fn a_clock_that_was_set_back_allows_what_lies_between_the_two_sums() {
         let charges = [("2026-12-15T00:00:00Z", "1"), ("2026-12-14T00:00:00Z", "2")];
-        let in_order = spent(&charges);
-        let days: BTreeMap<i64, Amount> = charges
-            .iter()
-            .map(|(moment, price)| (at(moment).day(), amount(price)))
-            .collect();
-        let known = days.iter().map(|(day, spent)| (*day, *spent));
-        let begun = Spending::begin(amount("3"), known, at("2026-12-14T01:00:00Z")).unwrap();
-        assert_ne!(begun, in_order);
-        assert_eq!(begun.differs_from(&in_order, &days), None);
+        let (in_order, days) = (spent(&charges), by_day(&charges));
+        let of_days = Spending::of_days(days.clone()).unwrap();
+        assert_ne!(of_days, in_order);
+        assert_eq!(of_days.differs_from(&in_order, &days), None);
         assert_eq!(in_order.differs_from(&in_order, &days), None);
     }
 

@@ -397,17 +397,13 @@ impl Decisions<'_> {
     }
 
     /// Changes the account's name or its limits, or activates or deactivates it. `None` where nothing changes.
-    pub fn change(
-        &mut self,
-        change: AccountChange,
-        now: Timestamp,
-    ) -> Result<Option<AccountChanged>, StoreError> {
+    pub fn change(&mut self, change: AccountChange) -> Result<Option<AccountChanged>, StoreError> {
         let before = self.account.clone();
         let mut after = change.apply(before.clone());
         after.spending = match after.limits.spend_limits().any() {
             true => Some(match before.spending {
                 Some(spending) => spending,
-                None => self.count_spending(now)?,
+                None => self.count_spending()?,
             }),
             false => None,
         };

@@ -3,7 +3,6 @@
 use crate::support::{ACCOUNT, Till, amount, at, begin, encode, fail, finish, key, new_job};
 use tintype_storage::domain::account::{Account, AccountChange};
 use tintype_storage::domain::account_limits::{AccountLimits, AccountLimitsChange};
-use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash, RateLimit};
 use tintype_storage::domain::ids::{JobId, KeyId};
 use tintype_storage::domain::spending::{Period, Spending};
@@ -131,7 +130,7 @@ fn a_limit_that_is_set_later_counts_what_was_charged_before_it() {
             limits: Some(Some(spends(Some("1.00"), Some("2.00")))),
             ..AccountChange::default()
         };
-        decisions.change(change, now).expect("change");
+        decisions.change(change).expect("change");
     });
     let spending = till.book.account().spending.expect("counted");
     let within = |period| spending.within(period, now).to_string();
@@ -259,16 +258,16 @@ fn verification_finds_spending_that_the_charges_do_not_explain() {
         write(&account);
         till.faults()
     };
-    let none = Spending::begin(amount("0.10"), [], at(till.now)).expect("nothing");
+    // Of a later month, and of none.
+    let earlier = Spending::of_days([(till.now / DAY + 40, amount("0.10"))]);
     assert_eq!(
-        faults(&|it| it.spending = Some(none)),
+        faults(&|it| it.spending = earlier.clone().ok()),
         [format!(
-            "account {ACCOUNT} has spent 0.00 a month (UTC) by its record, 0.10 to 0.10 by its charges"
+            "account {ACCOUNT} has spent 0.10 a month (UTC) by its record, 0.00 to 0.10 by its charges"
         )]
     );
-    let lost = Spending::begin(Amount::ZERO, [], at(till.now)).expect("nothing");
     assert_eq!(
-        faults(&|it| it.spending = Some(lost)),
+        faults(&|it| it.spending = Some(Spending::default())),
         [format!(
             "account {ACCOUNT} has spent 0.00 in all by its record, 0.10 by its charges"
         )]

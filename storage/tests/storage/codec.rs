@@ -203,7 +203,7 @@ fn some_account() -> Account {
             }),
             max_concurrent: Some(3),
         },
-        spending: Spending::begin(amount("7.5"), [], at(1_795_000_000_001)).ok(),
+        spending: Spending::of_days([(20_775, amount("7.5"))]).ok(),
     }
 }
 

@@ -294,8 +294,7 @@ impl Till {
     }
 
     pub fn change(&mut self, change: AccountChange) {
-        let now = at(self.now);
-        let changed = self.decisions(|decisions, _| decisions.change(change, now));
+        let changed = self.decisions(|decisions, _| decisions.change(change));
         changed.expect("change");
     }
 

@@ -10,12 +10,13 @@ use tintype_storage::domain::ids::{AccountId, KeyId};
 /// The hash of a text.
 pub type Text = [u8; 32];
 
-/// What a key may spend, in all, in a month and in a day.
+/// What a key or an account may spend, in all, in a month and in a day, and how many live jobs it may have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     pub total: Option<i64>,
     pub monthly: Option<i64>,
     pub daily: Option<i64>,
+    pub live: Option<i64>,
 }
 
 impl Limits {
@@ -26,6 +27,7 @@ impl Limits {
             total: looser(self.total, other.total),
             monthly: looser(self.monthly, other.monthly),
             daily: looser(self.daily, other.daily),
+            live: looser(self.live, other.live),
         }
     }
 }
@@ -41,6 +43,7 @@ impl Limits {
             total: stricter(self.total, other.total),
             monthly: stricter(self.monthly, other.monthly),
             daily: stricter(self.daily, other.daily),
+            live: stricter(self.live, other.live),
         }
     }
 }
@@ -165,6 +168,7 @@ impl Door {
                 total: limit(key.spend_limit),
                 monthly: limit(key.spend_limit_monthly),
                 daily: limit(key.spend_limit_daily),
+                live: key.max_concurrent.map(i64::from),
             },
             earlier: key
                 .retired

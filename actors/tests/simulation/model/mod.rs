@@ -5,6 +5,7 @@
 //! the domain are read here, none of its functions is called.
 
 mod batches;
+mod ceilings;
 mod deliveries;
 mod forgotten;
 mod hooks;
@@ -24,6 +25,7 @@ pub use records::amount;
 pub use requests::{DepositRequest, Made, Request};
 
 use batches::{Joined, KnownBatch};
+use ceilings::Ceiling;
 use deliveries::Deliveries;
 use hooks::Hooks;
 use jobs::{Known, OfLife};
@@ -80,6 +82,7 @@ pub struct Model {
     next_window: u64,
     purses: BTreeMap<AccountId, Purse>,
     keys: BTreeMap<KeyId, KeyMoney>,
+    ceilings: BTreeMap<AccountId, Ceiling>,
     pub doors: Doors,
     /// Prices that were held in the commit at hand.
     granted: Vec<Granted>,
@@ -158,6 +161,7 @@ impl Model {
             next_window: 0,
             purses: BTreeMap::new(),
             keys: BTreeMap::new(),
+            ceilings: BTreeMap::new(),
             doors: Doors::default(),
             granted: Vec::new(),
             tallies: BTreeMap::new(),
@@ -209,6 +213,7 @@ impl Model {
         self.of_life.clear();
         self.deliveries.life_begins();
         self.doors.life_begins();
+        self.ceilings_life_begins();
         self.hooks_asked.clear();
         self.requests.iter_mut().for_each(|it| it.sent = false);
         self.pauses_asked.clear();
@@ -245,6 +250,7 @@ impl Model {
         self.keys_step(std::mem::take(&mut changed.keys));
         self.tallies_step(&changed.tallies, &ended);
         self.names_step(changed.names);
+        self.ceilings_step(&changed.accounts, &ended);
         self.accounts_step(&changed.accounts, &moved);
         let deliveries = deliveries::Step {
             written: changed.deliveries,

@@ -42,6 +42,10 @@ impl Model {
             .map_or(0, |it| it.balance - it.reserved)
     }
 
+    pub fn reserved(&self, account: AccountId) -> i64 {
+        self.purses.get(&account).map_or(0, |it| it.reserved)
+    }
+
     pub fn live(&self, account: AccountId) -> usize {
         self.purses.get(&account).map_or(0, |it| it.live)
     }
@@ -60,11 +64,13 @@ impl Model {
         limits: Limits,
     ) {
         self.granted.push(Granted { key, at, limits });
+        self.grant_of_account(account, at);
         let purse = self.purses.entry(account).or_default();
         purse.reserved += price;
         purse.live += 1;
         let money = self.keys.entry(key).or_default();
         money.held += price;
+        money.live += 1;
     }
 
     /// A job has ended: what was held for it is charged, or given back.
@@ -75,6 +81,7 @@ impl Model {
         moved.ended += 1;
         let key = self.keys.entry(ended.key).or_default();
         key.held -= ended.price;
+        key.live -= 1;
         if ended.done {
             moved.settled += ended.price;
             key.spent += ended.price;

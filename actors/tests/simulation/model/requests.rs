@@ -89,6 +89,11 @@ pub struct Window {
     pub most_used: i64,
     pub most_used_in_day: i64,
     pub most_used_in_month: i64,
+    most_live_of_key: i64,
+    /// The strictest limits of its account.
+    ceiling: Limits,
+    /// By the account, in a day and in a month.
+    most_used_by_account: [i64; 2],
     pub clock_low: i64,
 }
 
@@ -113,6 +118,9 @@ impl Model {
             most_used: self.used(key),
             most_used_in_day: self.used_in_day(key),
             most_used_in_month: self.used_in_month(key),
+            most_live_of_key: self.live_of_key(key),
+            ceiling: self.limits_of_account(account),
+            most_used_by_account: self.used_by_account(account),
             clock_low: now,
         };
         self.next_window += 1;
@@ -130,17 +138,24 @@ impl Model {
                     self.used(*key),
                     self.used_in_day(*key),
                     self.used_in_month(*key),
+                    self.live_of_key(*key),
                 ],
             )
         };
-        let used: BTreeMap<KeyId, [i64; 3]> = self.keys.keys().map(used).collect();
+        let by_account = self.used_by_account(account);
+        let used: BTreeMap<KeyId, [i64; 4]> = self.keys.keys().map(used).collect();
         for window in self.windows.values_mut().filter(|it| it.account == account) {
             window.least_available = window.least_available.min(available - given_back);
             window.most_live = window.most_live.max(live + ended);
-            let [used, in_day, in_month] = used.get(&window.key).copied().unwrap_or_default();
+            let [used, in_day, in_month, live_of_key] =
+                used.get(&window.key).copied().unwrap_or_default();
             window.most_used = window.most_used.max(used + given_back);
             window.most_used_in_day = window.most_used_in_day.max(in_day + given_back);
             window.most_used_in_month = window.most_used_in_month.max(in_month + given_back);
+            window.most_live_of_key = window.most_live_of_key.max(live_of_key + ended as i64);
+            for (most, used) in window.most_used_by_account.iter_mut().zip(by_account) {
+                *most = (*most).max(used + given_back);
+            }
         }
     }
 
@@ -149,6 +164,13 @@ impl Model {
         for window in self.windows.values_mut().filter(|it| it.key == key) {
             window.limits = window.limits.or_stricter(limits);
             window.may_be_refused = true;
+        }
+    }
+
+    /// The limits of an account were changed while calls of it were under way.
+    pub(super) fn ceiling_changed(&mut self, account: AccountId, limits: Limits) {
+        for window in self.windows.values_mut().filter(|it| it.account == account) {
+            window.ceiling = window.ceiling.or_stricter(limits);
         }
     }
 
@@ -215,12 +237,39 @@ impl Model {
             }
             Err(AcceptError::TooManyLive { .. }) => {
                 self.count("refused: too many live");
-                (window.most_live + request.jobs() as usize <= self.rules.max_live).then(|| {
+                let most = window.ceiling.live.map(|it| it as usize);
+                let most = most.map_or(self.rules.max_live, |it| it.min(self.rules.max_live));
+                if most < self.rules.max_live {
+                    self.count("refused: too many live of a limited account");
+                }
+                (window.most_live + request.jobs() as usize <= most).then(|| {
                     format!(
                         "request {number}: {} live jobs were too many",
                         window.most_live
                     )
                 })
+            }
+            Err(AcceptError::TooManyLiveOfKey { .. }) => {
+                self.count("refused: too many live of a key");
+                let (most, live) = (window.limits.live, window.most_live_of_key);
+                most.is_none_or(|most| live + i64::from(request.jobs()) <= most)
+                    .then(|| format!("request {number}: {live} live jobs of its key were too many"))
+            }
+            Err(AcceptError::AccountLimit(limit)) => {
+                self.count("refused: account limit");
+                let [in_day, in_month] = window.most_used_by_account;
+                let (most, used) = match limit.period {
+                    Period::Total => (None, 0),
+                    Period::Day => (window.ceiling.daily, in_day),
+                    Period::Month => (window.ceiling.monthly, in_month),
+                };
+                most.is_none_or(|most| used + request.price <= most)
+                    .then(|| {
+                        format!(
+                            "request {number}: {used} used was over the account's limit {:?}",
+                            limit.period
+                        )
+                    })
             }
             Err(AcceptError::Ledger(LedgerError::Insufficient { .. })) => {
                 self.count("refused: balance");

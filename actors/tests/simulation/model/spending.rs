@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use tintype_storage::domain::ids::KeyId;
 
 /// The number of the calendar month that a day since 1970 is in.
-fn month(day: i64) -> i64 {
+pub(super) fn month(day: i64) -> i64 {
     let leaps = |year: i64| year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
     let (mut left, mut year) = (day, 1_970);
     loop {
@@ -36,11 +36,26 @@ pub struct Granted {
 pub struct KeyMoney {
     loosest: Limits,
     pub held: i64,
+    pub live: i64,
     pub spent: i64,
-    day: i64,
-    spent_in_day: i64,
-    month: i64,
-    spent_in_month: i64,
+    windows: Windows,
+}
+
+/// What was charged in the newest day and month with a charge.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Windows {
+    pub day: i64,
+    pub spent_in_day: i64,
+    pub month: i64,
+    pub spent_in_month: i64,
+}
+
+impl Windows {
+    pub fn charge(&mut self, at: i64, price: i64) {
+        let day = at.div_euclid(DAY);
+        charged(&mut self.day, &mut self.spent_in_day, day, price);
+        charged(&mut self.month, &mut self.spent_in_month, month(day), price);
+    }
 }
 
 /// What was spent in a day or month with one more charge. A clock that is set back opens none anew.
@@ -72,30 +87,32 @@ impl Model {
         self.keys.get(&key).map_or(0, |it| it.held + it.spent)
     }
 
+    /// Jobs of a key that are not over.
+    pub fn live_of_key(&self, key: KeyId) -> i64 {
+        self.keys.get(&key).map_or(0, |it| it.live)
+    }
+
     /// The most that a key may be taken to have used on one day.
     pub fn used_in_day(&self, key: KeyId) -> i64 {
         let money = self.keys.get(&key);
-        money.map_or(0, |it| it.held + it.spent_in_day)
+        money.map_or(0, |it| it.held + it.windows.spent_in_day)
     }
 
     /// And in one month.
     pub fn used_in_month(&self, key: KeyId) -> i64 {
         let money = self.keys.get(&key);
-        money.map_or(0, |it| it.held + it.spent_in_month)
+        money.map_or(0, |it| it.held + it.windows.spent_in_month)
     }
 
     /// What keys have spent, against the jobs that were done in this commit.
     pub(super) fn spending_step(&mut self, changed: &Changed, ended: &[Ended]) {
         for done in ended.iter().filter(|it| it.done) {
             let money = self.keys.entry(done.key).or_default();
-            let day = done.at.div_euclid(DAY);
-            charged(&mut money.day, &mut money.spent_in_day, day, done.price);
-            let spent_in_month = &mut money.spent_in_month;
-            charged(&mut money.month, spent_in_month, month(day), done.price);
+            money.windows.charge(done.at, done.price);
             let money = *money;
             for (spent, most, of) in [
-                (money.spent_in_day, money.loosest.daily, "day"),
-                (money.spent_in_month, money.loosest.monthly, "month"),
+                (money.windows.spent_in_day, money.loosest.daily, "day"),
+                (money.windows.spent_in_month, money.loosest.monthly, "month"),
             ] {
                 if most.is_some_and(|most| spent > most) {
                     self.fault(format!(
@@ -130,8 +147,15 @@ impl Model {
             let day = at.div_euclid(DAY);
             let within =
                 |known: i64, number: i64, spent: i64| if known >= number { spent } else { 0 };
-            let in_day = within(money.day, day, money.spent_in_day);
-            let in_month = within(money.month, month(day), money.spent_in_month);
+            let windows = money.windows;
+            let in_day = within(windows.day, day, windows.spent_in_day);
+            let in_month = within(windows.month, month(day), windows.spent_in_month);
+            if limits.live.is_some_and(|most| money.live > most) {
+                self.fault(format!(
+                    "a key has {} live jobs, allowed was {:?}",
+                    money.live, limits.live
+                ));
+            }
             for (spent, most, of) in [
                 (money.spent, limits.total, "in all"),
                 (in_month, limits.monthly, "in a month"),

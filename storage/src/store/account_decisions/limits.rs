@@ -3,6 +3,7 @@
 use super::Decisions;
 use crate::domain::amount::Amount;
 use crate::domain::api_key::ApiKey;
+use crate::domain::daily_usage::DailyUsage;
 use crate::domain::ids::KeyId;
 use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
@@ -11,7 +12,6 @@ use crate::store::commands::AcceptError;
 use crate::store::tables::{API_KEY_SPENDING, DAILY_USAGE};
 use crate::store::{DailyUsageKey, StoreError};
 use std::collections::{BTreeMap, HashMap};
-use uuid::Uuid;
 
 impl Decisions<'_> {
     /// Refuses so many new jobs where the account or the key would have more live ones than it may have.
@@ -67,33 +67,19 @@ impl Decisions<'_> {
         Ok(spent)
     }
 
-    /// The spending of the account, counted from the usage of its keys since the month began.
-    pub(super) fn count_spending(&mut self, now: Timestamp) -> Result<Spending, StoreError> {
-        let account = self.account_id();
-        let first = DailyUsageKey {
-            account,
-            day: Spending::first_day_of_month(now),
-            key: KeyId(Uuid::nil()),
-        };
-        let range = DAILY_USAGE.range(&account);
-        let range = range.starting_at(DAILY_USAGE.key(&first));
-        let stored = self.scan_entries(
-            &DAILY_USAGE,
-            Ask::Scan(range, Direction::Rising, usize::MAX),
-        )?;
-        let mut usage: HashMap<DailyUsageKey, _> = stored.into_iter().collect();
-        let decided = self
-            .usage
-            .iter()
-            .filter(|(place, _)| place.day >= first.day);
-        usage.extend(decided.map(|(place, usage)| (*place, *usage)));
+    /// The spending of the account, counted from what each of its keys was charged on each day.
+    pub(super) fn count_spending(&mut self) -> Result<Spending, StoreError> {
+        let range = DAILY_USAGE.range(&self.account_id());
+        let scan = Ask::Scan(range, Direction::Rising, usize::MAX);
+        let stored = self.scan_entries(&DAILY_USAGE, scan)?;
+        let mut usage: HashMap<DailyUsageKey, DailyUsage> = stored.into_iter().collect();
+        usage.extend(self.usage.iter().map(|(place, usage)| (*place, *usage)));
         let mut days: BTreeMap<i64, Amount> = BTreeMap::new();
-        for (place, usage) in usage {
+        for (place, usage) in usage.into_iter().filter(|(_, it)| it.done > 0) {
             let day = days.entry(place.day).or_default();
             let sum = day.plus(usage.spent);
             *day = self.sound(sum)?;
         }
-        let total = self.account.balances.charged;
-        self.sound(Spending::begin(total, days, now))
+        self.sound(Spending::of_days(days))
     }
 }
