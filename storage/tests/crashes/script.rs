@@ -1,4 +1,4 @@
-//! The scripted scenario: accounts, jobs, money, idempotency keys, webhooks and deliveries through every state, as commits that
+//! The scripted scenario: accounts, jobs, batches, money, idempotency keys, webhooks and deliveries through every state, as commits that
 //! are the same each time.
 
 use std::collections::BTreeMap;
@@ -8,11 +8,12 @@ use tintype_storage::domain::account::Account;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::api_key::{ApiKey, KeyHash};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
+use tintype_storage::domain::batch_member::InputUrls;
 use tintype_storage::domain::canonical::Encoding;
 use tintype_storage::domain::delivery::{self, Attempt, DeliveryId};
-use tintype_storage::domain::ids::{AccountId, JobId, KeyId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, BatchId, JobId, KeyId, TransactionId};
 use tintype_storage::domain::job::{
-    FailureKind, JobEvent, Origin, PromptRef, PromptText, ResultImage,
+    FailureKind, InputImage, JobEvent, Origin, PromptRef, PromptText, ResultImage,
 };
 use tintype_storage::domain::ledger::{Balances, EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
@@ -22,7 +23,8 @@ use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
 use tintype_storage::engine::{Engine, Key, Value};
 use tintype_storage::store::{
-    AccountState, Decisions, Deposit, IdempotencyUse, Limits, NewJob, Store, Writes,
+    AccountState, BatchRequest, Decisions, Deposit, IdempotencyUse, Limits, NewBatch, NewJob,
+    Store, Writes,
 };
 use uuid::Uuid;
 
@@ -51,6 +53,10 @@ fn uuid(round: u32, number: u32) -> Uuid {
 
 fn job(round: u32, number: u32) -> JobId {
     JobId(uuid(round, number))
+}
+
+fn batch(round: u32) -> BatchId {
+    BatchId(uuid(round, 0xb0))
 }
 
 fn webhook(round: u32) -> Webhook {
@@ -148,6 +154,41 @@ impl Teller<'_> {
         });
     }
 
+    /// Accepts a batch of these jobs.
+    fn accept_batch(&mut self, numbers: [u32; 3]) {
+        let round = self.round;
+        let prompts = ["one of three", "two of three", "three of three"];
+        let single = prompts.map(|prompt| new_job(prompt, None));
+        let requests = single.map(|job| BatchRequest {
+            custom_id: Some("named".into()),
+            tier: job.tier,
+            mode: job.mode,
+            aspect: job.aspect,
+            ratio: job.ratio,
+            resolution: job.resolution,
+            brief: job.brief,
+            price: job.price,
+            input_urls: InputUrls::Inline(vec!["https://images.example/1".into()]),
+        });
+        let new = NewBatch {
+            key: KeyId(Uuid::from_u128(0xb)),
+            shown: None,
+            account_rate_limit: None,
+            requests: requests.into(),
+            price: amount("0.117"),
+            text: PromptRef::Inline(PromptText::default()),
+            callback: None,
+            idempotency: None,
+        };
+        self.decide(|decisions, now, _| {
+            let key = ApiKey::with_all_rights(new.key, ACCOUNT, at(0));
+            decisions.change_key(new.key, Some((KeyHash([0; 32]), key)), Writes::new());
+            let jobs = numbers.map(|number| job(round, number));
+            let accepted = decisions.accept_batch(batch(round), &jobs, &new, now);
+            assert!(!accepted.expect("accepted").replayed);
+        });
+    }
+
     fn apply(&mut self, number: u32, event: JobEvent) {
         let id = job(self.round, number);
         self.decide(|decisions, now, line| {
@@ -184,6 +225,31 @@ impl Teller<'_> {
         let after = delivery::redeliver(&before, at(self.round * 1_000 + self.step));
         let writes = self.store.change_delivery(Some(&before), &after);
         (self.commit)(writes);
+    }
+
+    /// One picture is made, then the rest is canceled.
+    fn tell_of_a_batch(&mut self, begin: JobEvent, finish: JobEvent) {
+        let round = self.round;
+        self.accept_batch([6, 7, 8]);
+        self.apply(6, begin.clone());
+        let fetched = JobEvent::InputsFetched {
+            inputs: vec![InputImage {
+                key: "inputs/x".into(),
+                bytes: 9,
+                width: 1,
+                height: 1,
+            }],
+            ratio: AspectRatio::SQUARE,
+        };
+        self.apply(6, fetched);
+        self.decide(|decisions, now, _| {
+            let canceled = decisions.cancel_batch(batch(round), now);
+            assert!(canceled.expect("canceled").ended_at.is_none());
+        });
+        // Canceled instead of begun.
+        self.apply(7, begin);
+        self.apply(8, JobEvent::Cancel);
+        self.apply(6, finish);
     }
 
     fn tell(&mut self) {
@@ -226,8 +292,9 @@ impl Teller<'_> {
         self.redeliver(3);
         self.apply(4, begin.clone());
         self.apply(4, JobEvent::CutOff);
-        self.apply(4, begin);
-        self.apply(4, finish);
+        self.apply(4, begin.clone());
+        self.apply(4, finish.clone());
+        self.tell_of_a_batch(begin, finish);
         let hour = Duration::from_secs(3_600);
         let later = at(self.round * 1_000 + self.step).plus(hour);
         let (forgotten, _) = self
