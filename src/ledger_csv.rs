@@ -38,7 +38,7 @@ impl Line<'_> {
 }
 
 /// A field of free text. What a spreadsheet would take for a formula gets an apostrophe, which makes it text.
-fn quoted(text: &str) -> String {
+pub fn quoted(text: &str) -> String {
     let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
     let guard = if formula { "'" } else { "" };
     format!("\"{guard}{}\"", text.replace('"', "\"\""))

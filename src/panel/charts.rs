@@ -31,19 +31,23 @@ pub enum Span {
     Hours,
 }
 
-/// The span that a page asks for with `?days=`; one day is shown hour by hour.
-pub fn asked(request: &HttpRequest) -> Result<Span, Problem> {
+/// The days that a page asks for with `?days=`.
+pub fn asked_days(request: &HttpRequest, otherwise: i64) -> Result<i64, Problem> {
     let read = || -> Result<i64, FieldFault> {
         match query::value(request, "days")? {
             Some(text) => query::number(&text, "days", 1, MOST_DAYS),
-            None => Ok(DAYS),
+            None => Ok(otherwise),
         }
     };
-    match read() {
-        Ok(1) => Ok(Span::Hours),
-        Ok(days) => Ok(Span::Days(days)),
-        Err(fault) => Err(Problem::validation(vec![fault])),
-    }
+    read().map_err(|fault| Problem::validation(vec![fault]))
+}
+
+/// The span that a page asks for; one day is shown hour by hour.
+pub fn asked(request: &HttpRequest) -> Result<Span, Problem> {
+    Ok(match asked_days(request, DAYS)? {
+        1 => Span::Hours,
+        days => Span::Days(days),
+    })
 }
 
 /// The figures of a span, oldest first. Those of one key alone where one is named. Blocks for some reads of the store.
@@ -122,8 +126,8 @@ fn figures(sums: &DailyUsage) -> Value {
     })
 }
 
-/// The last days: date, done and failed jobs, and what was charged.
-fn days(
+/// The last days, oldest first: date, done and failed jobs, and what was charged. Blocks for some reads of the store.
+pub fn days(
     state: &AppState,
     account: AccountId,
     key: Option<KeyId>,

@@ -21,6 +21,7 @@ mod routes;
 mod sent;
 mod service;
 mod sessions;
+mod usage;
 mod webhook_outcomes;
 
 pub use routes::configure;

@@ -19,6 +19,8 @@ use tintype_storage::store::StoreError;
 
 /// Deliveries that are looked at: beyond that the figures tell of the newest ones.
 const DELIVERIES: usize = 1_000;
+/// The most keys that an account has.
+const KEYS: usize = 100;
 /// Below the price of this many of the dearest pictures, the balance is low.
 const LOW: usize = 10;
 
@@ -72,10 +74,19 @@ fn figures(state: &AppState, account: &Account, span: charts::Span) -> Result<Va
             "below": account.low_balance.filter(|_| account.is_low()).map(|it| it.to_string()),
         },
         "jobs": {"queued": live.queued.iter().sum::<usize>(), "processing": live.running},
+        "keys": own_keys(state, account.id)?,
         "today": charts::today(state, account.id)?,
         "days": charts::read(state, account.id, None, span)?,
         "webhooks": deliveries(state, account.id)?,
     }))
+}
+
+/// Active keys that programs can use: the panel's own is not counted.
+fn own_keys(state: &AppState, account: AccountId) -> Result<usize, StoreError> {
+    let panel = state.store.panel_key(account).wait()?;
+    let keys = state.store.keys_of(account, KEYS, None).wait()?.items;
+    let own = keys.iter().filter(|it| it.active && Some(it.id) != panel);
+    Ok(own.count())
 }
 
 fn is_low(state: &AppState, available: Amount) -> bool {

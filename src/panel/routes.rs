@@ -3,7 +3,7 @@
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
     audit, events, home, invitations, jobs, key, ledger, overview, pages, pictures, playground,
-    sent, sessions, webhook_outcomes,
+    sent, sessions, usage, webhook_outcomes,
 };
 use crate::management::{accounts, deliveries, deposits, keys, pause, people, webhooks};
 use crate::web::catch_panic::Walled;
@@ -99,6 +99,8 @@ fn of_account(api: &mut web::ServiceConfig) {
     .configure(of_keys)
     .configure(of_webhooks)
     .service(at("/transactions").route(web::get().to(Walled(ledger::list))))
+    .service(at("/usage").route(web::get().to(Walled(usage::show))))
+    .service(at("/usage.csv").route(web::get().to(Walled(usage::csv))))
     .service(at("/ledger.csv").route(web::get().to(Walled(ledger::csv))))
     .service(at("/deposits").route(web::post().to(Walled(deposits::create))))
     .service(

@@ -13,6 +13,8 @@ pub const OF_ACCOUNT: &[(&str, &str, bool)] = &[
     ("POST", "/generations/{tier}", false),
     ("GET", "/transactions", false),
     ("PATCH", "", true),
+    ("GET", "/usage", false),
+    ("GET", "/usage.csv", false),
     ("GET", "/ledger.csv", false),
     ("POST", "/deposits", true),
     ("GET", "/people", false),

@@ -11,6 +11,8 @@ fn calls() -> Vec<(&'static str, &'static str, Option<Value>, u16)> {
         ("GET", "/overview", None, 200),
         ("GET", "/models", None, 200),
         ("GET", "/transactions", None, 200),
+        ("GET", "/usage", None, 200),
+        ("GET", "/usage.csv", None, 200),
         ("GET", "/ledger.csv", None, 200),
         ("GET", "/webhook-outcomes", None, 200),
         ("PATCH", "", Some(json!({"name": "renamed"})), 200),

@@ -95,6 +95,72 @@ fn charts_tell_each_day_of_an_account_and_of_each_key() {
 }
 
 #[test]
+fn usage_is_told_by_key_model_and_day_and_as_a_file() {
+    let mut desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    let other = desk
+        .server
+        .another_key(&desk.customer.account, json!({"name": "=night"}));
+    desk.server.clock.advance(DAY);
+    desk.sign_in();
+    let first = std::mem::replace(&mut desk.customer, other.clone());
+    let job = desk.server.create(&desk.customer);
+    desk.server.job_once(&desk.customer, &job, "done");
+    desk.make(json!({}));
+    let usage = desk.get("/usage?days=7");
+    assert_eq!(
+        usage["total"],
+        json!({"done": 3, "failed": 0, "spent": "0.212"})
+    );
+    let of_key = |at: usize| json!([usage["keys"][at]["key_id"], usage["keys"][at]["spent"]]);
+    assert_eq!(of_key(0), json!([other.key_id, "0.173"]));
+    assert_eq!(of_key(1), json!([first.key_id, "0.039"]));
+    let model = |at: usize| {
+        let it = &usage["models"][at];
+        json!([it["model"], it["resolution"], it["done"], it["spent"]])
+    };
+    assert_eq!(model(0), json!(["fast", "1K", 2, "0.078"]));
+    assert_eq!(model(1), json!(["pro", "1K", 1, "0.134"]));
+    assert_eq!(usage["all"], true);
+    let days = usage["days"].as_array().unwrap();
+    assert_eq!(days.len(), 7);
+    assert_eq!(
+        days[6]["models"],
+        json!({"fast": "0.039", "quality": "0.00", "pro": "0.134"})
+    );
+    let path = format!("/accounts/{}/usage.csv?days=7", desk.customer.account);
+    let file = desk.browser.call(&desk.server, "GET", &path).expect(200);
+    let text = file.text();
+    let lines: Vec<&str> = text.split("\r\n").collect();
+    assert_eq!(lines.len(), 5, "{text}");
+    let last = format!(
+        "2026-11-19,{},\"'=night\",fast,1K,1,0,0.039,USD",
+        other.key_id
+    );
+    assert!(lines.contains(&last.as_str()), "{text}");
+    desk.server.assert_settled();
+}
+
+#[test]
+fn one_day_is_charted_hour_by_hour() {
+    let mut desk = Desk::new(Options::new());
+    desk.make(json!({}));
+    desk.server.clock.advance(Duration::from_secs(2 * 3_600));
+    desk.sign_in();
+    desk.make(json!({}));
+    let hours = desk.get("/overview?days=1")["days"].clone();
+    let hours = hours.as_array().unwrap();
+    assert_eq!(hours.len(), 24);
+    let told = |at: usize| json!([hours[at]["hour"], hours[at]["done"], hours[at]["spent"]]);
+    assert_eq!(told(21), json!(["2026-11-18T11:00:00.000Z", 1, "0.039"]));
+    assert_eq!(told(22), json!(["2026-11-18T12:00:00.000Z", 0, "0.00"]));
+    assert_eq!(told(23), json!(["2026-11-18T13:00:00.000Z", 1, "0.039"]));
+    let key = format!("/keys/{}?days=1", desk.customer.key_id);
+    assert_eq!(desk.get(&key)["days"][23]["done"], 1);
+    assert_eq!(desk.get("/overview?days=1")["today"]["done"], 2);
+}
+
+#[test]
 fn the_overview_warns_when_less_is_available_than_the_low_balance() {
     let desk = Desk::new(Options::new());
     let account = format!("/accounts/{}", desk.customer.account);

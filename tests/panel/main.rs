@@ -25,6 +25,7 @@ mod reference;
 mod service;
 mod shots;
 mod tour;
+mod usage;
 mod wording;
 
 use browser::Browser;

@@ -11,6 +11,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("keys", "API keys"),
     ("webhooks", "Webhooks"),
     ("deliveries", "Deliveries"),
+    ("usage", "Usage"),
     ("ledger", "Ledger"),
     ("people", "People"),
     ("accounts", "Accounts"),

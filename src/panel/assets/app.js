@@ -16,6 +16,7 @@ import { keys } from "./page_keys.js";
 import { key } from "./page_key.js";
 import { webhooks } from "./page_webhooks.js";
 import { deliveries } from "./page_deliveries.js";
+import { usage } from "./page_usage.js";
 import { ledger } from "./page_ledger.js";
 import { people } from "./page_people.js";
 import { accounts } from "./page_accounts.js";
@@ -23,7 +24,7 @@ import { service } from "./page_service.js";
 import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
-const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, ledger, people, accounts, service, audit, profile };
+const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, usage, ledger, people, accounts, service, audit, profile };
 const OPERATORS = ["accounts", "service", "audit"];
 const FREE = ["accounts", "service", "audit", "profile"];
 /** Pages of a single entry of a list. */

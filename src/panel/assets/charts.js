@@ -61,6 +61,16 @@ export const spend = (days) => h("section", { class: "card" },
   bars(days, [{ of: (it) => Number(it.spent), class: "bar-good" }], (it) => money(it.spent),
     `Spend per ${per(days)} over ${over(days)}, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
 
+const MODELS = ["fast", "quality", "pro"];
+
+/** Charges per day, stacked by model. */
+export const spentByModel = (days) => h("section", { class: "card" },
+  h("div", { class: "row spread" }, h("h2", {}, "Spend per day"),
+    h("div", { class: "legend-row" }, MODELS.map((it) => h("span", { class: it }, it)))),
+  bars(days, MODELS.map((model) => ({ of: (it) => Number(it.models[model]), class: `bar-${model}` })),
+    (it) => MODELS.filter((model) => Number(it.models[model])).map((model) => `${model} ${money(it.models[model])}`).join(", ") || money(it.spent),
+    `Spend per day by model over ${days.length} days, about ${sum(days, (it) => Number(it.spent)).toFixed(2)} ${unit()} in all`));
+
 /** Ended jobs per day. */
 export const finished = (days) => h("section", { class: "card" },
   h("div", { class: "row spread" }, h("h2", {}, `Images per ${per(days)}`),
@@ -77,4 +87,4 @@ export const firstSpan = (since, otherwise) => (age(since) < 2 * DAY ? 1 : other
 
 /** A choice of days; `turn` is called with the new one. What was created lately can be shown by the hour. */
 export const spans = (since, chosen, turn) => h("div", { class: "tabs", role: "group", "aria-label": "Time shown" },
-  [...(age(since) < 14 * DAY ? [1] : []), 14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => turn(days) }, days === 1 ? "24 h" : `${days} days`)));
+  [...(since && age(since) < 14 * DAY ? [1] : []), 14, 30, 90].map((days) => h("button", { type: "button", "aria-pressed": String(days === chosen), onclick: () => turn(days) }, days === 1 ? "24 h" : `${days} days`)));

@@ -9,6 +9,7 @@ import { notice } from "./dialogs.js";
 import { empty } from "./lists.js";
 import { accountLimits } from "./limits.js";
 import { demoNotice } from "./demo.js";
+import { checklist } from "./checklist.js";
 import { tile } from "./page_jobs.js";
 
 const figure = (label, value, note) => h("div", { class: "card figure" },
@@ -49,6 +50,7 @@ export async function overview(main, context) {
     return fill(main, head("Overview", null,
       context.canChange ? h("a", { class: "button main", href: "#/playground" }, "Generate an image") : null),
     h("div", { class: "stack" }, notices(view), demoNotice(context),
+      checklist(context, { images: jobs.data.some((it) => it.status === "done"), keys: view.keys > 0, webhooks: webhooks.registered > 0 }, again),
       h("div", { class: "cards" },
         figure("Available", [funds.available, h("small", {}, ` ${unit()}`)], `${funds.balance} balance, ${funds.reserved} reserved`),
         figure("Queued", String(live.queued), `${queue.waiting} in the whole queue`),

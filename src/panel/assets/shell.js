@@ -8,7 +8,7 @@ import { densitySwitch } from "./density.js";
 
 const OWN = [
   ["overview", "Overview"], ["playground", "Playground"], ["jobs", "Jobs"], ["keys", "API keys"],
-  ["webhooks", "Webhooks"], ["deliveries", "Deliveries"], ["ledger", "Ledger"], ["people", "People"],
+  ["webhooks", "Webhooks"], ["deliveries", "Deliveries"], ["usage", "Usage"], ["ledger", "Ledger"], ["people", "People"],
 ];
 const OPERATOR = [["accounts", "Accounts"], ["service", "Service"], ["audit", "Audit log"]];
 

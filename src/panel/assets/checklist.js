@@ -1,0 +1,33 @@
+// The first steps of an account, each with its state. Gone when all are done, or when the visitor hides it.
+import { h } from "./dom.js";
+import { icon } from "./icons.js";
+
+const PREFIX = "tintype-steps-hidden-";
+
+function isHidden(account) {
+  try { return localStorage.getItem(PREFIX + account) === "1"; } catch { return false; }
+}
+
+/** `has` says what the account has: images, keys, webhooks. */
+export function checklist({ session, account, canChange }, has, redraw) {
+  if (!canChange || isHidden(account.id)) return null;
+  const steps = [
+    ...(session.kind === "operator" ? [{ done: !session.demo_models.length, words: "Connect a model", note: "Name a back end in config.toml; docs/backends.md shows how.", link: ["#/service", "Back ends"] }] : []),
+    { done: has.images, words: "Make an image", note: "Try a prompt in the playground.", link: ["#/playground", "Playground"] },
+    { done: has.keys, words: "Create an API key", note: "Programs sign in with it.", link: ["#/keys", "API keys"] },
+    { done: has.webhooks, words: "Add a webhook", note: "Your program hears of each result.", link: ["#/webhooks", "Webhooks"] },
+  ];
+  const done = steps.filter((it) => it.done).length;
+  if (done === steps.length) return null;
+  const hide = () => {
+    try { localStorage.setItem(PREFIX + account.id, "1"); } catch { /* lasts until the next load */ }
+    redraw();
+  };
+  return h("section", { class: "card steps" },
+    h("div", { class: "row spread" }, h("h2", {}, "First steps"),
+      h("span", { class: "row" }, h("span", { class: "small muted" }, `${done} of ${steps.length} done`), h("button", { class: "button quiet slim", type: "button", onclick: hide }, "Hide"))),
+    h("ol", {}, steps.map((it) => h("li", { class: it.done ? "done" : null },
+      h("span", { class: "tick" }, it.done ? icon("check", 14) : null, h("span", { class: "sr" }, it.done ? "Done: " : "To do: ")),
+      h("div", {}, h("b", {}, it.words), it.done ? null : h("div", { class: "small muted" }, it.note)),
+      it.done ? null : h("a", { href: it.link[0] }, it.link[1])))));
+}

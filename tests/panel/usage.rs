@@ -1,0 +1,64 @@
+//! The usage page, and the first steps on the overview.
+
+use crate::calls::calls;
+use crate::{browse, receiver};
+use serde_json::json;
+
+#[test]
+fn usage_is_shown_by_key_and_model_and_downloaded() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        let made = "return await make(base, { prompt: 'a fox', aspect_ratio: '1:1' });";
+        calls(&browser, made).await;
+        browser.go("#/usage", "Usage").await;
+        browser
+            .find("//tr[contains(., 'panel')]//td[.='0.039 USD']")
+            .await;
+        browser
+            .find("//tr[contains(., 'fast · 1K')]//td[.='0.039 USD']")
+            .await;
+        let label = "return document.querySelector('svg.chart').getAttribute('aria-label');";
+        let said = "Spend per day by model over 30 days, about 0.04 USD in all";
+        browser.comes_to(label, json!(said)).await;
+        let file = "const done = arguments[0]; fetch(document.querySelector('a[download]').href).then((it) => it.text()).then((it) => done(it.split('\\r\\n')[0]));";
+        let head = browser.client.execute_async(file, vec![]).await.unwrap();
+        let expected = "day,key_id,key_name,model,resolution,done,failed,spent,currency";
+        assert_eq!(head, json!(expected));
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn first_steps_are_ticked_off_and_can_be_hidden() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "{}");
+        browser.sign_in_as_operator().await;
+        browser.see("h2", "First steps").await;
+        browser.see("span", "1 of 4 done").await;
+        browser
+            .find("//li[contains(., 'Connect a model') and not(@class)]")
+            .await;
+        let script = format!(
+            "await send('POST', base + '/webhooks', {{ url: '{hook}' }});
+             return await make(base, {{ prompt: 'a fox', aspect_ratio: '1:1' }});"
+        );
+        calls(&browser, &script).await;
+        browser.see("span", "3 of 4 done").await;
+        browser
+            .find("//li[@class='done' and contains(., 'Make an image')]")
+            .await;
+        browser
+            .find("//li[@class='done' and contains(., 'Add a webhook')]")
+            .await;
+        browser.press("Hide").await;
+        let gone = "return document.body.textContent.includes('First steps');";
+        browser.comes_to(gone, json!(false)).await;
+        browser.client.refresh().await.unwrap();
+        browser.see("h1", "Overview").await;
+        browser.see("h2", "Latest").await;
+        assert_eq!(browser.run(gone, vec![]).await, json!(false));
+        browser.leave().await;
+        drop(service);
+    });
+}
