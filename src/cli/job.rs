@@ -6,7 +6,7 @@ use super::output::{facts, shortened};
 use clap::{Args, Subcommand};
 use std::process::ExitCode;
 use tintype_api::{BackendError, JobRecord};
-use tintype_storage::domain::ids::{JobId, KeyId};
+use tintype_storage::domain::ids::{BatchId, JobId, KeyId};
 use tintype_storage::domain::time::Timestamp;
 
 /// Longest prompt in the list, in characters.
@@ -38,6 +38,9 @@ pub struct List {
     /// Only those that this key asked for.
     #[arg(long, value_name = "ID")]
     key: Option<KeyId>,
+    /// Only the jobs of this batch.
+    #[arg(long, value_name = "ID")]
+    batch: Option<BatchId>,
     /// Filter by a member of metadata, such as order=4711; may be given up to 10 times.
     #[arg(long, value_name = "NAME=VALUE", value_parser = member)]
     metadata: Vec<(String, String)>,
@@ -100,6 +103,7 @@ async fn list(arguments: List) -> anyhow::Result<()> {
         ("status", arguments.status),
         ("tier", arguments.model),
         ("key_id", arguments.key.map(|it| it.to_string())),
+        ("batch_id", arguments.batch.map(|it| it.to_string())),
         ("from", text(arguments.from)),
         ("to", text(arguments.to)),
     ]);
@@ -151,6 +155,9 @@ fn shown(it: JobRecord<'_>) -> String {
         None => it.job.status.to_string(),
     };
     let causes: Vec<String> = it.causes.iter().map(cause).collect();
+    let custom_id = it.custom_id.as_deref().unwrap_or_default();
+    let batch = it.batch_id.as_ref();
+    let batch = batch.map(|id| format!("{}, custom_id {custom_id}", &**id));
     let picture = it.job.result.as_ref().map(|it| &*it.image_url);
     facts(&[
         ("job", Some(&it.job.job_id)),
@@ -160,6 +167,7 @@ fn shown(it: JobRecord<'_>) -> String {
         ("price", Some(&it.price)),
         ("prompt", it.prompt.as_deref()),
         ("metadata", it.metadata.as_ref().map(|it| it.get())),
+        ("batch", batch.as_deref()),
         ("callback", it.callback_url.as_deref()),
         ("account", Some(&it.account_id)),
         ("key", Some(&it.key_id)),

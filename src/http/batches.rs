@@ -50,6 +50,7 @@ pub async fn create(
             return Err(body::unsupported(expected));
         }
     };
+    body::check_length(MAX_BODY_BYTES, request.headers())?;
     let declared = body::declared_length(request.headers());
     let length = declared.unwrap_or(u64::MAX).min(MAX_BODY_BYTES as u64);
     let memory = state.input_limits(caller.account()).memory;

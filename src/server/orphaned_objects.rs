@@ -88,13 +88,13 @@ fn drop_texts(store: &Store, objects: &mut HashSet<String>) -> Result<(), StoreE
     // In this order: a job that ends meanwhile is among the ended ones by then.
     store.each_live_job(|job| drop_text(&job)).wait()?;
     store.each_ended_job(|job| drop_text(&job)).wait()?;
-    let mut drop_text_of_batch = |batch: Batch| {
+    let drop_text_of_batch = |batch: Batch| {
         if let PromptRef::Stored(key) = &batch.text {
             objects.remove(key);
         }
         Ok(())
     };
-    store.each_batch(|batch| drop_text_of_batch(batch)).wait()
+    store.each_batch(drop_text_of_batch).wait()
 }
 
 async fn sweep(

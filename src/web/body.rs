@@ -41,15 +41,7 @@ pub async fn read_within(
 ) -> Result<Bytes, Problem> {
     let server = &state.config.server;
     let time = Duration::from_secs(server.body_timeout_seconds);
-    let too_large = || {
-        Problem::new(
-            Code::PayloadTooLarge,
-            format!("the body may have at most {limit} bytes"),
-        )
-    };
-    if declared_length(request.headers()).is_some_and(|length| length > limit as u64) {
-        return Err(too_large());
-    }
+    check_length(limit, request.headers())?;
     let read = async {
         let mut payload = payload;
         let mut body = BytesMut::new();
@@ -57,7 +49,7 @@ pub async fn read_within(
             let broken = |error| Problem::field("body", format!("did not arrive whole: {error}"));
             let chunk = chunk.map_err(broken)?;
             if body.len() + chunk.len() > limit {
-                return Err(too_large());
+                return Err(too_large(limit));
             }
             if body.is_empty()
                 && chunk.len() as u64 == declared_length(request.headers()).unwrap_or(0)
@@ -96,6 +88,22 @@ pub async fn read_optional_json(
         return Ok(None);
     }
     read_json(request, payload, state).await.map(Some)
+}
+
+/// Refuses a body that is said to be longer than this.
+///
+/// # Errors
+/// 413
+pub fn check_length(limit: usize, headers: &HeaderMap) -> Result<(), Problem> {
+    match declared_length(headers) {
+        Some(length) if length > limit as u64 => Err(too_large(limit)),
+        _ => Ok(()),
+    }
+}
+
+fn too_large(limit: usize) -> Problem {
+    let detail = format!("the body may have at most {limit} bytes");
+    Problem::new(Code::PayloadTooLarge, detail)
 }
 
 /// The length that a body is said to have.

@@ -3,6 +3,7 @@
 //! `spec_*` has one test for each row of the specification's tables, `decisions_*` for what it leaves open, `admin_*` for the
 //! operator's calls, `abuse_*` for the bounds of what one caller may do, `documents_*` for the published descriptions, and `hostile_*` for what must be survived, by the numbers of its list.
 
+mod abuse_batches;
 mod abuse_bounds;
 mod abuse_credentials;
 mod admin_account_changes;

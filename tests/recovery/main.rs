@@ -11,6 +11,7 @@ mod first_run;
 mod generate;
 mod interrupted;
 mod kill;
+mod kill_batches;
 mod kill_deliveries;
 mod kill_load;
 mod locked;
