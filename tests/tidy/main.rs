@@ -7,6 +7,7 @@ mod imports;
 mod layers;
 mod links;
 mod modules;
+mod pin_images;
 mod reached;
 mod reference;
 mod sources;

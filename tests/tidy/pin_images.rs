@@ -1,0 +1,66 @@
+//! The command that names container images by digest, with a stand-in for Docker.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::Command;
+
+/// Answers with a digest that the name of the image can be told from.
+const DOCKER: &str = "#!/bin/sh\nfor last; do :; done\nprintf 'sha256:%064d\\n' \"${#last}\"\n";
+
+fn run(deploy: &Path, docker: &str) -> (bool, String) {
+    let tools = tempfile::tempdir().expect("a directory");
+    let program = tools.path().join("docker");
+    fs::write(&program, docker).expect("written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("executable");
+    let usual = std::env::var("PATH").unwrap_or_default();
+    let path = format!("{}:{usual}", tools.path().display());
+    let run = Command::new(deploy.join("pin-images"))
+        .env("PATH", path)
+        .output();
+    let run = run.expect("it runs");
+    (
+        run.status.success(),
+        String::from_utf8_lossy(&run.stderr).into_owned(),
+    )
+}
+
+/// The lines of both files that name images.
+fn images(deploy: &Path) -> Vec<String> {
+    let read = |name: &str| fs::read_to_string(deploy.join(name)).expect("a file");
+    let text = read("Dockerfile") + &read("compose.monitoring.yaml");
+    let names = |line: &&str| {
+        let line = line.trim();
+        line.starts_with("FROM ") || line.starts_with("# syntax=") || line.starts_with("image:")
+    };
+    text.lines().filter(names).map(str::to_owned).collect()
+}
+
+#[test]
+fn every_image_is_named_by_its_digest_and_once_however_often_it_is_pinned() {
+    let copy = tempfile::tempdir().expect("a directory");
+    let deploy = copy.path();
+    for name in ["pin-images", "Dockerfile", "compose.monitoring.yaml"] {
+        let own = Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("deploy")
+            .join(name);
+        fs::copy(own, deploy.join(name)).expect("copied");
+    }
+    let before = images(deploy);
+    assert_eq!(before.len(), 5, "{before:?}");
+    assert_eq!(run(deploy, DOCKER), (true, String::new()));
+    let pinned = images(deploy);
+    for (was, is) in before.iter().zip(&pinned) {
+        let name = was.split(" AS ").next().expect("a name");
+        assert!(is.starts_with(&format!("{name}@sha256:")), "{is}");
+        assert_eq!(was.contains(" AS build"), is.contains(" AS build"));
+    }
+    assert!(run(deploy, DOCKER).0);
+    assert_eq!(images(deploy), pinned, "pinned again");
+    let (ok, said) = run(deploy, "#!/bin/sh\necho nothing\n");
+    assert!(
+        !ok && said.contains("gave no digest of docker/dockerfile:1"),
+        "{said}"
+    );
+    assert_eq!(images(deploy), pinned);
+}
