@@ -10,6 +10,7 @@ use crate::web::problem::Problem;
 use actix_web::http::header;
 use actix_web::{HttpRequest, HttpResponse, web};
 use serde_json::{Map, Value, json};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use tintype_storage::domain::daily_usage::DailyUsage;
 use tintype_storage::domain::ids::{AccountId, JobId, KeyId};
@@ -75,7 +76,7 @@ fn view(state: &AppState, account: AccountId, days: i64) -> Result<Value, StoreE
         line["key_name"] = json!(names.key(state, key)?);
         by_key.push((usage.spent, usage.done, line));
     }
-    by_key.sort_by(|one, other| (other.0, other.1).cmp(&(one.0, one.1)));
+    by_key.sort_by_key(|it| Reverse((it.0, it.1)));
     let (places, all) = count(state, account, first, PAGE_JOBS)?;
     let mut models: BTreeMap<(usize, &str), DailyUsage> = BTreeMap::new();
     let mut model_days: BTreeMap<(i64, &str), DailyUsage> = BTreeMap::new();

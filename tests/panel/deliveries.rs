@@ -95,3 +95,31 @@ fn each_webhook_shows_how_many_of_its_deliveries_arrived() {
         drop(service);
     });
 }
+
+#[test]
+fn a_delivery_about_a_batch_names_it() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "{}");
+        browser.sign_in_as_operator().await;
+        let script = format!(
+            "await send('POST', base + '/webhooks', {{ url: '{hook}' }});
+             const key = await send('POST', base + '/keys', {{ name: 'nightly' }});
+             const headers = {{ Authorization: 'Bearer ' + key.api_key, 'Content-Type': 'application/json' }};
+             const body = JSON.stringify({{ requests: [{{ model: 'fast', prompt: 'a fox', aspect_ratio: '1:1' }}] }});
+             const answer = await fetch('/api/v1/batches', {{ method: 'POST', headers, body }});
+             if (answer.status !== 202) throw new Error(await answer.text());
+             return await answer.json();"
+        );
+        let batch = calls(&browser, &script).await;
+        let id = batch["batch_id"].as_str().unwrap();
+        browser.go("#/deliveries", "Deliveries").await;
+        let short = &id[id.len() - 8..];
+        browser
+            .find(&format!(
+                "//summary[contains(., 'batch {short}') and contains(., 'HTTP 200')]"
+            ))
+            .await;
+        browser.leave().await;
+        drop(service);
+    });
+}

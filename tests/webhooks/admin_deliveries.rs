@@ -36,6 +36,7 @@ fn a_delivery_on_the_wire() {
         "created_at",
         "delivery_id",
         "job_id",
+        "kind",
         "next_attempt_at",
         "reason",
         "status",

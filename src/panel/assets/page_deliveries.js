@@ -25,6 +25,12 @@ function outcome(it, at, sent) {
     sent ? [h("div", { class: "small muted" }, "Request"), request(sent[at])] : null);
 }
 
+/** What a delivery is about; `show` shows the id of a job. */
+function subject(it, show) {
+  if (it.kind === "batch") return ["batch ", shortId(it.batch_id)];
+  return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id)];
+}
+
 /** The response to the last attempt. */
 function last({ attempts }) {
   const tried = attempts[attempts.length - 1];
@@ -58,12 +64,12 @@ export function unfolding(context, again, areOpen = false) {
     return h("details", { open: folds.get(id) ?? areOpen, "data-key": id,
       ontoggle: (event) => folds.set(id, event.target.open) },
     h("summary", {}, badge(state), h("span", { class: "grow" }, h("span", { class: "mono" }, it.url),
-      h("span", { class: "small muted line" }, it.kind === "test" ? "test delivery" : ["job ", shortId(it.job_id)])),
+      h("span", { class: "small muted line" }, subject(it, shortId))),
     h("span", { class: "small muted" }, [last(it), `${count} ${count === 1 ? "attempt" : "attempts"}`].filter(Boolean).join(" · ")),
     h("span", { class: "small muted" }, time(it.created_at))),
     h("div", { class: "stack" },
       h("div", { class: "row wraps spread" },
-        h("span", { class: "small muted" }, it.kind === "test" ? "test delivery, about no job" : ["job ", h("a", { href: `#/jobs/${it.job_id}` }, shortId(it.job_id))], " · webhook-id ", h("code", { class: "wrap" }, id),
+        h("span", { class: "small muted" }, subject(it, (id) => h("a", { href: `#/jobs/${id}` }, shortId(id))), " · webhook-id ", h("code", { class: "wrap" }, id),
           it.reason ? ` · ${it.reason}` : "", it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
         h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: look }, shown ? "Hide request" : "Show request") : null,
           context.canChange ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),
