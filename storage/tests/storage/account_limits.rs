@@ -261,7 +261,7 @@ fn verification_finds_spending_that_the_charges_do_not_explain() {
     // Of a later month, and of none.
     let earlier = Spending::of_days([(till.now / DAY + 40, amount("0.10"))]);
     assert_eq!(
-        faults(&|it| it.spending = earlier.clone().ok()),
+        faults(&|it| it.spending = earlier.ok()),
         [format!(
             "account {ACCOUNT} has spent 0.10 a month (UTC) by its record, 0.00 to 0.10 by its charges"
         )]
