@@ -11,7 +11,7 @@ use super::upload::PART_BYTES;
 
 /// What one image takes on its way: a part that fills, and what lies between it and the connection.
 const IMAGE_BYTES: u64 = PART_BYTES as u64 + (1 << 20);
-/// What lies between a connection and the part, of a smaller image.
+/// What the connection of a smaller image takes besides.
 const TRANSIT_BYTES: u64 = 64 * 1024;
 
 /// The budget. Clones share it.
@@ -56,10 +56,13 @@ impl MemoryBudget {
 }
 
 impl AccountMemory {
-    /// Waits for the memory that an image takes on its way; its length, where that is known.
+    /// Waits for the memory that an image takes on its way; its length, where that is known. A small image can be in memory four times:
+    /// as the connection has read it, in two pieces that are handed on, and in the part that fills.
     pub async fn reserve(&self, length: Option<u64>) -> Reservation {
         let bytes = length.map_or(IMAGE_BYTES, |it| {
-            it.saturating_add(TRANSIT_BYTES).min(IMAGE_BYTES)
+            it.saturating_mul(4)
+                .saturating_add(TRANSIT_BYTES)
+                .min(IMAGE_BYTES)
         });
         self.budget.0.acquire(self.account, bytes).await
     }

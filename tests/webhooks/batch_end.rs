@@ -104,7 +104,8 @@ fn a_receiver_that_fails_is_tried_again_like_any_other() {
             .iter()
             .any(|it| it["attempts"][0]["status_code"] == 503)
     });
-    server.pass(std::time::Duration::from_secs(60));
+    // A delay runs from the end of the attempt before, which took a moment.
+    server.pass(std::time::Duration::from_secs(70));
     let delivery = delivered(&server, &batch);
     let statuses: Vec<&Value> = delivery["attempts"]
         .as_array()

@@ -7,6 +7,7 @@ use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage};
 
 use super::error::{DrawError, MAX_SIDE};
+use super::png_rows;
 
 /// Memory that the decoder of one image may take.
 const MAX_ALLOC: u64 = 256 * 1024 * 1024;
@@ -68,9 +69,23 @@ fn one(bytes: &[u8], number: usize, side: u32) -> Result<RgbImage, DrawError> {
             reason: "it has no pixels".to_owned(),
         });
     }
-    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-    let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-    let mut small = if width.max(height) > side {
+    let rows = match format {
+        ImageFormat::Png => png_rows::shrunk(bytes, side),
+        _ => Ok(None),
+    };
+    let rows = rows.map_err(|error| DrawError::Broken {
+        number,
+        reason: error.to_string(),
+    })?;
+    let (image, orientation) = match rows {
+        Some(shrunk) => shrunk,
+        None => {
+            let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+            let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
+            (image, orientation)
+        }
+    };
+    let mut small = if image.width().max(image.height()) > side {
         image.thumbnail(side, side)
     } else {
         image

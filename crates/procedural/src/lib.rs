@@ -17,6 +17,7 @@ mod inputs;
 mod lexicon;
 mod paint;
 mod palette;
+mod png_rows;
 mod reader;
 mod scene;
 mod seed;
