@@ -72,6 +72,7 @@ def job(status: str = "done", image_url: str | None = None, error: str | None = 
         "result": None if image_url is None else {"image_url": image_url},
         "error": error,
         "queue_position": 1 if status == "queued" else None,
+        "estimated_start_at": None,
     }
 
 

@@ -97,6 +97,8 @@ export interface Job {
   readonly result: Result | null;
   readonly error: string | null;
   readonly queue_position: number | null;
+  /** When a queued job will begin, by how many have begun in the last minutes; null without data. */
+  readonly estimated_start_at: string | null;
 }
 
 /** A job as the list tells it. */

@@ -54,6 +54,7 @@ export function job(status = "done", { url = null, error = null }: { url?: strin
     result: url === null ? null : { image_url: url },
     error,
     queue_position: status === "queued" ? 1 : null,
+    estimated_start_at: null,
   };
 }
 

@@ -91,6 +91,7 @@ def _job_fields(value: Json) -> dict[str, Any]:
         "result": _optional(value["result"], lambda it: Result(image_url=it["image_url"])),
         "error": value["error"],
         "queue_position": value.get("queue_position"),
+        "estimated_start_at": _optional(value.get("estimated_start_at"), _moment),
     }
 
 

@@ -94,6 +94,8 @@ class Job:
     result: Result | None
     error: str | None
     queue_position: int | None
+    estimated_start_at: datetime | None = None
+    """When a queued job will begin, by how many have begun in the last minutes; `None` without data."""
 
     @property
     def is_over(self) -> bool:
