@@ -1,4 +1,4 @@
-//! The worst: hundreds of calls at once whose images are slow, or enormous once they are decoded.
+//! The worst: hundreds of calls at once whose images are slow, or enormous once they are decoded.
 
 use crate::callers::{Target, send};
 use crate::world::{Seen, World, behave};
