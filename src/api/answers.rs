@@ -5,7 +5,7 @@ use crate::application::batches::Standing;
 use crate::application::deliveries;
 use crate::application::error::{Error, ErrorKind};
 use crate::application::jobs::image_url;
-use crate::application::queue_estimate;
+use crate::application::queue_estimate::waiting;
 use crate::application::state::AppState;
 use crate::application::webhooks::open_secret;
 use crate::images::FAULT_TARGET;
@@ -13,8 +13,7 @@ use crate::request_text::{self, WordsError};
 use futures_util::future::join_all;
 use tintype_api::text::AspectWord;
 use tintype_api::{
-    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Waiting,
-    Webhook,
+    Account, ApiKey, BackendError, Batch, Delivery, JobRecord, Listing, Model, Person, Webhook,
 };
 use tintype_storage::domain::account;
 use tintype_storage::domain::api_key;
@@ -128,15 +127,6 @@ pub async fn batch(state: &AppState, (batch, progress): &Standing) -> Result<Bat
 pub async fn batches(state: &AppState, page: Page<Standing>) -> Listing<Batch> {
     let listed = page.items.iter().map(|it| listed_batch(state, it));
     Listing::of(join_all(listed).await, page.next)
-}
-
-/// The place of a queued job.
-pub fn waiting(state: &AppState, job: &Job) -> Option<Waiting> {
-    let waiting = queue_estimate::waiting(state, job)?;
-    Some(Waiting {
-        position: waiting.position,
-        starts_at: waiting.starts_at,
-    })
 }
 
 async fn with_picture<'a>(

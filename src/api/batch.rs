@@ -225,7 +225,7 @@ impl<'a> Entries<'a> {
         )
     }
 
-    /// Each names one request. The defaults are taken, whoever has them.
+    /// Each names one request, and none is the default of another request.
     fn check_custom_ids(&mut self) {
         let mut taken: HashMap<&str, usize> = HashMap::with_capacity(self.custom_ids.len());
         let named: HashSet<usize> = self.custom_ids.iter().map(|(at, _)| *at).collect();

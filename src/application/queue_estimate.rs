@@ -2,21 +2,12 @@
 
 use super::state::AppState;
 use std::time::Duration;
+use tintype_api::Waiting;
 use tintype_storage::domain::job::Job;
 use tintype_storage::domain::tier::Tier;
-use tintype_storage::domain::time::Timestamp;
 
 /// The minutes that are looked at.
 const SPAN: Duration = Duration::from_secs(300);
-
-/// A job that waits for its turn.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Waiting {
-    /// 1 for the one that begins next.
-    pub position: usize,
-    /// `None` without data: no job of the model has begun in the last minutes, or the model is paused.
-    pub starts_at: Option<Timestamp>,
-}
 
 /// The place of a job in its queue; `None` for a job that is not queued.
 pub fn waiting(state: &AppState, job: &Job) -> Option<Waiting> {

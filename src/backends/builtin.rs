@@ -44,7 +44,9 @@ async fn draw(images: Images, order: GenerationTask) -> Result<Picture, Generate
         false => {
             let order = Arc::clone(&order);
             let account = order.0.account;
-            let decode = move |_: &DecodePermit| tintype_procedural::decode_inputs(&brief(&order));
+            let decode = move |permit: &DecodePermit| {
+                tintype_procedural::decode_inputs(&brief(&order), permit)
+            };
             Some(decoding(&INPUTS, account, decode).await.map_err(told)?)
         }
     };

@@ -210,7 +210,7 @@ pub async fn results(
     let lines = stream::unfold(Some(pages), |pages| async move {
         match pages?.next().await {
             Ok((block, rest)) => block.map(|block| (Ok(block), rest)),
-            // Ends the connection, so that nobody takes a part of the results for the whole.
+            // Ends the connection, so that a client cannot take a part of the results for the whole.
             Err(error) => Some((Err(Problem::from(error)), None)),
         }
     });

@@ -7,7 +7,7 @@
 //! listens is woken, and looks once a second at two tables in memory until the job is over.
 
 use super::jobs;
-use crate::api::answers::waiting;
+use crate::application::queue_estimate::waiting;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::problem::Problem;

@@ -1,9 +1,9 @@
 //! Job lookup and cancellation.
 
 use super::long_poll;
-use crate::api::answers::waiting;
 use crate::application::caller::Caller;
 use crate::application::jobs;
+use crate::application::queue_estimate::waiting;
 use crate::application::state::AppState;
 use crate::web::auth::Principal;
 use crate::web::problem::Problem;

@@ -35,10 +35,8 @@ pub async fn show(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let days = charts::asked_days(&request, 30)?;
-    let account = of.account.id;
-    let read = web::block(move || view(&state, account, days)).await;
-    Ok(HttpResponse::Ok().json(read.map_err(|_| error::busy())??))
+    let usage = read(of.account.id, &request, state, view).await?;
+    Ok(HttpResponse::Ok().json(usage))
 }
 
 /// `GET /usage.csv`: a line for each day, key, model and size.
@@ -47,14 +45,25 @@ pub async fn csv(
     request: HttpRequest,
     state: web::Data<AppState>,
 ) -> Result<HttpResponse, Problem> {
-    let days = charts::asked_days(&request, 30)?;
     let account = of.account.id;
-    let read = web::block(move || file(&state, account, days)).await;
+    let lines = read(account, &request, state, file).await?;
     let name = format!("attachment; filename=\"usage-{account}.csv\"");
     Ok(HttpResponse::Ok()
         .content_type("text/csv; charset=utf-8")
         .insert_header((header::CONTENT_DISPOSITION, name))
-        .body(read.map_err(|_| error::busy())??))
+        .body(lines))
+}
+
+/// Reads the days that are asked for. Many records may have to be read, so that is done on another thread.
+async fn read<T: Send + 'static>(
+    account: AccountId,
+    request: &HttpRequest,
+    state: web::Data<AppState>,
+    usage: fn(&AppState, AccountId, i64) -> Result<T, StoreError>,
+) -> Result<T, Problem> {
+    let days = charts::asked_days(request, 30)?;
+    let read = web::block(move || usage(&state, account, days)).await;
+    Ok(read.map_err(|_| error::busy())??)
 }
 
 fn view(state: &AppState, account: AccountId, days: i64) -> Result<Value, StoreError> {

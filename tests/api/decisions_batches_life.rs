@@ -98,7 +98,7 @@ fn wait_answers_as_soon_as_the_batch_has_ended() {
     let batch = server.submit(&customer, &[named("a"), named("b")]);
     let call = server.native(&customer, "GET", &format!("{}?wait=60", path(&batch)));
     let waiting = thread::spawn(move || call.expect(200).json());
-    until("someone waits", || {
+    until("a call waits", || {
         server.inside().system.waiting_callers() > 0
     });
     server.generator.release_all();

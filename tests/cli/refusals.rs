@@ -184,7 +184,7 @@ fn a_call_without_an_answer_says_whether_it_may_have_arrived() {
     let said = generate(&["--idempotency-key", "mine"]);
     assert!(said.contains("--idempotency-key mine"), "{said}");
     taking.join().unwrap();
-    // Now nobody listens there.
+    // Now no server listens there.
     let said = generate(&[]);
     assert!(said.contains("did not arrive"), "{said}");
     assert!(!said.contains("--idempotency-key"), "{said}");

@@ -3,7 +3,7 @@
 use crate::browse;
 use serde_json::json;
 
-/// Has every call fail as if nobody listened, for as long as `away` is true.
+/// Has every call fail as if no server listened, for as long as `away` is true.
 const AWAY: &str = "window.away = true; const real = window.fetch;
     window.fetch = (...call) => window.away ? Promise.reject(new TypeError('no connection')) : real(...call);";
 

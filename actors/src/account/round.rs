@@ -218,7 +218,6 @@ impl Decision {
             }
             AccountCommand::CancelBatch { batch, note, reply } => {
                 let is_canceled = reply.decide(decisions.cancel_batch(*batch, now))?.is_ok();
-                self.changed.push(JobId(batch.0));
                 if let Some(note) = note.as_ref().filter(|_| is_canceled) {
                     decisions.record(&note(batch));
                 }
@@ -329,8 +328,6 @@ impl Decision {
             return;
         };
         self.changed.push(id);
-        self.changed
-            .extend(job.member().map(|it| JobId(it.batch.0)));
         self.counts.changed(job, begins, now);
         let is_observed = context.observer.is_some() && job.state.is_terminal();
         self.ended.extend(is_observed.then(|| job.clone()));

@@ -70,7 +70,12 @@ impl<const KINDS: usize> SlidingWindow<KINDS> {
         let begin = Timestamp::from_millis(oldest * BUCKET.as_millis() as i64);
         let mut counts = [0; KINDS];
         let buckets = self.buckets.lock();
-        for bucket in buckets.iter().filter(|it| it.number >= oldest) {
+        for number in oldest..=newest {
+            let bucket = &buckets[number.rem_euclid(BUCKETS as i64) as usize];
+            // It may hold an earlier hour.
+            if bucket.number != number {
+                continue;
+            }
             for (sum, count) in counts.iter_mut().zip(bucket.counts) {
                 *sum += count;
             }

@@ -71,7 +71,7 @@ fn the_state_of_a_back_end_is_what_was_seen_of_it() {
         let up = seen();
         assert_eq!(up.last_error, Some(error), "it is still told");
         assert!(up.last_answer_at.is_some());
-        // Its breaker stays closed, because it answered, but nobody got a picture from it.
+        // Its breaker stays closed, because it answered, but no picture came from it.
         one_after_the_other(&world, 1).await;
         assert_eq!(healths(&world), [Health::Degraded, Health::Up]);
         assert_eq!(seen().faults, 0);

@@ -4,7 +4,7 @@ use crate::life::Process;
 use crate::model::{Made, Request, amount};
 use crate::world::World;
 use crate::{keys, operator};
-use tintype_actors::account::{AccountCommand, AccountHandle};
+use tintype_actors::account::{AccountCommand, InFlightGuard, Overloaded};
 use tintype_storage::domain::aspect_ratio::{AspectChoice, AspectRatio};
 use tintype_storage::domain::audit_log::Action;
 use tintype_storage::domain::batch_member::InputUrls;
@@ -16,9 +16,7 @@ use tintype_storage::domain::job::{
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::engine::Wait as _;
-use tintype_storage::store::{
-    AcceptError, Accepted, AcceptedBatch, BatchRequest, IdempotencyUse, NewBatch, NewJob,
-};
+use tintype_storage::store::{AcceptError, BatchRequest, IdempotencyUse, NewBatch, NewJob};
 use tokio::sync::oneshot;
 
 const PRICES: [i64; 4] = [39_000, 67_000, 134_000, 240_000];
@@ -153,8 +151,14 @@ pub async fn send(process: Process, number: usize) {
         }
     };
     let outcome = match request.size {
-        None => single(&handle, new_job(number, &request, shown)).await,
-        Some(size) => batch(&handle, new_batch(number, &request, size, shown)).await,
+        None => {
+            let job = new_job(number, &request, shown);
+            made(|reply| handle.accept(job, None, reply)).await
+        }
+        Some(size) => {
+            let batch = new_batch(number, &request, size, shown);
+            made(|reply| handle.accept_batch(batch, None, reply)).await
+        }
     };
     let Some(outcome) = outcome else {
         // Said only when the process stops, or refuses all after a failure.
@@ -172,25 +176,15 @@ pub async fn send(process: Process, number: usize) {
     }
 }
 
-/// `None` where no answer comes.
-async fn single(handle: &AccountHandle, job: NewJob) -> Option<Result<Made, AcceptError>> {
-    let (reply, answer) = oneshot::channel();
-    let _counted = handle.accept(job, None, reply).ok()?;
-    let made = |it: Accepted| Made {
-        id: it.job.0,
-        replayed: it.replayed,
-    };
-    Some(answer.await.ok()?.map(made))
-}
+type Outcome<T> = Result<T, AcceptError>;
 
-async fn batch(handle: &AccountHandle, batch: NewBatch) -> Option<Result<Made, AcceptError>> {
+/// What came of a command; `None` where no answer comes.
+async fn made<T: Into<Made>>(
+    send: impl FnOnce(oneshot::Sender<Outcome<T>>) -> Result<InFlightGuard, Overloaded>,
+) -> Option<Outcome<Made>> {
     let (reply, answer) = oneshot::channel();
-    let _counted = handle.accept_batch(batch, None, reply).ok()?;
-    let made = |it: AcceptedBatch| Made {
-        id: it.batch.0,
-        replayed: it.replayed,
-    };
-    Some(answer.await.ok()?.map(made))
+    let _counted = send(reply).ok()?;
+    Some(answer.await.ok()?.map(T::into))
 }
 
 /// Holds an answer against the model, and says what it was and what is wrong with it.

@@ -21,7 +21,7 @@ import type {
   Window,
 } from "./types.js";
 
-/** What a batch has, whatever else. */
+/** What every batch has. */
 const BATCH = ["batch_id", "status", "counts"] as const;
 const RESULT = ["custom_id", "job_id", "status"] as const;
 const DEFAULT_WAIT = 3_600_000;

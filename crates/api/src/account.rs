@@ -37,7 +37,7 @@ body!(NewAccount {
     balance: Optional<OpeningBalance>,
     /// When less than this is available, the account's people are warned in the panel.
     low_balance: Optional<Limit>,
-    /// What it may do at most, whatever its keys are allowed.
+    /// What it may do at most, with all its keys together.
     limits: Optional<Object<AccountLimitsChange>>,
 });
 
@@ -47,7 +47,7 @@ body!(AccountChange {
     active: Optional<Flag>,
     /// When less than this is available, the account's people are warned in the panel. `null`: never.
     low_balance: Nullable<Limit>,
-    /// What it may do at most, whatever its keys are allowed. A limit that is not sent stays as it is. `null`: no limits.
+    /// What it may do at most, with all its keys together. A limit that is not sent stays as it is. `null`: no limits.
     limits: Nullable<Object<AccountLimitsChange>>,
 });
 
@@ -75,7 +75,7 @@ pub struct Account {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Money")]
     pub low_balance: Option<Money>,
-    /// Only of an account that has any: what it may do at most, whatever its keys are allowed.
+    /// Only of an account that has any: what it may do at most, with all its keys together.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AccountLimits")]
     pub limits: Option<AccountLimits>,

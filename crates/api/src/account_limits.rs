@@ -22,7 +22,7 @@ body!(AccountLimitsChange {
     max_concurrent: Nullable<MaxConcurrent>,
 });
 
-/// What an account may do at most, whatever its keys are allowed.
+/// What an account may do at most, with all its keys together.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AccountLimits {

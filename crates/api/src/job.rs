@@ -75,7 +75,7 @@ pub struct Job<'a> {
 pub struct Waiting {
     /// 1 for the one that begins next.
     pub position: usize,
-    /// When it will begin, where there are data.
+    /// When it will begin; `None` without data.
     pub starts_at: Option<Timestamp>,
 }
 

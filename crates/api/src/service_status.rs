@@ -1,4 +1,4 @@
-//! The status of the service, for everybody.
+//! The status of the service, which callers see without a key.
 
 use crate::schema::Count;
 use crate::text::{Moment, ServiceWord, TierWord};

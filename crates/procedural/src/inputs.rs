@@ -6,8 +6,9 @@ use bytes::Bytes;
 use image::metadata::Orientation;
 use image::{DynamicImage, ImageDecoder, ImageError, ImageFormat, ImageReader, Limits, RgbImage};
 
+use tintype_imaging::{DecodeError, DecodePermit};
+
 use super::error::{DrawError, MAX_SIDE};
-use super::png_rows;
 
 /// Memory that the decoder of one image may take.
 const MAX_ALLOC: u64 = 256 * 1024 * 1024;
@@ -19,16 +20,25 @@ const WORKING_SIDE: u32 = 1_280;
 /// # Errors
 ///
 /// The first input that cannot be used, counted from 1.
-pub fn decode(inputs: &[Bytes], long: u32) -> Result<Vec<RgbImage>, DrawError> {
+pub fn decode(
+    inputs: &[Bytes],
+    long: u32,
+    permit: &DecodePermit,
+) -> Result<Vec<RgbImage>, DrawError> {
     let side = long.clamp(64, WORKING_SIDE);
     inputs
         .iter()
         .enumerate()
-        .map(|(i, bytes)| one(bytes, i + 1, side))
+        .map(|(i, bytes)| one(bytes, i + 1, side, permit))
         .collect()
 }
 
-fn one(bytes: &[u8], number: usize, side: u32) -> Result<RgbImage, DrawError> {
+fn one(
+    bytes: &[u8],
+    number: usize,
+    side: u32,
+    permit: &DecodePermit,
+) -> Result<RgbImage, DrawError> {
     if let Some(format) = undecodable(bytes) {
         return Err(DrawError::Format { number, format });
     }
@@ -69,21 +79,22 @@ fn one(bytes: &[u8], number: usize, side: u32) -> Result<RgbImage, DrawError> {
             reason: "it has no pixels".to_owned(),
         });
     }
-    let rows = match format {
-        ImageFormat::Png => png_rows::shrunk(bytes, side),
-        _ => Ok(None),
-    };
-    let rows = rows.map_err(|error| DrawError::Broken {
-        number,
-        reason: error.to_string(),
-    })?;
-    let (image, orientation) = match rows {
-        Some(shrunk) => shrunk,
-        None => {
-            let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
-            let image = DynamicImage::from_decoder(decoder).map_err(broken)?;
-            (image, orientation)
+    let orientation = decoder.orientation().unwrap_or(Orientation::NoTransforms);
+    let image = match format {
+        // Row by row: one of 16 bits per channel would take hundreds of megabytes as a whole.
+        ImageFormat::Png if width.max(height) > side => {
+            tintype_imaging::open(permit, bytes, format)
+                .and_then(|opened| opened.decode(side))
+                .map_err(|error| match error {
+                    DecodeError::TooLarge => DrawError::TooLarge { number },
+                    DecodeError::Damaged => DrawError::Broken {
+                        number,
+                        reason: "it is damaged".to_owned(),
+                    },
+                })?
+                .into_stored()
         }
+        _ => DynamicImage::from_decoder(decoder).map_err(broken)?,
     };
     let mut small = if image.width().max(image.height()) > side {
         image.thumbnail(side, side)

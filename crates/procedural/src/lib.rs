@@ -17,7 +17,6 @@ mod inputs;
 mod lexicon;
 mod paint;
 mod palette;
-mod png_rows;
 mod reader;
 mod scene;
 mod seed;
@@ -33,6 +32,7 @@ pub use error::{DrawError, MAX_PIXELS, MAX_SIDE};
 use image::RgbImage;
 use seed::Seed;
 use studio::Studio;
+use tintype_imaging::{DecodePermit, DecodePermits};
 
 /// What to draw.
 #[derive(Debug, Clone, Copy)]
@@ -68,7 +68,8 @@ pub struct Photos(Vec<RgbImage>);
 ///
 /// See [`DrawError`]; the text of each says what the caller can change.
 pub fn draw(brief: &Brief<'_>) -> Result<Picture, DrawError> {
-    draw_with(brief, &decode_inputs(brief)?)
+    let photos = DecodePermits::unshared(|permit| decode_inputs(brief, permit))?;
+    draw_with(brief, &photos)
 }
 
 /// Decodes the input images, one after the other: the step of [`draw`] that takes memory, up to 256 MB.
@@ -76,13 +77,13 @@ pub fn draw(brief: &Brief<'_>) -> Result<Picture, DrawError> {
 /// # Errors
 ///
 /// The size, or the first input that cannot be used.
-pub fn decode_inputs(brief: &Brief<'_>) -> Result<Photos, DrawError> {
+pub fn decode_inputs(brief: &Brief<'_>, permit: &DecodePermit) -> Result<Photos, DrawError> {
     let (width, height) = (brief.width, brief.height);
     let pixels = u64::from(width) * u64::from(height);
     if pixels == 0 || width > MAX_SIDE || height > MAX_SIDE || pixels > MAX_PIXELS {
         return Err(DrawError::Size { width, height });
     }
-    inputs::decode(brief.inputs, width.max(height)).map(Photos)
+    inputs::decode(brief.inputs, width.max(height), permit).map(Photos)
 }
 
 /// Draws a picture from inputs that [`decode_inputs`] has decoded for it.

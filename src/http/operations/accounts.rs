@@ -101,7 +101,7 @@ pub fn change(sketch: &mut Sketch<'_>) -> Operation {
         "Accounts",
         "Rename or limit an account, or switch it off or on",
     )
-    .text("What is not sent, or `null`, stays as it is; of `low_balance`, `limits` and each of the limits `null` removes it. A limit holds from the next call on, for all keys of the account together, and whatever they are allowed. What is reserved counts as spent, so that a day or month is never charged more than its limit.")
+    .text("What is not sent, or `null`, stays as it is; of `low_balance`, `limits` and each of the limits `null` removes it. A limit holds from the next call on, for all keys of the account together, also where the limits of a key are higher. What is reserved counts as spent, so that a day or month is never charged more than its limit.")
     .path_id("account_id", ID)
     .body(
         AccountChange::schema(&[]),

@@ -1,4 +1,4 @@
-//! What an operator allows an account at most, whatever its keys are allowed.
+//! What an operator allows an account at most, with all its keys together.
 
 use super::amount::Amount;
 use super::api_key::RateLimit;

@@ -44,7 +44,7 @@ use admission::Asked;
 use batches::BatchStep;
 use owed_delivery::of_job;
 use state::KeyState;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt::Display;
 use std::sync::Arc;
 
@@ -75,10 +75,8 @@ pub struct Decisions<'a> {
     usage: HashMap<DailyUsageKey, DailyUsage>,
     webhooks: Option<Arc<Vec<Webhook>>>,
     deliveries: Vec<Delivery>,
-    /// The batches that the decisions have read or changed, as they will be.
+    /// The batches that the decisions have changed, as they will be.
     progress: HashMap<BatchId, BatchProgress>,
-    /// Those that they have changed.
-    progressed: HashSet<BatchId>,
 }
 
 impl<'a> Decisions<'a> {
@@ -102,7 +100,6 @@ impl<'a> Decisions<'a> {
             webhooks: None,
             deliveries: Vec::new(),
             progress: HashMap::new(),
-            progressed: HashSet::new(),
         }
     }
 
@@ -330,7 +327,7 @@ impl Decisions<'_> {
 
     fn count_in_batch(&mut self, step: Option<BatchStep>) {
         if let Some(step) = step {
-            self.set_progress(step.batch, step.progress);
+            self.progress.insert(step.batch, step.progress);
             self.owe(step.delivery);
         }
     }
@@ -435,10 +432,9 @@ impl Decisions<'_> {
         if self.account_changed {
             self.put(ACCOUNTS.put(&self.account.id, &self.account));
         }
-        for id in std::mem::take(&mut self.progressed) {
-            if let Some(progress) = self.progress.get(&id).copied() {
-                self.put(BATCH_PROGRESS.put(&(self.account.id, id), &progress));
-            }
+        let progress = std::mem::take(&mut self.progress);
+        for (id, progress) in &progress {
+            self.put(BATCH_PROGRESS.put(&(self.account.id, *id), progress));
         }
         Ok(Decided {
             writes: self.writes.into_iter().collect(),
@@ -447,7 +443,7 @@ impl Decisions<'_> {
                 account: self.account,
                 live_jobs: self.live_jobs,
                 keys: self.keys,
-                progress: self.progress,
+                progress,
             },
         })
     }

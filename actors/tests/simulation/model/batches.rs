@@ -53,7 +53,7 @@ impl Model {
                 continue;
             };
             let fault = match (known.canceled, is_canceled) {
-                (false, true) if !known.cancel_asked => Some("nobody asked for that"),
+                (false, true) if !known.cancel_asked => Some("no caller asked for that"),
                 (true, false) => Some("it was before"),
                 _ => None,
             };
@@ -170,7 +170,7 @@ impl Model {
         let Some((request, asked)) =
             number.and_then(|it| Some((it, self.requests.get(it)?.clone())))
         else {
-            return self.fault(format!("nobody asked for batch {}", batch.id));
+            return self.fault(format!("no caller asked for batch {}", batch.id));
         };
         let jobs: Vec<JobId> = joined.iter().map(|it| it.job).collect();
         let indices: Vec<u32> = joined.iter().map(|it| it.index).collect();

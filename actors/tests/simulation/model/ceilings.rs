@@ -1,4 +1,4 @@
-//! The operator's limits of accounts: what they may spend and how many jobs they may have, whatever their keys are allowed.
+//! The operator's limits of accounts: what they may spend and how many jobs they may have, over all keys.
 
 use super::jobs::Ended;
 use super::money::DAY;

@@ -303,7 +303,7 @@ impl Model {
         let were_fetched = job.inputs.iter().all(|it| life.fetched.contains(&it.bytes));
         if !were_fetched || now != known.stands {
             self.fault(format!(
-                "job {} has input images that nobody fetched, or more has changed: {job:?}",
+                "job {} has input images that were not fetched, or more has changed: {job:?}",
                 known.number
             ));
         }

@@ -8,7 +8,7 @@ use tintype_storage::domain::ledger::LedgerError;
 use tintype_storage::domain::spending::Period;
 use tintype_storage::domain::tier::Tier;
 use tintype_storage::domain::webhook::WebhookId;
-use tintype_storage::store::{AcceptError, DepositError};
+use tintype_storage::store::{AcceptError, Accepted, AcceptedBatch, DepositError};
 use uuid::Uuid;
 
 /// A generation request. It may be sent several times.
@@ -61,6 +61,24 @@ impl Request {
 pub struct Made {
     pub id: Uuid,
     pub replayed: bool,
+}
+
+impl From<Accepted> for Made {
+    fn from(job: Accepted) -> Self {
+        Self {
+            id: job.job.0,
+            replayed: job.replayed,
+        }
+    }
+}
+
+impl From<AcceptedBatch> for Made {
+    fn from(batch: AcceptedBatch) -> Self {
+        Self {
+            id: batch.batch.0,
+            replayed: batch.replayed,
+        }
+    }
 }
 
 /// A deposit. It may be asked for several times.

@@ -72,7 +72,7 @@ impl Decisions<'_> {
             self.add_job(&job_of(&batch, *job, count(index), request));
         }
         self.put(BATCHES.put(&(batch.account, id), &batch));
-        self.set_progress(id, BatchProgress::of_new(batch.total));
+        self.progress.insert(id, BatchProgress::of_new(batch.total));
         self.remember(call, new.idempotency.as_ref(), id.0, now);
         Ok(AcceptedBatch {
             batch: id,
@@ -90,7 +90,7 @@ impl Decisions<'_> {
         let progress = self.batch_progress(id)?.ok_or(BatchError::NotFound)?;
         let canceled = progress.canceled(now);
         if canceled != progress {
-            self.set_progress(id, canceled);
+            self.progress.insert(id, canceled);
         }
         Ok(canceled)
     }
@@ -159,11 +159,6 @@ impl Decisions<'_> {
         Ok(owed.to(&webhooks, ended, now))
     }
 
-    pub(super) fn set_progress(&mut self, id: BatchId, progress: BatchProgress) {
-        self.progress.insert(id, progress);
-        self.progressed.insert(id);
-    }
-
     pub(super) fn batch_progress(
         &mut self,
         id: BatchId,
@@ -172,11 +167,7 @@ impl Decisions<'_> {
         if let Some(progress) = known {
             return Ok(Some(*progress));
         }
-        let read = self.read(&BATCH_PROGRESS, &(self.account.id, id))?;
-        if let Some(progress) = read {
-            self.progress.insert(id, progress);
-        }
-        Ok(read)
+        self.read(&BATCH_PROGRESS, &(self.account.id, id))
     }
 }
 
