@@ -28,6 +28,8 @@ pub(super) async fn fetch(
     index: usize,
     url: Url,
 ) -> Result<Landed, Failure> {
+    let turn = ingestion.limits.memory.begin_fetch();
+    let _turn = ingestion.at(index, Stage::Waiting, turn).await;
     let answer = follow(ingestion, url).await?;
     let encoded = |value: &HeaderValue| {
         let value = value.as_bytes().trim_ascii();

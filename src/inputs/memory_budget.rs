@@ -13,12 +13,18 @@ use super::upload::PART_BYTES;
 const IMAGE_BYTES: u64 = PART_BYTES as u64 + (1 << 20);
 /// What the connection of a smaller image takes besides.
 const TRANSIT_BYTES: u64 = 64 * 1024;
+/// Images that are being fetched at once, over all calls. What an image takes is known only when its server has answered;
+/// thousands of connections that wait for their answers would take processor time from every other call.
+const MAX_FETCHES: u64 = 256;
 
 /// The budget. Clones share it.
 #[derive(Clone, Debug)]
-pub struct MemoryBudget(FairSemaphore<AccountId>);
+pub struct MemoryBudget {
+    bytes: FairSemaphore<AccountId>,
+    fetches: FairSemaphore<AccountId>,
+}
 
-/// Memory that is held until this is dropped.
+/// Memory, or the right to fetch an image, that is held until this is dropped.
 pub type Reservation = Permit<AccountId>;
 
 /// The budget as the calls of one account see it.
@@ -37,7 +43,15 @@ pub struct NoRoom;
 impl MemoryBudget {
     /// A budget of so many bytes.
     pub fn new(bytes: u64) -> Self {
-        Self(FairSemaphore::new(bytes, bytes / 2))
+        Self::with_fetches(bytes, MAX_FETCHES)
+    }
+
+    /// The same, with so many images being fetched at once.
+    pub(super) fn with_fetches(bytes: u64, fetches: u64) -> Self {
+        Self {
+            bytes: FairSemaphore::new(bytes, bytes / 2),
+            fetches: FairSemaphore::new(fetches, fetches / 2),
+        }
     }
 
     /// For calls of this account, which wait for room no longer than `patience`.
@@ -51,11 +65,16 @@ impl MemoryBudget {
 
     /// Bytes that no call holds.
     pub fn free(&self) -> u64 {
-        self.0.free()
+        self.bytes.free()
     }
 }
 
 impl AccountMemory {
+    /// Waits until an image may be fetched. To be held from before the connection is made until the image is stored.
+    pub async fn begin_fetch(&self) -> Reservation {
+        self.budget.fetches.acquire(self.account, 1).await
+    }
+
     /// Waits for the memory that an image takes on its way; its length, where that is known. A small image can be in memory four times:
     /// as the connection has read it, in two pieces that are handed on, and in the part that fills.
     pub async fn reserve(&self, length: Option<u64>) -> Reservation {
@@ -64,7 +83,7 @@ impl AccountMemory {
                 .saturating_add(TRANSIT_BYTES)
                 .min(IMAGE_BYTES)
         });
-        self.budget.0.acquire(self.account, bytes).await
+        self.budget.bytes.acquire(self.account, bytes).await
     }
 
     /// Waits for the memory of a body that is held whole with what is made of it, so many bytes.
@@ -72,7 +91,7 @@ impl AccountMemory {
     /// # Errors
     /// There is no room in time.
     pub async fn reserve_whole(&self, bytes: u64) -> Result<Reservation, NoRoom> {
-        let reserved = self.budget.0.acquire(self.account, bytes);
+        let reserved = self.budget.bytes.acquire(self.account, bytes);
         timeout(self.patience, reserved).await.map_err(|_| NoRoom)
     }
 

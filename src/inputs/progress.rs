@@ -16,7 +16,7 @@ use super::{
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stage {
     Fetching,
-    /// For memory that other calls hold.
+    /// For its turn, or for memory that other calls hold.
     Waiting,
     Storing,
     Over,

@@ -3,6 +3,7 @@
 mod answers;
 mod bounds;
 mod failed_cleanup;
+mod fetches_at_once;
 #[path = "../../../crates/imaging/tests/imaging/sample_files.rs"]
 mod pictures;
 mod redirects;
