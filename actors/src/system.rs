@@ -25,6 +25,7 @@ use tintype_storage::domain::ids::{AccountId, IdSource, JobId};
 use tintype_storage::domain::job::{Job, JobEvent, JobState};
 use tintype_storage::domain::pause::Pause;
 use tintype_storage::domain::tier::Tier;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{Limits, Store, StoreError};
 use tokio::sync::oneshot;
@@ -63,6 +64,8 @@ pub struct SystemOptions {
     pub image_store: Arc<dyn ImageStore>,
     pub input_fetcher: Arc<dyn InputFetcher>,
     pub transport: Arc<dyn Transport>,
+    /// Receives the events for the operator; `None` where none are made.
+    pub operator: Option<Arc<Webhook>>,
     /// The delay before each retry of a delivery.
     pub retry_delays: Vec<Duration>,
     pub delivery_limits: DeliveryLimits,
@@ -99,6 +102,7 @@ impl System {
             image_store,
             input_fetcher,
             transport,
+            operator,
             retry_delays,
             delivery_limits,
             observer,
@@ -119,7 +123,10 @@ impl System {
         };
         let stats = Arc::new(Stats::new(backends.len(), clock()));
         let queues = Arc::new(JobQueues::default());
+        let ids = Arc::new(IdSource::new(clock()));
         let delivery_context = Arc::new(DeliveryContext {
+            ids: Arc::clone(&ids),
+            operator: operator.clone(),
             store: store.clone(),
             clock: Arc::clone(&clock),
             retry_delays,
@@ -133,7 +140,8 @@ impl System {
             DeliveryActor::new(delivery_context, ctx.address())
         });
         let account_context = Arc::new(AccountContext {
-            ids: IdSource::new(clock()),
+            ids,
+            operator,
             store: store.clone(),
             clock,
             limits,

@@ -15,12 +15,10 @@ use tintype_storage::domain::account::{Account, AccountChange, NewAccount};
 use tintype_storage::domain::account_limits::AccountLimits;
 use tintype_storage::domain::amount::Amount;
 use tintype_storage::domain::audit_log::Action;
-use tintype_storage::domain::ids::{AccountId, TransactionId};
+use tintype_storage::domain::ids::{AccountId, SERVICE, TransactionId};
 use tintype_storage::domain::ledger::{EntryKind, LedgerEntry};
 use tintype_storage::domain::request::Fingerprint;
-use tintype_storage::store::{
-    AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall, SERVICE,
-};
+use tintype_storage::store::{AccountChanged, IdempotencyRecord, IdempotencyUse, IdempotentCall};
 use tokio::sync::oneshot;
 
 /// The account that a call has opened.

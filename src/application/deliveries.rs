@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tintype_actors::delivery::{DeliveryCommand, DeliveryError, Redelivered};
 use tintype_storage::domain::audit_log::{Action, AuditEntry, Note};
 use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryState};
+use tintype_storage::domain::ids::SERVICE;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Wait as _;
@@ -150,7 +151,7 @@ async fn send_again(
     let entry = context.line(state, Action::DeliveryRedeliver, subject);
     let note: Note<Redelivered> = Box::new(move |change| {
         let entry = AuditEntry {
-            account: Some(change.before.account),
+            account: Some(change.before.account).filter(|it| *it != SERVICE),
             ..entry.clone()
         };
         let [before, after] = [&change.before, &change.after].map(|it| Some(facts(it)));

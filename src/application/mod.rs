@@ -29,6 +29,7 @@ pub(crate) mod jobs;
 pub(crate) mod ledger;
 pub(crate) mod list;
 pub(crate) mod load_shedding;
+pub(crate) mod operator_events;
 pub mod panel_key;
 pub(crate) mod passwords;
 pub(crate) mod pause;

@@ -169,29 +169,34 @@ pub async fn rotate_secret(
 pub async fn test(state: &AppState, caller: &Caller, id: WebhookId) -> Result<Delivery, Error> {
     let webhook = find(state, caller, id).await?;
     let context = caller.change(state, webhook.account)?;
-    state.test_deliveries.begin(id).map_err(|seconds| {
-        let detail = "a webhook gets one test delivery a minute; repeat it later";
-        Error::new(ErrorKind::RateLimited, detail).retry_after(seconds)
-    })?;
+    begin_test(state, id)?;
     let now = state.now();
     let id = state.system.accounts().context().ids.next(now);
     // One id for both, as for a job's event: so a delivery is found by the job that it names.
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
     let entry = entry(state, context, Action::WebhookTest, &webhook);
-    let audit = Some(to_audit_entry(
-        entry,
-        None,
-        Some(deliveries::facts(&delivery)),
-    ));
+    let entry = to_audit_entry(entry, None, Some(deliveries::facts(&delivery)));
+    let writes = with(state, state.store.add_delivery(&delivery), &entry);
     let (reply, answer) = oneshot::channel();
     let command = DeliveryCommand::Add {
         delivery,
-        audit,
+        writes,
         reply,
     };
     let sent = state.system.deliveries().try_send(command);
     sent.map_err(|_| error::busy_delivering())?;
     Ok(answer.await.map_err(|_| error::stopping())??)
+}
+
+/// Counts a test delivery of a webhook.
+///
+/// # Errors
+/// `RateLimited` within a minute of the last one
+pub(super) fn begin_test(state: &AppState, id: WebhookId) -> Result<(), Error> {
+    state.test_deliveries.begin(id).map_err(|seconds| {
+        let detail = "a webhook gets one test delivery a minute; repeat it later";
+        Error::new(ErrorKind::RateLimited, detail).retry_after(seconds)
+    })
 }
 
 /// Refuses a URL that another webhook of the account has, and more webhooks than an account may have.

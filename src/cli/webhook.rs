@@ -24,8 +24,8 @@ pub enum Command {
     Change(Change),
     /// Remove a webhook. Its pending deliveries fail.
     Rm(One),
-    /// Send a test delivery.
-    Test(One),
+    /// Send a test delivery, to a webhook or to the operator's own one.
+    Test(Test),
     /// Replace the secret. The old one also signs webhook-signature for 24 more hours.
     Rotate(One),
     /// Receive deliveries on this machine, verify and print them.
@@ -72,6 +72,19 @@ pub struct One {
     common: Common,
 }
 
+/// Options of `webhook test`.
+#[derive(Args)]
+#[group(required = true, multiple = false, args = ["id", "operator"])]
+pub struct Test {
+    /// Id of the webhook.
+    id: Option<WebhookId>,
+    /// The webhook of the configuration, `[operator] webhook_url`.
+    #[arg(long)]
+    operator: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
 fn encoding(word: &str) -> Result<Encoding, String> {
     word.parse().map_err(|_| "one of ascii, utf8".to_owned())
 }
@@ -90,17 +103,7 @@ pub fn run(command: Command) -> anyhow::Result<ExitCode> {
                 let answer = common.operator()?.delete(&path(id)).await?;
                 common.done(&answer, &format!("removed {id}"))
             }
-            Command::Test(One { id, common }) => {
-                let path = format!("{}/test", path(id));
-                let answer = common.operator()?.post(&path, None).await?;
-                common.show(answer, |sent: Delivery| {
-                    format!(
-                        "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
-                        printable(&sent.url),
-                        &*sent.delivery_id
-                    )
-                })
-            }
+            Command::Test(arguments) => test(arguments).await,
             Command::Rotate(One { id, common }) => {
                 let path = format!("{}/rotate-secret", path(id));
                 let answer = common.operator()?.post(&path, None).await?;
@@ -148,6 +151,22 @@ async fn change(arguments: Change) -> anyhow::Result<()> {
     let path = path(arguments.id);
     let answer = operator.patch(&path, Value::Object(body)).await?;
     arguments.common.show(answer, shown)
+}
+
+async fn test(arguments: Test) -> anyhow::Result<()> {
+    let Test { id, common, .. } = arguments;
+    let path = match id {
+        Some(id) => format!("{}/test", path(id)),
+        None => "/operator-webhook/test".to_owned(),
+    };
+    let answer = common.operator()?.post(&path, None).await?;
+    common.show(answer, |sent: Delivery| {
+        format!(
+            "Test delivery to {} queued. See its result with: tintype delivery show {}\n",
+            printable(&sent.url),
+            &*sent.delivery_id
+        )
+    })
 }
 
 /// A webhook with its secret, for the receiver.

@@ -5,6 +5,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use ipnet::IpNet;
 use serde::{Serialize, Serializer};
+use tintype_egress::parse_url;
 use url::{Host, Url};
 
 /// `host:port` to listen on. The host is an address or a name such as `localhost`, which is resolved only when the
@@ -93,6 +94,12 @@ pub(super) fn base_url(text: &str) -> Result<String, String> {
         return Err(format!("{expected}, without `?` or `#`"));
     }
     Ok(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The URL of a webhook, under the rules for those of customers. Where it leads is the operator's affair.
+pub(super) fn webhook_url(text: &str) -> Result<String, String> {
+    let fault = |fault| format!("a URL that begins with http:// or https://; this one {fault}");
+    parse_url(text).map(|_| text.to_owned()).map_err(fault)
 }
 
 /// The address of a bucket: `s3://bucket/prefix`, `gs://...` or `az://container/prefix`.

@@ -20,6 +20,7 @@ mod local;
 mod log;
 mod node;
 mod openai;
+mod operator;
 mod otlp;
 mod reader;
 mod render;
@@ -55,6 +56,7 @@ pub use error::{ConfigErrors, Fault, Place};
 pub use jobs::{Inputs, Jobs};
 pub use log::{Log, LogFormat};
 pub use openai::{ImageField, OpenAiDialect, ResponseFormat};
+pub use operator::Operator;
 pub use otlp::Otlp;
 pub use sdapi::SdApiSettings;
 pub use secret::{MASK, Secret};
@@ -73,6 +75,8 @@ pub struct Config {
     pub storage: Storage,
     /// The operator's access.
     pub admin: Admin,
+    /// The operator's webhook.
+    pub operator: Operator,
     /// The log of what operators change.
     pub audit: Audit,
     /// What input images and webhooks may reach.
@@ -140,6 +144,7 @@ impl Config {
             server: Server::read(root.section("server")),
             storage: Storage::read(root.section("storage")),
             admin: Admin::read(root.section("admin")),
+            operator: Operator::read(root.section("operator")),
             audit: Audit::read(root.section("audit")),
             egress: Egress::read(root.section("egress")),
             webhooks: Webhooks::read(root.section("webhooks")),

@@ -2,8 +2,8 @@
 
 use crate::api::{answers, requests};
 use crate::application::state::AppState;
-use crate::application::webhooks;
-use crate::web::access::{OfAccount, OfWebhook};
+use crate::application::{operator_events, webhooks};
+use crate::web::access::{OfAccount, OfWebhook, OperatorCall};
 use crate::web::body;
 use crate::web::paging::{self, listing, try_listing};
 use crate::web::problem::Problem;
@@ -86,5 +86,11 @@ pub async fn rotate(of: OfWebhook, state: Data<AppState>) -> Answer {
 /// `POST /webhooks/{webhook_id}/test`: a delivery that says it is a test.
 pub async fn test(of: OfWebhook, state: Data<AppState>) -> Answer {
     let delivery = webhooks::test(&state, &of.caller, of.webhook.id).await?;
+    Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
+}
+
+/// `POST /operator-webhook/test`: an event that says it is a test, for the webhook of the configuration.
+pub async fn test_operator(OperatorCall(caller): OperatorCall, state: Data<AppState>) -> Answer {
+    let delivery = operator_events::test(&state, &caller).await?;
     Ok(HttpResponse::Accepted().json(Delivery::new(delivery, Vec::new())))
 }

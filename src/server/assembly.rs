@@ -29,6 +29,7 @@ use crate::secrets;
 use crate::user_agent::USER_AGENT;
 use crate::webhooks::{Sender, SenderOptions, Vault};
 use actix_web::web::Data;
+use ipnet::{Ipv4Net, Ipv6Net};
 use parking_lot::RwLock;
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
@@ -42,6 +43,9 @@ use tintype_actors::ports::Observer;
 use tintype_actors::system::{System, SystemOptions, Threads};
 use tintype_egress::header::HeaderValue;
 use tintype_egress::{Client, ClientOptions, Resolve};
+use tintype_storage::domain::operator_event::OPERATOR_WEBHOOK;
+use tintype_storage::domain::secret::Secret;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::engine::Engine;
 use tintype_storage::store::{Limits, Store};
 use tokio::sync::{Semaphore, watch};
@@ -142,12 +146,18 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         ..ClientOptions::default()
     };
     // Apart, so that host names of callers' input images cannot take the look-ups that webhooks need.
-    let client = || match &resolver {
-        Some(resolver) => Client::with_resolver(options.clone(), Arc::clone(resolver)),
-        None => Client::new(options.clone()),
+    let client = |options| match &resolver {
+        Some(resolver) => Client::with_resolver(options, Arc::clone(resolver)),
+        None => Client::new(options),
     };
-    let (to_webhooks, egress) = (client()?, client()?);
+    let (to_webhooks, egress) = (client(options.clone())?, client(options.clone())?);
+    let to_operator = client(ClientOptions {
+        allow: vec![Ipv4Net::default().into(), Ipv6Net::default().into()],
+        deny: Vec::new(),
+        ..options
+    })?;
     let vault = Vault::load_or_create(&data_dir, store.any_webhook().await?.as_ref())?;
+    let operator_webhook = operator_webhook(&config, &vault);
     let (backends, routes) = backends(&config, &images, &generators)?;
     let traces = traces(&config)?;
     let ratio = config.otlp.sample_ratio;
@@ -181,10 +191,12 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
             images: images.clone(),
             vault: vault.clone(),
             egress: to_webhooks,
+            ungated: to_operator,
             clock: Arc::clone(&clock),
             timeout: config.webhooks.attempt_timeout(),
             url_lifetime: Duration::from_secs(config.results.url_lifetime_seconds),
         })),
+        operator: operator_webhook.map(Arc::new),
         retry_delays: config.webhooks.retry_delays(),
         delivery_limits: DeliveryLimits {
             total: fd_limits::attempts(),
@@ -235,6 +247,16 @@ pub async fn start(setup: Setup) -> Result<Instance, StartError> {
         metrics: Data::new(metrics),
         exporter: traces,
     })
+}
+
+/// The operator's own webhook, where the configuration names one.
+fn operator_webhook(config: &Config, vault: &Vault) -> Option<Webhook> {
+    let url = config.operator.webhook_url.clone()?;
+    // The configuration has checked it.
+    let secret = config.operator.webhook_secret.as_ref()?;
+    let secret = Secret::parse(secret.expose()).ok()?;
+    let sealed = vault.seal(OPERATOR_WEBHOOK, &secret);
+    Some(Webhook::of_operator(url, sealed))
 }
 
 /// The way to the collector, where there is one.

@@ -2,8 +2,8 @@
 
 use super::orphaned_objects;
 use crate::application::commit::Change;
-use crate::application::sessions;
 use crate::application::state::AppState;
+use crate::application::{operator_events, sessions};
 use crate::images::{RESULTS, THUMBNAILS};
 use crate::observability::bounded_lines;
 use actix_web::web::Data;
@@ -18,6 +18,8 @@ use tokio::time::{MissedTickBehavior, interval};
 const PULSE: Duration = Duration::from_secs(1);
 /// Pulses between two sweeps of records and pictures.
 const SWEEP_EVERY: u64 = 600;
+/// Pulses between two looks at the free space of the disk.
+const WATCH_DISK_EVERY: u64 = 10;
 /// Pulses between two writings of when keys were used.
 const NOTE_USES_EVERY: u64 = 60;
 /// Pulses between two sweeps over all request texts, which read every job on record. The first comes with the first sweep.
@@ -65,6 +67,7 @@ pub(crate) async fn run(state: Data<AppState>) {
         }
         state.images.help_writes();
         bounded_lines::report();
+        report_to_operator(&state, beat).await;
         if beat % NOTE_USES_EVERY == NOTE_USES_EVERY - 1 {
             note_key_uses(&state).await;
         }
@@ -81,6 +84,17 @@ pub(crate) async fn run(state: Data<AppState>) {
             sweeps.forget_old_deliveries(&state).await;
             sessions::forget_old(&state).await;
         }
+    }
+}
+
+/// Looks for what the operator is to hear of. Where that fails, the next pulse looks again.
+async fn report_to_operator(state: &AppState, beat: u64) {
+    let mut outcome = operator_events::watch_backends(state).await;
+    if beat.is_multiple_of(WATCH_DISK_EVERY) {
+        outcome = outcome.and(operator_events::watch_disk(state).await);
+    }
+    if let Err(error) = outcome {
+        tracing::warn!(%error, "could not report an event to the operator");
     }
 }
 

@@ -12,7 +12,7 @@ use tintype_actors::ports::{AttemptOutcome, Transport};
 use tintype_egress::header::{HeaderMap, HeaderName, HeaderValue};
 use tintype_egress::{Client, Error, Method, parse_url};
 use tintype_storage::domain::canonical::canonical;
-use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryKind, Sent};
+use tintype_storage::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind, Sent};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId};
 use tintype_storage::domain::job::{JobState, PromptRef};
 use tintype_storage::domain::json::Json;
@@ -41,6 +41,8 @@ pub struct SenderOptions {
     pub vault: Vault,
     /// Sends the requests.
     pub egress: Client,
+    /// Sends those to the operator's own webhook, whose address is the operator's affair.
+    pub ungated: Client,
     /// The time.
     pub clock: Clock,
     /// For the whole exchange of one attempt, and as much again for reading the payload from our own stores before it.
@@ -99,9 +101,13 @@ async fn attempt(options: SenderOptions, delivery: Delivery, webhook: Webhook) -
     };
     let (began, at) = (Instant::now(), (options.clock)());
     let mut answer = Answer::default();
+    let egress = match delivery.kind {
+        DeliveryKind::Operator => &options.ungated,
+        DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Batch => &options.egress,
+    };
     let request = payload.and_then(|it| request(&options, &delivery, &webhook, &it, at));
     let outcome = match request {
-        Ok(request) => match timeout(limit, exchange(&options, request, &mut answer)).await {
+        Ok(request) => match timeout(limit, exchange(egress, request, &mut answer)).await {
             Ok(outcome) => outcome,
             // The receiver has the delivery; only the rest of its answer is missing.
             Err(_) if matches!(answer.status, Some(200..300)) => Ok(()),
@@ -157,26 +163,19 @@ fn request(
     })
 }
 
-async fn exchange(
-    options: &SenderOptions,
-    request: Request,
-    answer: &mut Answer,
-) -> Result<(), String> {
+async fn exchange(egress: &Client, request: Request, answer: &mut Answer) -> Result<(), String> {
     let Request {
         url,
         headers,
         body,
         sent,
     } = request;
-    options
-        .egress
+    egress
         .gate()
         .check_host(&url)
         .map_err(|_| Error::NotPublic.to_string())?;
     answer.sent = Some(sent);
-    let exchanged = options
-        .egress
-        .send_pooled(Method::POST, &url, headers, Bytes::from(body));
+    let exchanged = egress.send_pooled(Method::POST, &url, headers, Bytes::from(body));
     let mut response = exchanged.await.map_err(|fault| fault.to_string())?;
     answer.status = Some(response.status.as_u16());
     while answer.body.len() < MAX_ANSWER_BYTES {
@@ -218,10 +217,18 @@ async fn payload(options: &SenderOptions, delivery: &Delivery) -> Result<Json, F
     match delivery.kind {
         DeliveryKind::Event => event(options, delivery.account, job).await,
         DeliveryKind::Test => Ok(payload::test(job)),
+        DeliveryKind::Operator => operator_event(options, delivery.id).await,
         DeliveryKind::Batch => {
             batch_ended(options, delivery.account, BatchId(delivery.subject)).await
         }
     }
+}
+
+async fn operator_event(options: &SenderOptions, id: DeliveryId) -> Result<Json, Fault> {
+    let read = options.store.operator_event(id).await;
+    let event = read.map_err(|error| Fault::Own(error.to_string()))?;
+    let event = event.ok_or_else(|| Fault::Delivery("this event is no longer on record".into()))?;
+    Ok(payload::operator_event(&event))
 }
 
 async fn batch_ended(

@@ -13,7 +13,7 @@ use crate::support::{Options, Origin, Server, origin, pictures};
 use batch_calls::batches;
 use every_call::{as_shown, parameters, what_comes_first, what_comes_last};
 use serde_json::json;
-use single_calls::{generations, jobs, operations};
+use single_calls::{generations, jobs, not_configured, operations};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use tour::{Tour, Words, named};
@@ -106,8 +106,17 @@ fn go(options: Options, images: &str, seen: &mut Words, steps: &[fn(&mut Tour<'_
 fn every_answer_that_is_documented_is_served_and_every_one_that_is_served_is_documented() {
     let origin = Origin::start([("/a.png", origin::bytes(pictures::png(2, 2)))]);
     let images = origin.url("/a.png");
-    let options = || Options::new().allow_loopback();
+    let bare = || Options::new().allow_loopback();
+    let options = || {
+        // Nothing listens there.
+        let url = "http://127.0.0.1:9/";
+        let secret = "whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=";
+        bare()
+            .set("operator.webhook_url", url)
+            .set("operator.webhook_secret", secret)
+    };
     let mut seen = Words::new();
+    go(bare(), &images, &mut seen, &[not_configured]);
     let strict = options()
         .set("server.max_body_bytes", 32_768)
         .set("server.body_timeout_seconds", 1);

@@ -66,6 +66,7 @@ fn attempts(answers: [&'static str; 2], port: u16) -> Vec<Attempt> {
         images: Images::open("", directory.path(), "http://x", key).unwrap(),
         vault,
         egress: Client::with_resolver(options, resolver).unwrap(),
+        ungated: Client::new(ClientOptions::default()).unwrap(),
         clock: Arc::new(|| Timestamp::from_millis(BEGIN)),
         timeout: Duration::from_secs(10),
         url_lifetime: Duration::from_secs(86_400),

@@ -16,6 +16,7 @@ mod hostile_answers;
 mod hostile_names;
 mod isolation;
 mod late_commits;
+mod operator_events;
 mod own_faults;
 mod receiver;
 mod restart;

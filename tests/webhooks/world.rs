@@ -288,6 +288,7 @@ impl World {
             image_store: Arc::new(BlankWall),
             input_fetcher: Arc::new(BlankWall),
             transport: Arc::new(post.clone()),
+            operator: None,
             retry_delays: TABLE.map(Duration::from_secs).to_vec(),
             delivery_limits: beginning.limits,
             observer: None,
@@ -317,9 +318,10 @@ impl World {
         let (id, job) = (DeliveryId(id), JobId(id));
         let delivery = Delivery::new(id, webhook, DeliveryKind::Test, job.0, self.now());
         let (reply, answer) = oneshot::channel();
+        let writes = self.store.add_delivery(&delivery);
         let command = DeliveryCommand::Add {
             delivery,
-            audit: None,
+            writes,
             reply,
         };
         self.system.deliveries().do_send(command);

@@ -13,12 +13,13 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use tintype_storage::domain::ids::IdSource;
 use tintype_storage::domain::pause::Pause;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::{Limits, Store};
 
 pub struct AccountContext {
     pub store: Store,
     pub clock: Clock,
-    pub ids: IdSource,
+    pub ids: Arc<IdSource>,
     pub limits: Limits,
     /// The paused models, in the order of commits. A change is submitted under the lock that a decision holds until its own commit
     /// is submitted, so no job is accepted after a pause that its decision did not see.
@@ -30,6 +31,8 @@ pub struct AccountContext {
     pub queues: Arc<JobQueues>,
     pub expiries: Expiries,
     pub deliveries: Recipient<DeliveryCommand>,
+    /// Receives the events for the operator.
+    pub operator: Option<Arc<Webhook>>,
     pub job_changes: Arc<JobChanges>,
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,

@@ -8,7 +8,7 @@ use crate::queue::{Expiry, Lane, QueuedJob};
 use crate::stats::DecidedCounts;
 use actix::{Message, Recipient};
 use std::sync::Arc;
-use tintype_storage::domain::delivery::Delivery;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId};
 use tintype_storage::domain::ids::{AccountId, BatchId, JobId, TransactionId};
 use tintype_storage::domain::job::{Job, JobEvent};
 use tintype_storage::domain::pause::Pause;
@@ -153,6 +153,9 @@ impl Decision {
         }
         if !unread.is_empty() {
             return Ok(Verdict::Ask(unread));
+        }
+        if let Some(operator) = &context.operator {
+            decisions.report_low_balance(operator, || DeliveryId(context.ids.next(now)), now);
         }
         let Decided {
             writes,

@@ -174,7 +174,7 @@ impl DeliveryActor {
         if delivery.state.due() != Some(due) {
             return Ok(Err(AttemptEnd::Unsent));
         }
-        let reason = match receiver::of(&self.context.store, &delivery)? {
+        let reason = match receiver::of(&self.context, &delivery)? {
             Ok(webhook) => return Ok(Ok((delivery, webhook))),
             Err(reason) => reason,
         };
@@ -298,14 +298,9 @@ impl Handler<DeliveryCommand> for DeliveryActor {
             }
             DeliveryCommand::Add {
                 delivery,
-                audit,
+                writes,
                 reply,
-            } => {
-                let store = &self.context.store;
-                let mut writes = store.add_delivery(&delivery);
-                writes.extend(audit.map(|entry| store.add_audit(&entry)));
-                self.changes.commit(delivery, writes, Some(reply));
-            }
+            } => self.changes.commit(delivery, writes, Some(reply)),
             DeliveryCommand::Redeliver { id, note, reply } => {
                 self.changes.decide(id, Change::Redeliver { note, reply });
             }

@@ -6,7 +6,8 @@ use super::receiver;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use tintype_storage::domain::audit_log::Note;
-use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId};
+use tintype_storage::domain::delivery::{self, Attempt, Delivery, DeliveryId, FailReason};
+use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::engine::Wait as _;
 use tintype_storage::store::{StoreError, Writes};
 
@@ -78,9 +79,47 @@ impl Changes {
             observer.attempt_ended(&before, attempt);
         }
         let after = delivery::record_attempt(&before, attempt, &self.context.retry_delays);
-        let writes = self.context.store.record_attempt(&before, &after, attempt);
-        self.commit(after, writes, None);
+        let mut writes = self.context.store.record_attempt(&before, &after, attempt);
+        let event = self.event_of(&before, &after, attempt);
+        let event = event.map(|(delivery, added)| {
+            writes.extend(added);
+            delivery
+        });
+        self.submit(writes, vec![id], move |outcome, on_commit| {
+            if outcome.is_ok() {
+                on_commit(id, Some(after));
+                if let Some(event) = event {
+                    on_commit(event.id, Some(event));
+                }
+            }
+        });
         Ok(())
+    }
+
+    /// The event for the operator that a delivery has used all attempts, with the writes that add it.
+    fn event_of(
+        &self,
+        before: &Delivery,
+        after: &Delivery,
+        last: &Attempt,
+    ) -> Option<(Delivery, Writes)> {
+        let DeliveryContext {
+            store,
+            operator,
+            ids,
+            clock,
+            ..
+        } = &*self.context;
+        let is_exhausted = |it: &Delivery| it.state.reason() == Some(FailReason::AttemptsExhausted);
+        if is_exhausted(before) || !is_exhausted(after) {
+            return None;
+        }
+        let subject = EventSubject::of_delivery(after, last)?;
+        let now = clock();
+        let id = DeliveryId(ids.next(now));
+        let delivery = Delivery::of_operator_event(id, operator.as_deref()?, now);
+        let writes = store.add_operator_event(&delivery, subject);
+        Some((delivery, writes))
     }
 
     fn redeliver(
@@ -94,7 +133,7 @@ impl Changes {
             refuse(reply, DeliveryError::NotFound);
             return Ok(());
         };
-        if let Err(reason) = receiver::of(&self.context.store, &before)? {
+        if let Err(reason) = receiver::of(&self.context, &before)? {
             refuse(reply, reason.into());
             return Ok(());
         }

@@ -1,10 +1,10 @@
 //! What the delivery actor is asked for.
 
 use actix::Message;
-use tintype_storage::domain::audit_log::{AuditEntry, Note};
+use tintype_storage::domain::audit_log::Note;
 use tintype_storage::domain::delivery::{Delivery, DeliveryId, NoReceiver};
 use tintype_storage::domain::time::Timestamp;
-use tintype_storage::store::StoreError;
+use tintype_storage::store::{StoreError, Writes};
 use tokio::sync::oneshot;
 
 /// Where the outcome of a command goes.
@@ -13,14 +13,14 @@ pub type Reply<T, E> = oneshot::Sender<Result<T, E>>;
 /// A command to the delivery actor. Each that changes something is answered once that is durable.
 #[derive(Message)]
 #[rtype(result = "()")]
-#[expect(clippy::large_enum_variant, reason = "actix boxes each message")]
 pub enum DeliveryCommand {
     /// Hint: these deliveries are in the store, due at once.
     Queued(Vec<Delivery>),
     /// Adds a delivery that no job owes, such as a test.
     Add {
         delivery: Delivery,
-        audit: Option<AuditEntry>,
+        /// What adds it, and what is to be true with it.
+        writes: Writes,
         reply: Reply<Delivery, DeliveryError>,
     },
     /// Sends a delivery again, with a fresh set of attempts.

@@ -7,6 +7,8 @@ use crate::ports::{Observer, Transport};
 use crate::stats::Stats;
 use std::sync::Arc;
 use std::time::Duration;
+use tintype_storage::domain::ids::IdSource;
+use tintype_storage::domain::webhook::Webhook;
 use tintype_storage::store::Store;
 
 /// What the delivery actor works with.
@@ -17,6 +19,9 @@ pub struct DeliveryContext {
     pub retry_delays: Vec<Duration>,
     pub limits: DeliveryLimits,
     pub transport: Arc<dyn Transport>,
+    /// Receives the events for the operator.
+    pub operator: Option<Arc<Webhook>>,
+    pub ids: Arc<IdSource>,
     pub stats: Arc<Stats>,
     pub observer: Option<Arc<dyn Observer>>,
     pub fail_stop: FailStop,

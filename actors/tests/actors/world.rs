@@ -203,6 +203,7 @@ impl Plan {
             image_store: Arc::new(shelf.clone()),
             input_fetcher: Arc::new(ScriptedFetcher),
             transport: Arc::new(Nobody),
+            operator: None,
             retry_delays: Vec::new(),
             delivery_limits: DeliveryLimits {
                 total: 1,

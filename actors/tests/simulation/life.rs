@@ -189,6 +189,7 @@ fn start(
             world: world.clone(),
         }),
         transport: Arc::new(Post::new(world)),
+        operator: None,
         retry_delays: rules
             .delays
             .iter()

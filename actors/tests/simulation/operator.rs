@@ -310,9 +310,12 @@ pub async fn send_test(process: Process) {
     let delivery = Delivery::new(DeliveryId(id), &webhook, DeliveryKind::Test, id, now);
     world.model.lock().deliveries.ask_test(delivery.id);
     let (reply, answer) = oneshot::channel();
+    let mut writes = process.store.add_delivery(&delivery);
+    let line = line(&process, Action::WebhookTest, delivery.id.0);
+    writes.push(process.store.add_audit(&line));
     process.system.deliveries().do_send(DeliveryCommand::Add {
-        audit: Some(line(&process, Action::WebhookTest, delivery.id.0)),
         delivery,
+        writes,
         reply,
     });
     if let Ok(Ok(delivery)) = answer.await

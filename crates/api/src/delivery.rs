@@ -31,15 +31,15 @@ body!(RedeliveryRange {
 pub struct Delivery {
     /// The delivery's id: `webhook-id` of each attempt.
     pub delivery_id: Id,
-    /// Whose it is.
+    /// Whose it is; of an event for the operator, zeros.
     pub account_id: Id,
-    /// What it tells of: the end of a job or a batch, or nothing but that it arrives.
+    /// What it tells of: the end of a job or a batch, something for the operator, or nothing but that it arrives.
     pub kind: DeliveryKindWord,
-    /// The job that it tells of; of a test, an id that no job has; `null` where it tells of a batch.
+    /// The job that it tells of; of a test, an id that no job has; `null` where it tells of no job.
     pub job_id: Option<Id>,
     /// The batch that it tells of.
     pub batch_id: Option<Id>,
-    /// The webhook; it may have been removed since.
+    /// The webhook, which may have been removed since; of an event for the operator, zeros.
     pub webhook_id: Id,
     /// Where it goes.
     pub url: String,

@@ -122,7 +122,7 @@ word_types!(
     /// A delivery's state.
     DeliveryStatus => ["pending", "delivered", "failed"],
     /// What a delivery tells of.
-    DeliveryKindWord => ["event", "test", "batch"],
+    DeliveryKindWord => ["event", "test", "batch", "operator"],
     /// Why a delivery failed.
     DeliveryReason => ["attempts exhausted", "webhook deleted", "webhook url changed"],
     /// The interface that a job came by.

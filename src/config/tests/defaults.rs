@@ -32,6 +32,9 @@ fn every_default_is_the_documented_value() {
     assert_eq!(c.storage.cache_bytes, 64 * 1024 * 1024);
     assert_eq!(c.storage.commit_timeout(), Duration::from_secs(5));
     assert_eq!(c.admin.token, None);
+    assert_eq!(c.operator.webhook_url, None);
+    assert_eq!(c.operator.webhook_secret, None);
+    assert_eq!(c.operator.disk_low_bytes, 1 << 30);
     assert!(c.server.trusted_proxies.is_empty());
     assert_eq!(c.audit.retention(), Some(Duration::from_secs(365 * 86_400)));
     assert!(c.egress.allow.is_empty() && c.egress.deny.is_empty());

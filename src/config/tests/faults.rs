@@ -219,3 +219,47 @@ fn what_broken_toml_swallowed_is_not_called_missing() {
         ["config.toml:3: not TOML: unclosed table, expected `]`"]
     );
 }
+
+#[test]
+fn decisions_14_the_operators_webhook_needs_its_url_and_a_secret_of_the_usual_form() {
+    let url = "operator.webhook_url = 'https://ops.example/hook'";
+    let secret = "operator.webhook_secret = 'whsec_MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY='";
+    let missing = in_file(url);
+    assert!(missing.contains("operator.webhook_secret: missing, but required with webhook_url; expected whsec_ and 44"), "{missing}");
+    let missing = in_file(secret);
+    assert!(
+        missing.contains("operator.webhook_url: missing, but required with webhook_secret"),
+        "{missing}"
+    );
+    for bad in [
+        "secret",
+        "whsec_",
+        "whsec_AAAA",
+        "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=",
+    ] {
+        let wrong = in_file(&format!("{url}\noperator.webhook_secret = '{bad}'"));
+        assert!(
+            wrong.contains("expected whsec_ and 44 characters of base64"),
+            "{wrong}"
+        );
+    }
+    for bad in [
+        "ftp://ops.example",
+        "https://u:p@ops.example/",
+        "https:///x",
+    ] {
+        let wrong = in_file(&format!("operator.webhook_url = '{bad}'\n{secret}"));
+        assert!(
+            wrong.contains("operator.webhook_url: expected a URL that begins with http"),
+            "{wrong}"
+        );
+    }
+    // A private address is the operator's own affair.
+    let both = Given::file(format!(
+        "operator.webhook_url = 'http://10.0.0.7:9/hook'\n{secret}"
+    ));
+    assert_eq!(
+        both.config().operator.webhook_url.as_deref(),
+        Some("http://10.0.0.7:9/hook")
+    );
+}

@@ -7,7 +7,7 @@ use super::{Given, defaults};
 type Read = fn(&Config) -> String;
 
 /// Per section a key with a value for each layer, and how the outcome is read.
-const KEYS: [(&str, [&str; 3], Read); 18] = [
+const KEYS: [(&str, [&str; 3], Read); 19] = [
     ("server.listen", ["'a:1'", "'b:2'", "'c:3'"], |c| {
         format!("'{}'", c.server.listen)
     }),
@@ -23,6 +23,9 @@ const KEYS: [(&str, [&str; 3], Read); 18] = [
         ],
         |c| format!("'{}'", c.admin.token.as_ref().unwrap().expose()),
     ),
+    ("operator.disk_low_bytes", ["1", "2", "0"], |c| {
+        c.operator.disk_low_bytes.to_string()
+    }),
     (
         "egress.allow",
         ["['10.0.0.0/8']", "['127.0.0.0/8']", "['::1/128']"],

@@ -3,18 +3,24 @@
 use super::super::MASK;
 use super::{Given, defaults};
 
-const SECRETS: [&str; 5] = [
+const SECRETS: [&str; 6] = [
     "s3cret-token-of-32-characters-or-more",
     "s3cret-key",
     "s3cret-header",
     "s3cret-env",
     "user:s3cret-pass",
+    WEBHOOK_SECRET,
 ];
+
+const WEBHOOK_SECRET: &str = "whsec_s3cretAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=";
 
 fn given() -> Given {
     let content = "
 [admin]
 token = 's3cret-token-of-32-characters-or-more'
+[operator]
+webhook_url = 'http://10.0.0.1/hook'
+webhook_secret = 'whsec_s3cretAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA='
 [backends.a]
 kind = 'openai'
 base_url = 'http://127.0.0.1:1/v1'
@@ -102,6 +108,11 @@ fn no_error_repeats_one() {
         "admin.token = s3cret",
         "admin.token = 's3cret' 's3cret'",
         "admin.token = 's3cret'\nadmin.token = 's3cret'",
+        "operator.webhook_secret = 's3cret'",
+        "operator.webhook_secret = 'whsec_s3cret'",
+        "operator.webhook_secret = ['s3cret']",
+        "operator.webhook_url = 'http://u:s3cret@a'",
+        "operator = { webhook_url = 's3cret' }",
         "backends.x = 's3cret'",
         "backends.x = { kind = 'openai', base_url = 'http://a', api_key = ['s3cret'] }",
         "backends.x = { kind = 'openai', base_url = 'http://a', api_key = \"s3cret\\n\" }",

@@ -63,6 +63,7 @@ pub fn surface() -> ApiRouter {
         at("/webhooks/{webhook_id}/rotate-secret").post(webhooks::rotate, of_webhooks::rotate),
         at("/webhooks/{webhook_id}/redeliver")
             .post(deliveries::redeliver_failed, of_webhooks::redeliver),
+        at("/operator-webhook/test").post(webhooks::test_operator, of_webhooks::test_operator),
         at("/deliveries").get(deliveries::list, of_deliveries::list),
         at("/deliveries/{delivery_id}").get(deliveries::show, of_deliveries::show),
         at("/deliveries/{delivery_id}/redeliver")

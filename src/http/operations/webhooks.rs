@@ -2,7 +2,7 @@
 
 use super::accounts;
 use super::deliveries::pending;
-use super::examples::{ACCOUNT, WEBHOOK, last_page};
+use super::examples::{ACCOUNT, WEBHOOK, last_page, with};
 use crate::http::openapi::{Answer, Operation, Sketch};
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
@@ -136,6 +136,37 @@ pub fn test(sketch: &mut Sketch<'_>) -> Operation {
             ),
         )
         .refuses([Code::NotFound, Code::RateLimited])
+}
+
+/// `POST /operator-webhook/test`
+pub fn test_operator(sketch: &mut Sketch<'_>) -> Operation {
+    let none = "00000000-0000-0000-0000-000000000000";
+    Operation::new("testOperatorWebhook", "Webhooks", "Send a test event to the operator's webhook")
+        .text("To `[operator] webhook_url` of the configuration, with the type `test`. One a minute. Answered 409 where the configuration names no URL.")
+        .answer(
+            Answer::json(
+                202,
+                "The delivery, pending.",
+                sketch.schema::<Delivery>(),
+                with(
+                    pending(),
+                    json!({
+                        "account_id": none,
+                        "kind": "operator",
+                        "job_id": null,
+                        "webhook_id": none,
+                        "url": "https://ops.example/hooks/tintype",
+                    }),
+                ),
+            )
+            .link(
+                "show",
+                "showDelivery",
+                "delivery_id",
+                "$response.body#/delivery_id",
+            ),
+        )
+        .refuses([Code::Conflict, Code::RateLimited])
 }
 
 /// `POST /webhooks/{webhook_id}/rotate-secret`

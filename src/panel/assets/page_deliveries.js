@@ -28,6 +28,7 @@ function outcome(it, at, sent) {
 /** What a delivery is about; `show` shows the id of a job. */
 function subject(it, show) {
   if (it.kind === "batch") return ["batch ", shortId(it.batch_id)];
+  if (it.kind === "operator") return "event for the operator";
   return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id)];
 }
 

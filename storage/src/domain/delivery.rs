@@ -1,6 +1,6 @@
 //! One event owed to one webhook, and how its attempts move it.
 //!
-//! The body is built from the job anew for each attempt, with a fresh download URL.
+//! The body is built from what it is about anew for each attempt, with a fresh download URL.
 
 mod sent;
 
@@ -37,7 +37,7 @@ pub struct Delivery {
     /// The receiver's URL. Stays as it is when the webhook is deleted.
     pub url: String,
     pub kind: DeliveryKind,
-    /// The id of the job or the batch that it is about; of a test, an id that no job has.
+    /// The id of the job or the batch that it is about; of a test, an id that no job has; of an event for the operator, its own id.
     pub subject: Uuid,
     /// When its subject ended, or the test was asked for.
     pub created_at: Timestamp,
@@ -57,6 +57,8 @@ pub enum DeliveryKind {
     Test,
     /// A batch has ended.
     Batch,
+    /// Something that the operator is to hear of.
+    Operator,
 }
 
 impl DeliveryKind {
@@ -66,6 +68,7 @@ impl DeliveryKind {
             Self::Event => "event",
             Self::Test => "test",
             Self::Batch => "batch",
+            Self::Operator => "operator",
         }
     }
 }
@@ -156,14 +159,14 @@ impl Delivery {
     pub fn job(&self) -> Option<JobId> {
         match self.kind {
             DeliveryKind::Event | DeliveryKind::Test => Some(JobId(self.subject)),
-            DeliveryKind::Batch => None,
+            DeliveryKind::Batch | DeliveryKind::Operator => None,
         }
     }
 
     /// The batch that it is about.
     pub fn batch(&self) -> Option<BatchId> {
         match self.kind {
-            DeliveryKind::Event | DeliveryKind::Test => None,
+            DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Operator => None,
             DeliveryKind::Batch => Some(BatchId(self.subject)),
         }
     }

@@ -40,6 +40,9 @@ macro_rules! id {
     };
 }
 
+/// Stands for the account in records of the service as a whole.
+pub const SERVICE: AccountId = AccountId(Uuid::nil());
+
 impl JobId {
     /// Not above any id that is made at this moment or later.
     pub fn first_of(moment: Timestamp) -> Self {

@@ -23,6 +23,7 @@ pub mod job;
 pub mod json;
 pub mod json_length;
 pub mod ledger;
+pub mod operator_event;
 pub mod pause;
 pub mod payload;
 pub mod person;

@@ -3,8 +3,10 @@
 //! It is built anew for each attempt: `image_url` is signed anew each time, and everything else is in the job.
 
 use super::batch::{BatchProgress, BatchStatus};
+use super::delivery::DeliveryKind;
 use super::ids::{BatchId, JobId};
 use super::json::Json;
+use super::operator_event::{EVENT_VERSION, EventSubject, OperatorEvent};
 
 /// How a job ended, as the webhook says it. Our own texts are plain ASCII, so that two verifiers never disagree about them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +37,6 @@ pub fn event(job: JobId, ending: Ending<'_>, metadata: Option<&Json>) -> Json {
 
 /// The payload of a batch's end. `metadata` is the caller's object as it was given.
 pub fn batch_ended(batch: BatchId, progress: &BatchProgress, metadata: Option<&Json>) -> Json {
-    let number = |count: u64| Json::Number(count.to_string());
     let counts = object([
         ("total", number(progress.total())),
         ("queued", number(progress.queued.into())),
@@ -55,6 +56,87 @@ pub fn batch_ended(batch: BatchId, progress: &BatchProgress, metadata: Option<&J
 pub fn test(job: JobId) -> Json {
     let metadata = object([("test", Json::Bool(true))]);
     payload(job, "done", Json::Null, Json::Null, metadata)
+}
+
+/// The payload of an event for the operator.
+pub fn operator_event(event: &OperatorEvent) -> Json {
+    object([
+        ("version", number(EVENT_VERSION.into())),
+        ("type", text(event.subject.word())),
+        ("created_at", text(event.created_at)),
+        ("data", event_data(&event.subject)),
+    ])
+}
+
+fn event_data(subject: &EventSubject) -> Json {
+    match subject {
+        EventSubject::Test => Json::Object(Vec::new()),
+        EventSubject::LowBalance {
+            account,
+            name,
+            balance,
+            reserved,
+            available,
+            low_balance,
+        } => object([
+            ("account_id", text(account)),
+            ("name", text(name)),
+            ("balance", text(balance)),
+            ("reserved", text(reserved)),
+            ("available", text(available)),
+            ("low_balance", text(low_balance)),
+        ]),
+        EventSubject::BackendDown {
+            backend,
+            failures,
+            error,
+        } => object([
+            ("backend", text(backend)),
+            ("failures", number((*failures).into())),
+            ("error", or_null(error.as_ref().map(text))),
+        ]),
+        EventSubject::BackendUp {
+            backend,
+            down_since,
+        } => object([("backend", text(backend)), ("down_since", text(down_since))]),
+        EventSubject::DeliveryFailed {
+            delivery,
+            kind,
+            about,
+            account,
+            webhook,
+            url,
+            attempts,
+            status_code,
+            error,
+        } => {
+            let is_batch = *kind == DeliveryKind::Batch;
+            let id = |is_it: bool| or_null(is_it.then(|| text(about.hyphenated())));
+            object([
+                ("delivery_id", text(delivery)),
+                ("account_id", text(account)),
+                ("webhook_id", text(webhook)),
+                ("url", text(url)),
+                ("job_id", id(!is_batch)),
+                ("batch_id", id(is_batch)),
+                ("attempts", number((*attempts).into())),
+                (
+                    "status_code",
+                    or_null(status_code.map(|it| number(it.into()))),
+                ),
+                ("error", or_null(error.as_ref().map(text))),
+            ])
+        }
+        EventSubject::DiskLow {
+            data_dir,
+            free_bytes,
+            low_bytes,
+        } => object([
+            ("data_dir", text(data_dir)),
+            ("free_bytes", number(*free_bytes)),
+            ("low_bytes", number(*low_bytes)),
+        ]),
+    }
 }
 
 fn payload(job: JobId, status: &str, result: Json, error: Json, metadata: Json) -> Json {
@@ -81,6 +163,18 @@ fn without_private(metadata: &Json) -> Json {
     }
 }
 
+fn number(number: u64) -> Json {
+    Json::Number(number.to_string())
+}
+
+fn text(text: impl ToString) -> Json {
+    Json::String(text.to_string())
+}
+
+fn or_null(value: Option<Json>) -> Json {
+    value.unwrap_or(Json::Null)
+}
+
 fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
     Json::Object(members.map(|(name, value)| (name.into(), value)).into())
 }
@@ -89,12 +183,16 @@ fn object<const N: usize>(members: [(&str, Json); N]) -> Json {
 mod tests {
     use super::*;
     use crate::domain::canonical::{Encoding, canonical};
+    use crate::domain::delivery::DeliveryId;
+    use crate::domain::ids::AccountId;
+    use crate::domain::time::Timestamp;
+    use crate::domain::webhook::WebhookId;
     use uuid::Uuid;
 
     const JOB: JobId = JobId(Uuid::nil());
     const ID: &str = r#""job_id":"00000000-0000-0000-0000-000000000000""#;
 
-    fn text(payload: &Json) -> String {
+    fn written(payload: &Json) -> String {
         canonical(payload, Encoding::Ascii)
     }
 
@@ -102,20 +200,57 @@ mod tests {
     fn every_field_is_there_and_null_where_it_has_no_value() {
         let url = "https://x/files/a.png?expires=1&signature=2";
         assert_eq!(
-            text(&event(JOB, Ending::Done { image_url: url }, None)),
+            written(&event(JOB, Ending::Done { image_url: url }, None)),
             format!(
                 r#"{{"error":null,{ID},"metadata":null,"result":{{"image_url":"{url}"}},"status":"done"}}"#
             )
         );
         assert_eq!(
-            text(&event(JOB, Ending::Failed { error: "no" }, None)),
+            written(&event(JOB, Ending::Failed { error: "no" }, None)),
             format!(r#"{{"error":"no",{ID},"metadata":null,"result":null,"status":"failed"}}"#)
         );
         assert_eq!(
-            text(&test(JOB)),
+            written(&test(JOB)),
             format!(
                 r#"{{"error":null,{ID},"metadata":{{"test":true}},"result":null,"status":"done"}}"#
             )
+        );
+    }
+
+    #[test]
+    fn decisions_14_an_event_for_the_operator_has_its_version_type_moment_and_data() {
+        let event = |subject| {
+            let created_at = Timestamp::from_millis(1_795_000_000_001);
+            written(&operator_event(&OperatorEvent {
+                created_at,
+                subject,
+            }))
+        };
+        let disk = event(EventSubject::DiskLow {
+            data_dir: "/data".into(),
+            free_bytes: u64::MAX,
+            low_bytes: 1,
+        });
+        assert_eq!(
+            disk,
+            r#"{"created_at":"2026-11-18T11:06:40.001Z","data":{"data_dir":"/data","free_bytes":18446744073709551615,"low_bytes":1},"type":"disk.low","version":1}"#
+        );
+        let batch = event(EventSubject::DeliveryFailed {
+            delivery: DeliveryId(Uuid::nil()),
+            kind: DeliveryKind::Batch,
+            about: Uuid::nil(),
+            account: AccountId(Uuid::nil()),
+            webhook: WebhookId(Uuid::nil()),
+            url: "https://a/".into(),
+            attempts: 7,
+            status_code: None,
+            error: Some("refused".into()),
+        });
+        let nil = Uuid::nil();
+        assert!(batch.contains(&format!(r#""batch_id":"{nil}""#)), "{batch}");
+        assert!(
+            batch.contains(r#""job_id":null,"status_code":null"#),
+            "{batch}"
         );
     }
 
@@ -132,7 +267,7 @@ mod tests {
             let metadata = Json::parse(given, 32).unwrap();
             let payload = event(JOB, Ending::Failed { error: "" }, Some(&metadata));
             assert!(
-                text(&payload).contains(&format!(r#""metadata":{sent},"#)),
+                written(&payload).contains(&format!(r#""metadata":{sent},"#)),
                 "{given}"
             );
         }

@@ -16,6 +16,9 @@ pub const DAY_MILLIS: i64 = 86_400_000;
 const LAST: i64 = 253_402_300_799_999;
 
 impl Timestamp {
+    /// 1970-01-01T00:00:00.000Z.
+    pub const EPOCH: Self = Self(0);
+
     /// A moment from milliseconds since the Unix epoch, held within the years 1970 to 9999.
     pub fn from_millis(millis: i64) -> Self {
         Self(millis.clamp(0, LAST))

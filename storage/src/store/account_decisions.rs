@@ -21,6 +21,7 @@ use super::commands::{
     AcceptError, Accepted, AccountChanged, Deposit, DepositError, EventError, Limits, NewJob,
 };
 use super::deliveries::added;
+use super::operator_events::with_event;
 use super::tables::{
     ACCOUNTS, API_KEY_SPENDING, AUDIT_LOG, BATCH_PROGRESS, DAILY_USAGE, ENDED_JOBS, EXPIRIES,
     LEDGER, LIVE_JOBS, WEBHOOKS,
@@ -31,10 +32,11 @@ use crate::domain::account::{Account, AccountChange};
 use crate::domain::audit_log::AuditEntry;
 use crate::domain::batch::BatchProgress;
 use crate::domain::daily_usage::DailyUsage;
-use crate::domain::delivery::Delivery;
+use crate::domain::delivery::{Delivery, DeliveryId};
 use crate::domain::ids::{BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::{Job, JobEvent, JobState, MoneyStep, Origin, Step, transition};
 use crate::domain::ledger::{Balances, EntryKind, LedgerEntry};
+use crate::domain::operator_event::EventSubject;
 use crate::domain::pause::Pause;
 use crate::domain::spending::Spending;
 use crate::domain::time::Timestamp;
@@ -415,6 +417,23 @@ impl Decisions<'_> {
     /// Adds a line of the audit log, for what this round has decided.
     pub fn record(&mut self, entry: &AuditEntry) {
         self.put(AUDIT_LOG.put(&entry.id, entry));
+    }
+
+    /// Owes the operator an event, where the decisions so far bring the account below its `low_balance`. Called once, after the last
+    /// decision.
+    pub fn report_low_balance(
+        &mut self,
+        operator: &Webhook,
+        id: impl FnOnce() -> DeliveryId,
+        now: Timestamp,
+    ) {
+        if let Some(subject) = EventSubject::of_account(&self.state.account, &self.account) {
+            let delivery = Delivery::of_operator_event(id(), operator, now);
+            with_event(&delivery, subject)
+                .into_iter()
+                .for_each(|write| self.put(write));
+            self.deliveries.push(delivery);
+        }
     }
 
     fn add_entry(&mut self, entry: LedgerEntry) {

@@ -1,10 +1,10 @@
 //! Deliveries, their attempts, and the index of what is due.
 
 use super::tables::{
-    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES,
+    ATTEMPTS, DELIVERIES, DELIVERIES_FORGOTTEN, DELIVERY_ACCOUNTS, DUE_DELIVERIES, OPERATOR_EVENTS,
 };
 use super::{All, DueDelivery, Page, Store, StoreError, Writes};
-use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
+use crate::domain::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
 use crate::domain::ids::AccountId;
 use crate::domain::time::Timestamp;
 use crate::engine::{Direction, Key};
@@ -194,11 +194,14 @@ impl Store {
 /// The keys of a delivery that has ended, and of its attempts.
 fn keys_of(delivery: &Delivery) -> Vec<Key> {
     let attempts = (0..delivery.attempts).map(|number| ATTEMPTS.key(&(delivery.id, number)));
+    let event =
+        (delivery.kind == DeliveryKind::Operator).then(|| OPERATOR_EVENTS.key(&delivery.id));
     [
         DELIVERIES.key(&(delivery.account, delivery.id)),
         DELIVERY_ACCOUNTS.key(&delivery.id),
     ]
     .into_iter()
+    .chain(event)
     .chain(attempts)
     .collect()
 }

@@ -14,6 +14,7 @@ mod idempotency;
 mod job_lists;
 mod jobs;
 pub mod migrations;
+mod operator_events;
 mod people;
 mod records;
 mod table;
@@ -32,7 +33,7 @@ pub use jobs::Part;
 pub(crate) use people::email_hash;
 pub use records::{
     DailyUsageKey, DueDelivery, Generation, IdempotencyKey, IdempotencyRecord, IdempotentCall,
-    Mark, PersonPlace, SERVICE,
+    Mark, PersonPlace,
 };
 pub(crate) use table::each_pair;
 pub use table::{AnyTable, Page, Record, Table, Write};

@@ -81,12 +81,9 @@ pub enum IdempotentCall {
     Deposit,
     /// The submission of a batch.
     Batch,
-    /// The opening of an account, which is remembered under [`SERVICE`].
+    /// The opening of an account, which is remembered under [`SERVICE`](crate::domain::ids::SERVICE).
     Opening,
 }
-
-/// Stands for the account where a key is used on a call that is about none yet.
-pub const SERVICE: AccountId = AccountId(Uuid::nil());
 
 /// Where a use of an idempotency key stands. The end is part of the key, so that removing an expired use can never hit the one
 /// that has taken its place.

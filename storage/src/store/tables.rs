@@ -15,6 +15,7 @@ use crate::domain::delivery::{Attempt, Delivery, DeliveryId};
 use crate::domain::ids::{AccountId, AuditId, BatchId, JobId, KeyId, TransactionId};
 use crate::domain::job::Job;
 use crate::domain::ledger::LedgerEntry;
+use crate::domain::operator_event::{Alarms, OperatorEvent};
 use crate::domain::pause::Pause;
 use crate::domain::person::{Digest32, Person, PersonId, Session};
 use crate::domain::spending::Spending;
@@ -52,6 +53,8 @@ tables! {
     /// Pending deliveries by the moment at which they are due.
     DUE_DELIVERIES: (Timestamp, DeliveryId) => DueDelivery = b"q" "delivery_due";
     ATTEMPTS: (DeliveryId, u32) => Attempt = b"n" "attempt";
+    /// What the deliveries to the operator tell of.
+    OPERATOR_EVENTS: DeliveryId => OperatorEvent = b"E" "operator_event";
     AUDIT_LOG: AuditId => AuditEntry = b"A" "audit_entry";
     PEOPLE: (AccountId, PersonId) => Person = b"p" "person" .fits(|key, it| (it.account, it.id) == *key);
     /// By the SHA-256 of the address: addresses have no length that would suit a key.
@@ -68,6 +71,7 @@ tables! {
     DELIVERIES_FORGOTTEN: () => Timestamp = b"sdeliveries forgotten before" "deliveries_forgotten";
     /// The service has had a first key: an operator who removes all keys wants no other.
     FIRST_KEY: () => Mark = b"sfirst key" "first_key";
+    ALARMS: () => Alarms = b"salarms" "alarms";
     /// The key that pictures of the panel are charged under.
     PANEL_KEYS: AccountText => KeyId = b"spanel key of " "panel_key";
 }

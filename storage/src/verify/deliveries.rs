@@ -6,10 +6,12 @@
 use super::Report;
 use super::batches::audit_delivery;
 use crate::domain::delivery::{Delivery, DeliveryId, DeliveryKind};
-use crate::domain::ids::{AccountId, BatchId, JobId};
+use crate::domain::ids::{AccountId, BatchId, JobId, SERVICE};
 use crate::domain::job::{JobState, Origin};
 use crate::engine::Wait as _;
-use crate::store::tables::{ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_DELIVERIES, ENDED_JOBS};
+use crate::store::tables::{
+    ATTEMPTS, DELIVERIES, DELIVERY_ACCOUNTS, DUE_DELIVERIES, ENDED_JOBS, OPERATOR_EVENTS,
+};
 use crate::store::{All, DueDelivery, Store, StoreError};
 use std::collections::HashSet;
 
@@ -22,7 +24,7 @@ pub(super) fn verify(
     DELIVERIES
         .each(store, &All, |_, delivery| {
             report.deliveries += 1;
-            if !accounts.contains(&delivery.account) {
+            if !accounts.contains(&delivery.account) && delivery.kind != DeliveryKind::Operator {
                 report.fault(format!(
                     "delivery {} is of account {}, which does not exist",
                     delivery.id, delivery.account
@@ -34,7 +36,7 @@ pub(super) fn verify(
                     delivery.id, delivery.account
                 ));
             }
-            audit_job(store, &delivery, report)?;
+            audit_subject(store, &delivery, report)?;
             audit_due(store, &delivery, report)?;
             let attempts = store.attempts(delivery.id).wait()?.len();
             if usize::try_from(delivery.attempts) != Ok(attempts) {
@@ -68,6 +70,18 @@ pub(super) fn verify(
         })
         .wait()?;
     audit_owed(store, report)?;
+    OPERATOR_EVENTS
+        .each(store, &All, |id, event| {
+            let delivery = store.delivery_of(SERVICE, id).wait()?;
+            if delivery.is_none_or(|it| it.kind != DeliveryKind::Operator) {
+                report.fault(format!(
+                    "no delivery tells the operator of the event {id} ({})",
+                    event.subject.word()
+                ));
+            }
+            Ok(())
+        })
+        .wait()?;
     ATTEMPTS
         .each(store, &All, |(id, number), _| {
             let delivery = store.delivery(id).wait()?;
@@ -110,14 +124,20 @@ fn audit_owed(store: &Store, report: &mut Report) -> Result<(), StoreError> {
         .wait()
 }
 
-/// An event is of a job of the account that has ended and whose interface reports its end to a webhook.
-fn audit_job(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<(), StoreError> {
+/// An event for the operator is on record. Another one is of a job of the account that has ended and whose interface reports its
+/// end to a webhook.
+fn audit_subject(
+    store: &Store,
+    delivery: &Delivery,
+    report: &mut Report,
+) -> Result<(), StoreError> {
     let job = match delivery.kind {
         DeliveryKind::Event => JobId(delivery.subject),
         DeliveryKind::Test => return Ok(()),
         DeliveryKind::Batch => {
             return audit_delivery(store, delivery, BatchId(delivery.subject), report);
         }
+        DeliveryKind::Operator => return audit_operator_event(store, delivery, report),
     };
     let (id, account) = (delivery.id, delivery.account);
     if id.0 != job.0 {
@@ -142,6 +162,26 @@ fn audit_job(store: &Store, delivery: &Delivery, report: &mut Report) -> Result<
                 "delivery {id} is of job {job}, whose batch has the delivery"
             )),
         },
+    }
+    Ok(())
+}
+
+fn audit_operator_event(
+    store: &Store,
+    delivery: &Delivery,
+    report: &mut Report,
+) -> Result<(), StoreError> {
+    let id = delivery.id;
+    if delivery.account != SERVICE {
+        report.fault(format!(
+            "delivery {id} tells the operator of an event, and is of account {}",
+            delivery.account
+        ));
+    }
+    if OPERATOR_EVENTS.get(store, &id).wait()?.is_none() {
+        report.fault(format!(
+            "delivery {id} tells the operator of an event that is not on record"
+        ));
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use crate::any_record::*;
 use crate::support::{amount, at, encode, uuid};
 use proptest::collection::vec;
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use tintype_storage::domain::account::Account;
 use tintype_storage::domain::account_limits::AccountLimits;
@@ -15,14 +16,15 @@ use tintype_storage::domain::job::{
     Callback, FailureKind, InputImage, Job, JobState, Origin, PromptRef, PromptText, ResultImage,
 };
 use tintype_storage::domain::ledger::{Balances, LedgerEntry};
+use tintype_storage::domain::operator_event::{Alarms, EventSubject, OperatorEvent};
 use tintype_storage::domain::pause::{Pause, PauseReasons};
 use tintype_storage::domain::request::Fingerprint;
 use tintype_storage::domain::spending::Spending;
 use tintype_storage::domain::tier::{Mode, Resolution, Tier};
 use tintype_storage::domain::webhook::WebhookId;
 use tintype_storage::store::tables::{
-    ACCOUNTS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, AUDIT_LOG, IDEMPOTENCY,
-    LEDGER, LIVE_JOBS, PAUSE, RETIRED_API_KEYS,
+    ACCOUNTS, ALARMS, API_KEY_LAST_USE, API_KEY_SPENDING, API_KEYS, API_KEYS_BY_ID, AUDIT_LOG,
+    IDEMPOTENCY, LEDGER, LIVE_JOBS, OPERATOR_EVENTS, PAUSE, RETIRED_API_KEYS,
 };
 use tintype_storage::store::{IdempotencyRecord, Record, StoreError, Table, TableKey};
 
@@ -292,6 +294,21 @@ fn records_are_written_as_ever() {
         hex(AUDIT_LOG.encode(&audit)),
         hex(API_KEY_LAST_USE.encode(&at(1_000))),
         hex(RETIRED_API_KEYS.encode(&KeyId(uuid(0x33)))),
+    ]);
+    let event = OperatorEvent {
+        created_at: at(1_000),
+        subject: EventSubject::BackendUp {
+            backend: "builtin".into(),
+            down_since: at(500),
+        },
+    };
+    let alarms = Alarms {
+        backends_down: BTreeMap::from([("builtin".into(), at(500))]),
+        disk_low: Some(at(700)),
+    };
+    written.extend([
+        hex(OPERATOR_EVENTS.encode(&event)),
+        hex(ALARMS.encode(&alarms)),
     ]);
     written.extend(
         ["0", "0.000001", "-1", "999999999999999.999999"].map(|it| hex(encode(&amount(it)))),

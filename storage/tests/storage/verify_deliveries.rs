@@ -8,6 +8,7 @@ use tintype_storage::domain::delivery::{
 };
 use tintype_storage::domain::ids::{AccountId, JobId};
 use tintype_storage::domain::job::{Callback, FailureKind, Job, JobState, Origin};
+use tintype_storage::domain::operator_event::EventSubject;
 use tintype_storage::domain::time::Timestamp;
 use tintype_storage::domain::webhook::{SealedSecret, Webhook, WebhookId};
 use tintype_storage::engine::Wait as _;
@@ -424,4 +425,41 @@ fn hostile_109_a_delivery_is_forgotten_by_the_end_of_its_job_whatever_the_clock_
             "job {lost} has ended and named a callback, and no delivery tells of it"
         )]
     );
+}
+
+#[test]
+fn decisions_14_an_event_for_the_operator_stands_and_falls_with_its_delivery() {
+    let sound = Sound::new();
+    let store = &sound.till.store;
+    let operator = Webhook::of_operator("https://ops/".into(), SealedSecret(Vec::new()));
+    let id = DeliveryId(uuid(0x0e));
+    let delivery = Delivery::of_operator_event(id, &operator, at(9));
+    let commit = |writes: Writes| commit_and_wait(&**store.engine(), writes).expect("commit");
+    commit(store.add_operator_event(&delivery, EventSubject::Test));
+    sound.finds(&[]);
+    let event = filed('E', &[id.as_bytes()]);
+    let value = store.engine().get(&event).wait().expect("read");
+    sound.write(event.clone(), None);
+    sound.finds(&[format!(
+        "delivery {id} tells the operator of an event that is not on record"
+    )]);
+    sound.write(event, value);
+    let ended = Delivery {
+        state: DeliveryState::Delivered { at: at(10) },
+        ..delivery.clone()
+    };
+    commit(store.change_delivery(Some(&delivery), &ended));
+    let step = store.forget_deliveries(at(11), &[], 100, |other| other != id);
+    let step = step.wait().expect("a step");
+    assert_eq!(step.ids, [id]);
+    commit(step.writes);
+    assert_eq!(store.operator_event(id).wait().expect("read"), None);
+    sound.finds(&[]);
+    commit(store.add_operator_event(&delivery, EventSubject::Test));
+    for (key, _) in store.add_delivery(&delivery) {
+        commit(vec![(key, None)]);
+    }
+    sound.finds(&[format!(
+        "no delivery tells the operator of the event {id} (test)"
+    )]);
 }

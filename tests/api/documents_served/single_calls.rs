@@ -6,6 +6,12 @@ use serde_json::json;
 use std::fs;
 use std::sync::Arc;
 
+/// What the configuration leaves out.
+pub fn not_configured(tour: &mut Tour<'_>) {
+    let test = tour.server.admin("POST", "/operator-webhook/test");
+    tour.gives(test, "conflict");
+}
+
 /// The six generation calls: what they decide by the key, the money and the switches.
 pub fn generations(tour: &mut Tour<'_>) {
     let server = tour.server;
@@ -241,6 +247,10 @@ pub fn operations(tour: &mut Tour<'_>) {
     let delivery = delivery["delivery_id"].as_str().unwrap().to_owned();
     let again = server.admin("POST", &format!("/webhooks/{first}/test"));
     tour.gives(again, "rate_limited");
+    for word in ["202", "rate_limited"] {
+        let test = server.admin("POST", "/operator-webhook/test");
+        tour.gives(test, word);
+    }
     let through_a_proxy = server.get("/metrics").header("Forwarded", "for=192.0.2.1");
     tour.gives(through_a_proxy, "unauthorized");
     tour.gives(

@@ -296,7 +296,7 @@ impl Model {
             }
             self.count(match end.kind {
                 DeliveryKind::Batch => "deliveries of batches",
-                DeliveryKind::Event | DeliveryKind::Test => "deliveries",
+                DeliveryKind::Event | DeliveryKind::Test | DeliveryKind::Operator => "deliveries",
             });
             self.add(&delivery, named.map(|(_, url)| url.clone()), step, told);
         }

@@ -1,0 +1,153 @@
+//! Events for the operator: what the service looks for now and then, and a test. Those of accounts and of deliveries are made in the
+//! commits that they tell of.
+
+use super::audit_context::{Subject, to_audit_entry};
+use super::caller::Caller;
+use super::deliveries;
+use super::error::{self, Error};
+use super::state::AppState;
+use super::webhooks;
+use std::path::Path;
+use tintype_actors::backends::{BackendHealth, Health};
+use tintype_actors::delivery::DeliveryCommand;
+use tintype_storage::domain::audit_log::Action;
+use tintype_storage::domain::delivery::{Delivery, DeliveryId};
+use tintype_storage::domain::operator_event::{
+    Alarms, BackendLook, EventSubject, OPERATOR_WEBHOOK,
+};
+use tintype_storage::domain::webhook::Webhook;
+use tintype_storage::store::Writes;
+use tokio::sync::oneshot;
+use tokio::task::spawn_blocking;
+
+/// Looks at the backends, and reports those that have gone down or come up again.
+pub async fn watch_backends(state: &AppState) -> Result<(), Error> {
+    let Some(operator) = webhook(state) else {
+        return Ok(());
+    };
+    let mut alarms = state.store.alarms().await?;
+    let before = alarms.clone();
+    alarms.keep_backends(|name| state.config.backends.contains_key(name));
+    for health in state.system.backends() {
+        let name = health.name.clone();
+        if let Some(subject) = alarms.see_backend(&name, look(health), state.now()) {
+            raise(state, operator, subject, &alarms).await?;
+        }
+    }
+    keep(state, &before, &alarms).await
+}
+
+/// Looks at the free space of the data directory, and reports that it is low.
+pub async fn watch_disk(state: &AppState) -> Result<(), Error> {
+    let Some(operator) = webhook(state) else {
+        return Ok(());
+    };
+    let data_dir = state.config.storage.data_dir.clone();
+    let low = state.config.operator.disk_low_bytes;
+    let shown = data_dir.display().to_string();
+    let free = match spawn_blocking(move || free_bytes(&data_dir)).await {
+        Ok(Ok(free)) => free,
+        Ok(Err(fault)) => {
+            tracing::warn!(data_dir = %shown, %fault, "could not read the free space of the data directory");
+            return Ok(());
+        }
+        Err(_) => return Err(error::busy()),
+    };
+    let mut alarms = state.store.alarms().await?;
+    let before = alarms.clone();
+    match alarms.see_disk(&shown, free, low, state.now()) {
+        Some(subject) => raise(state, operator, subject, &alarms).await,
+        None => keep(state, &before, &alarms).await,
+    }
+}
+
+/// Sends an event that says it is a test.
+///
+/// # Errors
+/// `Conflict` where the configuration names no webhook, `RateLimited` within a minute of the last test
+pub async fn test(state: &AppState, caller: &Caller) -> Result<Delivery, Error> {
+    let operator = webhook(state).ok_or_else(|| {
+        Error::conflict("the configuration names no [operator] webhook_url; set it and restart")
+    })?;
+    let context = caller.operate()?;
+    webhooks::begin_test(state, OPERATOR_WEBHOOK)?;
+    let delivery = delivery(state, operator);
+    let subject = Subject {
+        account: None,
+        id: Some(delivery.id.0),
+    };
+    let line = context.line(state, Action::WebhookTest, subject);
+    let line = to_audit_entry(line, None, Some(deliveries::facts(&delivery)));
+    let writes = vec![state.store.add_audit(&line)];
+    send(state, delivery, EventSubject::Test, writes).await
+}
+
+/// The webhook of the configuration, if it names one.
+fn webhook(state: &AppState) -> Option<&Webhook> {
+    state.system.accounts().context().operator.as_deref()
+}
+
+fn look(health: BackendHealth) -> BackendLook {
+    match health.health {
+        Health::Up => BackendLook::Up,
+        Health::Down => BackendLook::Down {
+            failures: health.faults,
+            error: health.last_error.map(|it| it.cause),
+        },
+        Health::Unknown | Health::Degraded | Health::Probing => BackendLook::Unsure,
+    }
+}
+
+/// Bytes that the service may still write there.
+fn free_bytes(data_dir: &Path) -> nix::Result<u64> {
+    let disk = nix::sys::statvfs::statvfs(data_dir)?;
+    Ok(disk.blocks_available().saturating_mul(disk.fragment_size()))
+}
+
+/// Sends an event in the commit that takes note of its alarm.
+async fn raise(
+    state: &AppState,
+    operator: &Webhook,
+    subject: EventSubject,
+    alarms: &Alarms,
+) -> Result<(), Error> {
+    tracing::warn!(
+        event = subject.word(),
+        "reporting an event to the operator's webhook"
+    );
+    let writes = state.store.set_alarms(alarms);
+    send(state, delivery(state, operator), subject, writes).await?;
+    Ok(())
+}
+
+/// Writes alarms that have changed without an event.
+async fn keep(state: &AppState, before: &Alarms, alarms: &Alarms) -> Result<(), Error> {
+    if before != alarms {
+        state.commit(state.store.set_alarms(alarms)).await?;
+    }
+    Ok(())
+}
+
+fn delivery(state: &AppState, operator: &Webhook) -> Delivery {
+    let now = state.now();
+    let id = state.system.accounts().context().ids.next(now);
+    Delivery::of_operator_event(DeliveryId(id), operator, now)
+}
+
+async fn send(
+    state: &AppState,
+    delivery: Delivery,
+    subject: EventSubject,
+    mut writes: Writes,
+) -> Result<Delivery, Error> {
+    writes.extend(state.store.add_operator_event(&delivery, subject));
+    let (reply, answer) = oneshot::channel();
+    let command = DeliveryCommand::Add {
+        delivery,
+        writes,
+        reply,
+    };
+    let sent = state.system.deliveries().try_send(command);
+    sent.map_err(|_| error::busy_delivering())?;
+    Ok(answer.await.map_err(|_| error::stopping())??)
+}

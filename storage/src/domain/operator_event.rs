@@ -1,0 +1,274 @@
+//! What the operator hears of at the webhook of the configuration, and what of it is still the case.
+
+use super::account::Account;
+use super::amount::Amount;
+use super::canonical::Encoding;
+use super::delivery::{Attempt, Delivery, DeliveryId, DeliveryKind};
+use super::ids::{AccountId, SERVICE};
+use super::time::Timestamp;
+use super::webhook::{SealedSecret, Webhook, WebhookId};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use uuid::Uuid;
+
+/// The version of the body of an event. It rises when a member changes its meaning or goes away, and not when one is added.
+pub const EVENT_VERSION: u32 = 1;
+
+/// The webhook of the configuration. It has no record.
+pub const OPERATOR_WEBHOOK: WebhookId = WebhookId(Uuid::nil());
+
+/// An event, kept for as long as its delivery, which has the same id.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OperatorEvent {
+    pub created_at: Timestamp,
+    pub subject: EventSubject,
+}
+
+/// What has happened.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EventSubject {
+    /// Nothing: the operator wants to see an event arrive.
+    Test,
+    /// An account has less available than its `low_balance`, which it had not before.
+    LowBalance {
+        account: AccountId,
+        name: String,
+        balance: Amount,
+        reserved: Amount,
+        available: Amount,
+        low_balance: Amount,
+    },
+    /// The circuit breaker of a backend is open.
+    BackendDown {
+        backend: String,
+        /// Failures in a row.
+        failures: u32,
+        /// The last failure, in the operator's words.
+        error: Option<String>,
+    },
+    /// A backend that was down answers again.
+    BackendUp {
+        backend: String,
+        /// When it was reported down.
+        down_since: Timestamp,
+    },
+    /// A delivery to a customer has used all attempts.
+    DeliveryFailed {
+        delivery: DeliveryId,
+        kind: DeliveryKind,
+        /// The job or the batch.
+        about: Uuid,
+        account: AccountId,
+        webhook: WebhookId,
+        url: String,
+        /// Attempts over all rounds.
+        attempts: u32,
+        /// The status of the last answer, if one came.
+        status_code: Option<u16>,
+        /// What went wrong besides the status.
+        error: Option<String>,
+    },
+    /// The file system of the data directory has little space left.
+    DiskLow {
+        data_dir: String,
+        free_bytes: u64,
+        /// Below this the event is sent.
+        low_bytes: u64,
+    },
+}
+
+impl EventSubject {
+    /// The word on the wire.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Test => "test",
+            Self::LowBalance { .. } => "account.low_balance",
+            Self::BackendDown { .. } => "backend.down",
+            Self::BackendUp { .. } => "backend.up",
+            Self::DeliveryFailed { .. } => "delivery.failed",
+            Self::DiskLow { .. } => "disk.low",
+        }
+    }
+
+    /// What a round of decisions about an account has to report.
+    pub fn of_account(before: &Account, after: &Account) -> Option<Self> {
+        let low_balance = after.low_balance?;
+        (after.is_low() && !before.is_low()).then(|| Self::LowBalance {
+            account: after.id,
+            name: after.name.clone(),
+            balance: after.balances.balance,
+            reserved: after.balances.reserved,
+            available: after.balances.available(),
+            low_balance,
+        })
+    }
+
+    /// What the last attempt of a delivery has to report. Nothing where the delivery is a test, or an event for the operator, whose
+    /// failure would be another event.
+    pub fn of_delivery(delivery: &Delivery, last: &Attempt) -> Option<Self> {
+        match delivery.kind {
+            DeliveryKind::Event | DeliveryKind::Batch => Some(Self::DeliveryFailed {
+                delivery: delivery.id,
+                kind: delivery.kind,
+                about: delivery.subject,
+                account: delivery.account,
+                webhook: delivery.webhook,
+                url: last.url.clone().unwrap_or_else(|| delivery.url.clone()),
+                attempts: delivery.attempts,
+                status_code: last.status_code,
+                error: last.error.clone(),
+            }),
+            DeliveryKind::Test | DeliveryKind::Operator => None,
+        }
+    }
+}
+
+impl Webhook {
+    /// The webhook of the configuration. It is of no account.
+    pub fn of_operator(url: String, secret: SealedSecret) -> Self {
+        Self {
+            id: OPERATOR_WEBHOOK,
+            account: SERVICE,
+            url,
+            encoding: Encoding::Ascii,
+            secret,
+            retired: Vec::new(),
+            created_at: Timestamp::EPOCH,
+        }
+    }
+}
+
+impl Delivery {
+    /// The delivery of an event to the webhook of the configuration.
+    pub fn of_operator_event(id: DeliveryId, webhook: &Webhook, now: Timestamp) -> Self {
+        Self::new(id, webhook, DeliveryKind::Operator, id.0, now)
+    }
+}
+
+/// How a backend looks, as far as events go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BackendLook {
+    Up,
+    Down {
+        /// Failures in a row.
+        failures: u32,
+        error: Option<String>,
+    },
+    /// It is probed, or was not used since the start.
+    Unsure,
+}
+
+/// What was reported and is still the case. It is on record, so a restart neither repeats an event nor forgets its end.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alarms {
+    /// Since when each backend is reported down.
+    pub backends_down: BTreeMap<String, Timestamp>,
+    /// Since when the disk is reported low.
+    pub disk_low: Option<Timestamp>,
+}
+
+impl Alarms {
+    /// Takes note of how a backend looks. Returns what is to be reported.
+    pub fn see_backend(
+        &mut self,
+        name: &str,
+        look: BackendLook,
+        now: Timestamp,
+    ) -> Option<EventSubject> {
+        match look {
+            BackendLook::Down { failures, error } if !self.backends_down.contains_key(name) => {
+                self.backends_down.insert(name.to_owned(), now);
+                Some(EventSubject::BackendDown {
+                    backend: name.to_owned(),
+                    failures,
+                    error,
+                })
+            }
+            BackendLook::Up => {
+                let down_since = self.backends_down.remove(name)?;
+                Some(EventSubject::BackendUp {
+                    backend: name.to_owned(),
+                    down_since,
+                })
+            }
+            BackendLook::Down { .. } | BackendLook::Unsure => None,
+        }
+    }
+
+    /// Takes note of how many bytes are free. Returns what is to be reported. After a report a quarter more than `low_bytes` must be
+    /// free before the next one, so that a disk at the limit is reported once.
+    pub fn see_disk(
+        &mut self,
+        data_dir: &str,
+        free_bytes: u64,
+        low_bytes: u64,
+        now: Timestamp,
+    ) -> Option<EventSubject> {
+        if self.disk_low.is_some() {
+            if free_bytes >= low_bytes.saturating_add(low_bytes / 4) {
+                self.disk_low = None;
+            }
+            return None;
+        }
+        if free_bytes >= low_bytes {
+            return None;
+        }
+        self.disk_low = Some(now);
+        Some(EventSubject::DiskLow {
+            data_dir: data_dir.to_owned(),
+            free_bytes,
+            low_bytes,
+        })
+    }
+
+    /// Drops the alarms of backends that are not configured any more.
+    pub fn keep_backends(&mut self, is_configured: impl Fn(&str) -> bool) {
+        self.backends_down.retain(|name, _| is_configured(name));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const T: Timestamp = Timestamp::EPOCH;
+
+    fn down() -> BackendLook {
+        BackendLook::Down {
+            failures: 5,
+            error: Some("refused".into()),
+        }
+    }
+
+    #[test]
+    fn decisions_14_a_backend_is_reported_once_until_it_is_up_again() {
+        let mut alarms = Alarms::default();
+        let mut words = |look| alarms.see_backend("a", look, T).map(|it| it.word());
+        assert_eq!(words(BackendLook::Up), None);
+        assert_eq!(words(down()), Some("backend.down"));
+        assert_eq!(words(down()), None);
+        assert_eq!(words(BackendLook::Unsure), None, "it is probed");
+        assert_eq!(words(down()), None, "the probe failed");
+        assert_eq!(words(BackendLook::Up), Some("backend.up"));
+        assert_eq!(words(BackendLook::Up), None);
+        assert_eq!(words(down()), Some("backend.down"));
+        alarms.keep_backends(|name| name != "a");
+        assert_eq!(alarms, Alarms::default());
+    }
+
+    #[test]
+    fn decisions_14_a_low_disk_is_reported_again_only_after_a_quarter_more_was_free() {
+        let mut alarms = Alarms::default();
+        let mut is_reported = |free| alarms.see_disk("/data", free, 1_000, T).is_some();
+        let frees = [1_000, 999, 0, 1_249, 999, 1_250, 1_000, 999];
+        assert_eq!(
+            frees.map(&mut is_reported),
+            [false, true, false, false, false, false, false, true]
+        );
+    }
+
+    #[test]
+    fn a_limit_of_zero_never_reports_the_disk() {
+        assert_eq!(Alarms::default().see_disk("/data", 0, 0, T), None);
+    }
+}

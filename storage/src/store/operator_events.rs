@@ -1,0 +1,42 @@
+//! Events for the operator, and what of them is still the case.
+
+use super::deliveries::added;
+use super::tables::{ALARMS, OPERATOR_EVENTS};
+use super::{Store, StoreError, Writes};
+use crate::domain::delivery::{Delivery, DeliveryId};
+use crate::domain::operator_event::{Alarms, EventSubject, OperatorEvent};
+
+impl Store {
+    /// What the delivery of this id tells the operator of.
+    pub async fn operator_event(
+        &self,
+        id: DeliveryId,
+    ) -> Result<Option<OperatorEvent>, StoreError> {
+        OPERATOR_EVENTS.get(self, &id).await
+    }
+
+    /// The writes that add an event with its delivery.
+    pub fn add_operator_event(&self, delivery: &Delivery, subject: EventSubject) -> Writes {
+        with_event(delivery, subject)
+    }
+
+    /// What was reported to the operator and is still the case.
+    pub async fn alarms(&self) -> Result<Alarms, StoreError> {
+        Ok(ALARMS.get(self, &()).await?.unwrap_or_default())
+    }
+
+    /// The writes that set what is still the case.
+    pub fn set_alarms(&self, alarms: &Alarms) -> Writes {
+        vec![ALARMS.put(&(), alarms)]
+    }
+}
+
+pub(super) fn with_event(delivery: &Delivery, subject: EventSubject) -> Writes {
+    let event = OperatorEvent {
+        created_at: delivery.created_at,
+        subject,
+    };
+    let mut writes = added(delivery);
+    writes.push(OPERATOR_EVENTS.put(&delivery.id, &event));
+    writes
+}
