@@ -139,7 +139,10 @@ async fn with_picture<'a>(
 }
 
 /// The text of a job, from the record or from the object store; `None` if its object is gone.
-async fn prompt_text(state: &AppState, job: &Job) -> Result<Option<PromptText>, WordsError> {
+///
+/// # Errors
+/// The object store fails.
+pub async fn prompt_text(state: &AppState, job: &Job) -> Result<Option<PromptText>, WordsError> {
     text_of(state, &job.brief).await
 }
 

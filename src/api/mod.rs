@@ -2,6 +2,8 @@
 
 pub(crate) mod answers;
 pub(crate) mod batch;
+pub(crate) mod batch_table;
+pub(crate) mod file_names;
 pub(crate) mod generation;
 pub(crate) mod requests;
 pub(crate) mod stats;

@@ -1,11 +1,11 @@
 //! The six generation calls of the native interface.
 
-use super::dry_run;
 use crate::api::generation::Endpoint;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, estimate_generation, submit_generation};
 use crate::web::auth::Principal;
 use crate::web::body;
+use crate::web::dry_run;
 use crate::web::generation_call::{accepted, read};
 use crate::web::problem::Problem;
 use actix_web::{HttpRequest, HttpResponse, web};

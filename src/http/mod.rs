@@ -5,7 +5,6 @@ mod api_router;
 mod balance;
 mod batches;
 mod documents;
-mod dry_run;
 mod events;
 mod generations;
 mod health;

@@ -2,6 +2,8 @@
 //! [`crate::management`], for visitors who have signed in.
 
 mod audit;
+mod batch_pictures;
+mod batches;
 mod charts;
 mod cookie;
 mod events;
@@ -15,6 +17,7 @@ mod ledger;
 mod names;
 mod overview;
 mod pages;
+mod payer;
 mod pictures;
 mod playground;
 mod routes;
@@ -23,6 +26,7 @@ mod service;
 mod sessions;
 mod usage;
 mod webhook_outcomes;
+mod zip_archive;
 
 pub use routes::configure;
 

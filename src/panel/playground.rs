@@ -1,10 +1,10 @@
 //! Making a picture from the panel: the same acceptance as a native call, under a key of the account that nobody holds.
 
+use super::payer;
 use crate::api::answers::models_on_sale;
 use crate::api::generation::Endpoint;
 use crate::application::caller::check_active;
 use crate::application::error::Error;
-use crate::application::panel_key;
 use crate::application::state::AppState;
 use crate::application::submit_generation::{begin, submit_generation};
 use crate::images::FAULT_TARGET;
@@ -57,7 +57,7 @@ pub async fn create(
             false => Mode::TextToImage,
         },
     };
-    let payer = panel_key::payer(&state, &of.caller, &of.account).await?;
+    let payer = payer::of(&state, &of).await?;
     let submitted = async {
         begin(&state, &payer, tier).await?;
         let request = read(
@@ -72,11 +72,7 @@ pub async fn create(
     };
     let job = submitted
         .await
-        .map_err(|problem: Problem| match problem.code {
-            // The person is signed in; it is the key that is refused.
-            Code::Unauthorized => panel_key::refused(&payer.key, &problem.detail).into(),
-            _ => problem,
-        })?;
+        .map_err(|problem: Problem| payer::refusal(&payer, problem))?;
     Ok(accepted(&state, job))
 }
 

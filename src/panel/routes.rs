@@ -2,10 +2,10 @@
 
 use super::guard::{AUTHENTICATOR, same_site};
 use super::{
-    audit, events, home, invitations, jobs, key, ledger, overview, pages, pictures, playground,
-    sent, sessions, usage, webhook_outcomes,
+    audit, batches, events, home, invitations, jobs, key, ledger, overview, pages, pictures,
+    playground, sent, sessions, usage, webhook_outcomes,
 };
-use crate::management::{accounts, deliveries, deposits, keys, pause, people, webhooks};
+use crate::management::{self, accounts, deliveries, deposits, keys, pause, people, webhooks};
 use crate::web::catch_panic::Walled;
 use crate::web::problem::{Code, Problem};
 use actix_web::http::header;
@@ -96,6 +96,7 @@ fn of_account(api: &mut web::ServiceConfig) {
     .service(at("/models").route(web::get().to(Walled(playground::models))))
     .service(at("/generations/{tier}").route(web::post().to(Walled(playground::create))))
     .configure(of_jobs)
+    .configure(of_batches)
     .configure(of_keys)
     .configure(of_webhooks)
     .service(at("/transactions").route(web::get().to(Walled(ledger::list))))
@@ -128,6 +129,22 @@ fn of_jobs(api: &mut web::ServiceConfig) {
         )
         .service(at("/jobs/{job_id}/picture").route(web::get().to(Walled(pictures::picture))))
         .service(at("/jobs/{job_id}/thumbnail").route(web::get().to(Walled(pictures::thumbnail))));
+}
+
+fn of_batches(api: &mut web::ServiceConfig) {
+    api.service(
+        at("/batches")
+            .route(web::get().to(Walled(management::batches::list)))
+            .route(web::post().to(Walled(batches::create))),
+    )
+    .service(
+        at("/batches/{batch_id}")
+            .route(web::get().to(Walled(batches::show)))
+            .route(web::delete().to(Walled(batches::cancel))),
+    )
+    .service(at("/batches/{batch_id}/results").route(web::get().to(Walled(batches::results))))
+    .service(at("/batches/{batch_id}/failed").route(web::get().to(Walled(batches::failed))))
+    .service(at("/batches/{batch_id}/pictures").route(web::get().to(Walled(batches::pictures))));
 }
 
 fn of_keys(api: &mut web::ServiceConfig) {

@@ -56,6 +56,12 @@ fn no_page_and_no_dialog_has_a_serious_barrier() {
         }
         browser.go(&places.key, "the website").await;
         in_all_lights(&browser, &axe, "A key", &mut found).await;
+        browser.go(&places.batch, "Batch").await;
+        browser.see("b", "HTTP 500").await;
+        in_all_lights(&browser, &axe, "A batch", &mut found).await;
+        browser.go("#/batches", "Batches").await;
+        crate::batches::choose_faulty(&browser).await;
+        in_all_lights(&browser, &axe, "A faulty file", &mut found).await;
         browser.go(&places.job, "Job").await;
         browser.press("Show request").await;
         browser.see("div", "X-Signature").await;

@@ -196,6 +196,7 @@ fn a_viewer_sees_everything_and_is_offered_no_change() {
             ("overview", "Overview"),
             ("playground", "Playground"),
             ("jobs", "Jobs"),
+            ("batches", "Batches"),
             ("keys", "API keys"),
             ("webhooks", "Webhooks"),
             ("deliveries", "Deliveries"),

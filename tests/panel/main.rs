@@ -6,6 +6,7 @@
 mod access;
 mod accounts;
 mod backends;
+mod batches;
 mod browser;
 mod calls;
 mod deliveries;

@@ -8,6 +8,7 @@ pub const PAGES: &[(&str, &str)] = &[
     ("overview", "Overview"),
     ("playground", "Playground"),
     ("jobs", "Jobs"),
+    ("batches", "Batches"),
     ("keys", "API keys"),
     ("webhooks", "Webhooks"),
     ("deliveries", "Deliveries"),
@@ -20,9 +21,10 @@ pub const PAGES: &[(&str, &str)] = &[
     ("profile", "Profile"),
 ];
 
-/// Where the single pages are: of a job, of a key, and of an invitation.
+/// Where the single pages are: of a job, of a batch, of a key, and of an invitation.
 pub struct Places {
     pub job: String,
+    pub batch: String,
     pub key: String,
     pub invitation: String,
 }
@@ -48,7 +50,12 @@ const fill = async () => {
     const person = await send('POST', base + '/people', { email: 'ada@example.com', role: 'owner' });
     await send('POST', '/accounts', { name: 'studio north', balance: '12.5' });
     await send('PUT', '/pause', { project: false, tiers: { pro: true }, reasons: { pro: 'new weights until 14:00' } });
-    return { key: key.key_id, invitation: person.invitation_url.split('#')[1] };
+    const lines = ['fox', 'owl', 'heron'].map((name) => JSON.stringify({ custom_id: name, model: 'fast', prompt: `a ${name} at dusk`, aspect_ratio: '1:1',
+        ...(name === 'owl' ? { input_images_urls: ['http://127.0.0.1:9/owl.png'] } : {}) }));
+    const sent = await fetch('/panel/api' + base + '/batches', { method: 'POST', headers: { 'X-Tintype-Panel': '1', 'Content-Type': 'application/x-ndjson' }, body: lines.join('\\n') });
+    const { batch_id: batch } = await sent.json();
+    while ((await send('GET', base + '/batches/' + batch)).status !== 'ended') await new Promise((wake) => setTimeout(wake, 50));
+    return { batch, key: key.key_id, invitation: person.invitation_url.split('#')[1] };
 };
 fill().then(done, (error) => done({ failed: String(error) }));";
 
@@ -74,6 +81,7 @@ pub async fn furnish(browser: &Browser, hook: &str, prompts: &[&str]) -> Places 
     let text = |name: &str| filled[name].as_str().unwrap_or_default().to_owned();
     Places {
         job,
+        batch: format!("#/batches/{}", text("batch")),
         key: format!("#/keys/{}", text("key")),
         invitation: format!("#{}", text("invitation")),
     }

@@ -14,7 +14,7 @@ pub struct Service {
     /// Where it is.
     pub url: String,
     child: Child,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Service {
@@ -47,15 +47,17 @@ impl Service {
             }
             std::thread::sleep(Duration::from_millis(20));
         };
-        Self {
-            url,
-            child,
-            _dir: dir,
-        }
+        Self { url, child, dir }
     }
 }
 
 impl Service {
+    /// Removes the picture of a job from its place, as retention does.
+    pub fn remove_picture(&self, job: &str) {
+        let path = format!("data/objects/results/{job}.png");
+        fs::remove_file(self.dir.path().join(path)).expect("a picture");
+    }
+
     /// Ends it at once.
     pub fn end(&mut self) {
         // It may have ended by itself.

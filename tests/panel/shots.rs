@@ -68,6 +68,12 @@ fn every_page_fits_its_screen_and_is_pictured() {
         }
         browser.go(&places.key, "the website").await;
         picture_of(&browser, "key").await;
+        browser.go(&places.batch, "Batch").await;
+        browser.see("b", "HTTP 200").await;
+        picture_of(&browser, "batch").await;
+        browser.go("#/batches", "Batches").await;
+        crate::batches::choose_faulty(&browser).await;
+        picture_of(&browser, "batch-faults").await;
         browser.go(&places.job, "Job").await;
         browser.see("b", "HTTP 200").await;
         browser.press("Show request").await;

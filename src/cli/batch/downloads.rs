@@ -1,7 +1,7 @@
 //! `tintype batch results -o DIR`: downloads the images of a batch, and goes on where an earlier run has stopped.
 
-use super::file_names::FileNames;
 use super::note;
+use crate::api::file_names::FileNames;
 use crate::cli::native_client::NativeClient;
 use crate::cli::output::printable;
 use crate::cli::{progress, umask};

@@ -1,8 +1,6 @@
 //! `tintype batch ...`: many requests in one call to a running server, as the holder of an API key.
 
-mod csv_table;
 mod downloads;
-mod file_names;
 mod requests;
 
 use super::native_client::NativeClient;

@@ -2,8 +2,8 @@
 
 use super::examples::{JOB, KEY, done, page, with};
 use crate::api::generation::Endpoint;
-use crate::http::batches::MAX_BODY_BYTES;
 use crate::http::openapi::{Answer, Header, Operation, Sketch, bodies, named};
+use crate::web::batch_call::MAX_BODY_BYTES;
 use crate::web::paging::Listing;
 use crate::web::problem::Code;
 use serde_json::{Value, json};

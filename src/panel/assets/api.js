@@ -33,26 +33,43 @@ function unanswered(method, headers) {
   return "The service did not answer. The change may have been made all the same: look before you repeat it.";
 }
 
-async function send(method, path, options) {
+/** The answer to a call with its text, whatever its status is. */
+async function exchange(method, path, options) {
   const headers = { "X-Tintype-Panel": "1", Accept: "application/json" };
-  let answer, text;
   try {
-    answer = await fetch(`/panel/api${path}`, {
+    const answer = await fetch(`/panel/api${path}`, {
       method, credentials: "same-origin", cache: "no-store", redirect: "error", ...options,
       headers: { ...headers, ...options?.headers },
     });
-    text = await answer.text();
+    return { answer, text: await answer.text() };
   } catch (error) {
     if (error.name === "AbortError") throw error;
     throw new ApiError(0, { detail: unanswered(method, options?.headers) });
   }
+}
+
+function refused(answer, path, body) {
+  if (answer.status === 401 && !SIGN_IN_PATHS.includes(path)) dispatchEvent(new CustomEvent("signed-out", { detail: "expired" }));
+  return new ApiError(answer.status, body);
+}
+
+async function send(method, path, options) {
+  const { answer, text } = await exchange(method, path, options);
   let body = null;
   let read = true;
   try { body = text ? parse(text) : null; } catch { read = false; }
   // Some proxies send an HTML page with status 200.
   if (answer.ok && read) return body;
-  if (answer.status === 401 && !SIGN_IN_PATHS.includes(path)) dispatchEvent(new CustomEvent("signed-out", { detail: "expired" }));
-  throw new ApiError(answer.status, body);
+  throw refused(answer, path, body);
+}
+
+/** The lines of an answer, each a JSON text. */
+export async function lines(path, signal) {
+  const { answer, text } = await exchange("GET", path, { signal });
+  if (answer.ok) return text.split("\n").filter(Boolean);
+  let body = null;
+  try { body = parse(text); } catch { /* from a proxy */ }
+  throw refused(answer, path, body);
 }
 
 export const get = (path, signal) => send("GET", path, { signal });
@@ -63,6 +80,9 @@ export const call = (method, path, body, headers) => send(method, path, body ===
 export const post = (path, body, headers) => call("POST", path, body, headers);
 /** Sends a form; the browser sets its content type. */
 export const upload = (path, form, headers) => send("POST", path, { body: form, headers });
+
+/** Sends a file as it is. */
+export const sendFile = (path, { blob, type }, headers) => send("POST", path, { body: blob, headers: { "Content-Type": type, ...headers } });
 
 /** A query string of the values that are set. */
 export function query(values) {

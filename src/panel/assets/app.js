@@ -12,6 +12,8 @@ import { overview } from "./page_overview.js";
 import { playground } from "./page_playground.js";
 import { jobs } from "./page_jobs.js";
 import { job } from "./page_job.js";
+import { batches } from "./page_batches.js";
+import { batch } from "./page_batch.js";
 import { keys } from "./page_keys.js";
 import { key } from "./page_key.js";
 import { webhooks } from "./page_webhooks.js";
@@ -24,11 +26,11 @@ import { service } from "./page_service.js";
 import { audit } from "./page_audit.js";
 import { profile } from "./page_profile.js";
 
-const PAGES = { overview, playground, jobs, keys, webhooks, deliveries, usage, ledger, people, accounts, service, audit, profile };
+const PAGES = { overview, playground, jobs, batches, keys, webhooks, deliveries, usage, ledger, people, accounts, service, audit, profile };
 const OPERATORS = ["accounts", "service", "audit"];
 const FREE = ["accounts", "service", "audit", "profile"];
 /** Pages of a single entry of a list. */
-const SINGLE = { jobs: job, keys: key };
+const SINGLE = { jobs: job, batches: batch, keys: key };
 const TITLES = { keys: "API keys", audit: "Audit log" };
 
 const app = document.getElementById("app");

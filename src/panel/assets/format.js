@@ -45,6 +45,7 @@ const COLOURS = {
   queued: "", processing: "busy", done: "good", failed: "bad",
   pending: "busy", retrying: "warn", delivered: "good",
   active: "good", inactive: "", expired: "bad", invited: "warn",
+  running: "busy", canceling: "warn", ended: "good",
   up: "good", degraded: "warn", down: "bad", probing: "warn", paused: "warn",
 };
 

@@ -54,7 +54,7 @@ const who = (it) => h("b", { class: "wrap" }, it.person_id ? h("a", { href: `#/a
   : it.actor === "operator" ? "The operator" : "The service");
 
 /** The page of the subject, if it exists. */
-const PLACES = { key: "keys", job: "jobs" };
+const PLACES = { key: "keys", job: "jobs", batch: "batches" };
 function place(it) {
   const [kind] = it.action.split(".");
   if (PLACES[kind] && it.after) return `#/${PLACES[kind]}/${it.subject_id}`;

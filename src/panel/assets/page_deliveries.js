@@ -25,11 +25,11 @@ function outcome(it, at, sent) {
     sent ? [h("div", { class: "small muted" }, "Request"), request(sent[at])] : null);
 }
 
-/** What a delivery is about; `show` shows the id of a job. */
+/** What a delivery is about; `show` shows the id of a job or a batch, which has a page below `list`. */
 function subject(it, show) {
-  if (it.kind === "batch") return ["batch ", shortId(it.batch_id)];
+  if (it.kind === "batch") return ["batch ", show(it.batch_id, "batches")];
   if (it.kind === "operator") return "event for the operator";
-  return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id)];
+  return it.kind === "test" ? "test delivery, about no job" : ["job ", show(it.job_id, "jobs")];
 }
 
 /** The response to the last attempt. */
@@ -70,7 +70,7 @@ export function unfolding(context, again, areOpen = false) {
     h("span", { class: "small muted" }, time(it.created_at))),
     h("div", { class: "stack" },
       h("div", { class: "row wraps spread" },
-        h("span", { class: "small muted" }, subject(it, (id) => h("a", { href: `#/jobs/${id}` }, shortId(id))), " · webhook-id ", h("code", { class: "wrap" }, id),
+        h("span", { class: "small muted" }, subject(it, (id, list) => h("a", { href: `#/${list}/${id}` }, shortId(id))), " · webhook-id ", h("code", { class: "wrap" }, id),
           it.reason ? ` · ${it.reason}` : "", it.next_attempt_at ? [" · next attempt ", time(it.next_attempt_at)] : ""),
         h("span", { class: "row" }, count ? h("button", { class: "button slim", type: "button", "aria-expanded": String(Boolean(shown)), onclick: look }, shown ? "Hide request" : "Show request") : null,
           context.canChange ? h("button", { class: "button slim", type: "button", onclick: resend }, "Send again") : null)),

@@ -72,6 +72,7 @@ export async function job(main, context) {
           ["Aspect ratio", found.aspect_ratio === found.ratio ? found.ratio : `${found.aspect_ratio} → ${found.ratio}`],
           ["Interface", found.origin], ["Price", money(found.price)], ["Key", keyOf(found)],
           ["Callback", found.callback_url],
+          ["Batch", found.batch_id ? [h("a", { href: `#/batches/${found.batch_id}` }, shortId(found.batch_id)), ` as ${found.custom_id}`] : null],
           ["Inputs", found.inputs.length ? found.inputs.map((it) => `${it.width} × ${it.height} (${bytes(it.bytes)})`).join(", ") : null])),
         found.metadata ? h("section", { class: "card" }, h("h2", {}, "Metadata"), code(metadataOf(found))) : null)),
     h("section", { class: "stack after" }, h("h2", {}, "Deliveries"),

@@ -19,8 +19,8 @@ export const thumbnail = (job, base) => (job.status === "done" ? picture(job, ba
 /** A job in the gallery. */
 export function tile(job, context) {
   const words = job.prompt ?? "A long prompt";
-  return h("a", { href: `#/jobs/${job.job_id}`, "data-key": job.job_id, "aria-label": `${job.status}: ${words.slice(0, 80)}` },
-    job.status === "done" ? picture(job, context.base) : [h("span", { class: "words" }, words), badge(job.status)]);
+  return h("a", { href: `#/jobs/${job.job_id}`, "data-key": job.job_id, "aria-label": job.status === "done" ? `done: ${words.slice(0, 80)}` : null },
+    job.status === "done" ? picture(job, context.base) : [h("span", { class: "words" }, words), " ", badge(job.status)]);
 }
 
 const columns = (context) => [

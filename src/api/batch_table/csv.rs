@@ -1,0 +1,158 @@
+//! Reads a table as spreadsheets write it (RFC 4180): cells between commas, in double quotes where they hold a comma, a quote or
+//! the end of a line.
+
+use super::TableFault;
+
+/// Cells of a row beyond which it is refused: a row of empty cells takes far more memory than text.
+const MAX_CELLS: usize = 1_000;
+
+/// A row with the line on which it begins, counted from 1.
+pub type Row = (usize, Vec<String>);
+
+/// The rows of a table, the first one included, one at a time. Empty lines are no rows. After a fault there are no more.
+pub struct Rows<'a> {
+    rest: Option<&'a str>,
+    line: usize,
+}
+
+impl<'a> Rows<'a> {
+    pub fn new(text: &'a str) -> Self {
+        Self {
+            // Excel begins a file in UTF-8 with this mark.
+            rest: Some(text.trim_start_matches('\u{feff}')),
+            line: 1,
+        }
+    }
+
+    /// The next line that is a row or empty, and what comes after it.
+    fn row(&mut self, mut rest: &'a str) -> Result<Vec<String>, TableFault> {
+        let mut cells = Vec::new();
+        loop {
+            let (cell, after) = match rest.strip_prefix('"') {
+                Some(quoted) => self.unquoted(quoted)?,
+                None => self.bare(rest)?,
+            };
+            self.line += cell.matches('\n').count();
+            cells.push(cell);
+            if cells.len() > MAX_CELLS {
+                return Err(self.fault(format!("has more than {MAX_CELLS} cells")));
+            }
+            let after = after.strip_prefix('\r').unwrap_or(after);
+            if let Some(next) = after.strip_prefix(',') {
+                rest = next;
+                continue;
+            }
+            self.rest = match after.strip_prefix('\n') {
+                Some(next) => Some(next),
+                None if after.is_empty() => None,
+                None => {
+                    return Err(
+                        self.fault("after the closing quote of a cell there must be a comma")
+                    );
+                }
+            };
+            self.line += 1;
+            return Ok(cells);
+        }
+    }
+
+    /// A cell without quotes, and what comes after it.
+    fn bare(&self, rest: &'a str) -> Result<(String, &'a str), TableFault> {
+        let end = rest.find([',', '\n']).unwrap_or(rest.len());
+        let (cell, after) = rest.split_at(end);
+        match cell.contains('"') {
+            true => {
+                Err(self
+                    .fault("put a cell with a quote in it into quotes, and write the quote twice"))
+            }
+            false => Ok((cell.trim_end_matches('\r').to_owned(), after)),
+        }
+    }
+
+    /// The text of a cell up to its closing quote, and what comes after.
+    fn unquoted(&self, mut rest: &'a str) -> Result<(String, &'a str), TableFault> {
+        let mut cell = String::new();
+        loop {
+            let Some((part, after)) = rest.split_once('"') else {
+                return Err(self.fault("a cell begins with a quote that is not closed"));
+            };
+            cell.push_str(part);
+            match after.strip_prefix('"') {
+                Some(more) => {
+                    cell.push('"');
+                    rest = more;
+                }
+                None => return Ok((cell, after)),
+            }
+        }
+    }
+
+    fn fault(&self, message: impl Into<String>) -> TableFault {
+        TableFault::on(self.line, message)
+    }
+}
+
+impl Iterator for Rows<'_> {
+    type Item = Result<Row, TableFault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let (rest, line) = (self.rest.take()?, self.line);
+            match self.row(rest) {
+                Ok(cells) if matches!(cells.as_slice(), [only] if only.is_empty()) => {}
+                row => return Some(row.map(|cells| (line, cells))),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn rows(text: &str) -> Result<Vec<Row>, String> {
+        let rows = Rows::new(text).collect::<Result<_, _>>();
+        rows.map_err(|fault: TableFault| fault.to_string())
+    }
+
+    #[test]
+    fn rows_are_read_as_rfc_4180_writes_them() {
+        let read = |text: &str| -> Vec<Vec<String>> {
+            rows(text)
+                .unwrap()
+                .into_iter()
+                .map(|(_, row)| row)
+                .collect()
+        };
+        assert_eq!(read("a,b\r\n1,2\r\n"), [["a", "b"], ["1", "2"]]);
+        assert_eq!(read("\u{feff}a,b\n1,2"), [["a", "b"], ["1", "2"]]);
+        assert_eq!(read("a,\n,\"\"\n"), [["a", ""], ["", ""]]);
+        assert_eq!(read("\"x, \"\"y\"\"\r\nz\",é\n"), [["x, \"y\"\r\nz", "é"]]);
+        assert_eq!(read("a\n\n\nb\n"), [["a"], ["b"]]);
+        assert_eq!(read(""), Vec::<Vec<String>>::new());
+    }
+
+    #[test]
+    fn rows_know_the_line_on_which_they_begin() {
+        let lines: Vec<usize> = rows("a\n\"b\nc\"\n\nd\n")
+            .unwrap()
+            .iter()
+            .map(|it| it.0)
+            .collect();
+        assert_eq!(lines, [1, 2, 5]);
+    }
+
+    #[test]
+    fn faulty_rows_are_refused_with_the_line() {
+        let wide = ",".repeat(MAX_CELLS);
+        for (text, wanted) in [
+            ("a\n\"b", "line 2: a cell begins with a quote"),
+            ("a\nb\"c\n", "line 2: put a cell with a quote"),
+            ("\"a\"b\n", "line 1: after the closing quote"),
+            (&format!("a\n{wide}\n"), "line 2: has more than 1000 cells"),
+        ] {
+            let error = rows(text).unwrap_err();
+            assert!(error.starts_with(wanted), "{error}");
+        }
+    }
+}

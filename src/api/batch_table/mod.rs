@@ -1,0 +1,254 @@
+//! A batch as a file: which of the forms it is written in, and a table as lines of JSON.
+
+mod csv;
+
+use super::batch::Form;
+use csv::Rows;
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+
+/// A field whose cell holds a list, separated by blanks.
+const LIST: &str = "input_images_urls";
+/// Entries of a list that are read; the service refuses far fewer.
+const MAX_LISTED: usize = 100;
+const METADATA: &str = "metadata";
+/// Columns that begin with this are members of the request's metadata.
+const MEMBER: &str = "metadata.";
+/// Faults that are listed of a table.
+const MAX_FAULTS: usize = 100;
+
+/// What is wrong with a table, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableFault {
+    /// Counted from 1; `None` for the table as a whole.
+    pub line: Option<usize>,
+    pub message: String,
+}
+
+impl TableFault {
+    fn on(line: usize, message: impl Into<String>) -> Self {
+        Self {
+            line: Some(line),
+            message: message.into(),
+        }
+    }
+
+    fn whole(message: impl Into<String>) -> Self {
+        Self {
+            line: None,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for TableFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            Some(line) => write!(f, "line {line}: {}", self.message),
+            None => f.write_str(&self.message),
+        }
+    }
+}
+
+impl std::error::Error for TableFault {}
+
+/// How a file that is no table is written: as a body of its own, which is one object with the requests in it, or as one request
+/// per line.
+pub fn form(bytes: &[u8]) -> Form {
+    #[derive(Deserialize)]
+    struct Body {
+        #[serde(rename = "requests")]
+        _requests: IgnoredAny,
+    }
+    match serde_json::from_slice::<Body>(bytes) {
+        Ok(_) => Form::Json,
+        Err(_) => Form::Lines,
+    }
+}
+
+/// The requests of a table as lines of JSON.
+#[derive(Debug, Default)]
+pub struct Lines {
+    pub text: String,
+    /// The line of the table on which each request begins.
+    pub places: Vec<usize>,
+}
+
+/// Makes a request of each row. An empty cell is no field. The lines come to at most `most` bytes: each repeats the names of its
+/// columns, so they may be far longer than the table.
+///
+/// # Errors
+/// What is wrong with the table, up to a bound
+pub fn lines(bytes: &[u8], most: usize) -> Result<Lines, Vec<TableFault>> {
+    let text = std::str::from_utf8(bytes);
+    let text = text.map_err(|_| vec![TableFault::whole("the table is not UTF-8")])?;
+    let mut rows = Rows::new(text);
+    let (_, heads) = match rows.next() {
+        Some(Ok(heads)) => heads,
+        Some(Err(fault)) => return Err(vec![fault]),
+        None => return Err(vec![TableFault::whole("the table is empty")]),
+    };
+    let heads: Vec<&str> = heads.iter().map(|it| it.trim()).collect();
+    if heads.contains(&"") {
+        let message = "the first row names the fields, and one of its names is empty";
+        return Err(vec![TableFault::whole(message)]);
+    }
+    let mut known = HashSet::new();
+    if let Some(twice) = heads.iter().find(|it| !known.insert(**it)) {
+        let message = format!("the first row names the field `{twice}` twice");
+        return Err(vec![TableFault::whole(message)]);
+    }
+    let (mut lines, mut faults) = (Lines::default(), Vec::new());
+    for row in rows {
+        let made = row.and_then(|(line, row)| {
+            let request = request(&heads, &row);
+            Ok((
+                line,
+                request.map_err(|message| TableFault::on(line, message))?,
+            ))
+        });
+        match made {
+            Ok((_, request)) if lines.text.len() + request.len() >= most => {
+                let message =
+                    format!("the requests of the table have more than {most} bytes as JSON");
+                return Err(vec![TableFault::whole(message)]);
+            }
+            Ok((line, request)) => {
+                lines.text.push_str(&request);
+                lines.text.push('\n');
+                lines.places.push(line);
+            }
+            Err(fault) => faults.push(fault),
+        }
+        if faults.len() == MAX_FAULTS {
+            break;
+        }
+    }
+    match faults.is_empty() {
+        true => Ok(lines),
+        false => Err(faults),
+    }
+}
+
+/// A row as a request. Values are written as they stand, so that they take no more memory than their text.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Cell<'a> {
+    Text(&'a str),
+    List(Vec<&'a str>),
+    Json(&'a RawValue),
+    Members(BTreeMap<&'a str, &'a str>),
+}
+
+fn request(heads: &[&str], row: &[String]) -> Result<String, String> {
+    if heads.len() != row.len() {
+        let (cells, names) = (row.len(), heads.len());
+        return Err(format!("has {cells} cells, and the first row {names}"));
+    }
+    let mut request = BTreeMap::new();
+    let mut members = BTreeMap::new();
+    for (name, cell) in heads.iter().copied().zip(row) {
+        if cell.is_empty() {
+            continue;
+        }
+        if let Some(member) = name.strip_prefix(MEMBER) {
+            members.insert(member, cell.as_str());
+            continue;
+        }
+        let value = match name {
+            LIST => Cell::List(cell.split_whitespace().take(MAX_LISTED).collect()),
+            METADATA => {
+                let value = serde_json::from_str(cell);
+                Cell::Json(value.map_err(|error| format!("{METADATA} is not JSON ({error})"))?)
+            }
+            _ => Cell::Text(cell),
+        };
+        request.insert(name, value);
+    }
+    if !members.is_empty() {
+        let before = request.insert(METADATA, Cell::Members(members));
+        if before.is_some() {
+            return Err(format!(
+                "has both {METADATA} and {MEMBER}...; use one of them"
+            ));
+        }
+    }
+    // Texts and what was read as JSON always encode.
+    Ok(serde_json::to_string(&request).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    const MOST: usize = 1 << 20;
+
+    fn requests(csv: &str) -> Result<Vec<Value>, Vec<String>> {
+        let lines = lines(csv.as_bytes(), MOST);
+        let lines =
+            lines.map_err(|faults| faults.iter().map(TableFault::to_string).collect::<Vec<_>>())?;
+        let requests = lines.text.lines();
+        Ok(requests
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect())
+    }
+
+    #[test]
+    fn each_row_of_a_table_is_a_request() {
+        let table = "custom_id, model ,prompt,aspect_ratio,input_images_urls,metadata.sku\n\
+            a,fast,\"a fox, \"\"red\"\"\nin snow\",1:1,,7\n\
+            ,pro,an owl,1:1,http://a/1 http://a/2,\n";
+        let expected = [
+            json!({
+                "custom_id": "a", "model": "fast", "prompt": "a fox, \"red\"\nin snow", "aspect_ratio": "1:1",
+                "metadata": {"sku": "7"},
+            }),
+            json!({
+                "model": "pro", "prompt": "an owl", "aspect_ratio": "1:1",
+                "input_images_urls": ["http://a/1", "http://a/2"],
+            }),
+        ];
+        assert_eq!(requests(table).unwrap(), expected);
+        assert_eq!(lines(table.as_bytes(), MOST).unwrap().places, [2, 4]);
+    }
+
+    #[test]
+    fn all_faulty_rows_are_told_with_their_lines() {
+        let faults = requests("prompt,metadata\nx,{\n\n3\ny,{}\n").unwrap_err();
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(
+            faults[0].starts_with("line 2: metadata is not JSON"),
+            "{faults:?}"
+        );
+        assert_eq!(faults[1], "line 4: has 1 cells, and the first row 2");
+        assert!(requests("a,\n1,2\n").is_err());
+        assert!(requests("a, a\n1,2\n").is_err());
+        assert_eq!(requests("\n").unwrap_err(), ["the table is empty"]);
+        let many = format!("a,b\n{}", "1\n".repeat(MAX_FAULTS * 2));
+        assert_eq!(requests(&many).unwrap_err().len(), MAX_FAULTS);
+    }
+
+    #[test]
+    fn a_table_cannot_come_to_more_than_was_allowed() {
+        let table = format!("{}\n{}", "a".repeat(1_000), "1\n".repeat(2_000));
+        let faults = lines(table.as_bytes(), 10_000).unwrap_err();
+        assert!(
+            faults[0].message.contains("more than 10000 bytes"),
+            "{faults:?}"
+        );
+    }
+
+    #[test]
+    fn a_file_is_a_body_or_lines() {
+        assert_eq!(form(b"{\"requests\": [], \"metadata\": {}}"), Form::Json);
+        assert_eq!(
+            form(b"{\"prompt\": \"a\"}\n{\"prompt\": \"b\"}\n"),
+            Form::Lines
+        );
+        assert_eq!(form(b""), Form::Lines);
+    }
+}

@@ -1,0 +1,24 @@
+// How far a batch is.
+import { h } from "./dom.js";
+
+/** The state of a batch in a word. */
+export const batchState = (batch) => (batch.status === "in_progress" ? "running" : batch.status);
+
+/** The counts that are not zero, in words. */
+function words({ total, queued, processing, done, failed }) {
+  const parts = [[done, "done"], [failed, "failed"], [processing, "running"], [queued, "queued"]].filter(([count]) => count);
+  return `${parts.map(([count, word]) => `${count} ${word}`).join(", ")} of ${total}`;
+}
+
+/** A bar of the images that are done and have failed, with the counts. */
+export function meter({ counts }) {
+  const text = words(counts);
+  const part = (kind, count) => {
+    const drawn = h("i", { class: kind });
+    drawn.style.width = `${(100 * count) / counts.total}%`;
+    return drawn;
+  };
+  return h("div", { class: "meter" },
+    h("div", { class: "track", role: "img", "aria-label": text }, part("good", counts.done), part("bad", counts.failed), part("busy", counts.processing)),
+    h("span", { class: "small muted" }, text));
+}

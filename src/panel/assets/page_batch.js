@@ -1,0 +1,80 @@
+// One batch: its progress, its jobs, its downloads and its delivery.
+import { field, fill, h } from "./dom.js";
+import { get, query, remove } from "./api.js";
+import { badge, duration, moment, money } from "./format.js";
+import { head } from "./shell.js";
+import { code, dialog } from "./dialogs.js";
+import { filterBar, filtersOf, keepFilters, select } from "./filters.js";
+import { empty, listing, table } from "./lists.js";
+import { unfolding } from "./page_deliveries.js";
+import { batchState, meter } from "./batch_progress.js";
+import { metadataOf, pairs } from "./page_job.js";
+import { thumbnail } from "./page_jobs.js";
+
+const columns = (context) => [
+  { title: "Request", kind: "rest", cell: (job) => h("span", { class: "row" }, thumbnail(job, context.base),
+    h("span", { class: "named" }, h("a", { class: "prompt clip", href: `#/jobs/${job.job_id}` }, job.custom_id),
+      h("span", { class: job.error ? "small bad-text wrap" : "small muted clip" }, job.error ?? job.prompt ?? "A long prompt"))) },
+  { title: "State", kind: "fit", cell: (job) => badge(job.status) },
+  { title: "Model", kind: "fit", cell: (job) => `${job.tier} · ${job.resolution} · ${job.ratio}` },
+  { title: "Price", kind: "num fit", cell: (job) => money(job.price) },
+];
+
+export async function batch(main, context) {
+  const id = encodeURIComponent(context.rest[0]);
+  const path = `${context.base}/batches/${id}`;
+  const wanted = filtersOf(context.search, ["status"]);
+  const top = h("div", { class: "stack" });
+  const told = h("div", { class: "stack" });
+  const again = context.fresh(() => draw());
+  const { ready, show } = unfolding(context, again, true);
+  const list = listing({
+    path: () => `${context.base}/jobs${query({ batch_id: context.rest[0], ...wanted })}`, context,
+    show: (rows) => table(columns(context), rows, "Requests", (it) => it.job_id),
+    none: empty("No requests", "None of them is in this state."),
+  });
+  const choose = (value) => { wanted.status = value; keepFilters(`batches/${id}`, wanted); list.restart(); };
+  const state = select("status", [["", "All"], ["queued", "Queued"], ["processing", "Processing"], ["done", "Done"], ["failed", "Failed"]], wanted.status, ({ target }) => choose(target.value));
+
+  const cancel = (found) => dialog({ title: "Cancel this batch?", confirm: "Cancel batch", danger: true,
+    text: `${found.counts.queued} queued ${found.counts.queued === 1 ? "request is" : "requests are"} canceled, and their price is released. Images that are being generated are finished and charged.`,
+    submit: () => remove(path) }).then((canceled) => { if (canceled) { again(); list.load(); } });
+
+  function actions(found) {
+    const { counts, status } = found;
+    const own = `/panel/api${path}`;
+    return [
+      counts.done ? h("a", { class: "button", href: `${own}/pictures`, download: true }, "Download images") : null,
+      h("a", { class: "button", href: `${own}/results`, download: true }, "Download results"),
+      counts.failed && context.canChange ? h("a", { class: "button", href: `#/batches?again=${id}` }, "Run failed again") : null,
+      status === "in_progress" && context.canChange ? h("button", { class: "button danger", type: "button", onclick: () => cancel(found) }, "Cancel") : null,
+    ];
+  }
+
+  function failures({ counts: { failed } }) {
+    if (!failed) return null;
+    const look = () => { state.value = "failed"; choose("failed"); state.focus(); };
+    return h("div", { class: "row wraps" },
+      h("button", { class: "button slim", type: "button", onclick: look }, `Show why ${failed} failed`),
+      h("a", { class: "button slim", href: `/panel/api${path}/failed`, download: true }, "Download failed requests"));
+  }
+
+  async function draw() {
+    const found = await get(path, context.signal);
+    if (found.delivery) await ready([found.delivery]);
+    fill(top, head(h("span", { class: "row wraps" }, "Batch", badge(batchState(found))), h("code", { class: "wrap" }, found.batch_id), ...actions(found)),
+      h("section", { class: "card stack" }, meter(found), failures(found),
+        pairs(["Price", `${money(found.price)}, charged per image that is done`],
+          ["Created", moment(found.created_at)],
+          ["Ended", found.ended_at ? `${moment(found.ended_at)}, after ${duration(found.created_at, found.ended_at)}` : null],
+          ["Metadata", found.metadata ? code(metadataOf(found)) : null])));
+    fill(told, h("h2", {}, "Delivery"), found.delivery ? h("div", { class: "sheet" }, show(found.delivery))
+      : h("p", { class: "muted" }, found.ended_at ? "No webhook was called: none was registered when the batch ended." : "The webhook is called once, when the batch has ended."));
+  }
+
+  await draw();
+  fill(main, h("div", { class: "stack" }, top, h("section", { class: "stack tight" }, h("h2", {}, "Requests"), filterBar(() => wanted, context.signal, field("State", state)), list.node),
+    h("section", { class: "stack after" }, told)));
+  await list.begin();
+  return () => { again(); list.load(); };
+}

@@ -1,0 +1,169 @@
+// The batches of the account, and a new one from a file.
+import { fill, h } from "./dom.js";
+import { lines, sendFile } from "./api.js";
+import { badge, bytes, money, shortId, time } from "./format.js";
+import { head } from "./shell.js";
+import { code, notice } from "./dialogs.js";
+import { empty, listing, table } from "./lists.js";
+import { batchDraftOf } from "./drafts.js";
+import { batchState, meter } from "./batch_progress.js";
+
+/** Limit of the API. */
+const MOST_BYTES = 16 * 1024 * 1024;
+const TABLE = "text/csv";
+/** The service finds out whether the file is one JSON body instead. */
+const LINES = "application/x-ndjson";
+const KINDS = ".csv,.jsonl,.ndjson,.json,text/csv,application/json,application/x-ndjson";
+
+const EXAMPLES = {
+  table: "custom_id,model,prompt,aspect_ratio\nfox,fast,a red fox in the snow,1:1\nowl,quality,\"an owl, at night\",3:4",
+  lines: "{\"custom_id\": \"fox\", \"model\": \"fast\", \"prompt\": \"a red fox in the snow\", \"aspect_ratio\": \"1:1\"}\n{\"custom_id\": \"owl\", \"model\": \"quality\", \"prompt\": \"an owl, at night\", \"aspect_ratio\": \"3:4\"}",
+};
+
+const columns = [
+  { title: "Batch", cell: (it) => h("a", { href: `#/batches/${it.batch_id}` }, shortId(it.batch_id)) },
+  { title: "State", kind: "fit", cell: (it) => badge(batchState(it)) },
+  { title: "Progress", kind: "rest", cell: (it) => meter(it) },
+  { title: "Price", kind: "num fit", cell: (it) => money(it.price) },
+  { title: "Created", kind: "fit", cell: (it) => time(it.created_at) },
+];
+
+const many = (count, word) => `${count} ${word}${count === 1 ? "" : "s"}`;
+
+/** Where a fault is, as people count: the API counts requests from 0. */
+function place(field) {
+  const [, index, rest] = field.match(/^requests\[(\d+)\](?:\.(.+))?$/) ?? [];
+  if (index === undefined) return field === "requests" || field === "body" ? "the file" : field;
+  return `request ${Number(index) + 1}${rest ? `, ${rest}` : ""}`;
+}
+
+const faults = (errors) => h("div", { class: "sheet" }, h("div", { class: "scroll faults", tabindex: "0", role: "region", "aria-label": "Faults of the file" }, table([
+  { title: "Where", kind: "fit", cell: (it) => place(it.field) },
+  { title: "What is wrong", kind: "wide", cell: (it) => h("span", { class: "wrap" }, it.message) },
+], errors.map((it, at) => ({ ...it, at })), "Faults", (it) => String(it.at))));
+
+/** The failed requests of a batch as a file, without those whose prompt is no longer stored. */
+async function failedOf(id, context) {
+  const all = await lines(`${context.base}/batches/${encodeURIComponent(id)}/failed`, context.signal);
+  const whole = all.filter((line) => JSON.parse(line).prompt !== null);
+  return { name: `failed-requests-of-${id.slice(-8)}.jsonl`, blob: new Blob([whole.join("\n")]), type: LINES, left: all.length - whole.length };
+}
+
+/** The form that checks a file and submits it. */
+function submitter(context) {
+  const draft = batchDraftOf(context.account.id);
+  const path = `${context.base}/batches`;
+  const shown = h("div", { class: "stack" });
+  const spoken = h("p", { class: "sr", role: "status" });
+  // Only the last check is shown.
+  let turn = 0;
+
+  /** Asks for the price and the faults; nothing is submitted. */
+  async function check() {
+    const mine = ++turn;
+    if (!draft.file) { draw(); return; }
+    draw({ checking: true });
+    let found;
+    try {
+      found = { estimate: await sendFile(`${path}?dry_run=true`, draft.file) };
+    } catch (error) {
+      found = { error: error.status === 0 ? new Error("The service did not answer. Check the connection, then check the file again.") : error };
+    }
+    if (mine !== turn || context.signal.aborted) return;
+    draw(found);
+    if (document.activeElement === document.body) shown.querySelector("button.main")?.focus();
+  }
+
+  async function take(file) {
+    if (!file) return;
+    if (file.size > MOST_BYTES) { refuse(`${file.name} has ${bytes(file.size)}. A batch may have ${bytes(MOST_BYTES)}: split it.`); return; }
+    const isTable = /\.csv$/i.test(file.name) || file.type === TABLE;
+    try {
+      // Read now: what is submitted must be what was checked, though the file is changed meanwhile.
+      draft.file = { name: file.name, type: isTable ? TABLE : LINES, blob: new Blob([await file.arrayBuffer()]) };
+    } catch {
+      refuse(`${file.name} could not be read. Choose it again.`);
+      return;
+    }
+    await check();
+  }
+
+  function refuse(message) {
+    turn += 1;
+    draw({ error: new Error(message) });
+  }
+
+  function forget() {
+    turn += 1;
+    draft.file = null;
+    draw();
+    chooser.focus();
+  }
+
+  async function begin(estimate, button) {
+    if (button.disabled) return;
+    button.disabled = true;
+    button.classList.add("busy");
+    const { file } = draft;
+    try {
+      const batch = await draft.submit(file, (headers) => sendFile(path, file, headers));
+      draft.file = null;
+      if (!context.signal.aborted) location.hash = `#/batches/${batch.batch_id}`;
+    } catch (error) {
+      // The estimate stays: what was checked can be sent again.
+      if (!context.signal.aborted) draw({ estimate, error });
+    }
+  }
+
+  const offer = (estimate) => h("div", { class: "row wraps spread" },
+    h("div", {}, h("div", { class: "small muted" }, "Price"), h("span", { class: "price" }, money(estimate.price)),
+      h("div", { class: "small muted" }, `${money(estimate.available)} available. A failed image is not charged.`)),
+    h("button", { class: "button main", type: "button", onclick: ({ currentTarget }) => begin(estimate, currentTarget) }, `Submit ${many(estimate.requests, "request")}`));
+
+  const chosen = (file, more) => h("div", { class: "row wraps spread" },
+    h("span", { class: "wrap" }, h("b", {}, file.name), h("span", { class: "muted" }, ` ${bytes(file.blob.size)}`)),
+    h("span", { class: "row" }, more, h("button", { class: "button slim", type: "button", onclick: forget }, "Remove file")));
+
+  function draw({ checking, estimate, error } = {}) {
+    const { file } = draft;
+    const count = error?.errors?.length;
+    const again = h("button", { class: "button slim", type: "button", onclick: check }, "Check again");
+    fill(shown,
+      file ? chosen(file, checking || estimate ? null : again) : null,
+      file?.left ? notice("warn", `${many(file.left, "failed request")} left out: the prompt was too long to store and is no longer available.`) : null,
+      checking ? h("p", { class: "muted" }, "Checking…") : null,
+      error ? notice("bad", count ? "Nothing was submitted. Correct these faults in the file, and choose it again." : error.message) : null,
+      count ? faults(error.errors) : null,
+      estimate ? offer(estimate) : null);
+    drop.hidden = Boolean(checking || estimate);
+    spoken.textContent = checking ? "Checking…" : error ? (count ? many(count, "fault") : error.message) : estimate ? `${many(estimate.requests, "request")}, ${money(estimate.price)}` : "";
+  }
+
+  const chooser = h("input", { class: "sr", type: "file", accept: KINDS, onchange: () => { take(chooser.files[0]); chooser.value = ""; } });
+  const drop = h("label", { class: "drop", ondragover: (event) => { event.preventDefault(); drop.classList.add("over"); }, ondragleave: () => drop.classList.remove("over"),
+    ondrop: (event) => { event.preventDefault(); drop.classList.remove("over"); take(event.dataTransfer.files[0]); } },
+  chooser, h("b", {}, "Choose a file"), h("span", { class: "small" }, "CSV, or one JSON object per line. It is checked first, without charge."));
+  draw();
+  const node = h("section", { class: "card stack" }, h("h2", {}, "Submit a batch"), shown, drop, spoken,
+    h("details", { class: "further" }, h("summary", {}, "What the file looks like"), h("div", { class: "stack" },
+      h("p", { class: "small muted" }, "A table, whose first row names the fields:"), code(EXAMPLES.table),
+      h("p", { class: "small muted" }, "Or lines of JSON:"), code(EXAMPLES.lines),
+      h("p", { class: "small muted" }, "Each request has the fields of a generation call. custom_id is your name for it. input_images_urls are fetched when its turn comes."))));
+  return { node, check, begin: (file) => { draft.file = file; } };
+}
+
+export async function batches(main, context) {
+  const failed = context.search.get("again");
+  const form = context.canChange ? submitter(context) : null;
+  if (form && failed && !context.returned) form.begin(await failedOf(failed, context));
+  const list = listing({
+    path: `${context.base}/batches`, context,
+    show: (rows) => table(columns, rows, "Batches", (it) => it.batch_id),
+    none: empty("No batches yet", context.canChange ? "Choose a file above, or submit one with an API key." : "None was submitted."),
+  });
+  fill(main, head("Batches", "Many requests in one go: accepted together, paid per image."),
+    h("div", { class: "stack" }, form?.node ?? null, list.node));
+  form?.check();
+  await list.begin();
+  return list.load;
+}

@@ -1,0 +1,120 @@
+//! The pictures of a batch as one ZIP archive, which is streamed: of each picture only a piece is in memory.
+
+use super::zip_archive::ZipArchive;
+use crate::api::file_names::FileNames;
+use crate::application::state::AppState;
+use crate::images::{FAULT_TARGET, ImagesError};
+use crate::web::batch_lines::Jobs;
+use actix_web::HttpResponse;
+use actix_web::rt;
+use actix_web::web::Data;
+use bytes::Bytes;
+use futures_util::{StreamExt as _, stream};
+use std::io;
+use tintype_storage::domain::batch::Batch;
+use tintype_storage::domain::job::Job;
+use tokio::sync::mpsc;
+
+/// Pieces that wait for a slow receiver.
+const WAITING: usize = 2;
+/// Names the pictures that are no longer there.
+const MISSING: &str = "missing.txt";
+
+/// Why an archive is not written to its end.
+enum Stop {
+    /// The receiver has gone.
+    Left,
+    /// It is told by ending the connection, so that nobody takes a part for the whole.
+    Failed(io::Error),
+}
+
+/// Answers with the pictures of the jobs that are done, named after their custom ids.
+pub fn answer(state: Data<AppState>, batch: Batch) -> HttpResponse {
+    let (pieces, arrived) = mpsc::channel(WAITING);
+    rt::spawn(async move {
+        if let Err(Stop::Failed(error)) = write(state, batch, &pieces).await {
+            // The receiver may have left as well.
+            let _ = pieces.send(Err(error)).await;
+        }
+    });
+    let body = stream::unfold(arrived, |mut arrived| async {
+        Some((arrived.recv().await?, arrived))
+    });
+    HttpResponse::Ok()
+        .content_type("application/zip")
+        .streaming(body)
+}
+
+type Pieces = mpsc::Sender<io::Result<Bytes>>;
+
+async fn send(pieces: &Pieces, piece: impl Into<Bytes>) -> Result<(), Stop> {
+    pieces.send(Ok(piece.into())).await.map_err(|_| Stop::Left)
+}
+
+async fn write(state: Data<AppState>, batch: Batch, pieces: &Pieces) -> Result<(), Stop> {
+    let failed = |error| Stop::Failed(io::Error::other(error));
+    let mut archive = ZipArchive::default();
+    let (mut names, mut missing) = (FileNames::default(), String::new());
+    // So that no picture takes it.
+    names.give("missing", 0);
+    let (created, mut position) = (batch.created_at, 0);
+    let mut jobs = Jobs::of(state.clone(), batch);
+    loop {
+        let next = jobs
+            .next()
+            .await
+            .map_err(|error| failed(error.to_string()))?;
+        if next.is_empty() {
+            break;
+        }
+        for job in &next {
+            let custom_id = job.member().map(|it| it.custom_id()).unwrap_or_default();
+            // Also for those without a picture, so that a name does not depend on how far the others are.
+            let name = names.give(&custom_id, position);
+            position += 1;
+            if !add(&state, job, &name, &mut archive, pieces).await? {
+                missing.push_str(&format!("{custom_id}\n"));
+            }
+        }
+    }
+    if !missing.is_empty() {
+        let said = format!("These images were removed after their retention:\n{missing}");
+        send(pieces, archive.begin(MISSING, created)).await?;
+        archive.add(said.as_bytes());
+        send(pieces, said).await?;
+        send(pieces, archive.end().map_err(Stop::Failed)?).await?;
+    }
+    send(pieces, archive.finish()).await
+}
+
+/// Adds the picture of a job that has one; returns false where it is gone.
+async fn add(
+    state: &AppState,
+    job: &Job,
+    name: &str,
+    archive: &mut ZipArchive,
+    pieces: &Pieces,
+) -> Result<bool, Stop> {
+    let Some(picture) = job.picture() else {
+        return Ok(true);
+    };
+    let unreadable = |error: ImagesError| {
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "a picture could not be read");
+        Stop::Failed(io::Error::other(error.to_string()))
+    };
+    let mut chunks = match state.images.chunks(&picture.key).await {
+        Ok(chunks) => chunks,
+        Err(ImagesError::NotFound { .. }) => return Ok(false),
+        Err(error) => return Err(unreadable(error)),
+    };
+    let ending = picture.key.rsplit_once('.').map_or("png", |(_, it)| it);
+    let ended = job.state.finished_at().unwrap_or(job.created_at);
+    send(pieces, archive.begin(&format!("{name}.{ending}"), ended)).await?;
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(unreadable)?;
+        archive.add(&chunk);
+        send(pieces, chunk).await?;
+    }
+    send(pieces, archive.end().map_err(Stop::Failed)?).await?;
+    Ok(true)
+}

@@ -1,0 +1,213 @@
+//! Batches: one with its delivery, submitted from a file, canceled, and what can be downloaded of it.
+
+use super::{batch_pictures, payer};
+use crate::api::answers;
+use crate::api::batch::Form;
+use crate::api::batch_table::{self, Lines, TableFault};
+use crate::application::batches::{self, Standing};
+use crate::application::caller::check_active;
+use crate::application::error::{Error, ErrorKind};
+use crate::application::state::AppState;
+use crate::application::submit_batch;
+use crate::images::FAULT_TARGET;
+use crate::request_text;
+use crate::web::access::{OfAccount, part};
+use crate::web::batch_call::{self, MAX_BODY_BYTES};
+use crate::web::batch_lines;
+use crate::web::problem::{FieldFault, Problem};
+use actix_web::http::header;
+use actix_web::web::Data;
+use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, web};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tintype_api::{Batch, Delivery};
+use tintype_storage::domain::batch_member::InputUrls;
+use tintype_storage::domain::delivery::DeliveryId;
+use tintype_storage::domain::job::{Job, JobState};
+use tintype_storage::domain::tier::Tier;
+
+type Answer = Result<HttpResponse, Problem>;
+
+async fn find(
+    of: &OfAccount,
+    request: &HttpRequest,
+    state: &AppState,
+) -> Result<Standing, Problem> {
+    Ok(batches::find(state, of.account.id, part(request, "batch_id")).await?)
+}
+
+/// A batch with the delivery that told of its end.
+#[derive(Serialize)]
+struct Detailed {
+    #[serde(flatten)]
+    batch: Batch,
+    /// `None` before the end, and where no webhook was registered then.
+    delivery: Option<Delivery>,
+}
+
+/// `GET /batches/{batch_id}`
+pub async fn show(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let standing = find(&of, &request, &state).await?;
+    // A delivery has the id of what it tells of.
+    let delivery = state.store.delivery(DeliveryId(standing.0.id.0)).await?;
+    Ok(HttpResponse::Ok().json(Detailed {
+        batch: answers::batch(&state, &standing).await?,
+        delivery: match delivery {
+            Some(delivery) => Some(answers::delivery(&state, delivery).await?),
+            None => None,
+        },
+    }))
+}
+
+/// `DELETE /batches/{batch_id}`: cancels what is still queued.
+pub async fn cancel(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let (batch, _) = find(&of, &request, &state).await?;
+    let standing = batches::cancel(&state, &of.caller, batch).await?;
+    Ok(HttpResponse::Ok().json(answers::batch(&state, &standing).await?))
+}
+
+/// `POST /batches`: the body is a file as it is, a table where its type is `text/csv`. With `?dry_run=true` it is only checked.
+pub async fn create(
+    of: OfAccount,
+    request: HttpRequest,
+    payload: web::Payload,
+    state: Data<AppState>,
+) -> Answer {
+    check_active(&of.account)?;
+    let payer = payer::of(&state, &of).await?;
+    let submitted = async {
+        submit_batch::begin(&state, &payer).await?;
+        let is_table = request.content_type().eq_ignore_ascii_case("text/csv");
+        let extra = match is_table {
+            true => MAX_BODY_BYTES as u64,
+            false => 0,
+        };
+        let account = of.account.id;
+        let file = batch_call::receive(&request, payload, &state, account, extra).await?;
+        if !is_table {
+            let form = batch_table::form(&file.bytes);
+            let parsed = batch_call::parse(&state, file.bytes.clone(), form).await?;
+            return batch_call::submit(&state, &payer, &request, parsed).await;
+        }
+        let table = file.bytes.clone();
+        let read = move || batch_table::lines(&table, MAX_BODY_BYTES);
+        let lines = batch_call::off_thread(file.bytes.len(), read).await?;
+        let Lines { text, places } = lines.map_err(faulty)?;
+        let parsed = batch_call::parse(&state, text.into(), Form::Lines).await?;
+        let submitted = batch_call::submit(&state, &payer, &request, parsed).await;
+        submitted.map_err(|problem| placed(problem, &places))
+    };
+    submitted
+        .await
+        .map_err(|problem: Problem| payer::refusal(&payer, problem))
+}
+
+/// The faults of a table that cannot be read, each under its line.
+fn faulty(faults: Vec<TableFault>) -> Problem {
+    let fault = |fault: TableFault| {
+        let field = match fault.line {
+            Some(line) => format!("line {line}"),
+            None => "file".to_owned(),
+        };
+        FieldFault::new(field, fault.message)
+    };
+    Problem::validation(faults.into_iter().map(fault).collect())
+}
+
+/// The same problem, whose faults name the lines of the table as well: a row may have several.
+fn placed(mut problem: Problem, places: &[usize]) -> Problem {
+    for fault in &mut problem.errors {
+        let index = fault.field.strip_prefix("requests[");
+        let index = index.and_then(|it| it.split_once(']')?.0.parse::<usize>().ok());
+        if let Some(line) = index.and_then(|index| places.get(index)) {
+            fault.message = format!("on line {line}: {}", fault.message);
+        }
+    }
+    problem
+}
+
+/// `GET /batches/{batch_id}/results`: a line of JSON for each request.
+pub async fn results(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let (batch, _) = find(&of, &request, &state).await?;
+    let name = format!("batch-{}.jsonl", batch.id);
+    let answer = batch_lines::results(&request, state, batch);
+    Ok(saved_as(answer, &name))
+}
+
+/// `GET /batches/{batch_id}/failed`: the failed requests in the form in which they can be submitted again.
+pub async fn failed(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let (batch, _) = find(&of, &request, &state).await?;
+    let name = format!("batch-{}-failed.jsonl", batch.id);
+    let answer = batch_lines::answer(&request, state, batch, async |state, job| match job.state {
+        JobState::Failed { .. } => request_line(state, job).await.map(Some),
+        _ => Ok(None),
+    });
+    Ok(saved_as(answer, &name))
+}
+
+/// `GET /batches/{batch_id}/pictures`: the pictures as a ZIP archive.
+pub async fn pictures(of: OfAccount, request: HttpRequest, state: Data<AppState>) -> Answer {
+    let (batch, _) = find(&of, &request, &state).await?;
+    let name = format!("batch-{}.zip", batch.id);
+    let answer = batch_pictures::answer(state, batch);
+    Ok(saved_as(answer, &name))
+}
+
+fn saved_as(mut answer: HttpResponse, name: &str) -> HttpResponse {
+    let disposition = format!("attachment; filename=\"{name}\"");
+    // An id and an ending always make a header.
+    if let Ok(value) = header::HeaderValue::from_str(&disposition) {
+        answer
+            .headers_mut()
+            .insert(header::CONTENT_DISPOSITION, value);
+    }
+    answer
+}
+
+/// A request as a batch takes it.
+#[derive(Serialize)]
+struct RequestLine<'a> {
+    custom_id: String,
+    model: &'a str,
+    /// `None` where its object is gone from the store.
+    prompt: Option<&'a str>,
+    aspect_ratio: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    resolution: Option<&'a str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    input_images_urls: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    metadata: Option<&'a RawValue>,
+}
+
+async fn request_line(state: &AppState, job: &Job) -> Result<Vec<u8>, Error> {
+    let unreadable = |error: request_text::WordsError| {
+        tracing::error!(target: FAULT_TARGET, job = %job.id, %error, "the words of a job could not be read");
+        let detail = "a request of the batch could not be read from the object store; try again";
+        Error::new(ErrorKind::StorageUnavailable, detail)
+    };
+    let text = answers::prompt_text(state, job).await.map_err(unreadable)?;
+    let metadata = text.as_ref().and_then(|it| it.metadata.as_deref());
+    let urls = match job.input_urls() {
+        None => Vec::new(),
+        Some(InputUrls::Inline(urls)) => urls.clone(),
+        Some(InputUrls::Stored(key)) => match request_text::load_urls(&state.images, key).await {
+            Ok(urls) => urls,
+            Err(error) if error.is_gone() => Vec::new(),
+            Err(error) => return Err(unreadable(error)),
+        },
+    };
+    let line = RequestLine {
+        custom_id: job.member().map(|it| it.custom_id()).unwrap_or_default(),
+        model: job.tier.word(),
+        prompt: text.as_ref().map(|it| it.prompt.as_str()),
+        aspect_ratio: job.aspect.to_string(),
+        // The fast model has one size, and takes no such field.
+        resolution: (job.tier != Tier::Fast).then(|| job.resolution.word()),
+        input_images_urls: urls,
+        // Stored metadata is well-formed.
+        metadata: metadata.and_then(|it| serde_json::from_str(it).ok()),
+    };
+    // A struct of strings always encodes.
+    Ok(serde_json::to_vec(&line).unwrap_or_default())
+}

@@ -1,0 +1,149 @@
+//! What all calls that submit a batch share: how their body is read, and how the batch is told.
+
+use super::body;
+use super::problem::{FieldFault, Problem};
+use super::{dry_run, idempotency_key};
+use crate::api::answers;
+use crate::api::batch::{self, Bounds, Form, Parsed};
+use crate::application::batch_request::BatchRequest;
+use crate::application::error::{self, Error};
+use crate::application::payer::Payer;
+use crate::application::state::AppState;
+use crate::application::submit_batch::{self, estimate_batch, submit_batch};
+use crate::inputs::Reservation;
+use actix_web::http::header;
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use tintype_api::BatchEstimate;
+use tintype_storage::domain::ids::AccountId;
+use tokio::task::spawn_blocking;
+
+/// Bytes of a body.
+pub const MAX_BODY_BYTES: usize = 16 << 20;
+/// What a body takes in memory with the requests and records that are made of it, in proportion to its length.
+const MEMORY_FACTOR: u64 = 3;
+/// Bytes up to which a body is parsed on the thread that serves calls.
+const PARSED_AT_ONCE: usize = 64 << 10;
+
+/// A body that has arrived, with the room in memory that it and its requests take.
+pub struct Received {
+    pub bytes: Bytes,
+    _room: Reservation,
+}
+
+/// Reads a body, once there is room for it and for `extra` bytes more.
+///
+/// # Errors
+/// 413 for a body that is too long, 503 where there is no room in time, 408 where it does not arrive in time
+pub async fn receive(
+    request: &HttpRequest,
+    payload: web::Payload,
+    state: &AppState,
+    account: AccountId,
+    extra: u64,
+) -> Result<Received, Problem> {
+    body::check_length(MAX_BODY_BYTES, request.headers())?;
+    let declared = body::declared_length(request.headers());
+    let length = declared.unwrap_or(u64::MAX).min(MAX_BODY_BYTES as u64);
+    let memory = state.input_limits(account).memory;
+    let room = memory.reserve_whole(length * MEMORY_FACTOR + extra).await;
+    let room = room.map_err(Error::from)?;
+    let bytes = body::read_within(MAX_BODY_BYTES, request, payload, state).await?;
+    Ok(Received { bytes, _room: room })
+}
+
+/// Parses a body. A large one takes long: not on this thread, which serves other calls.
+///
+/// # Errors
+/// 500
+pub async fn parse(
+    state: &web::Data<AppState>,
+    body: Bytes,
+    form: Form,
+) -> Result<Parsed, Problem> {
+    let shared = state.clone();
+    let length = body.len();
+    let parse = move || {
+        let bounds = Bounds {
+            catalog: &shared.catalog,
+            max_prompt_chars: shared.config.jobs.max_prompt_chars,
+            max_requests: shared.config.batches.max_requests,
+        };
+        batch::parse(&body, form, bounds)
+    };
+    off_thread(length, parse).await
+}
+
+/// Does work on so many bytes of a body, on another thread where they are many.
+///
+/// # Errors
+/// 500
+pub async fn off_thread<T: Send + 'static>(
+    bytes: usize,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Problem> {
+    if bytes <= PARSED_AT_ONCE {
+        return Ok(work());
+    }
+    let done = spawn_blocking(work).await;
+    Ok(done.map_err(|_| error::internal())?)
+}
+
+/// Submits what was parsed, or estimates it where the query asks for that.
+///
+/// # Errors
+/// The first check that fails
+pub async fn submit(
+    state: &web::Data<AppState>,
+    caller: &Payer,
+    request: &HttpRequest,
+    parsed: Parsed,
+) -> Result<HttpResponse, Problem> {
+    submit_batch::check_scope(caller, &parsed.models)?;
+    let is_dry_run = dry_run::is_asked(request.query_string());
+    let key = idempotency_key::key(request.headers());
+    let (batch, is_dry_run) = whole(parsed.request, key, is_dry_run)?;
+    if is_dry_run {
+        let estimate = estimate_batch(state, caller, batch).await?;
+        let mut answer = HttpResponse::Ok();
+        answer.insert_header((header::CACHE_CONTROL, "no-store"));
+        return Ok(answer.json(BatchEstimate {
+            price: estimate.price.into(),
+            requests: estimate.requests,
+            available: estimate.available.into(),
+        }));
+    }
+    let accepted = submit_batch(state, caller, batch).await?;
+    let found = state.store.batch(caller.account(), accepted.batch).await;
+    let found = found.map_err(Error::from)?;
+    let standing = found.ok_or_else(error::internal)?;
+    let mut answer = HttpResponse::Accepted();
+    let path = format!("{}/api/v1/batches/{}", state.public_url, accepted.batch);
+    answer.insert_header((header::LOCATION, path));
+    answer.insert_header((header::RETRY_AFTER, "2"));
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    if accepted.replayed {
+        answer.insert_header(idempotency_key::REPLAYED);
+    }
+    Ok(answer.json(answers::batch(state, &standing).await?))
+}
+
+/// The request of a call, or the faults of its body, headers and query.
+fn whole(
+    batch: Result<BatchRequest, Vec<FieldFault>>,
+    key: Result<Option<String>, FieldFault>,
+    is_dry_run: Result<bool, Vec<FieldFault>>,
+) -> Result<(BatchRequest, bool), Problem> {
+    match (batch, key, is_dry_run) {
+        (Ok(mut batch), Ok(key), Ok(is_dry_run)) => {
+            batch.idempotency_key = key;
+            Ok((batch, is_dry_run))
+        }
+        (batch, key, is_dry_run) => {
+            let faults = batch.err().unwrap_or_default().into_iter();
+            let faults = faults.chain(key.err());
+            let faults = faults.chain(is_dry_run.err().unwrap_or_default());
+            Err(Problem::validation(faults.collect()))
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Answers with lines of JSON about the requests of a batch, in their order.
+
+use super::problem::Problem;
+use crate::application::error::Error;
+use crate::application::jobs::image_url;
+use crate::application::state::AppState;
+use actix_web::http::{Method, header};
+use actix_web::{HttpRequest, HttpResponse, web};
+use bytes::Bytes;
+use futures_util::stream;
+use tintype_api::BatchResult;
+use tintype_storage::domain::batch::Batch;
+use tintype_storage::domain::ids::JobId;
+use tintype_storage::domain::job::Job;
+
+/// Jobs that are read and written at a time.
+const AT_A_TIME: usize = 200;
+
+/// The results of a batch: a line for each of its requests.
+pub fn results(request: &HttpRequest, state: web::Data<AppState>, batch: Batch) -> HttpResponse {
+    answer(request, state, batch, async |state, job| {
+        let url = image_url(state, job).await?;
+        // A struct of strings always encodes.
+        Ok(Some(
+            serde_json::to_vec(&BatchResult::new(job, url)).unwrap_or_default(),
+        ))
+    })
+}
+
+/// What `write` makes of the jobs of a batch; none of a job that is left out.
+pub fn answer<W>(
+    request: &HttpRequest,
+    state: web::Data<AppState>,
+    batch: Batch,
+    write: W,
+) -> HttpResponse
+where
+    W: AsyncFn(&AppState, &Job) -> Result<Option<Vec<u8>>, Error> + 'static,
+{
+    let mut answer = HttpResponse::Ok();
+    answer.content_type("application/x-ndjson");
+    answer.insert_header((header::CACHE_CONTROL, "no-store"));
+    if request.method() == Method::HEAD {
+        return answer.finish();
+    }
+    let jobs = Jobs::of(state, batch);
+    let lines = stream::unfold(Some((jobs, write)), |rest| async move {
+        let (jobs, write) = rest?;
+        match block(jobs, &write).await {
+            Ok((Some(block), jobs)) => Some((Ok(block), jobs.map(|jobs| (jobs, write)))),
+            Ok((None, _)) => None,
+            // Ends the connection, so that a client cannot take a part of the lines for the whole.
+            Err(error) => Some((Err(Problem::from(error)), None)),
+        }
+    });
+    answer.streaming(lines)
+}
+
+/// The lines of the next jobs, and the jobs after them; no lines at the end.
+async fn block<W>(mut jobs: Jobs, write: &W) -> Result<(Option<Bytes>, Option<Jobs>), Error>
+where
+    W: AsyncFn(&AppState, &Job) -> Result<Option<Vec<u8>>, Error>,
+{
+    let mut block = Vec::new();
+    // An answer's piece must not be empty.
+    while block.is_empty() {
+        let next = jobs.next().await?;
+        if next.is_empty() {
+            return Ok((None, None));
+        }
+        for job in &next {
+            if let Some(line) = write(&jobs.state, job).await? {
+                block.extend(line);
+                block.push(b'\n');
+            }
+        }
+    }
+    Ok((Some(block.into()), Some(jobs)))
+}
+
+/// The jobs of a batch that have not been read yet.
+pub struct Jobs {
+    state: web::Data<AppState>,
+    batch: Batch,
+    /// The last job that was read.
+    last: Option<JobId>,
+}
+
+impl Jobs {
+    /// All of them.
+    pub fn of(state: web::Data<AppState>, batch: Batch) -> Self {
+        Self {
+            state,
+            batch,
+            last: None,
+        }
+    }
+
+    /// The next ones in the order of the requests; none at the end.
+    ///
+    /// # Errors
+    /// The store fails.
+    pub async fn next(&mut self) -> Result<Vec<Job>, Error> {
+        let jobs = self
+            .state
+            .store
+            .jobs_of_batch(&self.batch, self.last, AT_A_TIME)
+            .await?;
+        self.last = jobs.last().map(|job| job.id).or(self.last);
+        Ok(jobs)
+    }
+}

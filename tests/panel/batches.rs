@@ -1,0 +1,328 @@
+//! Batches by hand: a file is checked, corrected, submitted once, followed, canceled, run again and downloaded.
+
+use crate::browser::{Browser, PATIENCE};
+use crate::calls::calls;
+use crate::{browse, browse_with, receiver};
+use base64::Engine as _;
+use serde_json::json;
+use std::io::{Cursor, Read as _, Write as _};
+use std::time::Instant;
+use tempfile::NamedTempFile;
+
+fn file(suffix: &str, text: &str) -> NamedTempFile {
+    let mut file = tempfile::Builder::new().suffix(suffix).tempfile().unwrap();
+    file.write_all(text.as_bytes()).unwrap();
+    file
+}
+
+async fn choose(browser: &Browser, file: &NamedTempFile) {
+    let chooser = browser.find("//main//input[@type='file']").await;
+    let path = file.path();
+    chooser.send_keys(path.to_str().unwrap()).await.unwrap();
+    // It is gone with the end of the statement: it must have been read by then.
+    let name = path.file_name().unwrap().to_str().unwrap();
+    browser.see("b", name).await;
+}
+
+/// Chooses a file with three faults.
+pub async fn choose_faulty(browser: &Browser) {
+    let table = "model,prompt,aspect_ratio\nfast,a fox,1:1\nfast,,1:7\ngreat,an owl,1:1\n";
+    choose(browser, &file(".csv", table)).await;
+    browser.see("div", "Nothing was submitted").await;
+}
+
+/// What is downloaded at a link with these words.
+async fn download(browser: &Browser, words: &str) -> Vec<u8> {
+    let link = browser.find(&format!("//a[.='{words}']")).await;
+    let path = link.attr("href").await.unwrap().unwrap();
+    let script = "const [path, done] = arguments;
+        fetch(path).then((it) => it.blob()).then((it) => { const reader = new FileReader(); reader.onload = () => done(reader.result.split(',')[1] ?? ''); reader.readAsDataURL(it); });";
+    let text = browser
+        .client
+        .execute_async(script, vec![json!(path)])
+        .await;
+    let text = text.unwrap();
+    let bytes = base64::engine::general_purpose::STANDARD.decode(text.as_str().unwrap());
+    bytes.unwrap()
+}
+
+/// The number of batches of the account.
+async fn count(browser: &Browser) -> usize {
+    let found = calls(
+        browser,
+        "return (await send('GET', base + '/batches')).data;",
+    )
+    .await;
+    found.as_array().unwrap().len()
+}
+
+#[test]
+fn decisions_12_the_panel_takes_a_table_and_hands_out_its_pictures() {
+    browse(|service, browser| async move {
+        let hook = receiver::answering("200 OK", "thanks");
+        browser.sign_in_as_operator().await;
+        browser.go("#/webhooks", "Webhooks").await;
+        browser.fill("url", &hook).await;
+        browser.press("Register").await;
+        browser.press("Done").await;
+
+        browser.go("#/batches", "Batches").await;
+        browser.see("b", "No batches yet").await;
+        let table = file(
+            ".csv",
+            "custom_id,model,prompt,aspect_ratio,metadata.sku\nfox,fast,\"a fox, red\",1:1,7\na/b,fast,an owl,1:1,\n",
+        );
+        choose(&browser, &table).await;
+        browser.see("span", "0.078 USD").await;
+        assert_eq!(count(&browser).await, 0, "it was only checked");
+        browser.press("Submit 2 requests").await;
+        browser.see("h1", "Batch").await;
+        // Live, without a hand.
+        browser.see("h1", "ended").await;
+        browser.see("span", "2 done of 2").await;
+        browser.see("b", "HTTP 200").await;
+        browser.see("span", "an owl").await;
+
+        let zip = download(&browser, "Download images").await;
+        let mut zip = zip::ZipArchive::new(Cursor::new(zip)).unwrap();
+        let mut names: Vec<String> = zip
+            .file_names()
+            .map(|it| it.unwrap().into_owned())
+            .collect();
+        names.sort();
+        assert_eq!(names, ["a_b.png", "fox.png"]);
+        let mut picture = Vec::new();
+        let mut fox = zip.by_name("fox.png").unwrap();
+        fox.read_to_end(&mut picture).unwrap();
+        assert!(picture.starts_with(b"\x89PNG"));
+        let results = download(&browser, "Download results").await;
+        let results = String::from_utf8(results).unwrap();
+        let ids: Vec<String> = results
+            .lines()
+            .map(|line| {
+                serde_json::from_str::<serde_json::Value>(line).unwrap()["custom_id"].to_string()
+            })
+            .collect();
+        assert_eq!(ids, ["\"fox\"", "\"a/b\""]);
+
+        browser
+            .press_in("//a[contains(@class, 'prompt') and .='fox']")
+            .await;
+        browser.see("h1", "Job").await;
+        browser.see("dd", "as fox").await;
+        browser.see("code", "\"sku\": \"7\"").await;
+        browser.go("#/audit?action=batch", "Audit log").await;
+        browser.see("p", "submitted the batch").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_faulty_file_is_told_with_all_places_and_is_still_there_afterwards() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/batches", "Batches").await;
+        choose_faulty(&browser).await;
+        let places = "return [...document.querySelectorAll('.faults tbody tr')].map((it) => [...it.cells].map((cell) => cell.innerText).join(': '));";
+        let found = browser.run(places, vec![]).await;
+        let found: Vec<&str> = found
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|it| it.as_str().unwrap())
+            .collect();
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(
+            found[0].starts_with("request 2, prompt: on line 3: "),
+            "{found:?}"
+        );
+        assert!(
+            found[1].starts_with("request 2, aspect_ratio: on line 3: "),
+            "{found:?}"
+        );
+        assert!(
+            found[2].starts_with("request 3, model: on line 4: "),
+            "{found:?}"
+        );
+        // Another page and back: nothing has to be chosen again.
+        browser.go("#/jobs", "Jobs").await;
+        browser.go("#/batches", "Batches").await;
+        browser.see("div", "Nothing was submitted").await;
+        // A table that is none.
+        choose(&browser, &file(".csv", "model,prompt\nfast\n\"\n")).await;
+        browser.see("td", "line 2").await;
+        browser.see("td", "has 1 cells, and the first row 2").await;
+        browser
+            .see("td", "a cell begins with a quote that is not closed")
+            .await;
+        choose(
+            &browser,
+            &file(
+                ".jsonl",
+                "{\"model\": \"fast\", \"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}\n",
+            ),
+        )
+        .await;
+        browser.see("button", "Submit 1 request").await;
+        browser.press("Remove file").await;
+        browser.see("b", "Choose a file").await;
+        assert_eq!(count(&browser).await, 0);
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_batch_whose_answer_is_lost_is_submitted_once() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/batches", "Batches").await;
+        let body = "{\"requests\": [{\"model\": \"fast\", \"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}], \"metadata\": {\"catalogue\": \"autumn\"}}";
+        choose(&browser, &file(".json", body)).await;
+        browser.see("button", "Submit 1 request").await;
+        let lose = "const real = window.fetch; window.sent = [];
+            window.fetch = async (url, options) => {
+                const answer = await real(url, options);
+                if (options?.method !== 'POST' || url.includes('dry_run')) return answer;
+                sent.push(options.headers['Idempotency-Key']);
+                if (sent.length > 1) return answer;
+                throw new TypeError('lost');
+            };";
+        browser.run(lose, vec![]).await;
+        browser.press("Submit 1 request").await;
+        browser.see("div", "The request may have arrived").await;
+        // Also after another page, and by two presses.
+        browser.go("#/jobs", "Jobs").await;
+        browser.go("#/batches", "Batches").await;
+        browser.see("button", "Submit 1 request").await;
+        browser
+            .run(
+                "const it = document.querySelector('main .button.main'); it.click(); it.click();",
+                vec![],
+            )
+            .await;
+        browser.see("h1", "Batch").await;
+        browser.see("code", "\"catalogue\": \"autumn\"").await;
+        let sent = browser
+            .run("return [sent.length, new Set(sent).size];", vec![])
+            .await;
+        assert_eq!(sent, json!([2, 1]));
+        assert_eq!(count(&browser).await, 1);
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn what_failed_is_listed_with_its_reason_and_run_again() {
+    browse(|service, browser| async move {
+        let no_picture = receiver::serving("text/plain", b"words");
+        browser.sign_in_as_operator().await;
+        browser.go("#/batches", "Batches").await;
+        let lines = format!(
+            "{{\"model\": \"fast\", \"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}}\n\
+             {{\"model\": \"quality\", \"resolution\": \"2K\", \"prompt\": \"the same in blue\", \"aspect_ratio\": \"auto\", \"input_images_urls\": [\"{no_picture}\"], \"metadata\": {{\"order\": 4711}}}}\n"
+        );
+        choose(&browser, &file(".jsonl", &lines)).await;
+        browser.press("Submit 2 requests").await;
+        browser.see("h1", "ended").await;
+        browser.see("span", "1 done, 1 failed of 2").await;
+        browser.press("Show why 1 failed").await;
+        browser
+            .find("//main//tbody[count(tr)=1]//span[contains(., 'input_images_urls[0]')]")
+            .await;
+        // Back leads to the same rows.
+        let first = browser.run("return location.hash;", vec![]).await;
+        assert!(
+            first.as_str().unwrap().ends_with("?status=failed"),
+            "{first}"
+        );
+        let failed = download(&browser, "Download failed requests").await;
+        let failed: serde_json::Value = serde_json::from_slice(&failed).unwrap();
+        assert_eq!(
+            failed,
+            json!({
+                "custom_id": "1", "model": "quality", "prompt": "the same in blue", "aspect_ratio": "auto", "resolution": "2K",
+                "input_images_urls": [no_picture], "metadata": {"order": 4711},
+            })
+        );
+        browser.press("Run failed again").await;
+        browser.see("h1", "Batches").await;
+        browser.see("b", "failed-requests-of-").await;
+        browser.press("Submit 1 request").await;
+        browser.see("span", "1 failed of 1").await;
+        assert_eq!(count(&browser).await, 2);
+        browser.run("history.back();", vec![]).await;
+        browser.see("h1", "Batches").await;
+        browser.see("b", "Choose a file").await;
+        browser.run("history.back();", vec![]).await;
+        let chosen = "return document.querySelector('[name=status]')?.value ?? '';";
+        browser.comes_to(chosen, json!("failed")).await;
+        browser.find("//main//tbody[count(tr)=1]").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn a_batch_is_canceled_after_a_question() {
+    let silent = format!("{}/v1", receiver::silent());
+    let settings = [
+        ("TINTYPE__BACKENDS__SLOW__KIND", "openai"),
+        ("TINTYPE__BACKENDS__SLOW__BASE_URL", silent.as_str()),
+        ("TINTYPE__BACKENDS__SLOW__CONCURRENCY", "1"),
+        ("TINTYPE__TIERS__FAST__BACKENDS", "[{ name = \"slow\" }]"),
+    ];
+    browse_with(&settings, |service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/batches", "Batches").await;
+        let line = "{\"model\": \"fast\", \"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}\n";
+        choose(&browser, &file(".jsonl", &line.repeat(3))).await;
+        browser.press("Submit 3 requests").await;
+        browser.see("span", "1 running, 2 queued of 3").await;
+        browser.press("Cancel").await;
+        browser.see("p", "2 queued requests are canceled").await;
+        browser.press_in("//dialog//button[.='Cancel']").await;
+        browser.see("span", "1 running, 2 queued of 3").await;
+        browser.press("Cancel").await;
+        browser.press("Cancel batch").await;
+        browser.see("span", "2 failed, 1 running of 3").await;
+        browser.see("h1", "canceling").await;
+        browser.go("#/batches", "Batches").await;
+        browser.see("td", "canceling").await;
+        browser.leave().await;
+        drop(service);
+    });
+}
+
+#[test]
+fn pictures_that_are_gone_are_named_in_the_archive() {
+    browse(|service, browser| async move {
+        browser.sign_in_as_operator().await;
+        browser.go("#/batches", "Batches").await;
+        let line = "{\"model\": \"fast\", \"prompt\": \"a fox\", \"aspect_ratio\": \"1:1\"}\n";
+        choose(&browser, &file(".jsonl", &line.repeat(2))).await;
+        browser.press("Submit 2 requests").await;
+        browser.see("span", "2 done of 2").await;
+        let job = "return (await send('GET', base + '/jobs?limit=1')).data[0].job_id;";
+        let job = calls(&browser, job).await;
+        service.remove_picture(job.as_str().unwrap());
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let zip = download(&browser, "Download images").await;
+            let zip = zip::ZipArchive::new(Cursor::new(zip)).unwrap();
+            let mut names: Vec<String> = zip
+                .file_names()
+                .map(|it| it.unwrap().into_owned())
+                .collect();
+            names.sort();
+            if names == ["0.png", "missing.txt"] {
+                break;
+            }
+            assert!(Instant::now() < deadline, "{names:?}");
+        }
+        browser.leave().await;
+        drop(service);
+    });
+}
